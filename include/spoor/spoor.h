@@ -232,6 +232,10 @@ SPOOR_API int spoor_phase_stop(spoor_session *session, const char *name,
  * thread hangs (for 10 s), returns 0 without the figures. */
 SPOOR_API int spoor_session_child_ended(spoor_session *session, pid_t pid);
 
+/* The caller is going to stop its own process (true), as by SIGSTOP, or goes on (false). Samples that
+ * are missed meanwhile are not counted as late. */
+SPOOR_API void spoor_session_note_stop(spoor_session *session, bool is_stopping);
+
 /* The job has ended: the run ends now, even if the last sample is taken later. */
 SPOOR_API void spoor_session_note_end(spoor_session *session);
 

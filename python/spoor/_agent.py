@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ._call import Call
 
 _PROTOCOL = 1
+# How long an agent that is stopped (SIGSTOP) is waited for, and one that is only slow.
+_STOPPED_SECONDS = 1.0
+_SLOW_SECONDS = 30.0
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _open: WeakSet[Agent | Call] = WeakSet()
 
@@ -64,12 +67,21 @@ def _socket_pair() -> list[socket]:
     return ends
 
 
+def _is_stopped(pid: int) -> bool:
+    """By SIGSTOP, or by a debugger."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in b"Tt"
+    except (OSError, IndexError):
+        return False
+
+
 class Agent:
     """An agent, from its start to its end. Any thread may use it.
 
     An exception that is raised by a signal handler, such as KeyboardInterrupt, may end any method
     at any moment. The answer to an interrupted request is skipped by its id, and stop() may be
-    called again.
+    called again. So it is if the agent is stopped for a second: the request raises an EndedError.
     """
 
     def __init__(self, *arguments: str, name: str = "spoor") -> None:
@@ -81,8 +93,10 @@ class Agent:
         self._rest = b""
         self._last_id = 0
         self._is_asking = False
+        self._was_stopped = False
         self._result: dict[str, Any] | None = None
         self._socket, theirs = _socket_pair()
+        self._socket.settimeout(_STOPPED_SECONDS)
         _open.add(self)
         try:
             try:
@@ -107,23 +121,44 @@ class Agent:
         except EndedError:
             return {"protocol": _PROTOCOL, "pid": 0, "warnings": []}
 
-    def _line(self) -> bytes:
+    def _check_stopped(self) -> None:
+        pid: int = self.ready["pid"] if hasattr(self, "ready") else 0
+        self._was_stopped = pid != 0 and _is_stopped(pid)
+        if self._was_stopped:
+            raise EndedError(f"the tracker, process {pid}, is stopped (SIGSTOP)")
+
+    def _receive(self, most_seconds: float | None) -> bytes:
+        """What the agent sends next; nothing if it has ended."""
+        from _socket import timeout
+
+        waited = 0.0
+        while True:
+            try:
+                return self._socket.recv(65536)
+            except timeout:
+                self._check_stopped()
+                waited += _STOPPED_SECONDS
+                if most_seconds is not None and waited >= most_seconds:
+                    raise EndedError("the tracker does not respond") from None
+            except ConnectionError:
+                return b""
+
+    def _line(self, most_seconds: float | None) -> bytes:
         """The next line of the agent; raises EndedError if there is none."""
         while b"\n" not in self._rest:
-            try:
-                data = self._socket.recv(65536)
-            except ConnectionError:
-                data = b""
+            data = self._receive(most_seconds)
             if not data:
                 raise EndedError("the tracker ended unexpectedly")
             self._rest += data
         line, _, self._rest = self._rest.partition(b"\n")
         return line
 
-    def _answer(self, request_id: int | None, is_after_interrupt: bool = False) -> dict[str, Any]:
+    def _answer(self, request_id: int | None, is_after_interrupt: bool = False,
+                most_seconds: float | None = None) -> dict[str, Any]:
         while True:
             try:
-                answer: dict[str, Any] = json.loads(self._line().decode(errors="replace"))
+                answer: dict[str, Any] = json.loads(
+                    self._line(most_seconds).decode(errors="replace"))
             except ValueError:
                 continue  # its beginning was read by a request that was interrupted
             answer_id = answer.get("id")
@@ -134,22 +169,27 @@ class Agent:
             raise make_error(answer["code"], answer["message"])
         return answer
 
-    def ask(self, op: str, *arguments: str) -> dict[str, Any]:
-        """Sends a request and returns the answer to it."""
-        from _socket import MSG_NOSIGNAL
+    def ask(self, op: str, *arguments: str, is_quick: bool = False) -> dict[str, Any]:
+        """Sends a request and returns the answer to it. `is_quick`: it does not take long."""
+        from _socket import MSG_NOSIGNAL, timeout
 
         with self._lock:
             if self._socket.fileno() < 0:
                 raise Error("the tracker has ended, or belongs to the process that started it")
             is_after_interrupt, self._is_asking = self._is_asking, True
+            if self._was_stopped:
+                self._check_stopped()  # still: it was waited for
             self._last_id += 1
             request = {"id": self._last_id, "op": op, "arguments": arguments}
             try:
                 # The newline in front ends a request of which only a part was sent.
                 self._socket.sendall(f"\n{json.dumps(request)}\n".encode(), MSG_NOSIGNAL)
+            except timeout:  # it has not read those before
+                raise EndedError("the tracker does not respond") from None
             except ConnectionError:
                 raise EndedError("the tracker ended unexpectedly") from None
-            return self._answer(self._last_id, is_after_interrupt)
+            return self._answer(self._last_id, is_after_interrupt,
+                                _SLOW_SECONDS if is_quick else None)
 
     def stop(self) -> dict[str, Any]:
         """Stops the tracking, waits for the agent to end and returns the result."""
@@ -165,10 +205,10 @@ class Agent:
         if self._socket.fileno() >= 0:
             try:
                 self._socket.shutdown(SHUT_WR)
-                while self._socket.recv(65536):
+                while self._receive(None):
                     pass
-            except OSError:
-                pass  # it has ended
+            except (OSError, EndedError):
+                pass  # it has ended, or will when it goes on
         self.close()
 
     def close(self) -> None:
@@ -191,12 +231,12 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def option_list(options: Mapping[str, str | os.PathLike[str] | bool | None]) -> list[str]:
+def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | None]) -> list[str]:
     """{"interval": "0.5", "append": True, "name": None} as ["--interval=0.5", "--append"]."""
     words = []
     for name, value in options.items():
         if value is True:
             words.append(f"--{name}")
         elif value is not None and value is not False:
-            words.append(f"--{name}={os.fspath(value)}")
+            words.append(f"--{name}={os.fsdecode(value)}")
     return words

@@ -33,7 +33,7 @@ class NoProcessError(Error, ProcessLookupError):
 
 
 class EndedError(Error):
-    """The agent has ended, though nobody has asked it to."""
+    """The agent exited unexpectedly, or does not respond."""
 
 
 _CLASSES = {

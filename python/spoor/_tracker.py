@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._page import Page
     from ._report import Snapshot
 
-    Path = Union[str, os.PathLike[str]]
+    Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
     P = ParamSpec("P")
     R = TypeVar("R")
 
@@ -60,6 +60,16 @@ def _warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=level)
 
 
+def _interval_word(interval: float | str | None) -> str:
+    """Seconds as the program reads them."""
+    if isinstance(interval, str):
+        return interval
+    try:
+        return f"{1.0 if interval is None else float(interval):.9f}".rstrip("0").rstrip(".")
+    except TypeError:
+        raise TypeError(f"interval: expected seconds, not {interval!r}") from None
+
+
 class Tracker:
     """Measures what a process and everything it starts use, from start() to stop().
 
@@ -68,25 +78,24 @@ class Tracker:
         print(tracker.result)
 
     pid is the process to track, by default this one; the tracker itself is another process.
-    interval is in seconds, or a text such as "500ms". output (.json, .csv, .txt) gets the
+    interval is in seconds (by default 1), or a text such as "500ms". output (.json, .csv, .txt) gets the
     report and samples (.csv, .jsonl) a row per sample; both are complete even if this process is
     killed. The other parameters are options of `spoor run`. A tracker may also decorate a
     function: then each call is a run.
 
     Once tracking has started, its failures do not fail the program. They are RuntimeWarnings, and
-    the result says why it is missing.
+    the result says why it is missing. A tracker that was stopped (SIGSTOP) is waited for for a second.
     """
 
-    def __init__(self, pid: int | None = None, *, interval: float | str = 1.0,
+    def __init__(self, pid: int | None = None, *, interval: float | str | None = 1.0,
                  output: Path | None = None, format: str | None = None,
                  samples: Path | None = None, name: str | None = None,
                  tags: Mapping[str, str] | None = None, detail: str | None = None,
                  gpus: str | None = None, append: bool = False, no_clobber: bool = False) -> None:
         self._words = option_list({
-            "interval": interval if isinstance(interval, str) else
-            f"{interval:.9f}".rstrip("0").rstrip("."),
-            "output": output, "format": format, "samples": samples, "name": name,
-            "detail": detail, "gpus": gpus, "append": append, "no-clobber": no_clobber})
+            "interval": _interval_word(interval), "output": output, "format": format,
+            "samples": samples, "name": name, "detail": detail,
+            "gpus": gpus, "append": append, "no-clobber": no_clobber})
         for key, value in (tags or {}).items():
             if "=" in key:
                 raise make_error("EINVAL", f"tags: invalid name {key!r}: must not contain '='")
@@ -102,12 +111,15 @@ class Tracker:
     def is_running(self) -> bool:
         return self._agent is not None
 
+    def _tracked_pid(self) -> int:
+        return os.getpid() if self._pid is None else self._pid
+
     def start(self) -> Tracker:
         """Starts tracking. The first sample has been taken when it returns."""
         if self._agent is not None:
             raise Error("the tracker is already running")
         try:
-            self._agent = Agent(f"--pid={self._pid or os.getpid()}", *self._words)
+            self._agent = Agent(f"--pid={self._tracked_pid()}", *self._words)
         except Error as error:
             raise _name_parameters(error) from None
         self._owner = os.getpid()
@@ -204,7 +216,7 @@ class Tracker:
         if self._agent is None:
             raise Error("the tracker is not running")
         try:
-            self._agent.ask(op, *arguments)
+            self._agent.ask(op, *arguments, is_quick=True)
         except Error as error:
             self._report_failure(error)
 
@@ -216,7 +228,7 @@ class Tracker:
         """What the process uses now."""
         from ._report import Snapshot
 
-        return Snapshot(self._pid or os.getpid(), self._ask("snapshot")["metrics"])
+        return Snapshot(self._tracked_pid(), self._ask("snapshot")["metrics"])
 
     def phase(self, name: str) -> PhaseBlock:
         """A named part of the run with its own figures: `with tracker.phase("load"):`."""
@@ -277,7 +289,7 @@ def snapshot(pid: int | None = None) -> Snapshot:
     """What a process, by default this one, and everything it started use now."""
     from ._report import Snapshot
 
-    pid = pid or os.getpid()
+    pid = os.getpid() if pid is None else pid
     agent = Agent(f"--pid={pid}", "--detail=always")
     try:
         return Snapshot(pid, agent.ask("snapshot")["metrics"])

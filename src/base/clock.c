@@ -26,6 +26,14 @@ struct instant clock_now(void)
     };
 }
 
+uint64_t clock_suspended_ns(void)
+{
+    uint64_t boot_ns =
+        read_clock(CLOCK_BOOTTIME); /* first: the difference is rather too small */
+
+    return sub_floor0(boot_ns, read_clock(CLOCK_MONOTONIC));
+}
+
 uint64_t clock_thread_cpu_ns(void)
 {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);

@@ -23,6 +23,10 @@ struct instant {
 
 struct instant clock_now(void);
 
+/* Time that the machine was suspended since boot. The boot clock, which dates the start of processes, includes it;
+ * the monotonic clock does not. */
+uint64_t clock_suspended_ns(void);
+
 /* Between which two moments something was read; of the monotonic clock. */
 struct clock_span {
     uint64_t from_ns, until_ns;

@@ -124,6 +124,36 @@ int output_file_check(const char *path, enum output_mode mode, struct spoor_erro
     return error_sys(err, errno, "cannot be written");
 }
 
+/* ---- two names of one file ------------------------------------------------- */
+
+static bool is_same_inode(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int look_at(const char *path, int descriptor, struct stat *ret)
+{
+    return descriptor >= 0 ? fstat(descriptor, ret) : stat(path, ret);
+}
+
+bool output_file_is_same(const char *a, const char *b)
+{
+    const int fd_a = output_file_descriptor(a), fd_b = output_file_descriptor(b);
+    char directory_a[PATH_MAX], directory_b[PATH_MAX];
+    struct stat status_a, status_b;
+
+    if (fd_a >= 0 && fd_b >= 0) /* with 2>&1 the user wants two of them in one file */
+        return fd_a == fd_b;
+    if (look_at(a, fd_a, &status_a) == 0 && look_at(b, fd_b, &status_b) == 0 &&
+        S_ISREG(status_a.st_mode) && is_same_inode(&status_a, &status_b))
+        return true;
+    if (fd_a >= 0 || fd_b >= 0 || strcmp(basename(a), basename(b)) != 0)
+        return false;
+    return directory_of(a, directory_a) == 0 && directory_of(b, directory_b) == 0 &&
+           stat(directory_a, &status_a) == 0 && stat(directory_b, &status_b) == 0 &&
+           is_same_inode(&status_a, &status_b);
+}
+
 /* ---- descriptors, devices and pipes ----------------------------------------- */
 
 int output_file_descriptor(const char *path)
@@ -192,9 +222,12 @@ int output_file_open_special(const char *path, struct spoor_error *err)
 
 /* ---- writing -------------------------------------------------------------- */
 
+/* No file is that long: the byte stands for the file as a whole. */
+#define LIFE_BYTE INT64_MAX
+
 static int set_lock(int fd, short type)
 {
-    struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+    struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_len = LIFE_BYTE };
 
     return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
 }
@@ -216,6 +249,18 @@ void output_file_lock(int fd)
 void output_file_unlock(int fd)
 {
     (void)set_lock(fd, F_UNLCK);
+}
+
+int output_file_claim(int fd, bool is_alone)
+{
+    struct flock lock = { .l_type = is_alone ? F_WRLCK : F_RDLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = LIFE_BYTE,
+                          .l_len = 1 };
+
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
+        return 0; /* or a file system without locks */
+    return -EBUSY;
 }
 
 /* Gives a new file the mode of the one that it replaces and, as far as allowed, its owner. */
@@ -284,10 +329,14 @@ static void remove_abandoned(const char *path)
         (void)closedir(folder);
 }
 
-int replacement_open(struct replacement *replacement, const char *path)
+int replacement_open(struct replacement *replacement, const char *path, bool is_private)
 {
     enum { ATTEMPTS = 100 };
     struct stat old;
+    bool inherits =
+        !is_private && lstat(path, &old) == 0 && S_ISREG(old.st_mode) && is_trusted(path, &old);
+    /* Rights are only added later: another user may open a new file at once. */
+    mode_t first_mode = is_private || inherits ? 0600 : 0666;
 
     replacement->path = path;
     remove_abandoned(path);
@@ -297,9 +346,9 @@ int replacement_open(struct replacement *replacement, const char *path)
         if (r < 0)
             return r;
         replacement->fd =
-            open(replacement->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            open(replacement->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first_mode);
         if (replacement->fd >= 0) {
-            if (lstat(path, &old) == 0 && S_ISREG(old.st_mode) && is_trusted(path, &old))
+            if (inherits)
                 inherit(replacement->fd, &old);
             return 0;
         }
@@ -331,6 +380,13 @@ static int rename_no_clobber(const char *from, const char *to)
     fd = -errno;
     (void)unlink(to);
     return fd;
+}
+
+int replacement_sync(const struct replacement *replacement)
+{
+    if (fsync(replacement->fd) == 0 || errno == EINVAL || errno == EROFS)
+        return 0; /* or the file system has no such thing */
+    return -errno;
 }
 
 int replacement_commit(struct replacement *replacement, bool is_no_clobber)

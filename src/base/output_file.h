@@ -39,6 +39,10 @@ int output_file_check_directory(const char *path, struct spoor_error *err);
  * /proc/self/fd/N), or -1. */
 int output_file_descriptor(const char *path);
 
+/* Whether two names lead to one file, or would if it existed: two spellings of a name, hard or
+ * symbolic links, or a descriptor that leads to a regular file. */
+bool output_file_is_same(const char *a, const char *b);
+
 /* Checks that a descriptor was passed to this program and can be written to. What we opened
  * ourselves, such as the stand-in for a closed stderr, is close-on-exec; a descriptor from the user
  * is not. */
@@ -66,6 +70,10 @@ int output_file_open_special(const char *path, struct spoor_error *err);
 void output_file_lock(int fd);
 void output_file_unlock(int fd);
 
+/* Claims a file for as long as it is open: alone, or together with others that do not claim it alone.
+ * -EBUSY: another process has a claim against it. A later call changes the claim. */
+int output_file_claim(int fd, bool is_alone);
+
 /* A new content of a file. */
 struct replacement {
     int fd; /* to write it to */
@@ -74,8 +82,13 @@ struct replacement {
 };
 
 /* Creates an empty file beside `path`, which must outlive it. It gets the owner and the mode of the
- * file that is there, if that is trusted. 0 or -errno. */
-int replacement_open(struct replacement *replacement, const char *path);
+ * file that is there, if that is trusted; `is_private`: mode 0600. At no moment does it have rights
+ * that it will not have in the end. 0 or -errno. */
+int replacement_open(struct replacement *replacement, const char *path, bool is_private);
+
+/* Waits until the content is on the disk, so that no crash of the machine leaves the new name with
+ * a part of the content. 0 or -errno. */
+int replacement_sync(const struct replacement *replacement);
 
 /* Closes it and puts it in place. `is_no_clobber`: -EEXIST if there is a file. On failure the
  * temporary file is removed. 0 or -errno. */

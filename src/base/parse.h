@@ -40,6 +40,9 @@ int parse_word(const char **cursor, char *buf, size_t size);
 /* Whether `word` is one of the words of a text. */
 bool parse_has_word(const char *text, const char *word);
 
+/* Room for the longest list of 8192 CPUs: every second one. */
+enum { CPU_LIST_SIZE = 24 * 1024 };
+
 /* Counts the CPUs of a list as "0-3,8,10-11". -EBADMSG where it is none. */
 int parse_cpu_list_count(const char *text, unsigned *ret_count);
 

@@ -20,10 +20,13 @@ static bool is_in_inner_namespace(const struct root *root)
     char text[4096];
     const char *line;
 
-    if (root_read_start(root, text, sizeof(text), "proc/self/status") < 0)
+    if (root_read_lines(root, text, sizeof(text), ROOT_LINE_SIZE, "proc/self/status") < 0)
         return false;
     line = strstr(text, "\nNSpid:\t");
-    return line && strpbrk(line + strlen("\nNSpid:\t"), "\t\n")[0] == '\t';
+    if (!line)
+        return false;
+    line += strlen("\nNSpid:\t");
+    return line[strcspn(line, "\t\n")] == '\t';
 }
 
 static const char *find_proc_fault(const struct root *root)
@@ -157,6 +160,54 @@ ssize_t root_read_start(const struct root *root, char *buf, size_t size, const c
     fd = open_at(root, O_RDONLY, fmt, args);
     va_end(args);
     return fd < 0 ? fd : read_all(fd, buf, size, &is_cut);
+}
+
+/* The lines of buf[0..used), whose last one starts at *line and goes on until `end`. Drops what is
+ * beyond `line_size` bytes of a line. Returns the new end. */
+static size_t shorten_lines(char *buf, size_t *line, size_t used, size_t end, size_t line_size)
+{
+    for (size_t i = used; i < end; i++) {
+        if (buf[i] != '\n' && used - *line >= line_size)
+            continue;
+        buf[used++] = buf[i];
+        if (buf[i] == '\n')
+            *line = used;
+    }
+    return used;
+}
+
+static ssize_t read_lines(int fd, char *buf, size_t size, size_t line_size)
+{
+    size_t used = 0, line = 0, room = size - 1;
+    off_t offset = 0;
+
+    while (room > 0) {
+        ssize_t n = pread(fd, buf + used, room, offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        offset += n;
+        used = shorten_lines(buf, &line, used, used + (size_t)n, line_size);
+        if ((size_t)n < room) /* the end: the kernel returns as much as there is room for */
+            break;
+        room = size - 1 - used;
+    }
+    buf[used] = '\0';
+    return (ssize_t)used;
+}
+
+ssize_t root_read_lines(const struct root *root, char *buf, size_t size, size_t line_size,
+                        const char *fmt, ...)
+{
+    AUTO_CLOSE int fd = -1;
+    va_list args;
+
+    va_start(args, fmt);
+    fd = open_at(root, O_RDONLY, fmt, args);
+    va_end(args);
+    return fd < 0 ? fd : read_lines(fd, buf, size, line_size);
 }
 
 int root_open_dir(const struct root *root, const char *fmt, ...)

@@ -51,6 +51,12 @@ ssize_t root_read(const struct root *root, char *buf, size_t size, const char *f
 ssize_t root_read_start(const struct root *root, char *buf, size_t size, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
+/* As root_read_start, but keeps at most `line_size` bytes of each line, so that one long line does
+ * not displace the lines after it. A file that fits takes one read call. */
+enum { ROOT_LINE_SIZE = 512 }; /* enough for /proc/PID/status, lists of groups and CPUs apart */
+ssize_t root_read_lines(const struct root *root, char *buf, size_t size, size_t line_size,
+                        const char *fmt, ...) PRINTF_LIKE(5, 6);
+
 /* Opens a folder for fdopendir() or as the start of a path. Returns an fd or -errno. */
 int root_open_dir(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -125,10 +125,9 @@ static int replace_file(const struct spool *spool, const char *name, const struc
     if (r == 0)
         r = name_file(spool, name, path);
     if (r == 0)
-        r = replacement_open(&replacement, path);
+        r = replacement_open(&replacement, path, true);
     if (r < 0)
         return r;
-    (void)fchmod(replacement.fd, 0600);
     r = buffer_write(text, replacement.fd);
     if (r == 0 && is_synced && fdatasync(replacement.fd) < 0)
         r = -errno;

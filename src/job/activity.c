@@ -49,6 +49,8 @@ void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
     activity->still_notes = is_still ? activity->still_notes + 1 : 0;
     if (is_still) /* growth in small steps adds up */
         return;
+    activity->is_at_rest = false; /* a job that grows runs, whatever its CPU time said */
+    activity->ran_ns = activity->noted_ns;
     activity->most_bytes = larger(most, resident_bytes);
     activity->most_processes = larger(activity->most_processes, process_count);
 }

@@ -12,6 +12,7 @@
 
 #define PROGRAM "spoor"
 #define AGENT_COMMAND "agent" /* "agent-lookup" is one too */
+#define PHASE_COMMAND "phase" /* tells the tracker what the job does */
 
 static bool runs_program(const struct root *root, pid_t pid)
 {
@@ -55,7 +56,8 @@ bool agents_has(const struct root *root, const struct member *member)
     if (strcmp(member->comm, PROGRAM) != 0 || member->is_zombie)
         return false;
     read_second(root, member->pid, word, sizeof(word)); /* it has not taken its name yet */
-    return strncmp(word, AGENT_COMMAND, strlen(AGENT_COMMAND)) == 0;
+    return strncmp(word, AGENT_COMMAND, strlen(AGENT_COMMAND)) == 0 ||
+           strcmp(word, PHASE_COMMAND) == 0;
 }
 
 void agents_note(struct agents *agents, pid_t pid)

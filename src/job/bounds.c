@@ -46,10 +46,10 @@ static uint64_t lives_bound(const struct job *job)
 
 /* Once the main process has ended, its peak is known from wait4, unless it may be a child's, or from
  * its exit record. */
-static void note_main_peak(struct job *job, const struct job_reading *reading)
+static void note_main_peak(const struct job *job, struct job_reading *reading)
 {
     const struct job_marks *marks = &job->marks;
-    struct origin *origin = &job->origins[METRIC_MAIN_RSS_PEAK];
+    struct origin *origin = &reading->origin[METRIC_MAIN_RSS_PEAK];
     bool is_certain = reading->discount.main <= marks->main_rss_peak_bytes / 100;
     bool is_waited =
         marks->main_bound_bytes > 0 && marks->main_rss_peak_bytes == marks->main_bound_bytes;
@@ -64,8 +64,9 @@ static void note_main_peak(struct job *job, const struct job_reading *reading)
 
 void job_read_bounds(struct job *job, struct job_reading *reading)
 {
+    const struct process_events *events = &job->process_events;
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
-    bool all_waited = reading->all_waited || job->process_events.has_peaks;
+    bool has_records = reading->evidence.has_all_records && job_records_hold(job);
     uint64_t largest = job->marks.largest_bound_bytes, together = lives_bound(job);
 
     reading->main_rss_bound_bytes = reading->descendants_rss_bound_bytes = UNKNOWN;
@@ -75,8 +76,10 @@ void job_read_bounds(struct job *job, struct job_reading *reading)
     if (!job->main.has_ended || !job->is_spawned)
         return;
     reading->main_rss_bound_bytes = main_bound(job);
-    if (!all_waited || !job->process_events.is_exact)
+    if (!(reading->all_waited || has_records) || !events->is_exact)
         return;
+    if (has_records) /* ru_maxrss has none that was not waited for */
+        raise_to(&largest, events->largest_peak_bytes);
     /* Without its parent a descendant may have taken main's place among the processes. */
     reading->descendants_rss_bound_bytes =
         smaller(product_u64(others + job->marks.outlived_main, largest), together);

@@ -48,6 +48,9 @@ void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
 
+/* Counts it as spent without taking tokens: for a cost that is small and known beforehand. */
+void budget_record(struct budget *budget, enum spending what, uint64_t cost_ns);
+
 /* Whether something of that cost may be done now. What costs more than can be saved may be done when
  * the bucket is full, and is paid back afterwards. If not, it counts as postponed. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);

@@ -13,7 +13,7 @@ enum { COMMAND_LINE_MAX = 256 }; /* bytes; a longer one is cut and ends in "..."
 /* `is_cut`: the arguments are not complete. The caller frees it; NULL: out of memory. */
 char *command_line_make(const char *const *arguments, bool is_cut);
 
-/* The same for a process that runs. NULL: it cannot be read. */
+/* The same for a process that runs. NULL: it cannot be read, or exec has not laid it out yet. */
 char *command_line_read(const struct root *root, pid_t pid);
 
 #endif

@@ -9,23 +9,16 @@
 enum { SAME_PERCENT = 2 };
 /* More than this proves that processes were never waited for: by the cgroup, and by perf. */
 enum { CGROUP_PERCENT = 5, PERF_PERCENT = 25 };
+/* Likewise, if a process that had children ignores SIGCHLD. */
+enum { SUSPECT_PERCENT = 1 };
 
-static bool exceeds(uint64_t ns, uint64_t other_ns, unsigned percent)
+#define LEEWAY_NS (10 * NS_PER_MS)
+#define SUSPECT_LEEWAY_NS NS_PER_MS
+
+static bool exceeds(uint64_t ns, uint64_t other_ns, unsigned percent, uint64_t leeway_ns)
 {
     return is_known(ns) &&
-           (!is_known(other_ns) || ns > other_ns + other_ns / 100 * percent + 10 * NS_PER_MS);
-}
-
-/* Whether perf proves that the sum misses processes. Time stolen from perf's clock does not count as
- * proof, unless it would explain more than is plausible. */
-static bool perf_proves_more(const struct cpu_counts *counts)
-{
-    uint64_t tree_ns = counts->tree_ns;
-    uint64_t stolen_ns = is_known(counts->stolen_ns) && is_known(tree_ns)
-                             ? smaller(counts->stolen_ns, tree_ns / 2)
-                             : 0;
-
-    return exceeds(counts->perf_ns, sum_u64(tree_ns, stolen_ns), PERF_PERCENT);
+           (!is_known(other_ns) || ns > other_ns + other_ns / 100 * percent + leeway_ns);
 }
 
 static bool is_larger(uint64_t ns, uint64_t other_ns)
@@ -33,10 +26,29 @@ static bool is_larger(uint64_t ns, uint64_t other_ns)
     return is_known(ns) && (!is_known(other_ns) || ns > other_ns);
 }
 
-static bool misses_processes(const struct cpu_counts *counts)
+/* CPU time that the tree may lack although every process was waited for: exits of threads, which only the
+ * cgroup counts; and time stolen from perf's clock. If a process is suspect, children are the likelier cause,
+ * and the stolen time counts up to half of the tree's. */
+static uint64_t unattributed_ns(const struct cpu_counts *counts, bool by_cgroup)
 {
-    return counts->left_cgroup || (is_known(counts->tree_ns) &&
-                                   exceeds(counts->tree_ns, counts->cgroup_ns, SAME_PERCENT));
+    if (by_cgroup)
+        return counts->exits_ns;
+    return counts->is_suspect ? smaller(first_known(counts->stolen_ns, 0), counts->tree_ns / 2)
+                              : counts->stolen_ns;
+}
+
+/* Whether a count of all processes proves that some were never waited for. A single process has no children,
+ * and perf proves nothing if it is not known how much of its time was stolen. */
+static bool proves_more(const struct cpu_counts *counts, bool by_cgroup)
+{
+    uint64_t whole_ns = by_cgroup ? counts->cgroup_ns : counts->perf_ns;
+    uint64_t known_ns = sum_u64(counts->tree_ns, unattributed_ns(counts, by_cgroup));
+
+    if (counts->is_alone || !is_known(known_ns))
+        return false;
+    return counts->is_suspect ? exceeds(whole_ns, known_ns, SUSPECT_PERCENT, SUSPECT_LEEWAY_NS)
+                              : exceeds(whole_ns, known_ns,
+                                        by_cgroup ? CGROUP_PERCENT : PERF_PERCENT, LEEWAY_NS);
 }
 
 static enum cpu_source choose_source(const struct cpu_counts *counts, bool has_unwaited)
@@ -50,24 +62,26 @@ static enum cpu_source choose_source(const struct cpu_counts *counts, bool has_u
 struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
 {
     bool has_cgroup = is_known(counts->cgroup_ns);
-    bool left_cgroup = has_cgroup && misses_processes(counts);
+    bool left_cgroup =
+        has_cgroup && (counts->left_cgroup || (is_known(counts->waited_ns) &&
+                                               exceeds(counts->waited_ns, counts->cgroup_ns,
+                                                       SAME_PERCENT, LEEWAY_NS)));
     bool is_whole = has_cgroup && !left_cgroup;
-    uint64_t tree_ns = counts->tree_ns;
     uint64_t whole_ns = is_whole ? counts->cgroup_ns : counts->perf_ns;
-    bool has_more =
-        is_whole ? exceeds(whole_ns, tree_ns, CGROUP_PERCENT) : perf_proves_more(counts);
-    bool has_unwaited = has_more || counts->saw_unwaited || !is_known(tree_ns);
-    bool all_waited = counts->was_spawned && !has_unwaited && is_known(whole_ns) &&
-                      !exceeds(whole_ns, tree_ns, SAME_PERCENT);
+    uint64_t known_ns = sum_u64(counts->tree_ns, is_whole ? counts->exits_ns : 0);
+    bool has_unwaited =
+        proves_more(counts, is_whole) || counts->saw_unwaited || !is_known(counts->tree_ns);
 
     /* Processes that moved into it have used time elsewhere, and others have ended before. */
     if (counts->is_cgroup && has_cgroup)
-        return (struct cpu_choice){ .source = CPU_FROM_CGROUP, .is_exact = true };
+        return (struct cpu_choice){ .source = CPU_FROM_CGROUP };
     return (struct cpu_choice){
         .source = is_whole ? CPU_FROM_CGROUP : choose_source(counts, has_unwaited),
-        .is_exact = is_whole || (all_waited && !has_cgroup),
         .has_unwaited = has_unwaited,
-        .all_waited = all_waited,
+        .is_confirmed =
+            !has_unwaited &&
+            (counts->is_alone ||
+             (is_known(whole_ns) && !exceeds(whole_ns, known_ns, SAME_PERCENT, LEEWAY_NS))),
         .left_cgroup = left_cgroup,
     };
 }

@@ -8,8 +8,9 @@
  * - perf counts all processes, but stops before the memory of an exiting process is freed, and
  *   its clock keeps running while the hypervisor or an interrupt has the CPU.
  *
- * Each may be too low. So if they disagree, the largest that is certain is reported, and it is
- * not exact. There is perf or the cgroup, not both: perf costs the job time.
+ * The cgroup is right unless a process was seen outside it, or what wait4 reported of the processes we reaped
+ * is more. The sum is right unless a count of all processes shows more. There is perf or the cgroup, not
+ * both: perf costs the job time. Whether the count is exact: exactness.h.
  */
 #ifndef JOB_CPU_SOURCES_H
 #define JOB_CPU_SOURCES_H
@@ -22,21 +23,25 @@ enum cpu_source { CPU_FROM_TREE, CPU_FROM_CGROUP, CPU_FROM_PERF, CPU_SOURCE_COUN
 /* Times are UNKNOWN if there is no such source. */
 struct cpu_counts {
     uint64_t tree_ns;
+    uint64_t waited_ns; /* the part of it that wait4 reported */
     uint64_t cgroup_ns;
     uint64_t perf_ns;
-    uint64_t stolen_ns; /* by interrupts and the hypervisor, from all CPUs */
-    bool is_cgroup;     /* the job is a cgroup: what it counts is the truth */
-    bool left_cgroup;   /* a process was seen outside the job cgroup */
-    bool saw_unwaited;  /* a parent was seen that does not wait for its children */
-    bool was_spawned;   /* the job was started by us: all its orphans come to us */
+    uint64_t stolen_ns; /* of perf_ns at most, by interrupts and the hypervisor */
+    uint64_t
+        exits_ns;     /* what exiting threads have used at most, of which only a cgroup knows */
+    bool is_alone;    /* the job never had a second process */
+    bool is_cgroup;   /* the job is a cgroup: what it counts is the truth */
+    bool left_cgroup; /* a process was seen outside the job cgroup */
+    bool saw_unwaited; /* a process was seen to end without being waited for */
+    bool is_suspect;   /* a process that ignores SIGCHLD had children */
 };
 
 struct cpu_choice {
     enum cpu_source source;
-    bool is_exact;
     bool has_unwaited; /* processes were never waited for */
-    bool all_waited;   /* certainly none: the tree has everything */
-    bool left_cgroup;  /* the cgroup misses processes */
+    bool
+        is_confirmed; /* the tree has everything: a count of all processes agrees, or there is one */
+    bool left_cgroup; /* the cgroup misses processes */
 };
 
 struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts);

@@ -19,21 +19,24 @@ static uint64_t read_perf_ns(const struct job *job)
     return job->is_spawned ? ns : job->meters.attached_cpu_ns + ns;
 }
 
+/* How much of perf's count was stolen at most: it may be twice the share of the machine's CPU time. */
+static uint64_t stolen_ns(const struct job_meters *meters, uint64_t perf_ns)
+{
+    uint64_t stolen_ns = meters->stolen_ns, busy_ns = meters->busy_ns;
+
+    if (!is_known(perf_ns) || !is_known(stolen_ns) || !is_known(busy_ns))
+        return UNKNOWN;
+    if (stolen_ns == 0)
+        return 0;
+    return smaller(stolen_ns,
+                   (uint64_t)(2 * (double)perf_ns * (double)stolen_ns / (double)busy_ns));
+}
+
 static const char *tree_source(const struct job *job)
 {
     if (job->is_spawned)
         return "wait4";
     return job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
-}
-
-/* User and system time, as the cgroup has them. How that of agents splits is not known. */
-static void take_leaf_split(const struct job_cgroup_reading *job_cgroup, uint64_t cpu_ns,
-                            uint64_t *counter)
-{
-    double share = job_cgroup->cpu_ns > 0 ? (double)cpu_ns / (double)job_cgroup->cpu_ns : 1;
-
-    counter[USAGE_USER_NS] = (uint64_t)((double)job_cgroup->user_ns * share);
-    counter[USAGE_SYSTEM_NS] = (uint64_t)((double)job_cgroup->system_ns * share);
 }
 
 /* What the sum over processes may lack: the times of waited-for children, and of processes without
@@ -53,35 +56,73 @@ static uint64_t tick_error_ns(const struct job *job)
 }
 
 /* Where the job's CPU time comes from, and when that was read. */
-static void note_source(struct job *job, struct clock_span perf_span,
-                        struct job_reading *reading)
+static void label_cpu(const struct job *job, struct clock_span perf_span,
+                      struct job_reading *reading)
 {
-    const char *const names[] = { tree_source(job), "cgroup.cpu.stat", "perf.task-clock" };
-    const struct clock_span spans[] = { job->look_span, reading->cpu_span, perf_span };
+    const struct {
+        const char *name;
+        enum counted_by counted_by;
+        struct clock_span span;
+    } sources[] = {
+        [CPU_FROM_TREE] = { tree_source(job), COUNTED_BY_CPU_CLOCKS, job->look_span },
+        [CPU_FROM_CGROUP] = { "cgroup.cpu.stat", COUNTED_BY_CGROUP, reading->cpu_span },
+        [CPU_FROM_PERF] = { "perf.task-clock", COUNTED_BY_PERF, perf_span },
+    };
     enum cpu_source source = reading->cpu.source;
-    struct origin *origin = &job->origins[METRIC_JOB_CPU];
+    struct evidence evidence = reading->evidence;
 
-    origin->source = names[source];
-    origin->is_exact = reading->cpu.is_exact;
-    job->origins[METRIC_DESCENDANTS_CPU] = *origin;
-    reading->cpu_span = spans[source];
+    evidence.left_cgroup = reading->cpu.left_cgroup;
+    reading->origin[METRIC_JOB_CPU] = reading->origin[METRIC_DESCENDANTS_CPU] =
+        (struct origin){ sources[source].name, reading->origin[METRIC_JOB_CPU].reason,
+                         !inexact_reason(&evidence, sources[source].counted_by) };
+    reading->cpu_span = sources[source].span;
     /* A process that runs is counted up to its last tick. */
     reading->cpu_error_ns = source == CPU_FROM_TREE ? tick_error_ns(job) : TICK_NS;
 }
 
+/* Divides the CPU time by two counts, as the kernel does: these are of ticks, or do not have all of it. What
+ * was reported never becomes less. */
+static void split_cpu(struct job *job, uint64_t user_ns, uint64_t system_ns, uint64_t *counter)
+{
+    struct job_ledger *ledger = &job->ledger;
+    uint64_t total_ns = counter[USAGE_CPU_NS], divided_ns = sum_u64(user_ns, system_ns);
+
+    counter[USAGE_USER_NS] = counter[USAGE_SYSTEM_NS] = UNKNOWN;
+    if (!is_known(total_ns) || !is_known(divided_ns))
+        return;
+    if (system_ns > 0)
+        user_ns = (uint64_t)((double)total_ns * ((double)user_ns / (double)divided_ns));
+    else
+        user_ns = total_ns;
+    user_ns =
+        smaller(larger(user_ns, ledger->user_ns), sub_floor0(total_ns, ledger->system_ns));
+    counter[USAGE_USER_NS] = ledger->user_ns = user_ns;
+    counter[USAGE_SYSTEM_NS] = ledger->system_ns = total_ns - user_ns;
+}
+
 static void read_split(struct job *job, struct job_reading *reading)
 {
-    struct origin *user = &job->origins[METRIC_JOB_USER];
+    uint64_t *counter = reading->usage.counter;
+    const struct evidence *evidence = &reading->evidence;
+    bool wait4_is_better = reading->job_cgroup.split_is_by_ticks && reading->all_waited &&
+                           (evidence->has_ended || !evidence->has_begun);
+    bool by_cgroup = reading->cpu.source == CPU_FROM_CGROUP && !wait4_is_better &&
+                     is_known(reading->job_cgroup.user_ns) &&
+                     is_known(reading->job_cgroup.system_ns);
+    struct origin *user = &reading->origin[METRIC_JOB_USER];
 
-    if (reading->cpu.source == CPU_FROM_CGROUP && is_known(reading->job_cgroup.user_ns)) {
-        take_leaf_split(&reading->job_cgroup, reading->cpu_counts.cgroup_ns,
-                        reading->usage.counter);
-        *user = job->origins[METRIC_JOB_CPU];
-    } else {
-        user->source = job->is_spawned ? "wait4" : "procfs.stat";
-        user->is_exact = reading->cpu.is_exact && reading->all_waited && job->main.has_ended;
-    }
-    job->origins[METRIC_JOB_SYSTEM] = *user;
+    if (by_cgroup)
+        split_cpu(job, reading->job_cgroup.user_ns, reading->job_cgroup.system_ns, counter);
+    else
+        split_cpu(job, counter[USAGE_USER_NS], counter[USAGE_SYSTEM_NS], counter);
+    /* While processes run, their files have ticks. */
+    user->is_exact = reading->origin[METRIC_JOB_CPU].is_exact &&
+                     (!by_cgroup ? evidence->has_ended || !evidence->has_begun
+                                 : !reading->job_cgroup.split_is_by_ticks);
+    user->source = by_cgroup          ? "cgroup.cpu.stat"
+                   : !job->is_spawned ? "procfs.stat"
+                                      : user->source;
+    reading->origin[METRIC_JOB_SYSTEM] = *user;
 }
 
 void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
@@ -91,29 +132,34 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     struct clock_span perf_span = { .from_ns = job_now_ns(job, now_ns) };
     bool has_cgroup = job->meters.job_cgroup.is_adopted || !reading->job_cgroup.is_gone;
     bool needs_perf = job->is_spawned || job->was_thorough; /* it adds up over all threads */
+    struct evidence *evidence = &reading->evidence;
     struct cpu_counts counts = {
         .tree_ns = counter[USAGE_CPU_NS],
+        .waited_ns = job->is_spawned ? job->ledger.waited_ns : UNKNOWN,
         .cgroup_ns = has_cgroup ? sub_known(reading->job_cgroup.cpu_ns, agents_ns) : UNKNOWN,
         .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,
-        .stolen_ns = job->meters.stolen_ns,
+        .is_alone = evidence->is_alone,
+        .exits_ns = product_u64(evidence->exited_count, EXIT_CPU_NS),
         .is_cgroup = job->meters.job_cgroup.is_adopted,
         .left_cgroup =
             job->meters.escape
                 .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_CPUACCT)],
         .saw_unwaited = job->ledger.saw_unwaited,
-        .was_spawned = job->is_spawned,
+        .is_suspect = job->ledger.is_suspect && evidence->has_ended,
     };
 
     perf_span.until_ns = job_now_ns(job, now_ns);
+    counts.stolen_ns = stolen_ns(&job->meters, counts.perf_ns);
     reading->cpu_counts = counts;
     reading->cpu = cpu_sources_choose(&counts);
-    reading->cpu.is_exact &= !reading->job_cgroup.is_gone;
-    /* If all CPU time came to us, every process was waited for. */
-    reading->all_waited = reading->cpu.all_waited;
-    note_source(job, perf_span, reading);
-    read_split(job, reading);
+    evidence->cpu_ns = counts.tree_ns;
+    evidence->has_unwaited = reading->cpu.has_unwaited;
+    evidence->is_confirmed = reading->cpu.is_confirmed;
+    reading->all_waited = !inexact_reason(evidence, COUNTED_BY_PROCESSES);
+    label_cpu(job, perf_span, reading);
     reading->missed_cpu_ns = cpu_total_add(&job->ledger.cpu, &counts, reading->cpu.source);
     counter[USAGE_CPU_NS] = job->ledger.cpu.has_begun ? job->ledger.cpu.reported_ns : UNKNOWN;
+    read_split(job, reading);
 }
 
 /* The sum of the processes' clocks; UNKNOWN if there are many. */

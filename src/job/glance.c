@@ -1,17 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glance.c - a look at the job between two samples, so that peaks are not missed. */
+#include <sys/sysinfo.h>
+
 #include "base/arithmetic.h"
+#include "base/clock.h"
 #include "base/unknown.h"
 #include "job/job.h"
+#include "source/host/memory_in_use.h"
 
-/* So much the memory of the job cgroup may change without a look at the processes. */
+/* Ignore changes of the cgroup's memory below this size. */
 #define SAME_BYTES ((uint64_t)512 * 1024)
 enum { SAME_SHARE = 64 };
 
-/* The resident sizes of all processes. */
+/* Ignore falls of the machine's free memory below this size: other processes use it too. */
+#define SENTINEL_BYTES ((uint64_t)4 * 1024 * 1024)
+
+/* The cgroup counts the memory of all processes. */
+static bool memory_cgroup_is_whole(const struct job *job)
+{
+    return !job->meters.escape
+                .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
+}
+
+/* A job needs this much CPU time to touch memory that matters. */
+#define SENTINEL_CPU_NS (250 * NS_PER_US)
+
+/* Whether the job has run enough to have grown since the last glance. Free memory of the machine does not show
+ * it all: each CPU keeps some pages at hand. */
+static bool has_run_since_glance(struct job *job)
+{
+    uint64_t cpu_ns = job_quick_cpu_ns(job);
+
+    return is_known(cpu_ns) && is_known(job->activity.cpu_ns) &&
+           abs_diff(cpu_ns, job->activity.cpu_ns) >= SENTINEL_CPU_NS;
+}
+
+bool job_watch_memory(struct job *job)
+{
+    struct job_sentinel *sentinel = &job->sentinel;
+    uint64_t bytes = memory_cgroup_is_whole(job)
+                         ? job_cgroup_read_memory_bytes(&job->meters.job_cgroup)
+                         : UNKNOWN;
+    bool has_cgroup = is_known(bytes);
+    uint64_t least_growth =
+        has_cgroup ? larger(SAME_BYTES, bytes / SAME_SHARE) : SENTINEL_BYTES;
+
+    if (!has_cgroup)
+        bytes = memory_in_use_bytes(job->root);
+    if (is_known(bytes)) {
+        sentinel->least_bytes = smaller(sentinel->least_bytes, bytes);
+        sentinel->grown_bytes = bytes - sentinel->least_bytes;
+        sentinel->has_grown = sentinel->grown_bytes >= least_growth;
+    }
+    sentinel->is_raised = sentinel->has_grown || (!has_cgroup && has_run_since_glance(job));
+    return sentinel->is_raised;
+}
+
+/* How much of the machine's swap space is used, as the samples read it, by a system call of 0.3 us. */
+static void note_swap(struct job *job)
+{
+    struct sysinfo info;
+
+    if (job->root->is_live && sysinfo(&info) == 0)
+        job->meters.swap_used_bytes =
+            ((uint64_t)info.totalswap - (uint64_t)info.freeswap) * info.mem_unit;
+}
+
+/* The resident sizes of all processes, and how much of them is swapped out if that may have changed. */
 static void read_sizes(struct job *job, const struct look *look)
 {
-    uint64_t process_count = 0, main_threads = 0, threads = 0, resident_bytes = 0;
+    uint64_t swap_bytes = 0, process_count = 0, main_threads = 0, threads = 0,
+             resident_bytes = 0;
 
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
@@ -22,17 +81,22 @@ static void read_sizes(struct job *job, const struct look *look)
             member_glance(member, look);
         else /* ticks are in a file that is lost when it ends */
             member_look(member, look);
+        if (look->uses_clocks && look->reads_swap)
+            member_read_swap(member, look->root);
+        swap_bytes += member->swap_bytes;
         if (member->pid == job->main_pid)
             job_check_program(job, member, look);
         if (cgroup_escape_is_due(&job->meters.escape, member))
             cgroup_escape_check(&job->meters.escape, job->root, member);
         job_remember(job, member);
-        if (member->rss_bytes == 0)
+        if (member->has_left || member->rss_bytes == 0)
             continue;
         process_count++;
         resident_bytes += member->rss_bytes;
         *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
     }
+    raise_to(&job->peaks.swap_bytes, swap_bytes);
+    job->meters.swap_read_bytes = job->meters.swap_used_bytes;
     job_raise_threads(job, main_threads, threads);
     /* All that have left, zombies too: one whose parent was settled before it would seem to have
      * left its figures to nobody. */
@@ -50,15 +114,25 @@ static bool may_have_changed(struct job *job)
     uint64_t bytes = job_cgroup_read_memory_bytes(&job->meters.job_cgroup);
 
     if (activity_state(&job->activity) != JOB_GROWS && is_known(bytes) &&
-        !job->meters.escape
-             .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)] &&
+        memory_cgroup_is_whole(job) &&
         abs_diff(bytes, before_bytes) <= larger(SAME_BYTES, before_bytes / SAME_SHARE))
         return false;
     job->glanced_memory_bytes = bytes;
     return true;
 }
 
-/* New processes: told by events, or else to be found. */
+/* Growth that the resident sizes do not show: pages that were copied on write. Their page faults show it. */
+static void read_copies(struct job *job, uint64_t resident_before)
+{
+    uint64_t grown = sub_floor0(job->activity.resident_bytes, resident_before);
+
+    if (job->roster.count < 2 || job->sentinel.grown_bytes < grown + SENTINEL_BYTES)
+        return;
+    for (size_t i = 0; i < job->roster.count; i++)
+        (void)member_read_faults(&job->roster.list[i], job->root);
+}
+
+/* Reads the events of new processes, or searches for them. Opens short-lived processes only if memory grows. */
 static void find_processes(struct job *job, const struct look *look)
 {
     if (job->process_events.source)
@@ -69,24 +143,31 @@ static void find_processes(struct job *job, const struct look *look)
 
 void job_glance(struct job *job, uint64_t now_ns)
 {
-    struct look look = job_look(job, now_ns, false);
+    uint64_t resident_before = job->activity.resident_bytes;
+    bool is_raised = job->sentinel.is_raised, has_come_to_rest;
     struct memory_estimate estimate;
-    bool has_come_to_rest;
+    struct look look;
 
+    note_swap(job);
+    look = job_look(job, now_ns, false);
     job_note_cpu(job, now_ns, job_quick_cpu_ns(job));
     has_come_to_rest = job->activity.has_come_to_rest;
-    if (job->activity.is_at_rest && !has_come_to_rest)
+    job_note_newborn(job);
+    if (job->activity.is_at_rest && !has_come_to_rest && !is_raised && !look.reads_swap)
         return;
     if (has_come_to_rest) /* page faults, which tell of copies on write, are in the slower files */
         job_refresh(job, now_ns, false);
     else
         find_processes(job, &look);
-    if (!may_have_changed(job) && !has_come_to_rest) {
+    if (!may_have_changed(job) && !has_come_to_rest && !is_raised && !look.reads_swap) {
         activity_note_memory(&job->activity, job->activity.resident_bytes,
                              job->activity.process_count);
         return;
     }
     job->sum_holds = false;
     read_sizes(job, &look);
+    if (is_raised)
+        read_copies(job, resident_before);
+    job->sentinel = (struct job_sentinel){ .least_bytes = UNKNOWN };
     job_read_memory(job, true, &estimate);
 }

@@ -3,6 +3,7 @@
 #include "job/job.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
         .is_thorough = is_thorough,
         .was_born = job->is_spawned,
         .is_main_only = job->is_main_only,
+        .reads_swap = job->meters.swap_used_bytes != job->meters.swap_read_bytes,
     };
 }
 
@@ -98,8 +100,10 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
     process_events_open(&job->process_events, job->root, &job->roster, options->pid,
                         options->disabled | SOURCE_RING);
     job_search(job, &look); /* what was born before the first event */
-    for (size_t i = 0; i < job->roster.count; i++)
-        process_events_adopt(&job->process_events, job->roster.list[i].pid);
+    for (size_t i = 0; i < job->roster.count; i++) {
+        if (!job->roster.list[i].is_zombie) /* its end was reported before */
+            process_events_adopt(&job->process_events, job->roster.list[i].pid);
+    }
     return 0;
 }
 
@@ -149,11 +153,27 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
         return -ENOMEM;
     }
     job_note_start(job, added, now_ns);
+    if (options->caller_spawned && job->root->is_live)
+        job_note_inherited(job);
     r = options->caller_spawned ? prepare_spawned(job, options)
                                 : prepare_attached(job, options, now_ns);
     if (r == 0)
         open_task_clock(job, options);
     return r;
+}
+
+/* Events of the job's own cgroup, rather than of the one it began in, and which pressures it counts. */
+static void watch_cgroup(struct job_meters *meters)
+{
+    struct job_cgroup *cgroup = &meters->job_cgroup;
+    struct job_cgroup_reading first = JOB_CGROUP_READING_UNKNOWN;
+
+    if (job_cgroup_has_memory(cgroup))
+        meters->cgroup_watch.memory =
+            cgroup->folders[job_cgroup_tree(cgroup, CGROUP_TREE_MEMORY)].own;
+    job_cgroup_read_pressure(cgroup, &first);
+    for (int i = 0; i < PRESSURE_COUNT; i++)
+        meters->has_pressure[i] = is_known(first.pressure_ns[i]);
 }
 
 int job_init(struct job *job, const struct root *root, const struct job_options *options,
@@ -174,7 +194,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .storage_is_local = options->storage_is_local,
         .meters.job_cgroup = CGROUP_TREE_NONE,
         .meters.events = { UNKNOWN, UNKNOWN },
-        .peaks.at_peak = MEMORY_SPLIT_UNKNOWN,
+        .sentinel.least_bytes = UNKNOWN,
+        .peaks = JOB_PEAKS_NONE,
         .started_count = 1,
     };
     job->meters.job_cgroup.reason =
@@ -189,7 +210,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         r = adopt_cgroup(job, options, now_ns);
     else if (options->pid != 0)
         r = begin(job, options, now_ns);
-    job_choose_sources(job);
+    watch_cgroup(&job->meters);
     return r;
 }
 
@@ -198,6 +219,7 @@ void job_done(struct job *job)
     roster_done(&job->roster);
     memory_sharing_done(&job->sharing);
     children_buffer_done(&job->children);
+    free(job->inherited.ids);
     process_events_close(&job->process_events);
     job_cgroup_close(&job->meters.job_cgroup);
     cgroup_watch_done(&job->meters.cgroup_watch);
@@ -264,10 +286,34 @@ static bool main_has_run(struct job *job)
 static void refresh_resting(struct job *job, const struct look *look)
 {
     job_take_events(job, look->now_ns, true);
+    job_note_newborn(job);
     if (!job->meters.job_cgroup.is_adopted)
         return;
     job_search(job, look);
     job_settle_left(job);
+}
+
+static bool has_departed(const struct job *job)
+{
+    for (size_t i = 0; i < job->roster.count; i++) {
+        if (job->roster.list[i].has_left)
+            return true;
+    }
+    return false;
+}
+
+/* Repeats the first look at an attached job until no process leaves during it. A process that is reaped after its
+ * parent was read is in neither count: the time that it used before would seem to be used from now on. */
+static struct activity_seen look_at_attached(struct job *job, const struct look *look)
+{
+    enum { LOOKS_MAX = 4 };
+    struct activity_seen seen = look_at_members(job, look);
+
+    for (int i = 1; i < LOOKS_MAX && has_departed(job); i++) {
+        job_settle_left(job);
+        seen = look_at_members(job, look);
+    }
+    return seen;
 }
 
 void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
@@ -289,8 +335,10 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
         return;
     }
     job->sum_holds = false;
+    job->meters.swap_read_bytes = job->meters.swap_used_bytes;
     look.passes_over = whom == LOOK_AT_MOVERS;
-    seen = look_at_members(job, &look);
+    seen = job->was_read || job->is_spawned ? look_at_members(job, &look)
+                                            : look_at_attached(job, &look);
     job->look_span.until_ns = job_now_ns(job, now_ns);
     activity_looked(&job->activity, whom, cpu_ns, now_ns, seen);
     job_take_events(job, now_ns, true);

@@ -24,12 +24,14 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/measure.h"
+#include "base/process_id.h"
 #include "base/root.h"
 #include "job/activity.h"
 #include "job/agents.h"
 #include "job/budget.h"
 #include "job/cgroup_escape.h"
 #include "job/cpu_sources.h"
+#include "job/exactness.h"
 #include "job/job_cgroup.h"
 #include "job/memory/double_mapping.h"
 #include "job/memory/memory_sharing.h"
@@ -65,9 +67,21 @@ struct job_peaks {
     struct memory_split at_peak; /* of the job, when its total was highest: the parts add up */
     struct cgroup_memory job_cgroup;
     uint64_t process_count;
+    uint64_t swap_bytes;
 };
 
-/* What is added up. job_measure() says where each value comes from. */
+/* Nothing was seen yet: the parts of memory are not known. */
+#define JOB_PEAKS_NONE                                      \
+    (struct job_peaks)                                      \
+    {                                                       \
+        .memory = { .main = { 0, UNKNOWN, UNKNOWN },        \
+                    .descendants = { 0, UNKNOWN, UNKNOWN }, \
+                    .combined = { 0, UNKNOWN, UNKNOWN },    \
+                    .pss_bytes = UNKNOWN },                 \
+        .at_peak = MEMORY_SPLIT_UNKNOWN,                    \
+    }
+
+/* What is added up, each value with its origin (job_measure()). */
 struct job_reading {
     struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
     uint64_t cpu_error_ns;                     /* what the CPU time may be off besides */
@@ -76,8 +90,11 @@ struct job_reading {
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
     bool is_first;
-    bool all_waited;   /* every process was waited for, so that all it did is counted */
+    struct evidence evidence; /* of how complete the counts are */
+    bool all_waited;          /* every process was waited for, so that all it did is counted */
     bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
+    bool missed_cgroup_peak; /* it rose since the last reading, and no look saw that much */
+    bool io_has_children;    /* that of a process includes that of children that do not count */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct job_cgroup_reading job_cgroup;
     struct cgroup_events
@@ -102,6 +119,8 @@ struct job_reading {
     uint64_t process_count, started_count;
     uint64_t process_peak;  /* the most at once, by events; UNKNOWN: none serve */
     uint64_t process_bound; /* what that cannot have been above */
+
+    struct origin origin[METRIC_JOB_END]; /* of each value */
 };
 
 /* Counters of the whole job, apart from those of its processes. */
@@ -110,11 +129,22 @@ struct job_meters {
     struct cgroup_watch cgroup_watch; /* of the job cgroup, or the one it began in */
     struct cgroup_events events;      /* as last read there */
     struct cgroup_escape escape;
-    struct event_set task_clock; /* perf's count of the job's CPU time; empty: none */
-    uint64_t attached_cpu_ns;    /* what the processes had used when that began to count */
-    uint64_t
-        stolen_ns; /* set by the caller: CPU time of the machine that went to interrupts and the
-                           hypervisor since the job began; UNKNOWN is fine */
+    bool has_pressure[PRESSURE_COUNT]; /* the job cgroup counts it */
+    struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */
+    uint64_t attached_cpu_ns; /* what the processes had used when that began to count */
+    uint64_t swap_used_bytes; /* of the machine; at samples set by the caller */
+    uint64_t swap_read_bytes; /* likewise, when it was last read how much of it is the job's */
+    /* Set by the caller: CPU time of the machine since the job began, and what interrupts and the hypervisor
+     * had of it. UNKNOWN is fine. */
+    uint64_t busy_ns, stolen_ns;
+};
+
+/* One number that shows growth of the job's memory for less than a microsecond. */
+struct job_sentinel {
+    uint64_t least_bytes; /* in use: the least since the last glance; UNKNOWN: not read yet */
+    uint64_t grown_bytes; /* by so much since then, as last read */
+    bool has_grown;       /* by more than chance explains */
+    bool is_raised;       /* it has, or may have: the next glance reads all sizes */
 };
 
 /* What the job has used so far, as far as its living processes do not say it. */
@@ -122,9 +152,15 @@ struct job_ledger {
     struct usage departed; /* of ended processes that no living one inherited */
     struct usage reported; /* what was last reported: totals never step back */
     struct cpu_total cpu;
-    bool has_waited;   /* a process of the job has reaped a child, seen or not */
-    bool saw_unwaited; /* a parent that does not wait for its children */
-    bool lost_chars;   /* a process ended before its read and write calls could be asked for */
+    uint64_t waited_ns;          /* CPU time that wait4 reported of the processes we reaped */
+    uint64_t user_ns, system_ns; /* as last reported: they add up to the CPU time */
+    bool has_waited;             /* a process of the job has reaped a child, seen or not */
+    bool saw_unwaited;           /* a process ended and its parent did not wait for it */
+    bool is_suspect;             /* a process that ignores SIGCHLD had children */
+    bool
+        has_joined; /* a process was moved into an adopted cgroup: what it did there before it was
+                      * found is not known */
+    bool lost_chars; /* a process ended before its read and write calls could be asked for */
     bool has_unknown_chars; /* likewise, of the main process or one that we may not read */
 };
 
@@ -138,8 +174,11 @@ struct job_marks {
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */
     struct group_bytes discount;  /* pages counted twice in a resident size, at most */
+    uint64_t hugetlb_bytes;       /* the most of one process */
     struct double_mapping main_doubled, descendants_doubled;
     struct heads thread_peaks;     /* of all looks; of threads only */
+    uint64_t cgroup_peak_bytes;    /* the cgroup's own, as last read */
+    uint64_t page_cache_bytes;     /* the most of it that was seen in the cgroup */
     bool saw_main, saw_descendant; /* with memory of its own, at least once */
 };
 
@@ -159,12 +198,18 @@ struct job {
     struct roster roster;
     struct process_events process_events;
     struct agents agents;
+    struct {
+        struct process_id *ids; /* owned */
+        size_t count, capacity;
+    } inherited; /* children that the tracker had before: of no job */
     struct children_buffer children;
     uint64_t started_count;
     unsigned search_count;
-    uint64_t searched_ns; /* when that was */
-    bool is_full;         /* more processes than the table holds */
-    unsigned untracked;   /* bits of untracked_bit(): programs of the job whose work is not */
+    uint64_t searched_ns;    /* when that was */
+    uint64_t searched_ticks; /* likewise, of an adopted cgroup: since boot; 0: never */
+    bool is_full;            /* more processes than the table holds */
+    bool has_newborn;   /* the command of a process is read once it has lived for a while */
+    unsigned untracked; /* bits of untracked_bit(): programs of the job whose work is not */
     struct {
         bool has_program; /* it has called exec, or was attached to */
         bool has_clock;   /* processes have CPU clocks here */
@@ -182,14 +227,15 @@ struct job {
     struct budget budget;
 
     /* looks and readings */
-    struct clock_span look_span;   /* when the clocks of all processes were last read */
-    bool was_thorough;             /* the last look at all processes */
+    struct clock_span look_span; /* when the clocks of all processes were last read */
+    bool was_thorough;           /* the last look at all processes */
+    bool is_border; /* set by the caller: it was, because a phase starts or stops */
     uint64_t glanced_memory_bytes; /* of the job cgroup, when resident sizes were last read */
-    struct job_peaks peaks;        /* since the last reading */
-    struct job_reading sum;        /* of all that was seen, at the last reading */
-    bool sum_holds;                /* nobody was looked at since */
+    struct job_sentinel sentinel;
+    struct job_peaks peaks; /* since the last reading */
+    struct job_reading sum; /* of all that was seen, at the last reading */
+    bool sum_holds;         /* nobody was looked at since */
     bool was_read;
-    struct origin origins[METRIC_JOB_END]; /* see measures.c */
 };
 
 /* Without a job there is nothing to refresh, read or glance at: the caller does not.
@@ -206,6 +252,10 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough);
 /* A look between samples, for peaks: whether the job runs and, if it may have grown, its resident
  * sizes. job->activity tells what it does. */
 void job_glance(struct job *job, uint64_t now_ns);
+
+/* Reads the sentinel: the memory of the job cgroup or, without one, the CPU time of the job and the free memory
+ * of the machine. True: the job may have grown since the last glance, so that the next one reads all sizes. */
+bool job_watch_memory(struct job *job);
 
 /* Takes the events of processes that were born or ended. Those that live are looked at; between two
  * samples only if they have lived for a while. */
@@ -236,10 +286,11 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes);
 
 /* ---- among the files of the job ---- */
 
-/* process_notes.c: a process was opened; its command may be read; all were read for the first time;
- * it has left, and `was_inherited`: a parent has its counts. */
+/* process_notes.c: a process was opened; its command may be read; so may those that were too young for it
+ * before; all were read for the first time; it has left, and `was_inherited`: a parent has its counts. */
 void job_note_start(struct job *job, struct member *member, uint64_t now_ns);
 void job_note_command(struct job *job, struct member *member);
+void job_note_newborn(struct job *job);
 void job_note_first_reading(struct job *job);
 void job_note_end(struct job *job, struct member *member, bool was_inherited);
 
@@ -255,6 +306,10 @@ void job_drop_agents(struct job *job);
 /* An agent is not counted; one that runs, nor its go-between, which was gone at once. */
 void job_disown(struct job *job, const struct member *agent);
 void job_search(struct job *job, const struct look *look);
+/* Notes the children that the tracker has besides the job: its program may have started them before it called
+ * exec. */
+void job_note_inherited(struct job *job);
+bool job_is_inherited(const struct job *job, struct process_id id);
 
 /* Until it calls exec, what we forked is a copy of ourselves: none of its memory is the
  * job's. */
@@ -264,9 +319,10 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 void job_remember(struct job *job, struct member *member);
 void job_settle_left(struct job *job);
 void job_read_bounds(struct job *job, struct job_reading *reading);
-/* measures.c: at the end of job_init(); and when files of a process may not be read. */
-void job_choose_sources(struct job *job);
-void job_note_denied(struct job *job, const struct job_reading *reading);
+/* measures.c: the sources that a reading starts with; and what is unknown because files of a process may not
+ * be read. */
+void job_label(const struct job *job, struct job_reading *reading);
+void job_label_denied(const struct job *job, struct job_reading *reading);
 
 /* The CPU time of the job so far; UNKNOWN: not known. */
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
@@ -275,6 +331,13 @@ void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 /* `is_glance`: between samples. */
 void job_read_discount(const struct job *job, struct group_bytes *ret);
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
+/* What the evidence says of a count that the cgroup of a hierarchy keeps. */
+bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
+                         enum cgroup_tree tree); /* totals.c */
+/* Whether the cgroup's peak has risen since the last reading above all that was seen. Then the I/O of all
+ * processes is read, to tell page cache from memory of processes. */
+bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
+                            const struct job_cgroup_reading *cgroup);
 void job_raise_to_peaks(struct job *job, struct job_reading *reading);
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
 void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants); /* totals.c */

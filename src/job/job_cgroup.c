@@ -278,6 +278,7 @@ void job_cgroup_close(struct job_cgroup *job_cgroup)
         return;
     for (int i = 0; i < CGROUP_TREE_FILE_COUNT; i++)
         cached_file_close(&job_cgroup->files[i]);
+    children_buffer_done(&job_cgroup->io_text);
     if (job_cgroup->keeper.pid != 0)
         scope_keeper_stop(&job_cgroup->keeper); /* and systemd removes the rest */
     else

@@ -28,6 +28,7 @@
 #include "source/cgroup/cgroup_totals.h"
 #include "source/cgroup/scope_keeper.h"
 #include "source/host/host.h"
+#include "source/proc/children.h"
 #include "spoor/spoor.h"
 
 /* The hierarchies it may have a folder in. */
@@ -64,6 +65,7 @@ enum job_cgroup_file {
 /* Totals since it was created. UNKNOWN: not available. */
 struct job_cgroup_reading {
     uint64_t cpu_ns, user_ns, system_ns;
+    bool split_is_by_ticks; /* of version 1: of user and system time, only the sum is counted */
     uint64_t memory_peak_bytes;  /* including page cache and kernel memory */
     bool memory_peak_is_sampled; /* of an adopted cgroup: the kernel's peak is from before */
     struct cgroup_memory memory;
@@ -101,6 +103,7 @@ struct job_cgroup {
     struct scope_keeper keeper; /* of a cgroup made by systemd, if any */
     struct cached_file files[CGROUP_TREE_FILE_COUNT];
     bool is_missing[CGROUP_TREE_FILE_COUNT]; /* known not to exist */
+    struct children_buffer io_text;          /* of io.stat, which has a line for each disk */
     const char *reason; /* why all or part of it is missing; static; NULL: nothing is */
 };
 

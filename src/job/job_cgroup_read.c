@@ -83,6 +83,8 @@ static void read_cpu(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
         cpu.total_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU);
         cpu.user_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU_USER);
         cpu.system_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU_SYSTEM);
+        cgroup_split_cpu(&cpu, job_cgroup->last.user_ns, job_cgroup->last.system_ns);
+        reading->split_is_by_ticks = true;
     }
     reading->cpu_ns = cpu.total_ns;
     reading->user_ns = cpu.user_ns;
@@ -154,11 +156,16 @@ void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory
 
 static void read_io(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
+    struct children_buffer *buffer = &job_cgroup->io_text;
     struct cgroup_io io;
-    char text[8192];
+    ssize_t n;
 
-    if (read_record(job_cgroup, CGROUP_TREE_FILE_IO, text, sizeof(text)) < 0 ||
-        cgroup_parse_io_stat(text, &io) < 0)
+    do
+        n = buffer->size == 0
+                ? -EFBIG
+                : read_record(job_cgroup, CGROUP_TREE_FILE_IO, buffer->text, buffer->size);
+    while (n == -EFBIG && children_buffer_grow(buffer) == 0);
+    if (n < 0 || cgroup_parse_io_stat(buffer->text, &io) < 0)
         return;
     reading->read_bytes = io.read_bytes;
     reading->written_bytes = io.written_bytes;

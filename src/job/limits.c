@@ -11,8 +11,10 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/arithmetic.h"
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
@@ -90,10 +92,14 @@ static void apply_cpuset(const struct root *root, struct cgroup cgroup, struct l
 
 static int read_affinity(const struct root *root, pid_t pid, unsigned *ret_count)
 {
-    char text[16 * 1024];
+    enum { SIZE = 64 * 1024 };
+    AUTO_FREE char *text = malloc(SIZE);
     const char *list;
-    ssize_t n = root_read_start(root, text, sizeof(text), "proc/%d/status", (int)pid);
+    ssize_t n;
 
+    if (!text)
+        return -ENOMEM;
+    n = root_read_lines(root, text, SIZE, CPU_LIST_SIZE, "proc/%d/status", (int)pid);
     if (n < 0)
         return (int)n;
     list = parse_key(text, "Cpus_allowed_list:");

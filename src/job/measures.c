@@ -2,9 +2,9 @@
 /*
  * measures.c - what the job hands up: each value with its source.
  *
- * A source is chosen when the job begins. What changes it later is next to the code that reads the
- * value: a source that is lost (cpu_totals.c), processes that leave a cgroup (totals.c), final values
- * that come with the end of a process (bounds.c).
+ * Each reading starts with the sources of this table. The code that reads a value changes its label if
+ * another source gave it: a source that was lost (cpu_totals.c), processes outside the cgroup (totals.c),
+ * final values that come with the end of a process (bounds.c).
  */
 #include <stddef.h>
 #include <string.h>
@@ -112,31 +112,23 @@ static const enum metric of_io[] = {
 };
 /* clang-format on */
 
-static void explain(struct job *job, const enum metric *metrics, size_t count,
+static void explain(struct origin *origins, const enum metric *metrics, size_t count,
                     const char *reason)
 {
     for (size_t i = 0; reason && i < count; i++)
-        job->origins[metrics[i]].reason = reason;
+        origins[metrics[i]].reason = reason;
 }
 
-static void choose_cgroup(struct job *job)
+static void label_cgroup(const struct job *job, struct origin *origins)
 {
-    struct origin *origins = job->origins;
-    struct job_cgroup_reading first = JOB_CGROUP_READING_UNKNOWN;
+    const struct job_cgroup *cgroup = &job->meters.job_cgroup;
 
-    if (job_cgroup_has_memory(&job->meters.job_cgroup))
-        job->meters.cgroup_watch.memory =
-            job->meters.job_cgroup
-                .folders[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)]
-                .own;
-    explain(job, of_cgroup, ARRAY_SIZE(of_cgroup), job->meters.job_cgroup.reason);
-    job_cgroup_read_pressure(&job->meters.job_cgroup, &first);
+    explain(origins, of_cgroup, ARRAY_SIZE(of_cgroup), cgroup->reason);
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        if (!is_known(first.pressure_ns[i])) /* that of the machine has to do */
+        if (!job->meters.has_pressure[i]) /* that of the machine has to do */
             origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
     }
-    if (job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_UNIFIED) ||
-        job->meters.job_cgroup.is_adopted)
+    if (job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) || cgroup->is_adopted)
         origins[METRIC_JOB_PROCESSES].source = "cgroup.procs";
     else if (!job->lists_children)
         origins[METRIC_JOB_PROCESSES].source = "procfs.stat";
@@ -144,42 +136,46 @@ static void choose_cgroup(struct job *job)
 }
 
 /* Without private and shared parts, the total is a sum of resident sizes. */
-static void omit_sharing(struct job *job, const char *reason)
+static void omit_sharing(struct origin *origins, const char *reason)
 {
-    explain(job, of_sharing, ARRAY_SIZE(of_sharing), reason);
-    job->origins[METRIC_JOB_RSS].source = job->origins[METRIC_DESCENDANTS_RSS].source =
-        "procfs.statm";
+    explain(origins, of_sharing, ARRAY_SIZE(of_sharing), reason);
+    origins[METRIC_JOB_RSS].source = origins[METRIC_DESCENDANTS_RSS].source = "procfs.statm";
 }
 
-static void choose_without_files(struct job *job)
+static void label_without_files(const struct root *root, struct origin *origins)
 {
     for (int i = 0; i < METRIC_JOB_END; i++) {
         if (rows[i].need == FILES)
-            job->origins[i].reason = job->root->proc_fault;
+            origins[i].reason = root->proc_fault;
     }
-    job->origins[METRIC_JOB_STARTED].reason = job->root->proc_fault;
-    job->origins[METRIC_JOB_RSS_PEAK].source = "wait4.ru_maxrss";
+    origins[METRIC_JOB_STARTED].reason = root->proc_fault;
+    origins[METRIC_JOB_RSS_PEAK].source = "wait4.ru_maxrss";
 }
 
-void job_choose_sources(struct job *job)
+void job_label(const struct job *job, struct job_reading *reading)
 {
+    struct origin *origins = reading->origin;
+
     for (int i = 0; i < METRIC_JOB_END; i++)
-        job->origins[i] = rows[i].origin;
+        origins[i] = rows[i].origin;
     for (size_t i = 0; job->is_spawned && i < ARRAY_SIZE(of_wait4); i++)
-        job->origins[of_wait4[i]].source = "wait4";
-    choose_cgroup(job);
+        origins[of_wait4[i]].source = "wait4";
+    label_cgroup(job, origins);
     if (job->sharing.mode == SPOOR_DETAIL_NEVER)
-        omit_sharing(job, "disabled by --detail never");
+        omit_sharing(origins, "disabled by --detail never");
     if (job->root->proc_fault)
-        choose_without_files(job);
+        label_without_files(job->root, origins);
 }
 
-void job_note_denied(struct job *job, const struct job_reading *reading)
+void job_label_denied(const struct job *job, struct job_reading *reading)
 {
+    if (reading->io_has_children)
+        explain(reading->origin, of_io, ARRAY_SIZE(of_io),
+                "the kernel adds what children read and wrote to that of the process");
     if (reading->io_is_denied)
-        explain(job, of_io, ARRAY_SIZE(of_io), DENIED);
+        explain(reading->origin, of_io, ARRAY_SIZE(of_io), DENIED);
     if (job->sharing.is_denied)
-        omit_sharing(job, DENIED);
+        omit_sharing(reading->origin, DENIED);
 }
 
 static bool is_hidden(const struct job *job, const struct job_reading *reading, enum need need)
@@ -202,9 +198,12 @@ bool job_measure(const struct job *job, const struct job_reading *reading, enum 
 {
     const struct row *row = &rows[metric];
 
-    if (row->value == 0 || !job->origins[metric].source)
+    if (row->value == 0 || !reading->origin[metric].source)
         return false;
-    *ret = (struct measure){ UNKNOWN, UNKNOWN, job->origins[metric] };
+    *ret = (struct measure){ UNKNOWN, UNKNOWN, reading->origin[metric] };
+    if (job->untracked &&
+        metric >= METRIC_DESCENDANTS_CPU) /* a daemon does a part of its work */
+        ret->origin.is_exact = false;
     if (is_hidden(job, reading, row->need))
         return true;
     ret->value = value_at(reading, row->value);

@@ -119,6 +119,7 @@ static int read_stat(struct member *member, const struct look *look)
 
     if (r < 0)
         return r;
+    member->io_has_children = look->is_main_only && stat.child_minor_faults > 0;
     if (look->is_main_only)
         stat.child_user_ticks = stat.child_system_ticks = stat.child_minor_faults =
             stat.child_major_faults = 0;
@@ -131,7 +132,8 @@ static int read_stat(struct member *member, const struct look *look)
     /* The first thread stays in the count until the last one has exited. */
     member->threads = stat.threads - (!has_first_thread && stat.threads > 1);
     member->faults = stat.minor_faults + stat.major_faults;
-    member->child_faults = stat.child_minor_faults + stat.child_major_faults;
+    member->child_faults = member->waited_faults =
+        stat.child_minor_faults + stat.child_major_faults;
     if (member->child_faults < FORK_FAULTS_MIN)
         member->child_faults = 0; /* of children without memory of their own */
     member->is_zombie = !has_first_thread && stat.threads <= 1;
@@ -179,6 +181,10 @@ static void read_io(struct member *member, const struct root *root)
     member->usage.counter[USAGE_WRITTEN_BYTES] = io.written_bytes;
     member->usage.counter[USAGE_READ_CHARS] = io.read_chars;
     member->usage.counter[USAGE_WRITTEN_CHARS] = io.written_chars;
+    if (!member->io_has_children)
+        return;
+    for (int i = USAGE_READ_BYTES; i <= USAGE_WRITTEN_CHARS; i++)
+        member->usage.counter[i] = UNKNOWN;
 }
 
 static void read_status(struct member *member, const struct root *root)
@@ -189,7 +195,9 @@ static void read_status(struct member *member, const struct root *root)
         return;
     if (is_known(status.rss_peak_bytes) && status.rss_peak_bytes > member->rss_peak_bytes)
         member->rss_peak_bytes = status.rss_peak_bytes;
+    /* The line is missing once a process has given up its memory. */
     member->swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
+    member->hugetlb_bytes = is_known(status.hugetlb_bytes) ? status.hugetlb_bytes : 0;
 }
 
 /* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
@@ -268,7 +276,7 @@ void member_look(struct member *member, const struct look *look)
         return;
     }
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
-        member->rss_bytes > 0)
+        member->rss_bytes > 0 && !look->reads_swap)
         return;
     /* Being a kept file, it tells whether the pid, and so the clock, is still ours. */
     if (is_gone(read_memory(member, look->root))) {
@@ -284,6 +292,8 @@ void member_look(struct member *member, const struct look *look)
     }
     if (is_slow_due(member, look, was_zombie))
         read_slow(member, look);
+    else if (look->reads_swap)
+        member_read_swap(member, look->root);
     /* The kernel gives its counts to the parent first and removes it then: who stops in between
      * would be counted twice. */
     member->has_left |= member->is_being_reaped;
@@ -293,9 +303,22 @@ uint64_t member_read_faults(struct member *member, const struct root *root)
 {
     struct pid_stat stat;
 
-    if (pid_stat_read(&member->stat_file, root, member->pid, &stat) == 0)
-        member->faults = stat.minor_faults + stat.major_faults;
+    if (pid_stat_read(&member->stat_file, root, member->pid, &stat) < 0)
+        return member->faults;
+    member->faults = stat.minor_faults + stat.major_faults;
+    member->waited_faults = stat.child_minor_faults + stat.child_major_faults;
     return member->faults;
+}
+
+struct usage member_usage(const struct member *member)
+{
+    struct usage usage = member->usage;
+
+    for (int i = 0; i < USAGE_COUNT; i++) {
+        if (is_known(usage.counter[i]) && is_known(member->base.counter[i]))
+            usage.counter[i] = sub_floor0(usage.counter[i], member->base.counter[i]);
+    }
+    return usage;
 }
 
 void member_glance(struct member *member, const struct look *look)
@@ -306,6 +329,12 @@ void member_glance(struct member *member, const struct look *look)
         member->rss_bytes = 0; /* settled at the next look */
     else if (is_known(member->clock_ns) && cpu_clock_read(look->root, member->pid, &ns) == 0)
         note_cpu(member, ns, look->now_ns);
+}
+
+void member_read_swap(struct member *member, const struct root *root)
+{
+    if (!member->is_zombie)
+        read_status(member, root);
 }
 
 void member_read_name(struct member *member, const struct root *root)
@@ -361,6 +390,7 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
     };
 
     usage_clear(&member.usage);
+    usage_clear(&member.base);
     if (read_first(&member, look) < 0) {
         member_close(&member);
         return -ESRCH;

@@ -29,6 +29,7 @@ struct look {
     bool uses_clocks;  /* ask processes' CPU clocks */
     bool is_thorough;  /* read io and status whatever the clock says */
     bool passes_over;  /* what has not run since it was last looked at */
+    bool reads_swap;   /* read status also of what sleeps: others may have it swapped out */
     bool was_born;     /* what is opened began while we looked: its peak is its size so far */
     bool is_main_only; /* children that a process waited for do not count */
 };
@@ -54,14 +55,20 @@ struct member {
     uint64_t clock_ns;            /* its CPU clock; UNKNOWN if there is none */
     uint64_t cpu_ns;              /* of itself, ended threads included: the clock, or ticks */
     struct usage usage;           /* of itself and the children it waited for */
+    struct usage base;            /* the part of it from before it joined the job */
     uint64_t rss_bytes;           /* 0 once it is a zombie */
     uint64_t shared_bytes;        /* the part of rss that files or shared memory back */
     uint64_t rss_peak_bytes;      /* largest VmHWM read, or rss seen */
     uint64_t swap_bytes;
+    uint64_t hugetlb_bytes; /* in no resident size */
     uint64_t threads;
     uint64_t faults;       /* minor and major */
     uint64_t child_faults; /* likewise, of children that it waited for */
-    uint64_t size_faults;  /* `faults` as known before its size was last read */
+    uint64_t waited_faults,
+        settled_waited_faults; /* likewise, those of processes without memory
+                                                    * of their own included; and when processes
+                                                    * that exited were last settled */
+    uint64_t size_faults;      /* `faults` as known before its size was last read */
     bool has_exec;
     bool is_descendant;  /* not the job's first process */
     bool borrows_memory; /* it has no memory of its own yet, but runs in that of memory_owner */
@@ -72,7 +79,8 @@ struct member {
     bool has_left;     /* it ended and was reaped */
     bool is_counted;   /* its final usage is in the job's account already */
     bool io_is_denied; /* we may not read it: what it reads and writes is unknown */
-    bool io_is_stale;  /* it could not be read at the last look */
+    bool io_has_children; /* it includes that of children that do not count */
+    bool io_is_stale;     /* it could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
     uint64_t slow_clock_ns; /* likewise for io and status */
@@ -126,11 +134,18 @@ bool member_has_run(const struct member *member);
 /* Reads what may have changed. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);
 
-/* Reads its page faults so far alone. As they were where that fails. */
+/* Reads its page faults so far alone, and those of the children it waited for. As they were where that
+ * fails. */
 uint64_t member_read_faults(struct member *member, const struct root *root);
+
+/* What it has used since it joined the job. */
+struct usage member_usage(const struct member *member);
 
 /* Reads the resident size and the CPU clock alone: the cheapest look, for peaks between samples. */
 void member_glance(struct member *member, const struct look *look);
+
+/* Reads its status alone: how much of it is swapped out. */
+void member_read_swap(struct member *member, const struct root *root);
 
 /* Reads its name again: it may have called exec. */
 void member_read_name(struct member *member, const struct root *root);

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
@@ -60,14 +61,54 @@ static bool is_settled_elsewhere(const struct job *job, const struct member *mem
     return member->is_zombie && job->is_spawned && member->parent_pid == job->tracker_pid;
 }
 
+static void note_inherited(pid_t pid, void *data)
+{
+    struct job *job = data;
+    struct pid_stat stat;
+
+    if (pid == job->main_pid || pid_stat_read_once(job->root, pid, &stat) < 0 ||
+        reserve(&job->inherited.ids, &job->inherited.capacity, job->inherited.count + 1,
+                sizeof(*job->inherited.ids)) < 0)
+        return;
+    job->inherited.ids[job->inherited.count++] = (struct process_id){ pid, stat.start_ticks };
+}
+
+void job_note_inherited(struct job *job)
+{
+    struct cached_file file = CACHED_FILE_CLOSED;
+
+    /* Without the list, a child from before is taken for one of the job. */
+    (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, note_inherited,
+                        job);
+    cached_file_close(&file);
+}
+
+bool job_is_inherited(const struct job *job, struct process_id id)
+{
+    for (size_t i = 0; i < job->inherited.count; i++) {
+        if (process_id_equal(job->inherited.ids[i], id))
+            return true;
+    }
+    return false;
+}
+
 static void add_opened(struct job *job, const struct look *look, struct member *member)
 {
     struct member *added;
 
+    if (job_is_inherited(job, (struct process_id){ member->pid, member->start_ticks })) {
+        member_close(member);
+        return;
+    }
     if (agents_has(job->root, member)) {
         job_disown(job, member);
         member_close(member);
         return;
+    }
+    /* It was there before and not in the cgroup: what it did there is not the job's. */
+    if (job->meters.job_cgroup.is_adopted && member->start_ticks < job->searched_ticks) {
+        member->base = member->usage;
+        job->ledger.has_joined = true;
     }
     member->is_descendant = member->pid != job->main_pid;
     added = roster_add_member(&job->roster, member);
@@ -233,12 +274,14 @@ static void drop_unlisted(struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
         struct pid_stat stat;
+        struct usage usage;
 
         if (member->has_left || member->is_zombie || member->listed_by == job->search_count ||
             pid_stat_read(&member->stat_file, job->root, member->pid, &stat) < 0 ||
             stat.is_ending || pid_stat_is_zombie(&stat))
             continue;
-        usage_add(&job->ledger.departed, &member->usage);
+        usage = member_usage(member);
+        usage_add(&job->ledger.departed, &usage);
         member->has_left = member->is_counted = true;
         job->sum_holds = false;
     }
@@ -252,15 +295,24 @@ static void add_adopted(pid_t pid, void *data)
         add_listed(pid, data);
 }
 
+static uint64_t boot_ticks(void)
+{
+    return (clock_now().monotonic_ns + clock_suspended_ns()) /
+           (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 static void search_adopted(struct search *search)
 {
     struct job *job = search->job;
     size_t before = job->roster.count;
 
+    uint64_t now_ticks = job->root->is_live ? boot_ticks() : 0;
+
     if (cgroup_each_process(job->root, &job->meters.job_cgroup.adopted, &job->children,
                             add_adopted, search) >= 0)
         drop_unlisted(job);
     roster_order(&job->roster, before);
+    job->searched_ticks = now_ticks;
 }
 
 static void search_job(struct search *search, bool is_full)
@@ -322,12 +374,13 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
     if (!events->source)
         return;
     before_ns = cpu_spent_ns(job->root);
-    process_events_drain(&job->process_events);
+    process_events_drain(&job->process_events, is_sample);
     if (is_sample)
         process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
     else
-        process_events_announce(&job->process_events, now_ns - SHORT_LIFE_NS, take_affordable,
-                                &search);
+        process_events_announce(&job->process_events,
+                                now_ns - (job->sentinel.has_grown ? 0 : SHORT_LIFE_NS),
+                                take_affordable, &search);
     budget_charge(&job->budget, SPENT_EVENTS, cpu_spent_ns(job->root) - before_ns);
     if (!events->has_peaks)
         return;

@@ -160,6 +160,7 @@ void process_events_open(struct process_events *events, const struct root *root,
     };
     for (size_t i = 0; i < ARRAY_SIZE(sources) && !events->reader; i++)
         (void)open_source(events, &sources[i], disabled); /* it says why not */
+    usage_clear(&events->recorded);
     if (!events->reader)
         return;
     if (!process_events_add_main(events)) {
@@ -170,9 +171,13 @@ void process_events_open(struct process_events *events, const struct root *root,
     events->source = events->reader->source;
     events->is_machine_wide = events->reader->is_machine_wide;
     events->drained_ns = clock_now().monotonic_ns;
+    events->suspended_ns = clock_suspended_ns();
     events->drain_gap_ns = GAP_LEAST_NS;
     events->is_exact = events->is_complete = true;
     events->reason[0] = '\0';
+    if (events->ring.is_partial)
+        process_events_mark_incomplete(events,
+                                       "the job may run on CPUs whose forks are not reported");
     events->has_peaks =
         !(disabled & SOURCE_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
     if (events->has_peaks)
@@ -220,10 +225,13 @@ static void note_kept_records(struct process_events *events)
     events->records.count = 0;
 }
 
-/* Records of the whole machine pile up if none of ours ends. */
-static void drain_records(struct process_events *events, uint64_t now_ns)
+/* The kernel sends the records of all processes of the machine: without a read now and then they would fill the
+ * buffer. It sends an exit record, wakes the parent, and sends the exit event last: the last sample may find the
+ * record without the event, so samples always read the records. */
+static void drain_records(struct process_events *events, uint64_t now_ns, bool is_sample)
 {
-    if (events->ended.count == 0 && now_ns - events->records_read_ns < RECORDS_EVERY_NS)
+    if (!is_sample && events->ended.count == 0 &&
+        now_ns - events->records_read_ns < RECORDS_EVERY_NS)
         return;
     events->records_read_ns = now_ns;
     taskstats_drain(&events->taskstats, keep_record, events);
@@ -292,18 +300,20 @@ static void set_gap(struct process_events *events, uint64_t now_ns)
     events->drained_ns = now_ns;
 }
 
-void process_events_drain(struct process_events *events)
+void process_events_drain(struct process_events *events, bool is_sample)
 {
-    uint64_t now_ns;
+    uint64_t now_ns, suspended_ns;
 
     if (!events->reader)
         return;
     now_ns = clock_now().monotonic_ns;
+    suspended_ns = clock_suspended_ns();
     events->reader->drain(events);
+    events->suspended_ns = suspended_ns;
     set_gap(events, now_ns);
     note_kept_records(events);
     if (events->taskstats.fd >= 0)
-        drain_records(events, now_ns);
+        drain_records(events, now_ns, is_sample);
     release_ended(events);
     check_losses(events);
 }

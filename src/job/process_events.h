@@ -20,6 +20,7 @@
 #include "base/root.h"
 #include "job/lives.h"
 #include "job/roster.h"
+#include "job/usage.h"
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
 #include "source/events/taskstats.h"
@@ -56,11 +57,13 @@ struct process_events {
     bool is_exact;
     uint64_t started_count;
     struct heads now;
+    uint64_t all_ended_ns;     /* when the last process ended, if none lives; monotonic */
     struct heads peak;         /* the connector may count one more per CPU, see there */
     struct heads settled_peak; /* when every new process was last known to belong */
     struct process_peak process_peak;
     bool saw_agent;        /* what lived while it was not known is not in the peaks */
     uint64_t drained_ns;   /* when it was last drained; monotonic */
+    uint64_t suspended_ns; /* clock_suspended_ns() then: before all events that come now */
     uint64_t drain_gap_ns; /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
@@ -70,6 +73,11 @@ struct process_events {
     bool has_peaks; /* exit records are available, and none was lost */
     uint64_t main_peak_bytes;
     uint64_t largest_peak_bytes; /* of one process other than the main one */
+
+    /* Threads, first ones included: started, and recorded when they exited. */
+    uint64_t started_tasks, recorded_tasks;
+    uint64_t exited_threads; /* that were not the last of their process */
+    struct usage recorded;   /* of the recorded ones; no CPU times */
 
     /* Private. */
     const struct root *root; /* borrowed */
@@ -110,8 +118,8 @@ void process_events_disown(struct process_events *events, pid_t pid);
 /* Accepts a zeroed one. */
 void process_events_close(struct process_events *events);
 
-/* Reads all pending events. */
-void process_events_drain(struct process_events *events);
+/* Reads all pending events; exit records too if one of ours has ended, if it `is_sample`, and now and then. */
+void process_events_drain(struct process_events *events, bool is_sample);
 
 /* Called for a new process. Returns true to be called again next time. */
 typedef bool process_events_born(pid_t pid, void *data);
@@ -121,6 +129,13 @@ typedef bool process_events_born(pid_t pid, void *data);
 void process_events_announce(struct process_events *events, uint64_t until_ns,
                              process_events_born *born, void *data);
 
+/* When the last process of the job ended, by its event: the tracker may have been stopped then. 0: one
+ * lives, or it is not known. */
+static inline uint64_t process_events_ended_ns(const struct process_events *events)
+{
+    return events->source && events->now.processes == 0 ? events->all_ended_ns : 0;
+}
+
 /* Whether a process other than the main one lives. Right after a drain at the end of the main
  * process, that is whether one outlived it: a fork is reported before it returns. Its own exit
  * may or may not have been read. */
@@ -129,6 +144,13 @@ static inline bool process_events_outlive_main(const struct process_events *even
     const struct process *main = roster_find(events->roster, events->main_pid);
 
     return events->now.processes > (main && main->threads > 0);
+}
+
+/* Whether an exit record came for every thread that was started. */
+static inline bool process_events_has_all_records(const struct process_events *events)
+{
+    return events->has_peaks && events->recorded_tasks > 0 &&
+           events->recorded_tasks == events->started_tasks;
 }
 
 /* ---- for process_tally.c and process_events.c ---- */

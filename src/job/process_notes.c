@@ -86,19 +86,38 @@ static bool has_own_command(const struct job *job, const struct member *member)
     return member->pid != job->main_pid || job->main.has_program;
 }
 
+static bool is_newborn(const struct job *job, const struct member *member)
+{
+    return job->root->is_live &&
+           sub_floor0(clock_now().monotonic_ns, member->started_ns) < NEWBORN_NS;
+}
+
 void job_note_command(struct job *job, struct member *member)
 {
     if (member->is_zombie || member->has_left || job->root->proc_fault ||
-        !has_own_command(job, member) || !is_candidate(job, member))
+        !is_candidate(job, member))
         return;
-    check_name(job, member);
-    if (!member->command_is_due ||
-        (job->root->is_live &&
-         sub_floor0(clock_now().monotonic_ns, member->started_ns) < NEWBORN_NS))
+    if (has_own_command(job, member))
+        check_name(job, member);
+    if (!member->command_is_due)
         return;
-    member->command_is_due = false;
+    if (!has_own_command(job, member) || is_newborn(job, member)) {
+        job->has_newborn = true;
+        return;
+    }
     free(member->command);
     member->command = command_line_read(job->root, member->pid);
+    member->command_is_due = !member->command;
+    job->has_newborn |= member->command_is_due;
+}
+
+void job_note_newborn(struct job *job)
+{
+    if (!job->has_newborn)
+        return;
+    job->has_newborn = false;
+    for (size_t i = 0; i < job->roster.count; i++)
+        job_note_command(job, &job->roster.list[i]);
 }
 
 void job_note_first_reading(struct job *job)

@@ -28,7 +28,7 @@
 
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
 #define OUT_OF_ORDER_NS (10 * NS_PER_MS) /* how late an event of another CPU may be */
-#define THREADS_MASK ((1u << 26) - 1)    /* what a process holds */
+#define THREADS_MASK ((1u << 25) - 1)    /* what a process holds */
 
 /* ---- how many live at once ---------------------------------------------- */
 
@@ -96,7 +96,7 @@ bool process_events_add_main(struct process_events *events)
 
     if (!process)
         return false;
-    events->started_count = 1;
+    events->started_count = events->started_tasks = 1;
     /* The connector reports the exit of every thread it has, the ring of those that start. */
     set_threads(events, process,
                 events->connector.fd >= 0 ? count_threads(events, events->main_pid) : 1);
@@ -145,6 +145,7 @@ static void disown(struct process_events *events, struct process *process)
     process->is_foreign = true;
     process->threads = threads & THREADS_MASK; /* its end is waited for */
     events->started_count--;
+    events->started_tasks -= threads;
     events->peak = events->settled_peak;
     raise_heads(&events->peak, &events->now);
     events->saw_agent = true;
@@ -178,24 +179,17 @@ static bool belongs(const struct process_events *events, pid_t pid)
 {
     const struct process *process = roster_find(events->roster, pid);
 
-    return process && (process->threads > 0 || process->is_recording ||
-                       (process->member != 0 && process->ended_ns == 0));
-}
-
-static uint64_t boot_clock_ns(void)
-{
-    struct timespec now = { 0 };
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+    return process && !process->is_foreign &&
+           (process->threads > 0 || process->is_recording ||
+            (process->member != 0 && process->ended_ns == 0));
 }
 
 /* When an event happened, in clock ticks since the boot: what files tell of the start of a process. */
-static uint64_t event_ticks(const struct process_event *event)
+static uint64_t event_ticks(const struct process_event *event, uint64_t suspended_ns)
 {
     uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
 
-    return (boot_clock_ns() - (clock_now().monotonic_ns - event->time_ns)) / tick_ns;
+    return (event->time_ns + suspended_ns) / tick_ns;
 }
 
 /* Whether the open process with that pid is the one that was forked, and not an earlier one: a search
@@ -203,8 +197,16 @@ static uint64_t event_ticks(const struct process_event *event)
 static bool is_open_already(const struct process_events *events, const struct process *process,
                             const struct process_event *fork)
 {
-    return process->member != 0 &&
-           events->roster->list[process->member - 1].start_ticks + 1 >= event_ticks(fork);
+    return process->member != 0 && events->roster->list[process->member - 1].start_ticks + 1 >=
+                                       event_ticks(fork, events->suspended_ns);
+}
+
+static void note_parent(struct process_events *events, pid_t pid)
+{
+    struct process *parent = roster_find(events->roster, pid);
+
+    if (parent)
+        parent->has_children = true;
 }
 
 static void note_fork(struct process_events *events, const struct process_event *event)
@@ -213,8 +215,10 @@ static void note_fork(struct process_events *events, const struct process_event 
 
     if (event->is_thread) {
         process = roster_find(events->roster, event->pid);
-        if (process && process->threads > 0)
+        if (process && process->threads > 0) {
+            events->started_tasks += !process->is_foreign;
             set_threads(events, process, process->threads + 1);
+        }
         return;
     }
     if (events->is_machine_wide && !belongs(events, event->parent_pid))
@@ -227,6 +231,8 @@ static void note_fork(struct process_events *events, const struct process_event 
         process->member = 0;
     }
     events->started_count++;
+    events->started_tasks++;
+    note_parent(events, event->parent_pid);
     if (!process || !queue(&events->newborns, event->pid)) {
         process_events_mark_incomplete(events, "too many processes to follow");
         return;
@@ -236,7 +242,7 @@ static void note_fork(struct process_events *events, const struct process_event 
         set_threads(events, process, 0);
     lives_start(&events->lives, process, event->time_ns);
     process->is_foreign = process->is_recording = process->is_listed = false;
-    process->has_wait_status = false;
+    process->has_wait_status = process->has_children = false;
     process->parent_pid = event->parent_pid;
     set_threads(events, process, 1);
     raise_process_peak(events, event->time_ns);
@@ -262,7 +268,7 @@ static bool lives_on(const struct process_events *events, const struct process_e
 
     return (kill(event->pid, 0) == 0 || errno != ESRCH) && has_memory(events, event->pid) &&
            pid_stat_read_once(events->root, event->pid, &stat) == 0 &&
-           stat.start_ticks <= event_ticks(event);
+           stat.start_ticks <= event_ticks(event, clock_suspended_ns());
 }
 
 void process_events_end(struct process_events *events, struct process *process)
@@ -301,8 +307,11 @@ static void note_exit(struct process_events *events, const struct process_event 
     }
     process->ended_ns = event->time_ns;
     set_threads(events, process, process->threads - 1);
-    if (process->threads > 0)
+    if (process->threads > 0) {
+        events->exited_threads += !process->is_foreign;
         return;
+    }
+    events->all_ended_ns = event->time_ns;
     if (!process->is_foreign)
         correct_process_peak(events, event->time_ns);
     note_wait_status(events, process, event);
@@ -404,6 +413,23 @@ static void list_recorded(struct process_events *events, struct process *process
     }
 }
 
+static void add_record(struct process_events *events, const struct exit_record *record)
+{
+    struct usage usage;
+
+    usage_clear(&usage);
+    usage.counter[USAGE_READ_BYTES] = record->read_bytes;
+    usage.counter[USAGE_WRITTEN_BYTES] = record->written_bytes;
+    usage.counter[USAGE_READ_CHARS] = record->read_chars;
+    usage.counter[USAGE_WRITTEN_CHARS] = record->written_chars;
+    usage.counter[USAGE_MINOR_FAULTS] = record->minor_faults;
+    usage.counter[USAGE_MAJOR_FAULTS] = record->major_faults;
+    usage.counter[USAGE_VOLUNTARY_SWITCHES] = record->voluntary_switches;
+    usage.counter[USAGE_INVOLUNTARY_SWITCHES] = record->involuntary_switches;
+    usage_add(&events->recorded, &usage);
+    events->recorded_tasks++;
+}
+
 bool process_events_note_record(struct process_events *events, const struct exit_record *record)
 {
     struct process *process = roster_find(events->roster, record->tgid);
@@ -417,6 +443,8 @@ bool process_events_note_record(struct process_events *events, const struct exit
         disown(events, process);
     if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
         return true;
+    if (!process->is_foreign)
+        add_record(events, record);
     lives_note_record(process, record);
     list_recorded(events, process, record);
     if (is_main || !record->may_be_borrowed)

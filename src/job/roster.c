@@ -138,11 +138,39 @@ static int compare_starts(const void *left, const void *right)
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+/* The parent of list[i] among those behind it that started in the same tick; or `count`. */
+static size_t find_parent(const struct member *list, size_t i, size_t count)
+{
+    for (size_t j = i + 1; j < count && list[j].start_ticks == list[i].start_ticks; j++) {
+        if (list[j].pid == list[i].parent_pid)
+            return j;
+    }
+    return count;
+}
+
+/* After the largest pid, a child has a smaller one than its parent. */
+static void put_parents_first(struct member *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        /* Numbers of parents are used again: they may go round in circles. */
+        for (size_t tries = i, j; tries < count; tries++) {
+            struct member child = list[i];
+
+            j = find_parent(list, i, count);
+            if (j == count)
+                break;
+            list[i] = list[j];
+            list[j] = child;
+        }
+    }
+}
+
 void roster_order(struct roster *roster, size_t count)
 {
     if (roster->count - count < 2)
         return;
     qsort(roster->list + count, roster->count - count, sizeof(*roster->list), compare_starts);
+    put_parents_first(roster->list + count, roster->count - count);
     /* They have just been added: each is found by its pid. */
     for (size_t i = count; i < roster->count; i++)
         roster_find(roster, roster->list[i].pid)->member = (uint32_t)i + 1;

@@ -29,12 +29,13 @@ struct process {
                       * again, the earlier process stays in the list until it is found to have left */
 
     /* By its events; see process_events.h. */
-    uint32_t threads : 26;     /* that live; 0: it has ended, or there are no events */
+    uint32_t threads : 25;     /* that live; 0: it has ended, or there are no events */
     uint32_t is_foreign : 1;   /* it does not belong to the job; only its end is waited for */
     uint32_t is_recording : 1; /* it has ended, and exit records of it may still come */
     uint32_t is_borrower : 1;  /* it may have had no memory of its own; see lives.h */
     uint32_t is_listed : 1;    /* it is among those that have ended, see below */
     uint32_t has_wait_status : 1; /* it has ended so */
+    uint32_t has_children : 1;    /* it has forked */
     pid_t parent_pid;             /* that forked it; 0: not reported */
     int wait_status;              /* as wait(2) reports it */
     uint64_t started_ns, ended_ns;

@@ -39,6 +39,20 @@ static bool discards_children(const struct job *job, pid_t pid, struct asked_par
     return asked->discards_children;
 }
 
+/* Whether the page faults of a child have come to its parent. One that ignores SIGCHLD now may have waited
+ * before, for example a shell that has called exec since. */
+static bool has_taken_over(const struct job *job, struct member *parent,
+                           const struct member *child)
+{
+    uint64_t faults = child->faults + child->waited_faults;
+
+    (void)member_read_faults(parent, job->root);
+    if (faults == 0 || parent->waited_faults < parent->settled_waited_faults + faults)
+        return false;
+    parent->settled_waited_faults += faults;
+    return true;
+}
+
 /* Whether what this process used was inherited. What a parent that has left had inherited went the
  * same way as its own. */
 static bool was_inherited(struct job *job, const struct member *member,
@@ -56,7 +70,7 @@ static bool was_inherited(struct job *job, const struct member *member,
         /* If we spawned the job, a parent that is not here ended before, and left its final
          * figures, with this one's if it had waited, to us. */
         return job->is_spawned;
-    if (!discards_children(job, parent->pid, asked))
+    if (!discards_children(job, parent->pid, asked) || has_taken_over(job, parent, member))
         return true;
     job->ledger.saw_unwaited = true;
     return false;
@@ -78,6 +92,7 @@ void job_remember(struct job *job, struct member *member)
     }
     job->ledger.has_waited |= member->child_faults > 0 && job->is_spawned;
     job->untracked |= untracked_bit(member->comm);
+    raise_to(&job->marks.hugetlb_bytes, member->hugetlb_bytes);
     job_note_command(job, member);
 }
 
@@ -88,6 +103,13 @@ static void list_siblings_again(struct job *job, const struct member *member)
 
     if (parent)
         parent->children_clock_ns = UNKNOWN;
+}
+
+static void add_departed(struct job *job, const struct member *member)
+{
+    struct usage usage = member_usage(member);
+
+    usage_add(&job->ledger.departed, &usage);
 }
 
 void job_settle_left(struct job *job)
@@ -103,7 +125,7 @@ void job_settle_left(struct job *job)
             continue;
         is_inherited = !member->is_counted && was_inherited(job, member, &asked);
         if (!member->is_counted && !is_inherited)
-            usage_add(&job->ledger.departed, &member->usage);
+            add_departed(job, member);
         job_note_end(job, member, is_inherited);
         if (member->pid == job->main_pid)
             job->main.has_ended = true;
@@ -111,6 +133,8 @@ void job_settle_left(struct job *job)
         list_siblings_again(job, member);
     }
     roster_remove_left(&job->roster);
+    for (size_t i = 0; i < job->roster.count; i++)
+        job->roster.list[i].settled_waited_faults = job->roster.list[i].waited_faults;
 }
 
 void job_disown(struct job *job, const struct member *agent)
@@ -235,6 +259,7 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
     member->usage.counter[USAGE_SYSTEM_NS] = timeval_to_ns(rusage.ru_stime);
     member->usage.counter[USAGE_CPU_NS] =
         member->usage.counter[USAGE_USER_NS] + member->usage.counter[USAGE_SYSTEM_NS];
+    job->ledger.waited_ns += member->usage.counter[USAGE_CPU_NS];
     /* The same counts as in its io file, in blocks of 512 bytes, for everybody to read. */
     member->usage.counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
     member->usage.counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
@@ -258,6 +283,17 @@ static void end_agent(struct job *job, pid_t pid)
                    timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
 }
 
+/* Signals are still told of a zombie: whether this one may not have waited for its children. */
+static void note_suspect(struct job *job, pid_t pid)
+{
+    const struct process *process = roster_find(&job->roster, pid);
+    bool had_children = !job->process_events.source || (process && process->has_children);
+    struct pid_status status;
+
+    if (had_children && pid_status_read(job->root, pid, &status) == 0)
+        job->ledger.is_suspect |= status.ignores_child_signal;
+}
+
 void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -278,12 +314,15 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     if (pid == job->main_pid) {
         job->main.ended_ns = now_ns;
         job_check_program(job, member, &look);
-        job_take_events(job, now_ns, false);       /* what it started last */
+        job_take_events(job, now_ns, false); /* what it started last */
+        if (process_events_ended_ns(&job->process_events) != 0)
+            job->main.ended_ns = smaller(now_ns, process_events_ended_ns(&job->process_events));
         member = roster_member(&job->roster, pid); /* the table may have moved */
     }
     take_rusage(job, member, sub_floor0(member->faults, faults));
     job_remember(job, member);
-    usage_add(&job->ledger.departed, &member->usage);
+    note_suspect(job, pid);
+    add_departed(job, member);
     member->is_counted = true;
     member->has_left = true; /* its caller reaps it now */
     activity_forget(&job->activity);

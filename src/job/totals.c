@@ -7,14 +7,92 @@
 #include "base/unknown.h"
 #include "job/job.h"
 
-/* What the cgroup counted takes the place of what its processes did, unless both are the same. */
-static void correct_io(struct job *job, enum metric metric, uint64_t *bytes, uint64_t corrected,
-                       bool is_exact)
-{
-    bool is_same = corrected == *bytes;
+#define JOINED \
+    "a process was moved into the cgroup: what it did there before it was found is not known"
+#define UNWAITED "some processes were never waited for: what they read and wrote is not known"
 
-    job->origins[metric].source = is_same ? "procfs.io" : "cgroup.io.stat";
-    job->origins[metric].is_exact = is_same && is_exact;
+/* ---- what the counts include --------------------------------------------- */
+
+bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
+                         enum cgroup_tree tree)
+{
+    struct evidence evidence = reading->evidence;
+
+    evidence.left_cgroup =
+        job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
+    return !inexact_reason(&evidence, COUNTED_BY_CGROUP);
+}
+
+static bool has_living(const struct job *job)
+{
+    for (size_t i = 0; i < job->roster.count; i++) {
+        if (!job->roster.list[i].has_left)
+            return true;
+    }
+    return false;
+}
+
+/* All that is known before the CPU times are compared. */
+static struct evidence gather_evidence(const struct job *job, const struct job_reading *reading)
+{
+    const struct process_events *events = &job->process_events;
+
+    return (struct evidence){
+        .was_spawned = job->is_spawned,
+        .has_begun = job->main.has_program && !(reading->is_first && job->is_spawned),
+        .has_ended = job->main.has_ended && !has_living(job),
+        .is_alone = events->source && events->is_exact && events->started_count == 1,
+        .is_fresh = job->was_thorough,
+        .may_be_unwaited = job->ledger.is_suspect,
+        .cpu_ns = UNKNOWN,
+        .exited_count = events->exited_threads,
+        .cgroup_is_gone = reading->job_cgroup.is_gone,
+        .has_all_records = process_events_has_all_records(events),
+        .events_fault = !events->source    ? "no source of process events is available"
+                        : events->is_exact ? NULL
+                                           : events->reason,
+    };
+}
+
+/* ---- I/O and events -------------------------------------------------------- */
+
+static const struct {
+    enum usage_counter counter;
+    enum metric metric;
+} io_counters[] = {
+    { USAGE_READ_BYTES, METRIC_JOB_READ },
+    { USAGE_WRITTEN_BYTES, METRIC_JOB_WRITTEN },
+    { USAGE_READ_CHARS, METRIC_JOB_READ_CHARS },
+    { USAGE_WRITTEN_CHARS, METRIC_JOB_WRITTEN_CHARS },
+};
+
+/* Exit records have what processes did that were never waited for. Labels a counter by what has counted it. */
+static void take_recorded(const struct job *job, struct job_reading *reading,
+                          enum usage_counter counter, enum metric metric)
+{
+    const struct evidence *evidence = &reading->evidence;
+    uint64_t *value = &reading->usage.counter[counter];
+    uint64_t recorded = job->process_events.recorded.counter[counter];
+    bool has_records = !inexact_reason(evidence, COUNTED_BY_EXIT_RECORDS);
+    struct origin *origin = &reading->origin[metric];
+
+    origin->is_exact = has_records || !inexact_reason(evidence, COUNTED_BY_PROCESSES);
+    if (!has_records || !is_known(recorded) || (is_known(*value) && recorded <= *value))
+        return;
+    *value = recorded;
+    origin->source = "taskstats";
+}
+
+/* What the cgroup counted takes the place of what its processes did, unless both are the same. */
+static void correct_io(struct job_reading *reading, enum metric metric, uint64_t *bytes,
+                       uint64_t corrected)
+{
+    struct origin *origin = &reading->origin[metric];
+
+    if (corrected == *bytes)
+        return;
+    origin->source = "cgroup.io.stat";
+    origin->is_exact = false;
     *bytes = corrected;
 }
 
@@ -22,7 +100,7 @@ static void correct_io(struct job *job, enum metric metric, uint64_t *bytes, uin
  * what they dirtied, and more: whole folios. They alone count what goes to other machines. So theirs
  * counts as far as it is within the bounds that the cgroup sets. The counts of an adopted cgroup and
  * of its processes began at different times: there, it is one or the other. */
-static void read_io(struct job *job, struct job_reading *reading)
+static void read_storage(const struct job *job, struct job_reading *reading)
 {
     const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
     uint64_t *counter = reading->usage.counter;
@@ -38,13 +116,37 @@ static void read_io(struct job *job, struct job_reading *reading)
         raise_to(&written, job_cgroup->written_bytes);
         raise_to(&read, job_cgroup->read_bytes);
     }
-    correct_io(job, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read, reading->all_waited);
+    correct_io(reading, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read);
+    correct_io(reading, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
     /* Pages are counted when they are dirtied, and more of them than are written: only 0 is sure. */
-    correct_io(job, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written,
-               reading->all_waited && written == 0);
-    job->origins[METRIC_JOB_READ_CHARS].is_exact =
-        job->origins[METRIC_JOB_WRITTEN_CHARS].is_exact =
-            reading->all_waited && !job->ledger.lost_chars;
+    reading->origin[METRIC_JOB_WRITTEN].is_exact &= written == 0;
+}
+
+static void read_io(const struct job *job, struct job_reading *reading)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++)
+        take_recorded(job, reading, io_counters[i].counter, io_counters[i].metric);
+    if (job->ledger.lost_chars &&
+        inexact_reason(&reading->evidence, COUNTED_BY_EXIT_RECORDS) != NULL)
+        reading->origin[METRIC_JOB_READ_CHARS].is_exact =
+            reading->origin[METRIC_JOB_WRITTEN_CHARS].is_exact = false;
+    read_storage(job, reading);
+}
+
+/* 0 would say that nothing was read or written, while processes whose counts are missing may have. */
+static void forget_uncertain_zeros(const struct job *job, struct job_reading *reading)
+{
+    if (!job->ledger.has_joined &&
+        (!reading->evidence.has_unwaited ||
+         !inexact_reason(&reading->evidence, COUNTED_BY_EXIT_RECORDS)))
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++) {
+        if (reading->usage.counter[io_counters[i].counter] != 0)
+            continue;
+        reading->usage.counter[io_counters[i].counter] = UNKNOWN;
+        reading->origin[io_counters[i].metric].reason =
+            job->ledger.has_joined ? JOINED : UNWAITED;
+    }
 }
 
 /* A sum without one of its parts says nothing. */
@@ -52,8 +154,10 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
 
-    for (size_t i = 0; i < job->roster.count; i++)
+    for (size_t i = 0; i < job->roster.count; i++) {
         reading->io_is_denied |= job->roster.list[i].io_is_denied;
+        reading->io_has_children |= job->roster.list[i].io_has_children;
+    }
     if (reading->io_is_denied && !is_known(reading->job_cgroup.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
     reading->io_is_denied |= job->ledger.has_unknown_chars;
@@ -77,38 +181,37 @@ static void add_living(struct job *job, struct job_reading *reading)
     for (size_t i = 0; i < job->roster.count; i++) {
         const struct member *member = &job->roster.list[i];
         bool is_main = member->pid == job->main_pid;
+        struct usage usage = member_usage(member);
 
         if (member->has_left)
             continue;
-        usage_add(&reading->usage, &member->usage);
+        usage_add(&reading->usage, &usage);
         if (member->is_zombie)
             continue;
         reading->process_count++;
         reading->swap_bytes += member->swap_bytes;
         *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
     }
+    raise_to(&reading->swap_bytes, job->peaks.swap_bytes);
     reading->threads = reading->main_threads + reading->descendants_threads;
     job_raise_threads(job, reading->main_threads, reading->descendants_threads);
 }
 
-/* Page faults and context switches: all of them, if every process was waited for and has ended. Page
- * faults of a process that goes on are read from its stat file. Context switches are known of ended
- * processes: before the job's program runs there are none; while its first process lives, those of a
- * few orphans would say nothing of the job. */
-static void read_events(struct job *job, struct job_reading *reading)
+/* Page faults of a process that goes on are read from its stat file. Context switches are known of ended
+ * processes: before the job's program runs there are none; while its first process lives, those of a few
+ * orphans would say nothing of the job. */
+static void read_events(const struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
-    bool has_none = !job->main.has_program || (reading->is_first && job->is_spawned);
-    bool has_ended = reading->all_waited && job->main.has_ended;
-    struct origin *origins = job->origins;
+    const struct evidence *evidence = &reading->evidence;
 
-    origins[METRIC_JOB_MAJOR_FAULTS].is_exact = origins[METRIC_JOB_MINOR_FAULTS].is_exact =
-        has_ended;
-    origins[METRIC_JOB_VOLUNTARY_SWITCHES].is_exact =
-        origins[METRIC_JOB_INVOLUNTARY_SWITCHES].is_exact = has_ended && job->roster.count == 0;
+    take_recorded(job, reading, USAGE_MAJOR_FAULTS, METRIC_JOB_MAJOR_FAULTS);
+    take_recorded(job, reading, USAGE_MINOR_FAULTS, METRIC_JOB_MINOR_FAULTS);
+    take_recorded(job, reading, USAGE_VOLUNTARY_SWITCHES, METRIC_JOB_VOLUNTARY_SWITCHES);
+    take_recorded(job, reading, USAGE_INVOLUNTARY_SWITCHES, METRIC_JOB_INVOLUNTARY_SWITCHES);
     if (!job->main.has_ended)
         counter[USAGE_VOLUNTARY_SWITCHES] = counter[USAGE_INVOLUNTARY_SWITCHES] =
-            has_none ? 0 : UNKNOWN;
+            evidence->has_begun ? UNKNOWN : 0;
 }
 
 /* Main's time is as of its last look; once it has ended, or if it has not run, as of now. */
@@ -122,7 +225,7 @@ static void read_main_cpu(struct job *job, struct job_reading *reading)
         reading->main_cpu_span = main->clock_span;
     reading->descendants_cpu_ns =
         sub_known(reading->usage.counter[USAGE_CPU_NS], reading->main_cpu_ns);
-    job->origins[METRIC_MAIN_CPU].source =
+    reading->origin[METRIC_MAIN_CPU].source =
         job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
@@ -131,9 +234,12 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
 {
     *reading =
         (struct job_reading){ .usage = job->ledger.departed, .is_first = !job->was_read };
+    job_label(job, reading);
     reading->cpu_span.from_ns = job_now_ns(job, now_ns);
     job_cgroup_read(&job->meters.job_cgroup, &reading->job_cgroup);
     reading->cpu_span.until_ns = job_now_ns(job, now_ns);
+    reading->missed_cgroup_peak = job_missed_cgroup_peak(job, now_ns, &reading->job_cgroup);
+    reading->evidence = gather_evidence(job, reading);
     add_living(job, reading);
     if (reading->is_first)
         job_note_first_reading(job);
@@ -144,6 +250,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     read_main_cpu(job, reading);
     read_events(job, reading);
     forget_denied_io(job, reading);
+    forget_uncertain_zeros(job, reading);
     job_read_memory(job, false, &reading->memory);
     reading->main_rss_peak_bytes = job->marks.main_rss_peak_bytes;
     reading->descendants_rss_peak_bytes = job->marks.largest_peak_bytes;
@@ -157,24 +264,27 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
                               struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
-    struct origin *origins = job->origins, *peak = &origins[METRIC_JOB_THREADS_PEAK];
+    struct origin *origins = reading->origin, *peak = &origins[METRIC_JOB_THREADS_PEAK];
 
     if (events->source && !events->is_machine_wide && !events->saw_agent) {
         reading->thread_peaks = *by_events;
         peak->source = events->source;
-        peak->is_exact = events->is_exact;
+        peak->is_exact = !inexact_reason(&reading->evidence, COUNTED_BY_EVENTS);
         origins[METRIC_MAIN_THREADS_PEAK] = origins[METRIC_DESCENDANTS_THREADS_PEAK] = *peak;
         return;
     }
     reading->thread_peaks = job->marks.thread_peaks;
     raise_to(&reading->thread_peaks.threads, reading->job_cgroup.threads_peak);
     if (is_known(reading->job_cgroup.threads_peak))
-        peak->is_exact =
-            !reading->job_cgroup.is_gone &&
-            !job->meters.escape
-                 .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_PIDS)];
+        peak->is_exact = job_cgroup_is_exact(job, reading, CGROUP_TREE_PIDS);
     else
         *peak = origins[METRIC_JOB_THREADS];
+}
+
+/* The last look of the run: nothing comes after it. */
+static bool is_final(const struct job *job)
+{
+    return job->was_thorough && !job->is_border;
 }
 
 /* The connector's events of different CPUs come out of order: its peak is an estimate, though never
@@ -182,12 +292,12 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
 static void estimate_process_peak(struct job *job, struct job_reading *reading)
 {
     const struct process_peak *estimate = &job->process_events.process_peak;
-    uint64_t count = job->was_thorough ? estimate->count : estimate->settled;
+    uint64_t count = is_final(job) ? estimate->count : estimate->settled;
 
-    if (job->origins[METRIC_JOB_THREADS_PEAK].is_exact)
+    if (reading->origin[METRIC_JOB_THREADS_PEAK].is_exact)
         count = smaller(count, reading->thread_peaks.threads);
     reading->process_peak = count;
-    job->origins[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
+    reading->origin[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
     /* Each has one thread at least: samples may have counted fewer. */
     raise_to(&reading->thread_peaks.threads, count);
     raise_to(&reading->thread_peaks.descendants_threads, count - 1);
@@ -197,16 +307,21 @@ static void read_process_events(struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
     /* What is not settled yet is reported only if nothing comes after it. */
-    const struct heads *peak = job->was_thorough ? &events->peak : &events->settled_peak;
-    struct origin by_events = { events->source, NULL, events->is_exact };
+    const struct heads *peak = is_final(job) ? &events->peak : &events->settled_peak;
+    struct origin by_events = { events->source, NULL,
+                                !inexact_reason(&reading->evidence, COUNTED_BY_EVENTS) };
 
     read_thread_peaks(job, peak, reading);
     reading->started_count = job->root->proc_fault ? UNKNOWN : job->started_count;
     reading->process_peak = reading->process_bound = UNKNOWN;
     if (!events->source)
         return;
-    job->origins[METRIC_JOB_STARTED] = job->origins[METRIC_JOB_PROCESSES_PEAK] = by_events;
-    raise_to(&reading->started_count, events->started_count);
+    reading->origin[METRIC_JOB_STARTED] = reading->origin[METRIC_JOB_PROCESSES_PEAK] =
+        by_events;
+    if (events->is_exact) /* it leaves out agents that had ended before they were recognized */
+        reading->started_count = events->started_count;
+    else
+        raise_to(&reading->started_count, events->started_count);
     reading->process_bound = events->peak.processes;
     if (events->saw_agent)
         return;
@@ -227,7 +342,7 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     const enum metric larger_ones[] = { METRIC_JOB_RSS, METRIC_JOB_RSS_PEAK };
     const uint64_t sizes[] = { reading->memory.combined.total_bytes, reading->rss_peak_bytes };
     struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
-    struct origin *origin = &job->origins[METRIC_JOB_MEMORY_PEAK];
+    struct origin *origin = &reading->origin[METRIC_JOB_MEMORY_PEAK];
     bool is_v1 = job_cgroup_has(&job->meters.job_cgroup, CGROUP_TREE_MEMORY);
     bool is_whole;
 
@@ -235,11 +350,11 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
         job->meters.escape
             .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
     origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
-    is_whole = !job_cgroup->is_gone && !reading->left_memory_cgroup;
+    is_whole = job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY);
     origin->is_exact = is_whole && !job_cgroup->memory_peak_is_sampled;
     for (size_t i = 0; i < ARRAY_SIZE(sizes) && !is_whole; i++) {
         if (is_known(sizes[i]) && sizes[i] > job_cgroup->memory_peak_bytes)
-            origin->source = job->origins[larger_ones[i]].source;
+            origin->source = reading->origin[larger_ones[i]].source;
         raise_to(&job_cgroup->memory_peak_bytes, sizes[i]);
     }
 }
@@ -256,10 +371,10 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     reading->anon_bytes =
         sum_u64(reading->job_cgroup.memory.anon_bytes, reading->job_cgroup.memory.shmem_bytes);
     read_memory_peak(job, reading);
-    job->origins[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
+    reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
     for (int i = 0; i < PRESSURE_COUNT; i++)
-        job->origins[METRIC_JOB_CPU_PRESSURE + i].is_exact =
-            !reading->job_cgroup.is_gone && !job->meters.escape.has_left[CGROUP_TREE_UNIFIED];
+        reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =
+            job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED);
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -289,7 +404,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     job_forget_unseen(job, &reading.memory_now);
     if (!job->marks.saw_main && !job->marks.saw_descendant)
         reading.at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
-    job_note_denied(job, &reading);
+    job_label_denied(job, &reading);
     read_cgroup(job, &reading);
     *ret = reading;
 }

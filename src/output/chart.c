@@ -71,36 +71,6 @@ static const char *unit_text(enum chart_unit unit)
     return unit == CORES ? " cores" : unit == GPUS ? " GPUs" : "";
 }
 
-/* ---- values ----------------------------------------------------------------- */
-
-static double larger(double a, double b)
-{
-    return isnan(a) || b > a ? b : a;
-}
-
-/* The highest values in `columns` parts of the run; NaN: unknown. */
-static void fill_cells(const struct record_curve *curve, const struct curve_column *column,
-                       double *cells, size_t columns)
-{
-    double end = curve->seconds[curve->count - 1];
-
-    for (size_t i = 0; i < columns; i++)
-        cells[i] = (double)NAN;
-    for (size_t i = 0; i < curve->count && end > 0 && columns > 0; i++) {
-        double first = curve_start(curve, i) / end * (double)columns;
-        double last = curve->seconds[i] / end * (double)columns;
-        size_t cell = (size_t)first;
-
-        if (isnan(column->high[i]))
-            continue;
-        do {
-            size_t at = cell < columns ? cell : columns - 1;
-
-            cells[at] = larger(cells[at], (double)column->high[i]);
-        } while (++cell < columns && (double)cell < last);
-    }
-}
-
 /* ---- drawing ---------------------------------------------------------------- */
 
 /* What a cell shows in a row, each of which is 1 high. The lowest shows that there is something. */
@@ -194,7 +164,7 @@ static bool write_chart(const struct chart *chart, const struct record *record,
     if (!(value.high > 0))
         return false;
     value = label_values(line, record, value);
-    fill_cells(curve, column, cells, columns);
+    curve_highest(curve, column, cells, columns);
     page_blank(page);
     page_add(page, PAGE_BOLD, line->title);
     buffer_format(page->out, "  %s%s on average, %s at peak\n",

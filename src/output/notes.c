@@ -119,7 +119,8 @@ static bool is_shown(const struct topic *topic, const struct spoor_figure *figur
     if (record->gpu_count == 0)
         return !is_known(record->whole_gpus) && figure->reason &&
                strcmp(figure->reason, origins_gpus_pending) != 0 &&
-               strcmp(figure->reason, origins_gpus_not_opened) != 0;
+               strcmp(figure->reason, origins_gpus_not_opened) != 0 &&
+               strcmp(figure->reason, origins_gpus_unwanted) != 0;
     return topic->row == GPU_MEMORY_ROW || text_gpu_has_used(record);
 }
 

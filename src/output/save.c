@@ -104,10 +104,12 @@ static int append(const struct record *records, size_t count, const struct forma
 static int replace(const struct buffer *text, const char *path, bool is_no_clobber)
 {
     struct replacement new_file;
-    int r = replacement_open(&new_file, path);
+    int r = replacement_open(&new_file, path, false);
 
     if (r == 0) {
         r = buffer_write(text, new_file.fd);
+        if (r == 0)
+            r = replacement_sync(&new_file);
         if (r == 0)
             r = replacement_commit(&new_file, is_no_clobber);
         else

@@ -56,22 +56,11 @@ void sparkline_memory(const struct record *record, double *ret_curve, size_t col
 {
     const struct record_curve *curve = &record->curve;
     const struct curve_column *memory = curve_find(curve, "job_rss_bytes");
-    size_t count = memory ? curve->count : 0;
-    double start = count > 0 ? curve->seconds[0] : 0;
-    double end = count > 0 ? curve->seconds[count - 1] : 0;
-    double latest = (double)NAN;
-    size_t index = 0;
 
-    for (size_t i = 0; i < columns; i++) {
-        double now = border(start, end, i + 1, columns);
-        double max = latest;
-
-        for (; index < count && curve->seconds[index] <= now; index++) {
-            latest = (double)memory->high[index];
-            max = larger(max, latest);
-        }
-        ret_curve[i] = max;
-    }
+    if (memory)
+        curve_highest(curve, memory, ret_curve, columns);
+    for (size_t i = 0; !memory && i < columns; i++)
+        ret_curve[i] = (double)NAN;
 }
 
 double sparkline_max(const double *curve, size_t columns)

@@ -2,8 +2,8 @@
 /*
  * sparkline.h - a curve in one line of text.
  *
- * The run is cut into columns of the same length of time. A rate is the same all the time that its
- * point covers; a gauge keeps its value until the next point.
+ * The run is cut into columns of the same length of time. A value is the same all the time that its
+ * point covers, as in the charts of a page and of `spoor report --text`.
  */
 #ifndef OUTPUT_SPARKLINE_H
 #define OUTPUT_SPARKLINE_H

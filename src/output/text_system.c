@@ -154,11 +154,13 @@ static void disks_write(const struct record *record, struct page *page)
     }
 }
 
+/* The share is that of df: of the space that is not reserved, rounded up to whole percent. */
 static void add_space(double total, double used, double free, struct buffer *details)
 {
     buffer_format(details, "used of %s", number_bytes(total).text);
-    if (total > 0 && !isnan(used))
-        buffer_format(details, " (%s)", number_percent(used / total).text);
+    if (used + free > 0) /* both are known */
+        buffer_format(details, " (%s)",
+                      number_percent(ceil(100 * used / (used + free)) / 100).text);
     buffer_format(details, ", %s free", number_bytes(free).text);
 }
 

@@ -175,7 +175,8 @@ static struct need guess_memory(const struct record *record, double used)
     double limit = as_number(record->memory_limit_bytes);
     double kills = record_value(record, "events.oom_kills"); /* 0: the whole machine ran out */
     bool has_limit = limit > 0 && (kills > 0 || isnan(kills));
-    double had = fmax(used, has_limit ? limit : 0);
+    /* A process that is being killed may still take some memory beyond the limit. */
+    double had = has_limit && NEAR * used <= limit ? limit : used;
     struct need need = need_of(had);
 
     need.value = needs_round_memory(RETRY * had);

@@ -16,7 +16,8 @@
 /* How many points a JSON report has at most, and how many a page. */
 enum { CURVE_JSON_POINTS = 256, CURVE_PAGE_POINTS = 2000 };
 
-/* NaN: unknown. */
+/* NaN: unknown. In a column, infinite: a part that is unknown where its whole is known, as in
+ * series/series.h. */
 struct curve_value {
     double high, low, mean;
 };
@@ -42,9 +43,15 @@ const struct curve_column *curve_find(const struct record_curve *curve, const ch
 /* The start of the time that a point covers. */
 double curve_start(const struct record_curve *curve, size_t point);
 
-/* What a column was in several points, from `first` to before `end`. Means are weighted by time. */
+/* What a column was in several points, from `first` to before `end`. Means are weighted by time; that of
+ * a rate is over all of it, also if it is unknown in some points: its integral stays the same. */
 struct curve_value curve_get(const struct record_curve *curve,
                              const struct curve_column *column, size_t first, size_t end);
+
+/* The highest values of a column in `cells` parts of the run that have the same length. A point counts in
+ * all cells that it covers a part of; NaN: unknown. */
+void curve_highest(const struct record_curve *curve, const struct curve_column *column,
+                   double *ret_cells, size_t cells);
 
 /* How many points become one, so that no more than `max_points` are left. */
 size_t curve_step(const struct record_curve *curve, size_t max_points);

@@ -157,14 +157,12 @@ static void fill_machine(struct record *record, const struct host_facts *host,
 
 /* `like`: figures that are probably from the same sources, or NULL. */
 static struct spoor_figure *make_figures(struct record *record, const struct summary *summary,
-                                         const struct origin *origins,
                                          const struct spoor_figure *like)
 {
     struct spoor_figure *figures = record_alloc(record, figure_count(), sizeof(*figures));
 
     for (size_t i = 0; figures && i < figure_count(); i++)
-        figures[i] =
-            record_figure(record, figure_get(i, summary, origins), like ? &like[i] : NULL);
+        figures[i] = record_figure(record, figure_get(i, summary), like ? &like[i] : NULL);
     return figures;
 }
 
@@ -179,7 +177,7 @@ static void fill_phases(struct record *record, const struct record_input *input)
             .name = record_text(record, input->phases[i].name),
             .started_at = date_of(summary, summary->started_realtime_ns),
             .elapsed_seconds = elapsed_of(summary),
-            .figures = make_figures(record, summary, input->origins, record->figures),
+            .figures = make_figures(record, summary, record->figures),
         };
     }
 }
@@ -209,10 +207,10 @@ int record_fill(const struct record_input *input, struct record *ret)
     fill_run(ret, input);
     fill_machine(ret, input->host, input->limits, input->gpu);
     add_cloud(ret, input->cloud);
-    ret->figures = make_figures(ret, input->summary, input->origins, NULL);
+    ret->figures = make_figures(ret, input->summary, NULL);
     fill_processes(ret, input);
     fill_phases(ret, input);
-    fill_curve(ret, input->series, input->summary, input->origins);
+    fill_curve(ret, input->series, input->summary);
     fill_warnings(ret, input);
     if (!input->is_tracked)
         fill_system(ret, input);

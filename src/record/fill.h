@@ -58,7 +58,6 @@ struct record_input {
     const struct spoor_cloud *cloud; /* NULL: not known */
     const struct limits *limits;
     const struct gpu_view *gpu;
-    const struct origin *origins; /* METRIC_COUNT of them */
     const struct summary *summary;
     const struct sample *latest; /* NULL: none was taken */
     const struct series *series;

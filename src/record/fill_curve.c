@@ -8,7 +8,6 @@
 struct source {
     const struct series *series;
     const struct summary *summary;
-    const struct origin *origins;
 };
 
 /* Columns are numbered: the charted metrics, then those of each GPU. */
@@ -55,7 +54,7 @@ static struct curve_column describe(struct record *record, const struct series *
 static bool is_ever_known(const struct source *source, size_t column)
 {
     for (size_t i = 0; i < source->series->count; i++) {
-        if (!isnan(get(source, column, i).high))
+        if (isfinite(get(source, column, i).high))
             return true;
     }
     return false;
@@ -70,19 +69,19 @@ static bool is_of_host(const struct source *source, size_t column)
     if (column >= source->series->metric_count)
         return false;
     metric = (enum metric)source->series->metrics[column].metric;
-    origin = source->origins[metric].source;
+    origin = source->summary->tally[metric].origin.source;
     return origin && strncmp(origin, "host.", strlen("host.")) == 0 &&
            strncmp(metric_row(metric)->published.name, "job_", strlen("job_")) == 0;
 }
 
-/* As long as a point is one sample, all three are the same. */
+/* As long as a point is one sample, all three are the same, but for rates. */
 static void fill_column(struct record *record, const struct source *source, size_t column)
 {
     const struct series *series = source->series;
     struct record_curve *curve = &record->curve;
-    size_t arrays = series->stride > 1 ? 3 : 1;
-    float *values = record_alloc(record, arrays * series->count, sizeof(*values));
     struct curve_column to = describe(record, series, column);
+    size_t arrays = series->stride > 1 || to.is_rate ? 3 : 1;
+    float *values = record_alloc(record, arrays * series->count, sizeof(*values));
 
     if (!values || !to.name)
         return;
@@ -100,9 +99,9 @@ static void fill_column(struct record *record, const struct source *source, size
 }
 
 void fill_curve(struct record *record, const struct series *series,
-                const struct summary *summary, const struct origin origins[METRIC_COUNT])
+                const struct summary *summary)
 {
-    const struct source source = { series, summary, origins };
+    const struct source source = { series, summary };
     struct record_curve *curve = &record->curve;
 
     if (series->count == 0)

@@ -8,6 +8,6 @@
 
 /* Without columns of the job whose values are the host's: those have columns of the host. */
 void fill_curve(struct record *record, const struct series *series,
-                const struct summary *summary, const struct origin origins[METRIC_COUNT]);
+                const struct summary *summary);
 
 #endif

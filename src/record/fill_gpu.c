@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/gpu/gpu_tally.h"
+#include "sample/origins.h"
 
 static struct spoor_figure make_measure(struct record *record, enum gpu_measure measure,
                                         uint64_t raw, const char *source, const char *reason)
@@ -111,7 +112,8 @@ void fill_gpus(struct record *record, const struct gpu_view *view)
     record->gpu_count = record->gpus ? view->count : 0;
     for (size_t i = 0; i < record->gpu_count; i++)
         fill_gpu(record, view, i);
-    if (view->state != GPU_PENDING || view->count > 0)
+    if ((view->state != GPU_PENDING && view->reason != origins_gpus_unwanted) ||
+        view->count > 0)
         record->whole_gpus = gpu_units_count_whole(view->units, view->count);
     record->gpus_reason = record_text(record, view->reason);
 }

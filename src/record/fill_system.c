@@ -81,7 +81,7 @@ static struct spoor_figure make_level(const struct row *row, const struct record
 {
     static const struct origin processes = { "procfs", "cannot read /proc", false };
     const struct origin *origin =
-        row->metric == METRIC_NONE ? &processes : &input->origins[row->metric];
+        row->metric == METRIC_NONE ? &processes : &input->summary->tally[row->metric].origin;
     uint64_t value = UNKNOWN;
     struct spoor_figure figure = record_unknown_figure(origin->reason);
 
@@ -102,10 +102,9 @@ static void fill_figures(struct record *record, const struct record_input *input
     struct spoor_figure *figures = record_alloc(record, ARRAY_SIZE(rows), sizeof(*figures));
 
     for (size_t i = 0; figures && i < ARRAY_SIZE(rows); i++) {
-        struct spoor_figure figure =
-            rows[i].derivation == RATE
-                ? figure_mean_rate(rows[i].metric, input->summary, input->origins)
-                : make_level(&rows[i], input);
+        struct spoor_figure figure = rows[i].derivation == RATE
+                                         ? figure_mean_rate(rows[i].metric, input->summary)
+                                         : make_level(&rows[i], input);
 
         figures[i] = record_figure(record, figure, i > 0 ? &figures[i - 1] : NULL);
     }

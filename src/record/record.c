@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/unknown.h"
 #include "series/figure.h"
@@ -141,4 +143,13 @@ const char *record_gpu_path(enum record_gpu_measure measure)
     };
 
     return paths[measure];
+}
+
+void record_make_id(char id[33])
+{
+    unsigned char bytes[16] = { 0 };
+
+    (void)!getrandom(bytes, sizeof(bytes), GRND_NONBLOCK); /* fails at early boot only */
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", (unsigned)bytes[i]); /* two digits and a NUL */
 }

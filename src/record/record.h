@@ -115,7 +115,8 @@ struct record {
     const char *memory_limit_source;
     struct record_gpu *gpus;
     size_t gpu_count;
-    uint64_t whole_gpus;        /* parts not counted; UNKNOWN: the drivers have not answered */
+    uint64_t
+        whole_gpus; /* parts not counted; UNKNOWN: nobody has asked, or the drivers have not answered */
     struct record_cloud *cloud; /* see server.h; NULL: not known */
     const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
 
@@ -176,5 +177,8 @@ double record_charged_bytes(const struct record *record);
 
 /* Where a measure of a GPU stands in the JSON object of that GPU: "memory.peak_bytes". */
 const char *record_gpu_path(enum record_gpu_measure measure);
+
+/* A random ID of a run: 32 hexadecimal digits. */
+void record_make_id(char id[33]);
 
 #endif

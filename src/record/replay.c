@@ -22,7 +22,6 @@ enum { WAITING_MAX = 32 };
 struct replay {
     struct summary summary;
     struct series series;
-    struct origin origins[METRIC_COUNT];
     enum replay_kind kinds[METRIC_COUNT];
     double units[METRIC_COUNT];  /* raw units in a base unit */
     double totals[METRIC_COUNT]; /* of counters whose rows are growth */
@@ -44,10 +43,8 @@ struct replay *replay_new(void)
         return NULL;
     }
     replay->interval_seconds = replay->first_unix = (double)NAN;
-    for (int i = 0; i < METRIC_COUNT; i++) {
+    for (int i = 0; i < METRIC_COUNT; i++)
         replay->units[i] = 1 / metric_value((enum metric)i, 1);
-        replay->origins[i] = (struct origin){ .reason = REASON };
-    }
     return replay;
 }
 
@@ -152,8 +149,8 @@ static void play(struct replay *replay, const struct replay_row *row, double ela
         sample->value[i] = replay->kinds[i] == REPLAY_VALUE
                                ? raw_of(replay, i, row->value[i])
                                : total_of(replay, i, row->value[i], seconds);
-        if (is_known(sample->value[i]) && !replay->origins[i].source)
-            replay->origins[i] = (struct origin){ .source = SOURCE };
+        if (is_known(sample->value[i]))
+            sample->origin[i] = (struct origin){ .source = SOURCE };
     }
     take_sample(replay, &row->gpus);
 }
@@ -205,6 +202,8 @@ static void play_waiting(struct replay *replay)
     replay->interval_seconds = find_interval(replay);
     summary_init(&replay->summary, ns_of(replay->interval_seconds));
     sample_clear(&replay->sample);
+    for (int i = 0; i < METRIC_COUNT; i++)
+        replay->sample.origin[i] = (struct origin){ .reason = REASON };
     if (replay->has_growth)
         play_start(replay, &replay->waiting[0]);
     for (size_t i = 0; i < replay->waiting_count; i++)
@@ -248,7 +247,6 @@ static int fill_record(const struct replay *replay, const char *name, uint64_t s
         .host = &host,
         .limits = &limits,
         .gpu = &gpu,
-        .origins = replay->origins,
         .summary = &replay->summary,
         .series = &replay->series,
         .tracker_cpu_ns = UNKNOWN,

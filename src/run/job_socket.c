@@ -14,7 +14,7 @@
 
 enum {
     BACKLOG = 128,
-    REQUEST_MS = 100, /* a client that says nothing must not keep the others waiting */
+    REQUEST_MS = 500, /* a client that says nothing must not keep the others waiting for long */
 };
 
 /* Returns the size of the address. */
@@ -92,35 +92,46 @@ static int listen_at(const struct root *root, const char *service, pid_t pid)
     return take_fd(&fd);
 }
 
-int job_listener_start(struct job_listener *listener, const char *service, pid_t pid,
-                       job_answer *answer, void *data)
+int job_listener_open(struct job_listener *listener, const char *service, pid_t pid)
 {
     int r;
 
-    *listener = (struct job_listener){ .root = ROOT_CLOSED, .answer = answer, .data = data };
+    *listener = (struct job_listener){ .root = ROOT_CLOSED };
     r = root_open(NULL, &listener->root);
     if (r < 0)
         return r;
     listener->fd = listen_at(&listener->root, service, pid);
-    r = listener->fd < 0 ? listener->fd
-                         : thread_start_quiet(&listener->thread, serve, listener);
+    listener->is_open = listener->fd >= 0;
+    if (listener->is_open)
+        return 0;
+    root_close(&listener->root);
+    return listener->fd;
+}
+
+int job_listener_serve(struct job_listener *listener, job_answer *answer, void *data)
+{
+    int r;
+
+    listener->answer = answer;
+    listener->data = data;
+    r = thread_start_quiet(&listener->thread, serve, listener);
     listener->is_running = r == 0;
-    if (r < 0) {
-        if (listener->fd >= 0)
-            close(listener->fd);
-        root_close(&listener->root);
-    }
+    if (r < 0)
+        job_listener_stop(listener);
     return r;
 }
 
 void job_listener_stop(struct job_listener *listener)
 {
-    if (!listener->is_running)
+    if (!listener->is_open)
         return;
-    listener->is_running = false;
-    atomic_store(&listener->is_stopping, true);
-    (void)shutdown(listener->fd, SHUT_RDWR); /* ends accept4() */
-    (void)pthread_join(listener->thread, NULL);
+    listener->is_open = false;
+    if (listener->is_running) {
+        listener->is_running = false;
+        atomic_store(&listener->is_stopping, true);
+        (void)shutdown(listener->fd, SHUT_RDWR); /* ends accept4() */
+        (void)pthread_join(listener->thread, NULL);
+    }
     close(listener->fd);
     root_close(&listener->root);
 }

@@ -26,7 +26,7 @@ typedef void job_answer(void *data, const char *request, char ret[JOB_REQUEST_BY
 
 /* The tracker's end. Zeroed is stopped. */
 struct job_listener {
-    bool is_running;
+    bool is_open, is_running;
     atomic_bool is_stopping;
     int fd;
     pthread_t thread;
@@ -35,13 +35,16 @@ struct job_listener {
     void *data;
 };
 
-/* Answers processes of the same user, root, and descendants of this process, in a thread.
- * `listener` must not move until it is stopped. 0 or -errno; -EADDRINUSE: another tracker has that
+/* From now on processes find it, and wait for their answers. 0 or -errno; -EADDRINUSE: another tracker has that
  * name. */
-int job_listener_start(struct job_listener *listener, const char *service, pid_t pid,
-                       job_answer *answer, void *data);
+int job_listener_open(struct job_listener *listener, const char *service, pid_t pid);
 
-/* Waits for the answer that may be under way. Requests that wait are not answered. */
+/* Answers processes of the same user, root, and descendants of this process, in a thread. `listener`, which is open,
+ * must not move until it is stopped. 0 or -errno: it is closed. */
+int job_listener_serve(struct job_listener *listener, job_answer *answer, void *data);
+
+/* Waits for the answer that may be under way. Requests that wait are not answered. Nothing happens if it is not
+ * open. */
 void job_listener_stop(struct job_listener *listener);
 
 /* The job's end: a socket to the listener of that name, or -1. It does not block. */

@@ -41,8 +41,10 @@ static void answer(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
 int phase_listener_start(struct job_listener *listener, spoor_session *session,
                          struct spoor_error *err)
 {
-    int r = job_listener_start(listener, SERVICE, getpid(), answer, session);
+    int r = job_listener_open(listener, SERVICE, getpid());
 
+    if (r == 0)
+        r = job_listener_serve(listener, answer, session);
     return r < 0 ? error_sys(err, r, "cannot listen for phases of the job") : 0;
 }
 

@@ -83,6 +83,25 @@ static bool is_helper(pid_t pid)
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
+size_t process_own_children(pid_t *buf, size_t capacity)
+{
+    struct root root = ROOT_CLOSED;
+    size_t count = 0;
+    siginfo_t info;
+    ssize_t n;
+
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+        return 0;                 /* most often there are none */
+    (void)root_open(NULL, &root); /* else none can be listed */
+    n = process_children(&root, getpid(), buf, capacity);
+    root_close(&root);
+    for (ssize_t i = 0; i < n; i++) {
+        if (!is_helper(buf[i]))
+            buf[count++] = buf[i];
+    }
+    return count;
+}
+
 /* An agent is a tracker, of no job; it ends by itself a moment after the program that it tracks. */
 static bool is_at_work(const struct root *root, pid_t pid)
 {

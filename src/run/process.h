@@ -25,6 +25,10 @@ void process_reap(pid_t pid);
  * number; -ENOENT: it has exited, or the kernel does not list children. */
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity);
 
+/* Our own children, at most `capacity`, without helpers: a program that starts some and then calls exec for us
+ * leaves them to us. Returns their number. */
+size_t process_own_children(pid_t *buf, size_t capacity);
+
 /* Counts the live descendants of a process, without zombies, agents (spoor.h) and `except`.
  * Counts up to 4096. */
 size_t process_count_descendants(const struct root *root, pid_t pid, pid_t except);

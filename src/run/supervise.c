@@ -53,6 +53,8 @@ struct supervision {
     int wait_status;
     uint64_t ended_ns;
     struct root root;
+    const pid_t *inherited; /* see supervise_options */
+    size_t inherited_count;
 };
 
 int supervise_exit_code(int wait_status)
@@ -73,6 +75,15 @@ static int tell_session(const struct supervision *job, pid_t pid)
     return job->session ? spoor_session_child_ended(job->session, pid) : 0;
 }
 
+static bool is_inherited(const struct supervision *job, pid_t pid)
+{
+    for (size_t i = 0; i < job->inherited_count; i++) {
+        if (job->inherited[i] == pid)
+            return true;
+    }
+    return false;
+}
+
 /* Reaps zombies that stand behind the command's in the list. Returns how many
  * children, the command apart, have not ended. */
 static size_t collect_others(const struct supervision *job)
@@ -84,7 +95,7 @@ static size_t collect_others(const struct supervision *job)
     for (ssize_t i = 0; i < n; i++) {
         siginfo_t info = { 0 };
 
-        if (children[i] == job->pid ||
+        if (children[i] == job->pid || is_inherited(job, children[i]) ||
             waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOHANG | WNOWAIT) < 0)
             continue;
         if (info.si_pid == 0) {
@@ -103,6 +114,12 @@ static void warn_about_rest(const struct supervision *job)
 {
     size_t count = process_count_descendants(&job->root, getpid(), job->pid);
     char message[200];
+
+    for (size_t i = 0; i < job->inherited_count; i++) {
+        size_t others = process_count_descendants(&job->root, job->inherited[i], 0) + 1;
+
+        count -= count > others ? others : count;
+    }
 
     if (count == 0 || !job->session)
         return;
@@ -154,6 +171,8 @@ static void stop_signals(sigset_t *ret)
 
 static void tell_stopping(const struct supervision *job, bool is_stopping)
 {
+    if (job->session)
+        spoor_session_note_stop(job->session, is_stopping);
     if (job->stopping)
         job->stopping(job->stopping_data, is_stopping);
 }
@@ -261,9 +280,28 @@ static int collect(struct supervision *job, struct spoor_error *err)
     }
 }
 
+/* Whether a process of the job, the command apart, is not reaped yet. */
+static bool has_others(const struct supervision *job)
+{
+    pid_t children[CHILDREN_MAX];
+    ssize_t n = 0;
+
+    if (!job->has_children || job->inherited_count == 0)
+        return job->has_children;
+    n = process_children(&job->root, getpid(), children, CHILDREN_MAX);
+    for (ssize_t i = 0; i < n; i++) {
+        siginfo_t info = { 0 };
+
+        if (children[i] != job->pid && !is_inherited(job, children[i]) &&
+            waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+            return true;
+    }
+    return n < 0;
+}
+
 static bool is_over(const struct supervision *job)
 {
-    return job->has_ended && (!job->waits_for_all || !job->has_children || job->is_cut_short);
+    return job->has_ended && (!job->waits_for_all || !has_others(job) || job->is_cut_short);
 }
 
 static int watch_over(struct supervision *job, struct spoor_error *err)
@@ -346,6 +384,8 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
         .stopping = options->stopping,
         .stopping_data = options->stopping_data,
         .has_children = true,
+        .inherited = options->inherited,
+        .inherited_count = options->inherited_count,
         .root = ROOT_CLOSED,
     };
     int r;

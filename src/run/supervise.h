@@ -18,6 +18,9 @@ struct supervise_options {
     pid_t pid;              /* the command, from spawn_start() */
     spoor_session *session; /* NULL: the job runs untracked */
     bool waits_for_all;     /* wait until the last process of the job has exited */
+    /* Children that our process had before the command. None of them is of the job. */
+    const pid_t *inherited;
+    size_t inherited_count;
     /* Called before we stop with the job, and when we go on. NULL: none. */
     void (*stopping)(void *data, bool is_stopping);
     void *stopping_data;

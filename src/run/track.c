@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "run/phase_socket.h"
+#include "run/process.h"
 #include "run/spawn.h"
 
 static void say_untracked(const struct track_options *options, const char *why)
@@ -17,6 +18,8 @@ static void say_untracked(const struct track_options *options, const char *why)
     (void)snprintf(message, sizeof(message), "the job runs untracked: %s", why); /* fits */
     options->say(message);
 }
+
+enum { INHERITED_MAX = 256 };
 
 /* Opens and starts a session on the child at its gate. Fails where the user asked for
  * something that cannot be had. Otherwise the job runs, and *ret is NULL where it is not
@@ -43,23 +46,23 @@ static int start_session(struct track_options *options, pid_t pid, spoor_session
     return 0;
 }
 
-static struct tracked watch_job(const struct track_options *options, pid_t pid,
-                                spoor_session *session, uint64_t released_ns)
+static struct tracked watch_job(const struct track_options *options,
+                                const struct supervise_options *supervision,
+                                uint64_t released_ns)
 {
-    struct supervise_options supervision = { pid, session, options->waits_for_all,
-                                             options->stopping, options->stopping_data };
+    spoor_session *session = supervision->session;
     struct tracked tracked = { .session = session,
                                .end.wait_status = 125 << 8 }; /* if unknown */
     struct spoor_error err = { 0 };
 
     if (session && options->started)
-        options->started(options->started_data, session, pid);
+        options->started(options->started_data, session, supervision->pid);
     if (session) {
         spoor_session_release_samples(session);
         (void)spoor_session_sample(session, NULL); /* the next comes soon */
     }
     tracked.end.monotonic_ns = released_ns;
-    if (supervise(&supervision, &tracked.end, &err) < 0)
+    if (supervise(supervision, &tracked.end, &err) < 0)
         options->say(err.message);
     tracked.elapsed_ns = tracked.end.monotonic_ns - released_ns;
     return tracked;
@@ -79,6 +82,14 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
                          struct spoor_error *err)
 {
     CLEANUP(job_listener_stop) struct job_listener listener = { 0 };
+    pid_t inherited[INHERITED_MAX];
+    struct supervise_options supervision = {
+        .waits_for_all = options->waits_for_all,
+        .inherited = inherited,
+        .inherited_count = process_own_children(inherited, INHERITED_MAX),
+        .stopping = options->stopping,
+        .stopping_data = options->stopping_data,
+    };
     spoor_session *session = NULL;
     struct spawn spawn;
     uint64_t released_ns;
@@ -86,7 +97,7 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
 
     if (spawn_start(options->command, &spawn, err) < 0)
         return TRACK_REFUSED;
-    if ((options->prepare && options->prepare(options->prepare_data, err) < 0) ||
+    if ((options->prepare && options->prepare(options->prepare_data, spawn.pid, err) < 0) ||
         start_session(options, spawn.pid, &session, err) < 0) {
         spawn_cancel(&spawn);
         return TRACK_REFUSED;
@@ -100,6 +111,9 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
         (void)error_sys(err, r, "cannot run '%s'", options->command[0]);
         return TRACK_NO_EXEC;
     }
-    *ret = watch_job(options, spawn.pid, session, released_ns);
+    supervision.pid = spawn.pid;
+    supervision.session = session;
+    *ret = watch_job(options, &supervision, released_ns);
+    ret->why = err->message;
     return TRACK_RAN;
 }

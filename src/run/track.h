@@ -18,11 +18,12 @@ struct track_options {
     char **command;                   /* NULL-terminated; searched in PATH */
     struct spoor_options session;     /* pid and command are set, and flags added */
     bool waits_for_all;               /* wait until the last process has exited */
+    bool reports_untracked;           /* the caller also reports a job that ran untracked */
     bool takes_phases;                /* from processes of the job: see phase_socket.h */
     void (*say)(const char *message); /* called for problems while the job runs */
-    /* Called after the fork, while the command waits to run: what is loaded here is not part of
-     * its memory. If it fails, the command is not run. NULL: none. */
-    int (*prepare)(void *data, struct spoor_error *err);
+    /* Called after the fork, while the command waits to run in process `pid`: what is loaded here is not
+     * part of its memory. If it fails, the command is not run. NULL: none. */
+    int (*prepare)(void *data, pid_t pid, struct spoor_error *err);
     void *prepare_data;
     /* Called when the command runs, if it is tracked, before the first sample is delivered: old
      * files may be replaced now. NULL: none. */
@@ -35,6 +36,7 @@ struct track_options {
 
 struct tracked {
     spoor_session *session; /* stopped; the caller closes it. NULL: the job ran untracked */
+    const char *why;        /* it ran untracked: in the error that was given to track() */
     struct supervise_end end;
     uint64_t elapsed_ns; /* from when the command could start to its end */
 };

@@ -11,7 +11,7 @@
 /* clang-format off */
 static const struct metric_row rows[METRIC_COUNT] = {
 /*                                  name                         help                                                                   rate                 kind        unit, and what few have */
-[METRIC_MAIN_CPU] =             { { "main_cpu_seconds",          "CPU time of the main process, without its children",                  "main_cpu_cores",    COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_MAIN_CPU, .is_charted = true },
+[METRIC_MAIN_CPU] =             { { "main_cpu_seconds",          "CPU time of the main process, without its children",                  "main_cpu_cores",    COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true },
 [METRIC_MAIN_RSS] =             { { "main_rss_bytes",            "resident memory of the main process",                                 NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
 [METRIC_MAIN_PRIVATE] =         { { "main_private_bytes",        "the part of it that no other process maps",                           NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_MAIN_SHARED] =          { { "main_shared_bytes",         "the part of it that other processes map too",                         NULL,                GAUGE   }, .unit = UNIT_BYTES },
@@ -22,7 +22,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_MAIN_THREADS_PEAK] =    { { "main_threads_peak",         "the most threads of the main process at once, from process events",   NULL,                GAUGE   }, .unit = UNIT_COUNT },
 [METRIC_MAIN_GPU_MEMORY] =      { { "main_gpu_memory_bytes",     "GPU memory of the main process, peak since the previous sample",      NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
 
-[METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of the descendants of the main process",                     "descendants_cpu_cores", COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_DESCENDANTS_CPU, .is_charted = true },
+[METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of the descendants of the main process",                     "descendants_cpu_cores", COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true },
 [METRIC_DESCENDANTS_RSS] =      { { "descendants_rss_bytes",     "resident memory of the descendants, shared pages counted once",       NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
 [METRIC_DESCENDANTS_PRIVATE] =  { { "descendants_private_bytes", "the part of it that only one process maps",                           NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_DESCENDANTS_SHARED] =   { { "descendants_shared_bytes",  "the part of it that several processes map",                           NULL,                GAUGE   }, .unit = UNIT_BYTES },
@@ -55,7 +55,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_THREADS_PEAK] =     { { "job_threads_peak",          "the most threads of the job at once, from events or its cgroup",        NULL,                GAUGE   }, .unit = UNIT_COUNT },
 [METRIC_JOB_PROCESSES] =        { { "job_processes",             "processes of the job",                                                NULL,                GAUGE   }, .unit = UNIT_COUNT, .is_charted = true },
 [METRIC_JOB_PROCESSES_PEAK] =   { { "job_processes_peak",        "the most processes of the job at once, from process events",          NULL,                GAUGE   }, .unit = UNIT_COUNT },
-[METRIC_JOB_STARTED] =          { { "job_started_processes",     "processes of the job seen so far",                                    NULL,                COUNTER }, .unit = UNIT_COUNT, .is_charted = true },
+[METRIC_JOB_STARTED] =          { { "job_started_processes",     "processes of the job seen so far",                                    NULL,                COUNTER }, .unit = UNIT_COUNT, .is_charted = true, .may_fall = true },
 [METRIC_JOB_READ] =             { { "job_read_bytes",            "bytes read from storage",                                             "job_read_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true },
 [METRIC_JOB_WRITTEN] =          { { "job_written_bytes",         "bytes written to storage",                                            "job_written_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true },
 [METRIC_JOB_READ_CHARS] =       { { "job_read_chars_bytes",      "bytes returned by read calls: from files, cache and pipes",           NULL,                COUNTER }, .unit = UNIT_BYTES },

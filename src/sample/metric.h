@@ -25,10 +25,8 @@ enum metric_unit {
 
 /* Counters that change while a sample is taken, and so have times of their own (sample.h). */
 enum metric_clock {
-    CLOCK_SAMPLE, /* all others */
-    CLOCK_MAIN_CPU,
-    CLOCK_DESCENDANTS_CPU,
-    CLOCK_JOB_CPU,
+    CLOCK_SAMPLE,  /* all others */
+    CLOCK_JOB_CPU, /* of the main process and the descendants, too: their parts add up */
     CLOCK_HOST_CPU,
     METRIC_CLOCK_COUNT,
 };
@@ -39,6 +37,7 @@ struct metric_row {
     enum metric_clock clock;
     bool starts_at_zero; /* a counter that is 0 when the run begins, though known only later */
     bool is_charted;     /* the curve of a run has it (series/series.h) */
+    bool may_fall;       /* a counter of which a part may turn out not to be the job's */
 };
 
 const struct metric_row *metric_row(enum metric metric);

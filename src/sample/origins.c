@@ -13,6 +13,7 @@
 
 const char origins_gpus_pending[] = "GPUs are read only while a session is running";
 const char origins_gpus_not_opened[] = "the job ended before the GPU driver was opened";
+const char origins_gpus_unwanted[] = "--gpus none: GPUs are not looked at";
 
 /* clang-format off */
 static const struct {

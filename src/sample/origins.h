@@ -7,8 +7,8 @@
 #include "sample/metric.h"
 #include "source/host/host.h"
 
-/* Why figures of GPUs are missing if nobody has looked yet. */
-extern const char origins_gpus_pending[], origins_gpus_not_opened[];
+/* Why figures of GPUs are missing if nobody has looked yet, or is to look at all. */
+extern const char origins_gpus_pending[], origins_gpus_not_opened[], origins_gpus_unwanted[];
 
 /* The origins before anything is known about this machine. */
 void origins_init(struct origin origins[METRIC_COUNT]);

@@ -18,10 +18,13 @@ struct sample_clock {
 };
 
 struct sample {
-    uint64_t elapsed_ns;           /* since the first sample */
-    uint64_t realtime_ns;          /* since 1970, UTC */
-    uint64_t value[METRIC_COUNT];  /* gauges: some are the highest since the sample before */
-    uint64_t moment[METRIC_COUNT]; /* the same, with all gauges as they were at this time */
+    uint64_t elapsed_ns;            /* since the first sample */
+    uint64_t realtime_ns;           /* since 1970, UTC */
+    uint64_t value[METRIC_COUNT];   /* gauges: some are the highest since the sample before */
+    uint64_t moment[METRIC_COUNT];  /* the same, with all gauges as they were at this time */
+    uint64_t highest[METRIC_COUNT]; /* since the sample before, if `value` is of another moment;
+                                       else UNKNOWN */
+    struct origin origin[METRIC_COUNT]; /* of each value; its strings outlive the session */
     struct sample_clock clocks[METRIC_CLOCK_COUNT];
     struct memory_split
         at_peak;           /* of the job, when METRIC_JOB_RSS was highest since the last one */
@@ -30,14 +33,17 @@ struct sample {
     uint64_t
         missed_cpu_ns; /* CPU time of the job besides its metric: used, but not known when */
     uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: it has none */
+    bool job_is_over;           /* it has no process, and will have none */
 };
 
 static inline void sample_clear(struct sample *sample)
 {
     sample->elapsed_ns = 0;
     sample->realtime_ns = 0;
-    for (int i = 0; i < METRIC_COUNT; i++)
-        sample->value[i] = sample->moment[i] = UNKNOWN;
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        sample->value[i] = sample->moment[i] = sample->highest[i] = UNKNOWN;
+        sample->origin[i] = (struct origin){ 0 };
+    }
     for (int i = 0; i < METRIC_CLOCK_COUNT; i++)
         sample->clocks[i] = (struct sample_clock){ 0, 0 };
     sample->at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
@@ -45,6 +51,7 @@ static inline void sample_clear(struct sample *sample)
     sample->host = HOST_READING_UNKNOWN;
     sample->missed_cpu_ns = 0;
     sample->job_cgroup_cpu_ns = UNKNOWN;
+    sample->job_is_over = false;
 }
 
 /* Whether the job has ended or is ending: what its cgroup still has is not the job's memory. */
@@ -53,10 +60,19 @@ static inline bool sample_job_is_gone(const struct sample *sample)
     return sample->moment[METRIC_JOB_PROCESSES] == 0 || sample->moment[METRIC_JOB_PSS] == 0;
 }
 
+/* The part of missed_cpu_ns that belongs to a metric: user and system time still add up to the total. */
 static inline uint64_t sample_missed(const struct sample *sample, enum metric metric)
 {
-    return metric == METRIC_JOB_CPU || metric == METRIC_DESCENDANTS_CPU ? sample->missed_cpu_ns
-                                                                        : 0;
+    uint64_t missed_ns = sample->missed_cpu_ns, user_ns = sample->value[METRIC_JOB_USER];
+    uint64_t cpu_ns = sample->value[METRIC_JOB_CPU];
+
+    if (metric == METRIC_JOB_CPU || metric == METRIC_DESCENDANTS_CPU)
+        return missed_ns;
+    if (missed_ns == 0 || (metric != METRIC_JOB_USER && metric != METRIC_JOB_SYSTEM))
+        return 0;
+    if (is_known(user_ns) && is_known(cpu_ns) && cpu_ns > 0)
+        user_ns = (uint64_t)((double)missed_ns * ((double)user_ns / (double)cpu_ns));
+    return metric == METRIC_JOB_USER ? user_ns : missed_ns - user_ns;
 }
 
 /* When a metric was read, as elapsed_ns. */

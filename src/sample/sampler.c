@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/parse.h"
+#include "sample/memory_parts.h"
 #include "sample/origins.h"
 
 /* The kernel counts the machine's time in ticks of 10 ms, in several columns. */
@@ -43,7 +44,6 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     sampler->has_started = false;
     host_init(&sampler->host);
     sampler->host.counts_processes = options->pid == 0 && !options->adopted;
-    origins_init(sampler->origins);
     job.storage_is_local = host_storage_is_local(&sampler->host, root);
     r = job_init(&sampler->job, root, &job, now.monotonic_ns);
     if (r < 0)
@@ -70,36 +70,39 @@ static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, u
     };
 }
 
-static void fill_job_clocks(const struct sampler *sampler, uint64_t now_ns,
-                            struct sample_clock *clocks)
+/* One time for all: main's clock is read at another moment than the job's counter, so the parts are off
+ * by as much as they are apart. */
+static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now_ns)
 {
     const struct job_reading *reading = &sampler->reading;
     uint64_t ended_ns = sampler->job.main.ended_ns;
-    struct sample_clock *descendants = &clocks[CLOCK_DESCENDANTS_CPU];
+    struct sample_clock main = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
+    struct sample_clock job = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
 
-    clocks[CLOCK_MAIN_CPU] = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
-    clocks[CLOCK_JOB_CPU] = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
     /* What stood still at the time of the sample was read then. If it ended later, it was not. */
     if (reading->process_count_now == 0 && ended_ns != 0 && ended_ns <= now_ns)
-        clocks[CLOCK_MAIN_CPU].late_ns = clocks[CLOCK_JOB_CPU].late_ns = 0;
-    *descendants = clocks[CLOCK_JOB_CPU]; /* less main's, which was read at another time */
-    descendants->resolution_ns +=
-        clocks[CLOCK_MAIN_CPU].resolution_ns +
-        abs_diff(descendants->late_ns, clocks[CLOCK_MAIN_CPU].late_ns);
+        main.late_ns = job.late_ns = 0;
+    job.resolution_ns += main.resolution_ns + abs_diff(job.late_ns, main.late_ns);
+    return job;
 }
 
-static uint64_t stolen_ns(const struct host_reading *host)
+static uint64_t stolen_ns(const struct cpu_stat *cpu)
 {
-    return sum_u64(first_known(host->cpu.steal_ns, 0), host->cpu.interrupt_ns);
+    return sum_u64(first_known(cpu->steal_ns, 0), cpu->interrupt_ns);
 }
 
-static void hide_untracked(struct sampler *sampler, struct sample *sample)
+static uint64_t busy_ns(const struct cpu_stat *cpu)
+{
+    return sum_u64(sum_u64(cpu->user_ns, cpu->system_ns), first_known(cpu->steal_ns, 0));
+}
+
+static void hide_untracked(const struct sampler *sampler, struct sample *sample)
 {
     const struct untracked_scope *scope = &sampler->untracked;
 
     for (int i = (int)scope->first; i < (int)scope->end; i++) {
-        sample->value[i] = sample->moment[i] = UNKNOWN;
-        sampler->origins[i] = (struct origin){ NULL, scope->reason, false };
+        sample->value[i] = sample->moment[i] = sample->highest[i] = UNKNOWN;
+        sample->origin[i] = (struct origin){ NULL, scope->reason, false };
     }
 }
 
@@ -122,28 +125,27 @@ static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,
     host_read(&sampler->host, sampler->root, now_ns, &sampler->host_reading);
     if (is_first) {
         sampler->first_oom_kills = reading->oom_kills_count;
-        sampler->first_stolen_ns = stolen_ns(reading);
+        sampler->first_cpu = reading->cpu;
     }
-    mark_inexact_sums(&sampler->host, sampler->origins);
+    mark_inexact_sums(&sampler->host, ret->origin);
     origins_host_values(reading, ret->value);
     ret->clocks[CLOCK_HOST_CPU] = clock_of(sampler->host.cpu_span, HOST_CPU_ERROR_NS, now_ns);
     ret->host = *reading;
 }
 
 /* A job whose cgroup does not count pressure has that of its machine. */
-static void share_pressure(struct sampler *sampler, struct sample *ret)
+static void share_pressure(struct sample *ret)
 {
     for (int i = 0; i < PRESSURE_COUNT; i++) {
         ret->value[METRIC_JOB_CPU_PRESSURE + i] = ret->value[METRIC_HOST_CPU_PRESSURE + i];
         ret->moment[METRIC_JOB_CPU_PRESSURE + i] = ret->value[METRIC_HOST_CPU_PRESSURE + i];
-        sampler->origins[METRIC_JOB_CPU_PRESSURE + i] =
-            sampler->origins[METRIC_HOST_CPU_PRESSURE + i];
+        ret->origin[METRIC_JOB_CPU_PRESSURE + i] = ret->origin[METRIC_HOST_CPU_PRESSURE + i];
     }
 }
 
 static void take_measures(struct sampler *sampler, struct sample *ret)
 {
-    share_pressure(sampler, ret);
+    share_pressure(ret);
     for (int i = 0; i < METRIC_JOB_END; i++) {
         struct measure measure;
 
@@ -151,29 +153,47 @@ static void take_measures(struct sampler *sampler, struct sample *ret)
             continue;
         ret->value[i] = measure.value;
         ret->moment[i] = measure.now;
-        sampler->origins[i] = measure.origin;
+        ret->origin[i] = measure.origin;
     }
 }
 
-static void read_job(struct sampler *sampler, struct instant now, bool is_last,
+/* The main process is read at another moment than the job's counter, and may be ahead of it. */
+static void order_cpu(uint64_t *value)
+{
+    if (is_known(value[METRIC_MAIN_CPU]) && is_known(value[METRIC_JOB_CPU]))
+        value[METRIC_MAIN_CPU] = smaller(value[METRIC_MAIN_CPU], value[METRIC_JOB_CPU]);
+}
+
+static void read_job(struct sampler *sampler, struct instant now, enum sample_kind kind,
                      struct sample *ret)
 {
     const struct host_reading *host = &sampler->host_reading;
 
-    if (host->memory.swap_used_bytes != sampler->swap_used_bytes)
+    sampler->job.meters.swap_used_bytes = host->memory.swap_used_bytes;
+    if (!sampler->job.was_read) /* a job that starts is not swapped out */
+        sampler->job.meters.swap_read_bytes = host->memory.swap_used_bytes;
+    if (sampler->job.meters.swap_read_bytes != host->memory.swap_used_bytes)
         activity_forget(&sampler->job.activity); /* processes at rest are being swapped out */
-    sampler->swap_used_bytes = host->memory.swap_used_bytes;
-    sampler->job.meters.stolen_ns = sub_known(stolen_ns(host), sampler->first_stolen_ns);
-    job_refresh(&sampler->job, now.monotonic_ns, is_last);
+    sampler->job.meters.stolen_ns =
+        sub_known(stolen_ns(&host->cpu), stolen_ns(&sampler->first_cpu));
+    sampler->job.meters.busy_ns = sub_known(busy_ns(&host->cpu), busy_ns(&sampler->first_cpu));
+    sampler->job.is_border = kind == SAMPLE_BORDER;
+    job_refresh(&sampler->job, now.monotonic_ns, kind != SAMPLE_REGULAR);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
-    fill_job_clocks(sampler, now.monotonic_ns, ret->clocks);
+    order_cpu(ret->value);
+    order_cpu(ret->moment);
+    ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns);
     ret->at_peak = sampler->reading.at_peak;
+    ret->job_is_over = sampler->reading.process_count_now == 0 &&
+                       !sampler->job.meters.job_cgroup.is_adopted; /* others may enter that */
+    memory_parts_settle(ret);
     ret->missed_cpu_ns = sampler->reading.missed_cpu_ns;
     ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu_ns;
 }
 
-void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, struct sample *ret)
+void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind kind,
+                  struct sample *ret)
 {
     bool is_first = !sampler->has_started;
 
@@ -181,9 +201,10 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
         sampler->started = now;
         sampler->has_started = true;
     }
-    if (is_last)
+    if (kind == SAMPLE_LAST)
         host_expire(&sampler->host);
     sample_clear(ret);
+    origins_init(ret->origin);
     ret->elapsed_ns = now.monotonic_ns - sampler->started.monotonic_ns;
     ret->realtime_ns = now.realtime_ns;
     ret->storage_is_local = sampler->job.storage_is_local;
@@ -191,7 +212,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, bool is_last, str
     read_host(sampler, now.monotonic_ns, is_first, ret);
     memcpy(ret->moment, ret->value, sizeof(ret->moment));
     if (sampler->job.is_tracked)
-        read_job(sampler, now, is_last, ret);
+        read_job(sampler, now, kind, ret);
     hide_untracked(sampler, ret);
 }
 
@@ -232,7 +253,7 @@ static void fill_gpus(struct sampler *sampler, const struct gpu_view *view, bool
 void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
                       struct sample *ret)
 {
-    origins_update_gpus(sampler->origins, view);
+    origins_update_gpus(ret->origin, view);
     if (view->state == GPU_READY || view->state == GPU_SILENT)
         fill_gpus(sampler, view, is_last, ret);
     hide_untracked(sampler, ret);

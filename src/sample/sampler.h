@@ -30,14 +30,12 @@ struct sampler {
     struct host host;
     struct cgroups cgroups; /* that the job was in when it began */
     bool has_cgroups;       /* they can be seen */
-    struct origin origins[METRIC_COUNT];
     struct untracked_scope untracked;
     struct job_reading reading; /* the latest, for warnings about it */
     struct host_reading host_reading;
     uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last said */
     uint64_t first_oom_kills;              /* of the machine, at the first sample */
-    uint64_t first_stolen_ns;              /* stolen CPU time of the machine, likewise */
-    uint64_t swap_used_bytes;              /* of the machine, at the last one */
+    struct cpu_stat first_cpu;             /* of the machine, likewise */
     struct instant started;
     bool has_started;
 };
@@ -47,8 +45,10 @@ int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now);
 void sampler_done(struct sampler *sampler);
 
-/* Takes a sample. `is_last` also reads what is otherwise read seldom. */
-void sampler_tick(struct sampler *sampler, struct instant now, bool is_last,
+/* At the border of a phase and at the end, all is read that is read once a second otherwise. */
+enum sample_kind { SAMPLE_REGULAR, SAMPLE_BORDER, SAMPLE_LAST };
+
+void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind kind,
                   struct sample *ret);
 
 /* Adds what is known of the GPUs to a sample that was taken. */

@@ -32,6 +32,11 @@ struct row {
     const char *reason;     /* of NOT_YET */
 };
 
+/* A bound that is below a peak by more than this is no bound: each CPU may keep some pages that the kernel's
+ * count does not have yet. */
+#define SAME_SHARE 0.01
+#define SAME_BYTES 1048576.0
+
 #define NO_ENERGY "CPU energy is not measured yet"
 
 /* clang-format off */
@@ -143,7 +148,7 @@ static bool is_count_at_peak(const struct row *row, const struct summary *summar
 /* A peak that the kernel kept stands above what we saw, and where both are the same
  * it is the better source. It may be known where no sample is. */
 static void raise_peak(struct spoor_figure *figure, const struct row *row,
-                       const struct summary *summary, const struct origin *origins)
+                       const struct summary *summary)
 {
     double kernel_peak = metric_value(row->metric, risen(summary, row->raised_by));
 
@@ -152,10 +157,10 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
     if (isnan(kernel_peak) || kernel_peak < figure->value)
         return;
     figure->value = kernel_peak;
-    figure->source = origins[row->raised_by].source;
+    figure->source = summary->tally[row->raised_by].max_origin.source;
     /* A mark that is bounded is final only if the bound is known, at the end of the run. */
     figure->is_exact =
-        origins[row->raised_by].is_exact &&
+        summary->tally[row->raised_by].max_origin.is_exact &&
         (row->bounded_by == METRIC_NONE || is_known(summary->tally[row->bounded_by].max));
 }
 
@@ -176,38 +181,64 @@ static double discount(const struct summary *summary, enum metric peak)
     return is_known(bytes) ? (double)bytes : 0;
 }
 
+/* A bound that is below the peak, since the kernel's counts are a few pages apart: what is no mark of the kernel
+ * may be as high as the mark of the whole. */
+static double near_bound(const struct row *row, const struct summary *summary, double peak,
+                         double bound)
+{
+    enum metric mark = row->bounded_by == METRIC_MAIN_RSS_BOUND  ? METRIC_MAIN_RSS_PEAK
+                       : row->bounded_by == METRIC_JOB_RSS_BOUND ? METRIC_JOB_RSS_PEAK
+                                                                 : METRIC_DESCENDANTS_RSS_PEAK;
+
+    if (bound < peak - fmax(peak * SAME_SHARE, SAME_BYTES))
+        return nan("");
+    if (row->raised_by != METRIC_NONE)
+        return peak;
+    return fmax(peak, metric_value(row->metric, summary->tally[mark].max)); /* of NaN: peak */
+}
+
 /* What a sampled peak may have been between the samples: at least what was seen, at most what
  * something else bounds it by. */
 static void bound_peak(struct spoor_figure *figure, const struct row *row,
-                       const struct summary *summary, const struct origin *origins)
+                       const struct summary *summary)
 {
     double bound = nan("");
 
     if (figure->is_exact || row->bounded_by == METRIC_NONE)
         return;
-    if (origins[row->bounded_by].is_exact)
+    if (summary->tally[row->bounded_by].max_origin.is_exact)
         bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
     figure->low = fmax(figure->value - discount(summary, row->metric), 0);
-    figure->high = bound < figure->value ? figure->value : bound; /* NaN stays NaN */
+    if (bound < figure->value)
+        bound = near_bound(row, summary, figure->value, bound);
+    figure->high = bound;
+}
+
+/* A peak that was neither more nor less. */
+static void note_certain(struct spoor_figure *figure)
+{
+    if (isnan(figure->high) || figure->low < figure->high)
+        return;
+    figure->is_exact = true;
+    figure->low = figure->high = nan("");
 }
 
 /* The kernel charges a process for a whole folio, which may be of megabytes, whenever it writes to a
  * clean one. No job wrote more than all disks did, and what is still to be written, unless a disk
  * that was plugged in or removed has written more than was seen. */
 static void bound_written(struct spoor_figure *figure, const struct row *row,
-                          const struct summary *summary, const struct origin *origins)
+                          const struct summary *summary)
 {
     const struct tally *disks = &summary->tally[METRIC_HOST_DISK_WRITTEN];
     uint64_t bound = sum_u64(counter_delta(disks->first, disks->last),
                              summary->tally[METRIC_HOST_DIRTY].last);
 
     if (row->metric != METRIC_JOB_WRITTEN || row->derivation != TOTAL ||
-        !summary->storage_is_local || disks->is_lost ||
-        !origins[METRIC_HOST_DISK_WRITTEN].is_exact || !is_known(bound) ||
-        figure->value <= (double)bound)
+        !summary->storage_is_local || disks->is_lost || !tally_growth_origin(disks).is_exact ||
+        !is_known(bound) || figure->value <= (double)bound)
         return;
     figure->value = (double)bound;
-    figure->source = origins[METRIC_HOST_DISK_WRITTEN].source;
+    figure->source = disks->origin.source;
     figure->is_exact = false;
 }
 
@@ -287,8 +318,6 @@ static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
     uint64_t read_ns = tally->last_ns - tally->first_ns;
 
     switch (metric_row(metric)->clock) {
-    case CLOCK_MAIN_CPU:
-    case CLOCK_DESCENDANTS_CPU:
     case CLOCK_JOB_CPU:
         return larger(read_ns, summary->ended_ns - summary->started_ns);
     case CLOCK_HOST_CPU:
@@ -315,6 +344,7 @@ static double derive(const struct row *row, const struct summary *summary)
     const struct tally *tally = &summary->tally[row->metric];
     double mean = counter_rate(row->metric, tally->first, tally->last,
                                mean_span_ns(summary, row->metric));
+    double max;
 
     switch (row->derivation) {
     case TOTAL:
@@ -330,7 +360,8 @@ static double derive(const struct row *row, const struct summary *summary)
     case MEAN_RATE:
         return mean;
     case MAX_RATE:
-        return tally->max_rate >= mean ? tally->max_rate : mean;
+        max = summary_max_rate(summary, row->metric);
+        return max >= mean ? max : mean;
     case PEAK:
         return derive_peak(summary, row->metric);
     case AT_PEAK:
@@ -345,8 +376,7 @@ static double derive(const struct row *row, const struct summary *summary)
 }
 
 /* Why a figure has no value, though its metric may have some. */
-static const char *missing_reason(const struct row *row, const struct summary *summary,
-                                  const struct origin *origins)
+static const char *missing_reason(const struct row *row, const struct summary *summary)
 {
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
 
@@ -354,7 +384,7 @@ static const char *missing_reason(const struct row *row, const struct summary *s
         return "a rate needs at least two samples";
     if (row->derivation == AT_PEAK && is_known(summary->tally[row->metric].max))
         return "memory was not read near its peak";
-    return origins[row->metric].reason;
+    return summary->tally[row->metric].origin.reason;
 }
 
 /* Peaks of memory that cannot be above another. They come from different sources, some from the
@@ -408,7 +438,7 @@ static void include_part(struct spoor_figure *whole, const struct spoor_figure *
 }
 
 static void include_parts(struct spoor_figure *figure, const struct row *row,
-                          const struct summary *summary, const struct origin *origins)
+                          const struct summary *summary)
 {
     if (row->derivation != PEAK || isnan(figure->value))
         return;
@@ -417,43 +447,68 @@ static void include_parts(struct spoor_figure *figure, const struct row *row,
 
         if (parts[i].whole != row->metric)
             continue;
-        part = figure_get(find_peak(parts[i].part), summary, origins);
+        part = figure_get(find_peak(parts[i].part), summary);
         include_part(figure, &part);
     }
 }
 
-static struct spoor_figure make_figure(const struct row *row, const struct summary *summary,
-                                       const struct origin origins[METRIC_COUNT])
+/* Growth is as exact as both of its ends, a peak as the sample that had it. */
+static struct origin value_origin(const struct row *row, const struct summary *summary)
+{
+    const struct tally *tally = &summary->tally[row->metric];
+    struct origin origin = tally_growth_origin(tally);
+
+    switch (row->derivation) {
+    case PEAK:
+        return is_known(tally->max) ? tally->max_origin : tally->origin;
+    case MAX_RATE:
+        origin.is_exact = false;
+        break;
+    case AT_PEAK:
+    case LATER_PEAK:
+        return tally->origin;
+    case TOTAL:
+    case GROWTH:
+    case SPAN:
+    case MEAN_RATE:
+    case SEEN:
+    case NOT_YET:
+        break;
+    }
+    return origin;
+}
+
+static struct spoor_figure make_figure(const struct row *row, const struct summary *summary)
 {
     struct spoor_figure figure = { .low = nan(""), .high = nan("") };
+    struct origin origin;
 
     if (row->derivation == NOT_YET)
         return not_measured(row->reason);
     figure.value = derive(row, summary);
-    figure.source = origins[row->metric].source;
-    figure.is_exact = origins[row->metric].is_exact && row->derivation != MAX_RATE &&
-                      is_resolved(row, summary);
-    raise_peak(&figure, row, summary, origins);
+    origin = value_origin(row, summary);
+    figure.source = origin.source;
+    figure.is_exact = origin.is_exact && is_resolved(row, summary);
+    raise_peak(&figure, row, summary);
     if (isnan(figure.value))
-        return not_measured(missing_reason(row, summary, origins));
-    bound_peak(&figure, row, summary, origins);
-    bound_written(&figure, row, summary, origins);
-    include_parts(&figure, row, summary, origins);
+        return not_measured(missing_reason(row, summary));
+    bound_peak(&figure, row, summary);
+    bound_written(&figure, row, summary);
+    include_parts(&figure, row, summary);
+    note_certain(&figure);
     return figure;
 }
 
-struct spoor_figure figure_get(size_t index, const struct summary *summary,
-                               const struct origin origins[METRIC_COUNT])
+struct spoor_figure figure_get(size_t index, const struct summary *summary)
 {
-    return make_figure(&rows[index], summary, origins);
+    return make_figure(&rows[index], summary);
 }
 
-struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary,
-                                     const struct origin origins[METRIC_COUNT])
+struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary)
 {
     const struct row row = { NULL, MEAN_RATE, metric, METRIC_NONE, METRIC_NONE, NULL };
 
-    return make_figure(&row, summary, origins);
+    return make_figure(&row, summary);
 }
 
 size_t figure_count(void)
@@ -478,7 +533,7 @@ const char *figure_derivation(size_t index)
         [GROWTH] = "increase from the first to the last sample, if any",
         [SPAN] = "increase from the first to the last sample that knows it",
         [MEAN_RATE] = "that increase per second",
-        [MAX_RATE] = "largest increase per second from one sample to the next",
+        [MAX_RATE] = "largest increase per second in the curve",
         [PEAK] = "largest value",
         [AT_PEAK] = "value when `job_rss_bytes` was largest",
         [LATER_PEAK] = "largest value after the first sample",

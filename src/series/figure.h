@@ -23,13 +23,11 @@ const char *figure_path(size_t index);
 enum metric figure_metric(size_t index);
 const char *figure_derivation(size_t index);
 
-/* The figure of a row, from the tallies of a run and the origins of its metrics. */
-struct spoor_figure figure_get(size_t index, const struct summary *summary,
-                               const struct origin origins[METRIC_COUNT]);
+/* The figure of a row, from the tallies of a run or phase. */
+struct spoor_figure figure_get(size_t index, const struct summary *summary);
 
 /* The growth of a counter per second over the run, as such a figure. */
-struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary,
-                                     const struct origin origins[METRIC_COUNT]);
+struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary);
 
 /* Index of a path, or -ENOENT. */
 ssize_t figure_index(const char *path);

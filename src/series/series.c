@@ -2,7 +2,6 @@
 #include "series/series.h"
 
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -30,14 +29,6 @@ static bool ends_with_job(int metric)
     return false;
 }
 
-/* A counter whose growth is part of the next rate, because the time is too short for its own. */
-#define PENDING (-FLT_MAX)
-
-static bool is_pending(struct series_value value)
-{
-    return value.high < -FLT_MAX / 2;
-}
-
 static struct series_value one(float value)
 {
     return (struct series_value){ value, value, value };
@@ -50,18 +41,21 @@ int series_init(struct series *series, size_t points)
     for (int i = 0; i < METRIC_COUNT; i++) {
         const struct metric_row *row = metric_row((enum metric)i);
 
+        bool is_rate = row->published.kind == SPOOR_COUNTER;
+
         if (row->is_charted)
             new.metrics[new.metric_count++] = (struct series_metric){
                 .metric = (uint8_t)i,
-                .clock = (uint8_t)row->clock,
-                .is_rate = row->published.kind == SPOOR_COUNTER,
+                .place = (uint8_t)(is_rate ? new.counter_count++ : new.gauge_count++),
+                .is_rate = is_rate,
                 .ends_with_job = ends_with_job(i),
-                .unit = (float)metric_value((enum metric)i, 1),
+                .unit = metric_value((enum metric)i, 1),
             };
     }
     new.ends_ns = calloc(points, sizeof(*new.ends_ns));
-    new.values = calloc(points, new.metric_count * sizeof(*new.values));
-    if (!new.ends_ns || !new.values) {
+    new.gauges = calloc(points, new.gauge_count * sizeof(*new.gauges));
+    new.counts = calloc(points, new.counter_count * sizeof(*new.counts));
+    if (!new.ends_ns || !new.gauges || !new.counts) {
         series_done(&new);
         return -ENOMEM;
     }
@@ -72,7 +66,8 @@ int series_init(struct series *series, size_t points)
 void series_done(struct series *series)
 {
     free(series->ends_ns);
-    free(series->values);
+    free(series->gauges);
+    free(series->counts);
     free(series->gpu_values);
     *series = (struct series){ 0 };
 }
@@ -87,9 +82,9 @@ struct series_value series_merge(struct series_value earlier, struct series_valu
 {
     double time = before + after;
 
-    if (isnan(later.high) || (is_pending(later) && !isnan(earlier.high)))
+    if (isnan(later.high) || isinf(earlier.high))
         return earlier;
-    if (isnan(earlier.high) || is_pending(earlier))
+    if (isnan(earlier.high) || isinf(later.high))
         return later;
     return (struct series_value){
         .high = later.high > earlier.high ? later.high : earlier.high,
@@ -112,6 +107,27 @@ static void halve_values(struct series_value *values, size_t columns, size_t poi
         values[point * columns + i] = series_merge(from[i], from[columns + i], before, after);
 }
 
+static void add_rate(struct series_count *at, float high, float low)
+{
+    if (!(high <= at->high)) /* also if that is NaN */
+        at->high = isnan(high) ? at->high : high;
+    if (!(low >= at->low))
+        at->low = isnan(low) ? at->low : low;
+}
+
+static void halve_counts(struct series *series, size_t point)
+{
+    const struct series_count *from = &series->counts[2 * point * series->counter_count];
+    struct series_count *to = &series->counts[point * series->counter_count];
+
+    for (size_t i = 0; i < series->counter_count; i++) {
+        const struct series_count earlier = from[i];
+
+        to[i] = from[series->counter_count + i];
+        add_rate(&to[i], earlier.high, earlier.low);
+    }
+}
+
 static void halve(struct series *series)
 {
     uint64_t start_ns = 0;
@@ -120,7 +136,8 @@ static void halve(struct series *series)
         uint64_t middle_ns = series->ends_ns[2 * i], end_ns = series->ends_ns[2 * i + 1];
         double before = (double)(middle_ns - start_ns), after = (double)(end_ns - middle_ns);
 
-        halve_values(series->values, series->metric_count, i, before, after);
+        halve_values(series->gauges, series->gauge_count, i, before, after);
+        halve_counts(series, i);
         if (series->gpu_values)
             halve_values(series->gpu_values, series->gpu_count * SERIES_GPU_MEASURES, i, before,
                          after);
@@ -132,21 +149,42 @@ static void halve(struct series *series)
 
 /* ---- samples -------------------------------------------------------------- */
 
-/* Every sample takes this for every metric, so it looks nothing up. */
-static inline float metric_now(const struct series_metric *column, const struct sample *sample,
-                               const struct summary *summary)
+/* Spreads the window that was closed by the latest sample over the points that it is part of. Here the
+ * points since its start have no count yet. */
+static void spread(struct series *series, const struct series_metric *column,
+                   const struct tally *tally)
+{
+    double count = (double)(tally->anchor - tally->start) * column->unit;
+
+    for (size_t i = series->count; i > 0 && series->ends_ns[i - 1] > tally->before_ns; i--) {
+        struct series_count *at =
+            &series->counts[(i - 1) * series->counter_count + column->place];
+        uint64_t after_ns = tally->anchor_ns - series->ends_ns[i - 1];
+
+        at->count = count - tally->rate * (double)after_ns / 1e9;
+        if (series_start_ns(series, i - 1) < tally->anchor_ns)
+            add_rate(at, (float)tally->rate, (float)tally->rate);
+    }
+}
+
+/* Every sample takes this for every counter, so it looks nothing up. */
+static void enter_count(struct series *series, const struct series_entry *entry,
+                        const struct series_metric *column, const struct sample *sample,
+                        const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[column->metric];
-    uint64_t raw = sample->value[column->metric];
+    struct series_count *at =
+        &series->counts[(series->count - 1) * series->counter_count + column->place];
 
-    if (!column->is_rate)
-        return is_known(raw) ? (float)raw * column->unit : (float)NAN;
-    if (!is_known(tally->first))
-        return (float)NAN;
-    if (!is_known(raw) ||
-        tally->anchor_ns != sample->elapsed_ns + sample->clocks[column->clock].late_ns)
-        return PENDING;
-    return (float)tally->rate;
+    if (entry->is_first)
+        *at = (struct series_count){ .high = (float)NAN, .low = (float)NAN };
+    at->count = (double)NAN;
+    if (!is_known(tally->first) || tally->anchor_ns != sample->elapsed_ns)
+        return;
+    if (isnan(tally->rate)) /* its first value */
+        at->count = 0;
+    else
+        spread(series, column, tally);
 }
 
 struct series_gpus series_gpus_of(const struct gpu_view *view)
@@ -218,36 +256,50 @@ static void enter_gpus(struct series *series, size_t point, const struct series_
     }
 }
 
-static struct series_value *last_point(const struct series *series)
+static struct series_value *last_gauges(const struct series *series)
 {
-    return &series->values[(series->count - 1) * series->metric_count];
+    return &series->gauges[(series->count - 1) * series->gauge_count];
 }
 
 /* There is another sample: the job had not ended. */
 static void enter_withheld(struct series *series)
 {
-    struct series_value *values = last_point(series);
+    struct series_value *values = last_gauges(series);
 
     for (size_t i = 0; i < series->metric_count; i++) {
         if (series->metrics[i].is_withheld)
-            enter(&series->withheld, &values[i], 0);
+            enter(&series->withheld, &values[series->metrics[i].place], 0);
     }
     series->has_withheld = false;
+}
+
+/* Private and shared memory are those of the whole in every point, or unknown. */
+static bool is_missing_part(const struct series_metric *column, const struct sample *sample)
+{
+    return (column->metric == METRIC_JOB_PRIVATE || column->metric == METRIC_JOB_SHARED) &&
+           !is_known(sample->value[column->metric]) && is_known(sample->value[METRIC_JOB_RSS]);
 }
 
 static void enter_metrics(struct series *series, const struct series_entry *entry,
                           const struct sample *sample, const struct summary *summary)
 {
     bool has_ended = sample->value[METRIC_JOB_THREADS] == 0 && series->samples > 0;
-    struct series_value *values = last_point(series);
+    struct series_value *gauges = last_gauges(series);
 
     for (size_t i = 0; i < series->metric_count; i++) {
         struct series_metric *column = &series->metrics[i];
+        uint64_t raw = sample->value[column->metric];
 
-        column->is_withheld =
-            has_ended && column->ends_with_job && sample->value[column->metric] == 0;
-        enter(entry, &values[i],
-              column->is_withheld ? (float)NAN : metric_now(column, sample, summary));
+        if (column->is_rate) {
+            enter_count(series, entry, column, sample, summary);
+            continue;
+        }
+        column->is_withheld = has_ended && column->ends_with_job && raw == 0;
+        if (column->is_withheld || !is_known(raw))
+            enter(entry, &gauges[column->place],
+                  is_missing_part(column, sample) ? SERIES_MISSING_PART : (float)NAN);
+        else
+            enter(entry, &gauges[column->place], (float)((double)raw * column->unit));
     }
     series->has_withheld = has_ended;
     series->withheld = *entry;
@@ -259,7 +311,7 @@ void series_append(struct series *series, const struct sample *sample,
     struct series_entry entry = { .is_first = series->open_samples == 0 };
     size_t point;
 
-    if (series->has_withheld)
+    if (series->has_withheld && !sample->job_is_over)
         enter_withheld(series);
     if (entry.is_first && series->count == series->capacity)
         halve(series);
@@ -279,27 +331,97 @@ void series_append(struct series *series, const struct sample *sample,
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Growth since the last rate was measured, up to the last sample. */
-static struct series_value last_rate(const struct tally *tally, enum metric metric)
+/* What a counter had come to at the end of a point. Before its first value it had not grown; it is not
+ * known how it has grown after its last one. */
+static double counted_at_end(const struct series *series, const struct series_metric *column,
+                             const struct tally *tally, const struct rate_window *open,
+                             size_t point)
 {
-    double rate = counter_rate(metric, tally->anchor, tally->last,
-                               sub_floor0(tally->last_ns, tally->anchor_ns));
+    uint64_t end_ns = series->ends_ns[point];
+    double since_open = (double)sub_floor0(smaller(end_ns, open->end_ns), open->start_ns) / 1e9;
+    double at_anchor = (double)(tally->anchor - tally->start) * column->unit;
 
-    if (isnan(rate) || rate > tally->max_rate)
-        rate = tally->rate;
-    return one((float)rate);
+    if (end_ns <= tally->start_ns)
+        return 0;
+    if (end_ns <= open->start_ns)
+        return series->counts[point * series->counter_count + column->place].count;
+    if (open->start_ns < tally->anchor_ns)
+        at_anchor -= tally->rate * (double)(tally->anchor_ns - open->start_ns) / 1e9;
+    return at_anchor + open->rate * since_open;
+}
+
+/* The same without what turned out later not to be the job's. */
+static double count_at_end(const struct series *series, const struct series_metric *column,
+                           const struct tally *tally, const struct rate_window *open,
+                           size_t point)
+{
+    double count = counted_at_end(series, column, tally, open, point);
+
+    if (!metric_row((enum metric)column->metric)->may_fall)
+        return count;
+    for (size_t i = point + 1; i < series->count; i++)
+        count = fmin(count, counted_at_end(series, column, tally, open, i));
+    return count;
+}
+
+/* What the counter has grown by in a point, with the time that was missed. */
+static double growth_in(const struct series *series, const struct summary *summary,
+                        const struct series_metric *column, const struct rate_window *open,
+                        size_t point)
+{
+    const struct tally *tally = &summary->tally[column->metric];
+    uint64_t from_ns = larger(series_start_ns(series, point), tally->start_ns);
+    uint64_t until_ns = smaller(series->ends_ns[point], tally->end_ns);
+    double missed = summary_missed_rate(summary, (enum metric)column->metric) *
+                    (double)sub_floor0(until_ns, from_ns) / 1e9;
+    double before = point > 0 ? count_at_end(series, column, tally, open, point - 1) : 0;
+
+    return count_at_end(series, column, tally, open, point) - before + missed;
+}
+
+/* A mean that is the rate of a single window is written as that. One of a point in which the counter
+ * was not known all the time may be lower than its rates. */
+static struct series_value rates_with_mean(const struct series_count *rates, double missed,
+                                           double mean)
+{
+    struct series_value value = {
+        .high = (float)((double)rates->high + missed),
+        .low = (float)((double)rates->low + missed),
+        .mean = (float)mean,
+    };
+
+    if (fabs((double)(value.high - value.mean)) <= 1e-6 * (double)value.high)
+        value.mean = value.high;
+    if (value.mean < value.low)
+        value.low = value.mean;
+    return value;
+}
+
+static struct series_value rate_at(const struct series *series, const struct summary *summary,
+                                   const struct series_metric *column, size_t point)
+{
+    enum metric metric = (enum metric)column->metric;
+    const struct tally *tally = &summary->tally[metric];
+    struct series_count rates = series->counts[point * series->counter_count + column->place];
+    uint64_t start_ns = series_start_ns(series, point), end_ns = series->ends_ns[point];
+    struct rate_window open = { tally->anchor_ns, tally->anchor_ns, 0 };
+
+    if (!is_known(tally->first) || start_ns == end_ns || end_ns <= tally->start_ns ||
+        start_ns >= tally->end_ns)
+        return one((float)NAN);
+    if (summary_open_window(summary, metric, &open) && start_ns < open.end_ns &&
+        end_ns > open.start_ns)
+        add_rate(&rates, (float)open.rate, (float)open.rate);
+    return rates_with_mean(&rates, summary_missed_rate(summary, metric),
+                           growth_in(series, summary, column, &open, point) /
+                               ((double)(end_ns - start_ns) / 1e9));
 }
 
 struct series_value series_get(const struct series *series, const struct summary *summary,
                                size_t metric_index, size_t point)
 {
-    enum metric metric = (enum metric)series->metrics[metric_index].metric;
+    const struct series_metric *column = &series->metrics[metric_index];
 
-    for (size_t i = point; i < series->count; i++) {
-        struct series_value value = series->values[i * series->metric_count + metric_index];
-
-        if (!is_pending(value))
-            return value;
-    }
-    return last_rate(&summary->tally[metric], metric);
+    return column->is_rate ? rate_at(series, summary, column, point)
+                           : series->gauges[point * series->gauge_count + column->place];
 }

@@ -3,9 +3,12 @@
  * series.h - the run's curve in bounded memory: what its charts show.
  *
  * Each point keeps the highest, the lowest and the mean value of every charted metric, and of each
- * GPU. Counters are kept as rates, computed from sample to sample. When all points are in use,
- * neighbours are merged and from then on a point covers twice as many samples: a week at 10 ms fits
- * as well as a minute at 1 s, and no peak is lost, of a rate neither.
+ * GPU. When all points are in use, neighbours are merged and from then on a point covers twice as many
+ * samples: a week at 10 ms fits as well as a minute at 1 s, and no peak is lost, of a rate neither.
+ *
+ * Of a counter a point keeps its count at the end of the point. The mean rate is the growth of that
+ * count over the time of the point, so the integral of the curve is the growth of the counter, however
+ * points are merged. The highest and lowest rates are those of the windows of the summary.
  *
  * The last sample is usually taken just after the end of the job. That its gauges are 0 then says
  * nothing about the time since the sample before: they are unknown. If there is another sample, the job
@@ -14,6 +17,7 @@
 #ifndef SERIES_SERIES_H
 #define SERIES_SERIES_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,9 +29,20 @@
 
 enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 6 };
 
-/* In base units, of a rate per second; NaN: unknown. */
+/* A part of memory that is unknown where the whole is known. It stays so if points are merged: the known
+ * rest of its time is not that of the whole. */
+#define SERIES_MISSING_PART ((float)INFINITY)
+
+/* In base units, of a rate per second; NaN: unknown; all SERIES_MISSING_PART: likewise. */
 struct series_value {
     float high, low, mean;
+};
+
+/* A counter at a point. */
+struct series_count {
+    double
+        count; /* at the end of the point, in base units since the start; NaN: not known (yet) */
+    float high, low; /* rates; NaN: none yet */
 };
 
 /* What a sample says about each GPU. */
@@ -39,11 +54,12 @@ struct series_gpus {
 
 /* A row of the table of metrics, as the loop over all of them needs it. */
 struct series_metric {
-    uint8_t metric, clock;
+    uint8_t metric;
+    uint8_t place; /* among the gauges or counters of a point */
     bool is_rate;
     bool ends_with_job; /* a gauge that is 0 after the end of the job */
     bool is_withheld;   /* it was, in the last sample, see above */
-    float unit;         /* of the raw value, in base units */
+    double unit;        /* of the raw value, in base units */
 };
 
 /* How a value enters a point: it begins it, or is merged with what is there. */
@@ -61,7 +77,9 @@ struct series {
     bool has_withheld;     /* in the last sample the job had ended; it entered as: */
     struct series_entry withheld;
     uint64_t *ends_ns;           /* sample.elapsed_ns of the last sample of each point; owned */
-    struct series_value *values; /* of each point: metric_count of them; owned */
+    struct series_value *gauges; /* of each point: gauge_count of them; owned */
+    struct series_count *counts; /* likewise */
+    size_t gauge_count, counter_count;
     size_t metric_count;
     struct series_metric metrics[METRIC_COUNT]; /* those that are charted */
     struct series_value *gpu_values; /* of each point: SERIES_GPU_MEASURES for each GPU; owned;
@@ -86,14 +104,12 @@ enum gpu_measure series_gpu_measure(size_t index);
 /* The start of the time that a point covers. */
 uint64_t series_start_ns(const struct series *series, size_t point);
 
-/* The value of a charted metric at a point. A rate that was measured over several points is that of
- * all of them. A part at the end that is too short to be measured alone has the rate since the last
- * measurement, but none that is higher than all others. */
+/* The value of a charted metric at a point. What was counted since the last window of a rate was closed
+ * is part of it: see summary_open_window(). */
 struct series_value series_get(const struct series *series, const struct summary *summary,
                                size_t metric_index, size_t point);
 
-/* Of two neighbours that cover `before` and `after` (of any unit) of time. Unknown gives way to
- * known. */
+/* Of two neighbours that cover `before` and `after` (of any unit) of time. NaN gives way to known. */
 struct series_value series_merge(struct series_value earlier, struct series_value later,
                                  double before, double after);
 

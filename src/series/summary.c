@@ -13,6 +13,7 @@ static void tally_clear(struct tally *tally)
         .last = UNKNOWN,
         .max = UNKNOWN,
         .later_max = UNKNOWN,
+        .count = UNKNOWN,
         .anchor = UNKNOWN,
         .max_rate = nan(""),
         .rate = nan(""),
@@ -35,22 +36,178 @@ void summary_forget_zero(struct summary *summary, enum metric metric)
         tally_clear(&summary->tally[metric]);
 }
 
-static void tally_rate(struct tally *tally, enum metric metric, uint64_t value, uint64_t now_ns,
-                       uint64_t resolution_ns, uint64_t window_ns)
-{
-    uint64_t span_ns = sub_floor0(now_ns, tally->anchor_ns);
-    double rate;
+/* ---- windows of rates ----------------------------------------------------- */
 
-    if (span_ns == 0 || span_ns < window_ns ||
-        span_ns < SUMMARY_RESOLUTIONS * larger(resolution_ns, tally->anchor_resolution_ns))
-        return;
-    rate = counter_rate(metric, tally->anchor, value, span_ns);
-    if (!isnan(rate) && !(rate <= tally->max_rate)) /* also when max_rate is NaN */
+/* The curve of a counter only rises, unless the counter may fall. */
+static bool only_rises(enum metric metric)
+{
+    const struct metric_row *row = metric_row(metric);
+
+    return row->is_charted && row->published.kind == SPOOR_COUNTER && !row->may_fall;
+}
+
+/* A counter that falls below half of what it was has begun anew. One that steps back less was only read
+ * at another moment than before: it stands still until it has caught up. */
+static bool was_reset(const struct tally *tally, uint64_t value)
+{
+    return value < (tally->count - tally->offset) / 2;
+}
+
+static uint64_t next_count(const struct tally *tally, enum metric metric, uint64_t value)
+{
+    return only_rises(metric) ? larger(value + tally->offset, tally->count) : value;
+}
+
+/* The count at the time of a sample that reads the counter later. */
+static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
+                                const struct sample *sample)
+{
+    uint64_t count = next_count(tally, metric, sample->value[metric]);
+    uint64_t read_ns = sample_read_ns(sample, metric), at_ns = sample->elapsed_ns;
+
+    if (at_ns >= read_ns || read_ns <= tally->last_ns || count <= tally->count)
+        return count;
+    return tally->count + (uint64_t)((double)(count - tally->count) *
+                                     (double)sub_floor0(at_ns, tally->last_ns) /
+                                     (double)(read_ns - tally->last_ns));
+}
+
+static uint64_t shortest_window_ns(const struct summary *summary, const struct tally *tally,
+                                   uint64_t resolution_ns)
+{
+    return larger(larger(summary->window_ns, 1),
+                  SUMMARY_RESOLUTIONS * larger(resolution_ns, tally->anchor_resolution_ns));
+}
+
+static void close_window(struct tally *tally, enum metric metric, uint64_t count,
+                         const struct sample *sample)
+{
+    uint64_t now_ns = sample->elapsed_ns;
+    double rate = counter_rate(metric, tally->anchor, count, now_ns - tally->anchor_ns);
+
+    if (!(rate <= tally->max_rate)) /* also when max_rate is NaN */
         tally->max_rate = rate;
     tally->rate = rate;
-    tally->anchor = value;
+    tally->before_ns = tally->anchor_ns;
+    tally->anchor = count;
     tally->anchor_ns = now_ns;
-    tally->anchor_resolution_ns = resolution_ns;
+    tally->anchor_resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
+}
+
+/* The windows of main and descendants are those of the job. */
+static bool has_own_windows(const struct summary *summary, enum metric metric)
+{
+    return (metric != METRIC_MAIN_CPU && metric != METRIC_DESCENDANTS_CPU) ||
+           !is_known(summary->tally[METRIC_JOB_CPU].first);
+}
+
+/* What the main process has of the job's CPU time. Its own time is read at another moment: neither it
+ * nor the descendants, which have the rest, used less than nothing since their windows began. */
+static uint64_t main_part(const struct summary *summary, uint64_t main_count,
+                          uint64_t job_count)
+{
+    const struct tally *main = &summary->tally[METRIC_MAIN_CPU];
+    const struct tally *descendants = &summary->tally[METRIC_DESCENDANTS_CPU];
+
+    return larger(smaller(main_count, sub_floor0(job_count, descendants->anchor)),
+                  main->anchor);
+}
+
+static void close_part(struct tally *tally, enum metric metric, uint64_t count,
+                       const struct sample *sample)
+{
+    if (sample->elapsed_ns > tally->anchor_ns)
+        close_window(tally, metric, larger(count, tally->anchor), sample);
+}
+
+/* `main_count`: at the time of the sample; UNKNOWN if it was not known before. */
+static void close_parts(struct summary *summary, const struct sample *sample,
+                        uint64_t main_count)
+{
+    const struct tally *job = &summary->tally[METRIC_JOB_CPU];
+    struct tally *main = &summary->tally[METRIC_MAIN_CPU];
+    struct tally *descendants = &summary->tally[METRIC_DESCENDANTS_CPU];
+
+    if (!is_known(main_count) || !is_known(job->first) || job->anchor_ns != sample->elapsed_ns)
+        return;
+    if (is_known(sample->value[METRIC_DESCENDANTS_CPU]))
+        main_count = main_part(summary, main_count, job->anchor);
+    close_part(main, METRIC_MAIN_CPU, main_count, sample);
+    if (is_known(sample->value[METRIC_DESCENDANTS_CPU]))
+        close_part(descendants, METRIC_DESCENDANTS_CPU, sub_floor0(job->anchor, main_count),
+                   sample);
+}
+
+/* The count at the end of the open window. */
+static uint64_t end_count(const struct summary *summary, enum metric metric)
+{
+    const struct tally *main = &summary->tally[METRIC_MAIN_CPU];
+    const struct tally *descendants = &summary->tally[METRIC_DESCENDANTS_CPU];
+    const struct tally *job = &summary->tally[METRIC_JOB_CPU];
+    uint64_t main_count;
+
+    if (has_own_windows(summary, metric) || !is_known(main->first) ||
+        !is_known(descendants->first) || main->end_ns != job->end_ns)
+        return summary->tally[metric].count;
+    main_count = main_part(summary, main->count, job->count);
+    return metric == METRIC_MAIN_CPU ? main_count : sub_floor0(job->count, main_count);
+}
+
+bool summary_open_window(const struct summary *summary, enum metric metric,
+                         struct rate_window *ret)
+{
+    const struct tally *tally = &summary->tally[metric];
+    uint64_t count = end_count(summary, metric), open_ns, taken_ns = 0;
+    double grown, seconds;
+
+    if (!is_known(tally->first) || !is_known(count))
+        return false;
+    open_ns = sub_floor0(tally->end_ns, tally->anchor_ns);
+    if (!isnan(tally->rate))
+        taken_ns = smaller(
+            sub_floor0(shortest_window_ns(summary, tally, tally->resolution_ns), open_ns),
+            tally->anchor_ns - tally->before_ns);
+    seconds = (double)(open_ns + taken_ns) / 1e9;
+    if (seconds <= 0 || (open_ns == 0 && count <= tally->anchor))
+        return false;
+    grown = metric_value(metric, counter_delta(tally->anchor, count));
+    if (taken_ns > 0)
+        grown += tally->rate * (double)taken_ns / 1e9;
+    *ret = (struct rate_window){
+        .start_ns = tally->anchor_ns - taken_ns,
+        .end_ns = tally->anchor_ns + open_ns,
+        .rate = grown / seconds,
+    };
+    return true;
+}
+
+double summary_missed_rate(const struct summary *summary, enum metric metric)
+{
+    const struct tally *tally = &summary->tally[metric];
+    double rate = counter_rate(metric, tally->first_missed, tally->missed,
+                               sub_floor0(tally->end_ns, tally->start_ns));
+
+    return isnan(rate) ? 0 : rate;
+}
+
+double summary_max_rate(const struct summary *summary, enum metric metric)
+{
+    double max = summary->tally[metric].max_rate;
+    struct rate_window window;
+
+    if (summary_open_window(summary, metric, &window) && !(window.rate <= max))
+        max = window.rate;
+    return max + summary_missed_rate(summary, metric);
+}
+
+/* ---- phases --------------------------------------------------------------- */
+
+static void tally_begin(struct tally *tally, uint64_t value, uint64_t now_ns,
+                        uint64_t sample_ns)
+{
+    tally->first = tally->start = tally->anchor = value;
+    tally->first_ns = now_ns;
+    tally->start_ns = tally->anchor_ns = sample_ns;
 }
 
 void summary_continue(struct summary *phase, const struct summary *run)
@@ -61,9 +218,24 @@ void summary_continue(struct summary *phase, const struct summary *run)
         if (!metric_row((enum metric)i)->starts_at_zero || is_known(tally->first) ||
             !is_known(run->tally[i].last))
             continue;
-        tally->first = tally->last = tally->anchor = run->tally[i].last;
-        tally->first_ns = tally->last_ns = tally->anchor_ns = phase->started_ns;
+        tally_begin(tally, run->tally[i].last, phase->started_ns, phase->started_ns);
+        tally->last = tally->count = tally->first;
+        tally->last_ns = tally->end_ns = phase->started_ns;
+        tally->first_is_exact = run->tally[i].origin.is_exact;
     }
+}
+
+/* Windows go on from where the run is now. */
+static void resume_count(struct tally *tally, const struct tally *run)
+{
+    tally->start += run->count - tally->count;
+    tally->start_ns += run->end_ns - tally->end_ns;
+    tally->first_missed += run->missed - tally->missed;
+    tally->missed = run->missed;
+    tally->count = tally->anchor = run->count;
+    tally->offset = run->offset;
+    tally->end_ns = tally->anchor_ns = run->end_ns;
+    tally->rate = nan("");
 }
 
 /* Moves the start of the phase by what it has missed. */
@@ -84,55 +256,96 @@ void summary_resume(struct summary *phase, const struct summary *run)
         else
             raise_to(&tally->max, now);
         tally->first_ns += run->tally[i].last_ns - tally->last_ns;
-        tally->last = tally->anchor = now;
-        tally->last_ns = tally->anchor_ns = run->tally[i].last_ns;
+        tally->first_is_exact &= tally->origin.is_exact && run->tally[i].origin.is_exact;
+        tally->last = now;
+        tally->last_ns = run->tally[i].last_ns;
+        resume_count(tally, &run->tally[i]);
     }
 }
 
-static void tally_begin(struct tally *tally, uint64_t value, uint64_t now_ns)
+struct origin tally_growth_origin(const struct tally *tally)
 {
-    tally->first = tally->anchor = value;
-    tally->first_ns = tally->anchor_ns = now_ns;
+    struct origin origin = tally->origin;
+
+    origin.is_exact &= tally->first_is_exact;
+    return origin;
+}
+
+/* ---- samples -------------------------------------------------------------- */
+
+static void add_count(struct summary *summary, enum metric metric, const struct sample *sample)
+{
+    struct tally *tally = &summary->tally[metric];
+    uint64_t value = sample->value[metric];
+
+    tally->resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
+    if (metric_row(metric)->may_fall && value < tally->anchor) {
+        tally->anchor = value; /* what has left the count was never the job's */
+        tally->start = smaller(tally->start, value);
+        tally->rate = nan("");
+    }
+    if (has_own_windows(summary, metric) &&
+        sub_floor0(sample->elapsed_ns, tally->anchor_ns) >=
+            shortest_window_ns(summary, tally, tally->resolution_ns))
+        close_window(tally, metric, count_at_sample(tally, metric, sample), sample);
+    if (was_reset(tally, value) && only_rises(metric))
+        tally->offset = tally->count - value;
+    tally->count = next_count(tally, metric, value);
 }
 
 static void tally_add(struct summary *summary, enum metric metric, const struct sample *sample)
 {
     struct tally *tally = &summary->tally[metric];
-    uint64_t value = sample->value[metric];
-    uint64_t missed = sample_missed(sample, metric); /* it counts for totals, not for rates */
+    uint64_t value = first_known(sample->highest[metric], sample->value[metric]);
     uint64_t now_ns = sample_read_ns(sample, metric);
-    uint64_t resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
 
+    tally->origin = sample->origin[metric];
     if (!is_known(value)) {
         tally->is_lost = is_known(tally->first);
         return;
     }
     tally->is_lost = false;
+    tally->missed = sample_missed(sample, metric);
     if (!is_known(tally->first)) {
         if (metric_row(metric)->starts_at_zero && summary->sample_count > 1)
-            tally_begin(tally, 0, summary->started_ns);
+            tally_begin(tally, 0, summary->started_ns, summary->started_ns);
         else
-            tally_begin(tally, value, now_ns);
-        tally->first += missed;
-        tally->anchor_resolution_ns = resolution_ns;
+            tally_begin(tally, value, now_ns, sample->elapsed_ns);
+        tally->first_is_exact = tally->origin.is_exact || tally->first < value;
+        tally->count = value;
+        tally->first_missed = tally->missed;
+        tally->first += tally->missed;
+        tally->resolution_ns = tally->anchor_resolution_ns =
+            sample->clocks[metric_row(metric)->clock].resolution_ns;
     } else if (metric_row(metric)->published.kind == SPOOR_COUNTER) {
-        tally_rate(tally, metric, value, now_ns, resolution_ns, summary->window_ns);
+        add_count(summary, metric, sample);
+        value = tally->count;
     }
     raise_to(&tally->max, value);
+    if (tally->max == value) /* a mark stays as it is while more becomes known of it */
+        tally->max_origin = tally->origin;
     if (summary->sample_count > 1)
         raise_to(&tally->later_max, value);
-    tally->last = value + missed;
+    tally->last = value + tally->missed;
     tally->last_ns = now_ns;
+    tally->end_ns = sample->elapsed_ns;
 }
 
-void summary_raise(struct summary *summary, enum metric metric, uint64_t value)
+void summary_raise(struct summary *summary, enum metric metric, uint64_t value,
+                   const char *source)
 {
-    raise_to(&summary->tally[metric].max, value);
-    raise_to(&summary->tally[metric].later_max, value);
+    struct tally *tally = &summary->tally[metric];
+
+    raise_to(&tally->max, value);
+    raise_to(&tally->later_max, value);
+    tally->origin.source = tally->max_origin.source = source;
 }
 
 void summary_add(struct summary *summary, const struct sample *sample)
 {
+    const struct tally *main = &summary->tally[METRIC_MAIN_CPU];
+    uint64_t main_count = UNKNOWN;
+
     if (summary->sample_count == 0) {
         summary->started_ns = sample->elapsed_ns;
         summary->started_realtime_ns = sample->realtime_ns;
@@ -142,6 +355,9 @@ void summary_add(struct summary *summary, const struct sample *sample)
     summary->sample_count++;
     memory_split_keep_higher(&summary->at_peak, &sample->at_peak);
     summary->storage_is_local = sample->storage_is_local;
+    if (is_known(main->first) && is_known(sample->value[METRIC_MAIN_CPU]))
+        main_count = count_at_sample(main, METRIC_MAIN_CPU, sample);
     for (int i = 0; i < METRIC_COUNT; i++)
         tally_add(summary, (enum metric)i, sample);
+    close_parts(summary, sample, main_count);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "sample/origins.h"
 #include "session/session.h"
 #include "text/number.h"
 
@@ -21,6 +22,16 @@ static bool streams_read_host_gpus(const spoor_session *session)
 /* A job that we started is given so long before the drivers are opened: most commands end
  * before, and to open NVIDIA's takes 30 ms of CPU time. */
 #define OPEN_AFTER_NS (100 * NS_PER_MS)
+
+static const char *why_not_opened(const spoor_session *session)
+{
+    const struct gpu_vendor *enabled[GPU_VENDORS_MAX];
+
+    if (visible_is_none(session->gpus))
+        return origins_gpus_unwanted;
+    return gpu_vendors_enabled(session->disabled, enabled) == 0 ? "disabled by SPOOR_DISABLE"
+                                                                : "this machine has no GPU";
+}
 
 void session_start_gpus(spoor_session *session)
 {
@@ -38,7 +49,6 @@ void session_start_gpus(spoor_session *session)
     };
     bool is_for_host = !job->is_tracked || streams_read_host_gpus(session);
     bool waits = job->tracker_pid != 0 && !is_for_host && !(session->flags & SPOOR_OPEN_GPUS);
-    const struct gpu_vendor *enabled[GPU_VENDORS_MAX];
     int r = session->may_have_gpus ? gpu_looks_open(&session->gpu_looks, &options) : -ENODEV;
 
     if (r == 0) {
@@ -47,9 +57,7 @@ void session_start_gpus(spoor_session *session)
     }
     pthread_mutex_lock(&session->mutex);
     session->gpu.state = GPU_NONE;
-    session->gpu.reason = gpu_vendors_enabled(session->disabled, enabled) == 0
-                              ? "disabled by SPOOR_DISABLE"
-                              : "this machine has no GPU";
+    session->gpu.reason = why_not_opened(session);
     if (r != -ENODEV)
         session_add_warning(session, "gpu-thread", "GPUs are not tracked: %s", strerror(-r));
     pthread_mutex_unlock(&session->mutex);
@@ -285,8 +293,7 @@ static void raise_to_account(spoor_session *session, uint64_t bytes)
 
     if (is_known(tally->max) && bytes <= tally->max)
         return;
-    summary_raise(&session->summary, METRIC_JOB_GPU_MEMORY, bytes);
-    session->origins[METRIC_JOB_GPU_MEMORY].source = "nvml.accounting";
+    summary_raise(&session->summary, METRIC_JOB_GPU_MEMORY, bytes, "nvml.accounting");
 }
 
 /* Returns whether there are any. */
@@ -318,7 +325,7 @@ void session_warn_about_gpus(spoor_session *session)
                                 : "%s GPUs cannot be measured: %s",
                             troubles->refusals[i].vendor, troubles->refusals[i].error.message);
     if (session->gpus && session->gpu.state == GPU_NONE && strcmp(session->gpus, "all") != 0 &&
-        strcmp(session->gpus, "none") != 0)
+        !visible_is_none(session->gpus))
         session_add_warning(session, "gpu-unknown", "--gpus %s: %s", session->gpus,
                             session->gpu.reason);
     if (session_refuse_choice(&troubles->unmatched, session->gpu.units, session->gpu.count,
@@ -338,8 +345,7 @@ void session_warn_about_gpus(spoor_session *session)
                             "other processes compute on the job's GPU: the driver attributes "
                             "each fifth of a second to one process only, so the job's "
                             "utilization may include some of theirs and miss some of its own");
-    if (!session->gpus || strcmp(session->gpus, "none") != 0)
-        warn_about_strays(session);
+    warn_about_strays(session);
     if (session->gpu_looks.is_open && is_known(troubles->account_bytes))
         raise_to_account(session, troubles->account_bytes);
 }

@@ -109,12 +109,12 @@ static int read_choice(const struct gpu_call_options *options, struct gpu_choice
     return r;
 }
 
-bool gpu_call_is_needed(const struct root *root, unsigned disabled)
+bool gpu_call_is_needed(const struct root *root, const char *gpus, unsigned disabled)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     size_t count = gpu_vendors_enabled(disabled, vendors);
 
-    return gpu_vendors_may_be_here(root, vendors, count);
+    return !visible_is_none(gpus) && gpu_vendors_may_be_here(root, vendors, count);
 }
 
 static int prepare(struct gpu_call_data *data, const struct gpu_call_options *options)

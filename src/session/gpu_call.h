@@ -64,8 +64,9 @@ struct gpu_call {
     uint64_t before_ns;      /* when that was read; 0: never */
 };
 
-/* Whether this machine may have GPUs. Cheap: does not query drivers. */
-bool gpu_call_is_needed(const struct root *root, unsigned disabled);
+/* Whether this machine may have GPUs that are to be looked at; `gpus` is --gpus, or NULL. Cheap:
+ * does not query drivers. Of --gpus none not even their files are looked for. */
+bool gpu_call_is_needed(const struct root *root, const char *gpus, unsigned disabled);
 
 /* Does not open drivers: the first call does. */
 int gpu_call_open(struct gpu_call *call, const struct gpu_call_options *options);

@@ -42,7 +42,7 @@ bool spoor_may_have_gpus(const char *root_path)
     if (sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
         root_open(root_path, &root) < 0)
         return true; /* who asks for them is told what is wrong */
-    result = gpu_call_is_needed(&root, disabled);
+    result = gpu_call_is_needed(&root, NULL, disabled);
     root_close(&root);
     return result;
 }

@@ -15,19 +15,22 @@ static const struct {
     [JOB_GROWS] = { 5 * NS_PER_MS, 5 * NS_PER_MS },
 };
 
+#define SENTINEL_GAP_NS (25 * NS_PER_MS)
+
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_job)
 {
     *pace = (struct pace){
         .interval_ns = interval_ns,
         .deadline_ns = start_ns + interval_ns,
         .glance_ns = has_job ? start_ns + gaps[JOB_GROWS].first_ns : PACE_NEVER,
+        .sentinel_ns = has_job ? start_ns + SENTINEL_GAP_NS : PACE_NEVER,
         .state = JOB_GROWS,
     };
 }
 
 uint64_t pace_wake_ns(const struct pace *pace)
 {
-    return smaller(pace->glance_ns, pace->deadline_ns);
+    return smaller(smaller(pace->glance_ns, pace->sentinel_ns), pace->deadline_ns);
 }
 
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
@@ -44,6 +47,16 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
     budget->postponed[SPENT_GLANCES] += wait_ns > pace->gap_ns;
     pace->glance_ns =
         now_ns + larger(larger(pace->gap_ns, COST_SHARE * pace->cost_ns), wait_ns);
+    pace->sentinel_ns = now_ns + SENTINEL_GAP_NS;
+}
+
+void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
+                  const struct budget *budget)
+{
+    pace->sentinel_ns = now_ns + SENTINEL_GAP_NS;
+    if (has_grown)
+        pace->glance_ns = smaller(
+            pace->glance_ns, now_ns + budget_wait_ns(budget, SPENT_GLANCES, pace->cost_ns));
 }
 
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns)

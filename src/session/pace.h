@@ -5,6 +5,9 @@
  * Samples come at absolute deadlines. Between them the job is glanced at every 5 ms while it grows,
  * then at gaps that double up to 160 ms while it merely runs, and rarely while it rests, only to see
  * whether it still does. The budget stretches all of these gaps.
+ *
+ * It does not stretch those of the sentinel: one number is read every 25 ms, and if memory has grown the
+ * job is glanced at as soon as the budget allows.
  */
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H
@@ -19,10 +22,12 @@
 
 struct pace {
     uint64_t interval_ns;
-    uint64_t deadline_ns; /* of the next sample */
-    uint64_t glance_ns;   /* of the next glance; PACE_NEVER: there is no job */
-    uint64_t gap_ns;      /* between the last two glances, the budget apart */
-    uint64_t cost_ns;     /* CPU time of a glance and of the wake-up for it, smoothed */
+    uint64_t deadline_ns;  /* of the next sample */
+    uint64_t glance_ns;    /* of the next glance; PACE_NEVER: there is no job */
+    uint64_t sentinel_ns;  /* when the sentinel is read next; likewise */
+    uint64_t gap_ns;       /* between the last two glances, the budget apart */
+    uint64_t cost_ns;      /* CPU time of a glance and of the wake-up for it, smoothed */
+    unsigned stop_changes; /* of the session, at the last due sample */
     enum activity_state state;
 };
 
@@ -34,6 +39,10 @@ uint64_t pace_wake_ns(const struct pace *pace);
 /* After a glance that cost so much: plans the next one. */
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   enum activity_state state, struct budget *budget);
+
+/* After the sentinel was read. `has_grown`: a glance is planned at once, or when it can be paid. */
+void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
+                  const struct budget *budget);
 
 /* After a sample. Returns how many deadlines were missed. */
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns);

@@ -61,7 +61,6 @@ static int fill_record(spoor_session *session, const struct process_table *proce
         .cloud = session->cloud,
         .limits = &session->limits,
         .gpu = &session->gpu,
-        .origins = session->origins,
         .summary = &session->summary,
         .latest = session->has_sample ? &session->latest : NULL,
         .first_devices = &session->first_devices,
@@ -148,7 +147,7 @@ int spoor_session_figure(spoor_session *session, const char *path, struct spoor_
     if (index < 0)
         return error_set(err, ENOENT, "unknown figure '%s'", path);
     pthread_mutex_lock(&session->mutex);
-    *ret = figure_get((size_t)index, &session->summary, session->origins);
+    *ret = figure_get((size_t)index, &session->summary);
     pthread_mutex_unlock(&session->mutex);
     return 0;
 }

@@ -147,7 +147,15 @@ static int open_file(struct target *target)
     target->is_created = target->fd >= 0;
     if (target->fd == -EEXIST && target->mode != OUTPUT_NO_CLOBBER)
         target->fd = save_open_to_append(target->path, 0);
-    return target->fd < 0 ? target->fd : 0;
+    if (target->fd < 0)
+        return target->fd;
+    if (output_file_claim(target->fd, target->mode != OUTPUT_APPEND) < 0 &&
+        target->mode != OUTPUT_APPEND) { /* its rows would be lost */
+        close(target->fd);
+        target->fd = -EBUSY;
+        return target->fd;
+    }
+    return 0;
 }
 
 static int begin_file(struct target *target)
@@ -158,6 +166,7 @@ static int begin_file(struct target *target)
         r = save_end_torn_line(target->fd);
     else if (!target->is_created && ftruncate(target->fd, 0) < 0)
         r = -errno;
+    (void)output_file_claim(target->fd, false); /* others may append from now on */
     target->is_created = false;
     return r;
 }

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "record/record.h"
 #include "source/proc/pid_cmdline.h"
 #include "source/proc/pid_status.h"
 
@@ -42,15 +42,6 @@ static int copy_list(const char *const *from, char ***ret)
     }
     *ret = list;
     return 0;
-}
-
-static void make_id(char id[33])
-{
-    unsigned char bytes[16] = { 0 };
-
-    (void)!getrandom(bytes, sizeof(bytes), GRND_NONBLOCK); /* fails at early boot only */
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(id + 2 * i, 3, "%02x", (unsigned)bytes[i]); /* two digits and a NUL */
 }
 
 static int ask_command(struct run_facts *facts, const struct root *root, pid_t pid)
@@ -119,7 +110,7 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
     int r = 0;
 
     *facts = (struct run_facts){ 0 };
-    make_id(facts->id);
+    record_make_id(facts->id);
     if (options->name) {
         facts->name = strdup(options->name);
         if (!facts->name)

@@ -45,6 +45,9 @@ static int open_checked(struct samples_file *file, unsigned flags, struct spoor_
     if (r < 0)
         return r;
     r = row_writer_open(&file->writer, file->path, mode_of(flags));
+    if (r == -EBUSY)
+        return error_set(err, EINVAL,
+                         "another run is writing to it; name another file or append");
     if (r < 0)
         return error_sys(err, r, "cannot be written");
     file->needs_header = stream_has_header(&file->stream);

@@ -89,7 +89,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return r;
     session->disabled = job.disabled;
-    session->may_have_gpus = gpu_call_is_needed(&session->root, job.disabled);
+    session->may_have_gpus = gpu_call_is_needed(&session->root, options->gpus, job.disabled);
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());
     if (r == -ENOTSUP)
         return error_set(err, ENOTSUP, "cannot create a cgroup for the job%s%s: %s",
@@ -262,7 +262,6 @@ static void publish(spoor_session *session, const struct sample *sample, struct 
     session->latest = *sample;
     session->has_sample = true;
     session_add_gpus(session, now, is_last);
-    memcpy(session->origins, session->sampler.origins, sizeof(session->origins));
     session->detail_reads = session->sampler.job.sharing.reads;
     session->budget = session->sampler.job.budget;
     summary_add(&session->summary, &session->latest);
@@ -300,12 +299,13 @@ void session_end_sampling(spoor_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
-void session_take_sample(spoor_session *session, struct instant now, bool is_last)
+void session_take_sample(spoor_session *session, struct instant now, enum sample_kind kind)
 {
+    bool is_last = kind == SAMPLE_LAST;
     struct sample sample;
 
     session_begin_delivery(session);
-    sampler_tick(&session->sampler, now, is_last, &sample);
+    sampler_tick(&session->sampler, now, kind, &sample);
     if (is_last)
         session_wait_for_gpus(session);
     pthread_mutex_lock(&session->mutex);
@@ -333,6 +333,13 @@ static void read_devices(spoor_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
+uint64_t session_job_ended_ns(const spoor_session *session)
+{
+    uint64_t ended_ns = process_events_ended_ns(&session->sampler.job.process_events);
+
+    return ended_ns + LATE_NS < clock_now().monotonic_ns ? ended_ns : 0;
+}
+
 void session_take_last_sample(spoor_session *session)
 {
     struct instant now = clock_now();
@@ -341,15 +348,22 @@ void session_take_last_sample(spoor_session *session)
     pthread_mutex_lock(&session->mutex);
     end = session->end;
     pthread_mutex_unlock(&session->mutex);
+    if (session_job_ended_ns(session) != 0 &&
+        end.monotonic_ns > session_job_ended_ns(session)) {
+        end.realtime_ns -= end.monotonic_ns - session_job_ended_ns(session);
+        end.monotonic_ns = session_job_ended_ns(session);
+    }
     /* What took long between the end of the job and this sample is not part of the run. */
     if (end.monotonic_ns != 0 && now.monotonic_ns > end.monotonic_ns + LATE_NS &&
         sub_floor0(end.monotonic_ns, session->sampler.started.monotonic_ns) >
             session->latest.elapsed_ns)
         now = end;
-    session_take_sample(session, now, true);
+    session_take_sample(session, now, SAMPLE_LAST);
     read_devices(session);
     for (size_t i = 0; i < session->stream_count; i++)
         samples_file_end(&session->streams[i]);
+    /* Before the lock: it may take a second per folder. */
+    job_cgroup_remove(&session->sampler.job.meters.job_cgroup);
     pthread_mutex_lock(&session->mutex);
     session_close_phases(session);
     session_warn(session);
@@ -366,7 +380,7 @@ int spoor_session_start(spoor_session *session, struct spoor_error *err)
     if (atomic_exchange(&session->has_begun, true))
         return error_set(err, EALREADY, "the session was already started");
     (void)session_begin_sampling(session, FOREVER_NS);
-    session_take_sample(session, clock_now(), false);
+    session_take_sample(session, clock_now(), SAMPLE_REGULAR);
     read_devices(session);
     session_end_sampling(session);
     r = thread_start(session);
@@ -398,6 +412,11 @@ int spoor_session_child_ended(spoor_session *session, pid_t pid)
     }
     session_end_sampling(session);
     return 0;
+}
+
+void spoor_session_note_stop(spoor_session *session, bool is_stopping)
+{
+    session->stop_changes = (session->stop_changes | 1) + (is_stopping ? 2 : 1);
 }
 
 void spoor_session_note_end(spoor_session *session)

@@ -49,7 +49,7 @@ struct spoor_session {
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;
 
-    bool may_have_gpus; /* the machine */
+    bool may_have_gpus; /* the machine, and they are to be looked at */
     pthread_t thread;
     int wake_fd; /* an eventfd: there is something for the thread; -1: there is none */
 
@@ -79,7 +79,6 @@ struct spoor_session {
     /* written by the sampler's user, which may read them without the mutex */
     bool has_sample;
     struct sample latest;
-    struct origin origins[METRIC_COUNT];
     uint64_t detail_reads;
     struct budget budget;
     struct gpu_view gpu; /* as of the latest sample */
@@ -100,6 +99,8 @@ struct spoor_session {
     bool has_wait_status;
     int wait_status;
     _Atomic uint64_t late_samples;
+    _Atomic unsigned
+        stop_changes; /* grows with each; odd: the process is stopped, or will be */
 };
 
 /* Copies and checks options. Accepts those of a caller built against an older, shorter struct. */
@@ -116,7 +117,7 @@ bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns);
 void session_end_sampling(spoor_session *session);
 
 /* Takes a sample and hands it to all that keep or write samples. For the sampler's user. */
-void session_take_sample(spoor_session *session, struct instant now, bool is_last);
+void session_take_sample(spoor_session *session, struct instant now, enum sample_kind kind);
 
 /* If samples were released, begins to deliver them: with the latest that was held. For the
  * sampler's user. */
@@ -128,6 +129,10 @@ void session_deliver_sample(spoor_session *session, bool is_last);
 /* Has the session's thread take a sample, and waits for it. With the mutex held, which is
  * released meanwhile. -ETIMEDOUT: it hangs. */
 int session_ask_sample(spoor_session *session);
+
+/* When the job ended, if that was a while ago: the tracker was stopped, or waits for the machine. 0: it
+ * runs, or has just ended, or that is not known. */
+uint64_t session_job_ended_ns(const spoor_session *session);
 
 /* Takes the last sample, and what is to follow it. For the sampler's user. */
 void session_take_last_sample(spoor_session *session);

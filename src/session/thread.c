@@ -14,6 +14,9 @@
 #include "session/pace.h"
 #include "session/session.h"
 
+/* How long a sample that was asked for is waited for once the session is being stopped. */
+#define STOPPING_MOST_NS (200 * NS_PER_MS)
+
 /* Process events that are due about when a glance is are read with it: on an idle virtual machine
  * a wake-up costs 50 us of CPU time, more than either. */
 #define TOGETHER_NS (5 * NS_PER_MS)
@@ -35,7 +38,8 @@ static uint64_t events_due_ns(const struct process_events *events, const struct 
 static uint64_t next_wake_ns(const spoor_session *session, const struct pace *pace)
 {
     uint64_t due_ns = events_due_ns(&session->sampler.job.process_events, pace);
-    uint64_t pace_ns = session->holds_samples ? pace->glance_ns : pace_wake_ns(pace);
+    uint64_t pace_ns = session->holds_samples ? smaller(pace->glance_ns, pace->sentinel_ns)
+                                              : pace_wake_ns(pace);
 
     return smaller(smaller(pace_ns, due_ns), session_gpus_due_ns(session));
 }
@@ -71,15 +75,21 @@ static struct bill open_bill(const spoor_session *session)
     return (struct bill){ cpu_spent_ns(&session->root), own_spent_ns(session) };
 }
 
-/* Charges all that was not charged meanwhile, returns it, and opens a new bill. */
-static uint64_t charge(spoor_session *session, struct bill *bill, enum spending what)
+/* All that was not charged meanwhile, which the caller charges now. Opens a new bill. */
+static uint64_t unpaid_ns(const spoor_session *session, struct bill *bill)
 {
-    struct budget *budget = &session->sampler.job.budget;
     struct bill next = open_bill(session);
     uint64_t cost_ns = sub_floor0(next.cpu_ns - bill->cpu_ns, next.spent_ns - bill->spent_ns);
 
-    budget_charge(budget, what, cost_ns);
     *bill = (struct bill){ next.cpu_ns, next.spent_ns + cost_ns };
+    return cost_ns;
+}
+
+static uint64_t charge(spoor_session *session, struct bill *bill, enum spending what)
+{
+    uint64_t cost_ns = unpaid_ns(session, bill);
+
+    budget_charge(&session->sampler.job.budget, what, cost_ns);
     return cost_ns;
 }
 
@@ -94,8 +104,28 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
                  &job->budget);
 }
 
+/* The cost of the sentinel is known beforehand and does not depend on the job: it takes no tokens. */
+static void watch_memory(spoor_session *session, struct pace *pace, struct bill *bill)
+{
+    struct job *job = &session->sampler.job;
+    bool has_grown = job_watch_memory(job);
+
+    budget_record(&job->budget, SPENT_GLANCES, unpaid_ns(session, bill));
+    pace_watched(pace, clock_now().monotonic_ns, has_grown, &job->budget);
+}
+
+/* Samples are never so late unless the tracker was stopped or the machine is very busy. */
+#define GAP_NS (100 * NS_PER_MS)
+
+/* None if the job ended in a gap: the last sample, of its end, is to come. */
+static void take_sample(spoor_session *session, enum sample_kind kind, bool follows_gap)
+{
+    if (!follows_gap || session_job_ended_ns(session) == 0)
+        session_take_sample(session, clock_now(), kind);
+}
+
 /* Takes a sample if callers wait for one. */
-static void take_asked_sample(spoor_session *session)
+static void take_asked_sample(spoor_session *session, bool follows_gap)
 {
     uint64_t asked, given;
 
@@ -105,17 +135,24 @@ static void take_asked_sample(spoor_session *session)
     pthread_mutex_unlock(&session->mutex);
     if (asked == given)
         return;
-    session_take_sample(session, clock_now(), false);
+    take_sample(session, SAMPLE_BORDER, follows_gap);
     pthread_mutex_lock(&session->mutex);
     session->given_samples = asked;
     (void)pthread_cond_broadcast(&session->changed);
     pthread_mutex_unlock(&session->mutex);
 }
 
-static void take_due_sample(spoor_session *session, struct pace *pace)
+static void take_due_sample(spoor_session *session, struct pace *pace, bool follows_gap)
 {
-    session_take_sample(session, clock_now(), false);
-    session->late_samples += pace_sampled(pace, clock_now().monotonic_ns);
+    unsigned stop_changes;
+    uint64_t missed;
+
+    take_sample(session, SAMPLE_REGULAR, follows_gap);
+    missed = pace_sampled(pace, clock_now().monotonic_ns);
+    stop_changes = session->stop_changes;
+    if (stop_changes % 2 == 0 && stop_changes == pace->stop_changes)
+        session->late_samples += missed;
+    pace->stop_changes = stop_changes;
 }
 
 /* What falls asleep and wakes up has its cost, too: it is charged with what comes first. */
@@ -123,18 +160,21 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
 {
     struct job *job = &session->sampler.job;
     uint64_t now_ns = clock_now().monotonic_ns;
+    bool follows_gap = sub_floor0(now_ns, pace->deadline_ns) > GAP_NS;
 
-    if (now_ns >= events_due_ns(&job->process_events, pace)) {
+    if (now_ns >= events_due_ns(&job->process_events, pace) || follows_gap) {
         job_take_events(job, now_ns, false);
         (void)charge(session, bill, SPENT_EVENTS);
     }
     session_begin_delivery(session);
-    take_asked_sample(session);
+    take_asked_sample(session, follows_gap);
     if (now_ns >= pace->deadline_ns && !session->holds_samples) {
-        take_due_sample(session, pace);
+        take_due_sample(session, pace, follows_gap);
         (void)charge(session, bill, SPENT_SAMPLES);
     }
-    if (now_ns >= pace->glance_ns)
+    if (now_ns >= pace->sentinel_ns && now_ns < pace->glance_ns)
+        watch_memory(session, pace, bill);
+    if (clock_now().monotonic_ns >= pace->glance_ns)
         glance(session, pace, bill);
     if (session_look_at_gpus(session, now_ns))
         (void)charge(session, bill, SPENT_GPUS);
@@ -245,6 +285,7 @@ bool thread_hangs(spoor_session *session)
 int session_ask_sample(spoor_session *session)
 {
     struct timespec until = clock_timespec(clock_now().monotonic_ns + THREAD_HANGS_NS);
+    bool is_stopping = false;
     uint64_t number;
     int r = 0;
 
@@ -252,26 +293,39 @@ int session_ask_sample(spoor_session *session)
         return -EINVAL;
     number = ++session->asked_samples;
     wake_thread(session);
-    while (session->given_samples < number && !session->has_ended && r != ETIMEDOUT)
+    while (session->given_samples < number && !session->has_ended && r != ETIMEDOUT) {
+        /* The session is being stopped, which waited for the thread itself: the caller may hold up
+         * the end of the program. */
+        if (session->must_stop && !is_stopping)
+            until = clock_timespec(clock_now().monotonic_ns + STOPPING_MOST_NS);
+        is_stopping = session->must_stop;
         r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
+    }
     return session->given_samples < number && !session->has_ended ? -ETIMEDOUT : 0;
 }
 
 bool thread_stop(spoor_session *session, uint64_t timeout_ns)
 {
     struct timespec until = clock_timespec(clock_now().monotonic_ns + timeout_ns);
-    bool has_ended;
+    bool has_ended, must_join;
     int r = 0;
 
     pthread_mutex_lock(&session->mutex);
     if (session->has_thread && !session->must_stop) {
         session->must_stop = true;
         wake_thread(session);
+        (void)pthread_cond_broadcast(&session->changed); /* those that wait for a sample */
     }
     while (session->has_thread && !session->has_ended && r != ETIMEDOUT)
         r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
     has_ended = !session->has_thread || session->has_ended;
+    must_join = session->has_thread && has_ended;
+    session->has_thread &= !must_join;
     pthread_mutex_unlock(&session->mutex);
+    /* The caller may fork, as `spoor run` does to write its report. If the thread is just exiting then, the child
+     * never gets the lock of AddressSanitizer's allocator. */
+    if (must_join)
+        (void)pthread_join(session->thread, NULL);
     return has_ended;
 }
 

@@ -99,13 +99,18 @@ static void warn_about_cpu(spoor_session *session)
                             "CPU time: %.2f s according to the cgroup, but %.2f s summed over "
                             "processes: the larger is reported",
                             (double)counts->cgroup_ns / 1e9, (double)counts->tree_ns / 1e9);
-    if (!reading->cpu.has_unwaited || !is_known(counts->tree_ns))
+    /* The last CPU time of a process that was attached to is most often missing, waited for or not. */
+    if (!reading->cpu.has_unwaited || !is_known(counts->tree_ns) ||
+        !(session->sampler.job.is_spawned || session->sampler.job.ledger.saw_unwaited))
         return;
-    if (reading->cpu.is_exact)
+    if (reading->origin[METRIC_JOB_CPU].is_exact)
         session_add_warning(session, "unwaited-children",
                             "processes that were never waited for used %.2f s of CPU time: it "
-                            "is counted, but their I/O may be missing",
-                            (double)sub_floor0(counts->cgroup_ns, counts->tree_ns) / 1e9);
+                            "is counted, %s",
+                            (double)sub_floor0(counts->cgroup_ns, counts->tree_ns) / 1e9,
+                            reading->origin[METRIC_JOB_READ_CHARS].is_exact
+                                ? "and so is their I/O"
+                                : "but their I/O may be missing");
     else
         session_add_warning(session, "unwaited-children",
                             "some processes were never waited for: the CPU time of their exit "
@@ -140,6 +145,17 @@ static void warn_about_limits(spoor_session *session)
                             (double)swapped / 1e6);
 }
 
+static void warn_about_huge_pages(spoor_session *session)
+{
+    uint64_t bytes = session->sampler.job.marks.hugetlb_bytes;
+
+    if (bytes > 0)
+        session_add_warning(session, "huge-pages",
+                            "a process of the job has %.1f MB of huge pages (hugetlbfs), which "
+                            "the memory figures do not include",
+                            (double)bytes / 1e6);
+}
+
 static void warn_about_tracking(spoor_session *session)
 {
     const struct job *job = &session->sampler.job;
@@ -155,8 +171,8 @@ static void warn_about_tracking(spoor_session *session)
     }
     if (session->late_samples > 0)
         session_add_warning(session, "late-samples",
-                            "%llu sample%s skipped: the machine was busy, or sampling took "
-                            "longer than the interval",
+                            "%llu sample%s skipped: the machine was busy or suspended, the "
+                            "tracker was stopped, or sampling took longer than the interval",
                             (unsigned long long)session->late_samples,
                             session->late_samples == 1 ? " was" : "s were");
     if (job->sum.io_is_denied)
@@ -192,11 +208,10 @@ static void warn_about_stream(spoor_session *session, const struct samples_file 
                         writer_end_reason(&file->end));
 }
 
-static void remove_cgroup(spoor_session *session)
+static void warn_about_left_cgroup(spoor_session *session)
 {
-    struct job_cgroup *job_cgroup = &session->sampler.job.meters.job_cgroup;
+    const struct job_cgroup *job_cgroup = &session->sampler.job.meters.job_cgroup;
 
-    job_cgroup_remove(job_cgroup);
     if (cgroup_is_visible(&job_cgroup->left_behind.cgroup))
         session_add_warning(
             session, "cgroup-left",
@@ -209,11 +224,12 @@ void session_warn(spoor_session *session)
 {
     warn_about_oom(session);
     warn_about_limits(session);
+    warn_about_huge_pages(session);
     warn_about_cpu(session);
     warn_about_cgroup(session);
     warn_about_tracking(session);
     for (size_t i = 0; i < session->stream_count; i++)
         warn_about_stream(session, &session->streams[i]);
     session_warn_about_gpus(session);
-    remove_cgroup(session);
+    warn_about_left_cgroup(session);
 }

@@ -134,7 +134,7 @@ static int create(struct tracking_file *file, bool overwrite, struct spoor_error
                              path);
         r = output_file_check(path, OUTPUT_REPLACE, NULL);
         if (r == 0 || r == -ELOOP) /* a link is replaced, not what it names */
-            r = replacement_open(&file->replacement, path);
+            r = replacement_open(&file->replacement, path, false);
         return r < 0 ? error_sys(err, r, "cannot replace the file %s", path) : 0;
     }
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

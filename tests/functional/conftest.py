@@ -50,6 +50,22 @@ def state_of(pid):
         return None
 
 
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def continue_after_the_end(tracker, stopped_seconds):
+    """Continues a tracker that its job has stopped, so long after the end of the job. Returns when that was."""
+    child = children_of(tracker.pid)[0]
+    eventually(lambda: state_of(child) == "Z", "the job has ended")
+    ended = time.monotonic()
+    time.sleep(stopped_seconds)  # the time that must not be counted
+    tracker.send_signal(signal.SIGCONT)
+    assert tracker.wait(timeout=DEADLINE_SECONDS) == 0
+    return ended
+
+
 def descriptors_of(pid):
     """What a process that runs has open, less what it closes meanwhile."""
     found = []

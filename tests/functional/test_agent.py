@@ -208,6 +208,15 @@ def test_end_of_input_ends_the_agent_with_its_files(spoor, held):
     assert held.poll() is None
 
 
+def test_end_of_input_ends_an_agent_whose_answers_are_not_read(spoor, held):
+    path = spoor.new_path("r.json")
+    agent = ready(spoor, "--pid", str(held.pid), "-i", "1h", "-o", path)
+    agent.write(b'{"id": 1, "op": "snapshot"}\n' * 100)  # more answers than a pipe holds
+    agent.process.stdin.close()
+    assert agent.process.wait(timeout=60) == 0
+    assert load(path)["run"]["pid"] == held.pid
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_do_not_end_the_agent(spoor, held, number):
     agent = ready(spoor, "--pid", str(held.pid))

@@ -126,6 +126,10 @@ def test_everything_in_a_cgroup_is_tracked(spoor, group, workload):
     assert result["run"]["exit_code"] is None and "still_running" not in result["run"]
     assert value(result, "cpu.total_seconds") == cpu_time(seconds)
     assert result["cpu"]["total_seconds"]["exact"] is True
+    # Version 1 counts user and system time in ticks: they were up to 3 % above the total.
+    parts = [result["cpu"][part] for part in ("user_seconds", "system_seconds")]
+    assert sum(part["value"] for part in parts) == pytest.approx(value(result, "cpu.total_seconds"), rel=1e-6)
+    assert "cpuacct" not in HIERARCHIES or not any(part["exact"] for part in parts)
     assert value(result, "memory.combined.total_rss_bytes") == pytest.approx(52 << 20, rel=0.06)
     if "memory" in HIERARCHIES:
         assert value(result, "memory.job_peak_bytes") >= 50 << 20

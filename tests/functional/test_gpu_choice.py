@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
-from conftest import load, read_line, value
-from gpus import GIB, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT, Run, card, warnings_of
+from conftest import eventually, load, read_line, value
+from gpus import (GIB, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT, Run, card, rows_of,
+                  warnings_of)
 
 
 @pytest.mark.parametrize("options, variables, selected", [
@@ -16,7 +17,6 @@ from gpus import GIB, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT, Run, card, warni
     (("--gpus", "GPU-2,0"), {"CUDA_VISIBLE_DEVICES": "1"}, [0, 2]),
     (("--gpus", "0000:3c:00.0"), {}, [1]),
     (("--gpus", "all"), {"CUDA_VISIBLE_DEVICES": ""}, [0, 1, 2]),
-    (("--gpus", "none"), {}, []),
     ((), {"CUDA_VISIBLE_DEVICES": "2"}, [2]),
     ((), {"CUDA_VISIBLE_DEVICES": ""}, []),
     ((), {"NVIDIA_VISIBLE_DEVICES": "GPU-1000-aaaa"}, [1]),
@@ -41,6 +41,30 @@ def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
     assert value(result, "gpu.memory.system_bytes") == 3 * USED_BYTES
 
 
+def maps_nvml(process):
+    with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+        return "libnvidia-ml" in maps.read()
+
+
+@pytest.mark.parametrize("word", ["none", "None"])
+def test_of_no_gpus_no_driver_is_opened(spoor, machine, tmp_path, word):
+    """Not even its library is loaded, long after it would have been."""
+    machine.play(card(0))
+    samples = tmp_path / "samples.csv"
+    run = Run(spoor, machine, "--gpus", word, "-i", "50ms", "--samples", samples)
+    eventually(lambda: samples.exists() and any(float(row["elapsed_seconds"]) > 0.3
+                                                for row in rows_of(samples)), "samples")
+    assert not maps_nvml(run.process)
+    result = run.end(opens=False)
+    assert not machine.log.exists()
+    assert result["gpu"]["count"] is None and result["gpu"]["devices"] == []
+    for figure in ("combined_bytes", "system_bytes"):
+        assert result["gpu"]["memory"][figure] == {
+            **result["gpu"]["memory"][figure], "value": None,
+            "reason": "--gpus none: GPUs are not looked at"}
+    assert warnings_of(result) == []
+
+
 def test_who_left_the_job_no_gpu_is_told(spoor, machine):
     """The value may be anybody's: no escape sequence of it reaches a terminal."""
     machine.play(card(0))
@@ -62,7 +86,6 @@ def test_who_left_the_job_no_gpu_is_told(spoor, machine):
 
 
 @pytest.mark.parametrize("options, expected", [((), ["gpu-not-selected"]),
-                                               (("--gpus", "none"), []),
                                                (("--gpus", "all"), [])])
 def test_a_gpu_that_is_not_the_jobs_and_that_it_uses_is_a_warning(spoor, machine, options,
                                                                   expected):

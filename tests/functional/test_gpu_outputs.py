@@ -264,7 +264,7 @@ def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
     done = spoor("run", "--gpus", "1", "--", *until_called(), env=machine.environment)
     assert rows_of_gpus(done) == [
         "GPU memory           0 B  peak; 9.00 GB in use by all; NVIDIA H200 not used"]
-    done = spoor("run", "--gpus", "none", "--", *until_called(), env=machine.environment)
+    done = spoor("run", "--gpus", "none", "--", "true", env=machine.environment)
     assert rows_of_gpus(done) == []
 
 

@@ -40,6 +40,28 @@ def limit_files(size):
     return limit
 
 
+# ---- a job that cannot be tracked ---------------------------------------------------
+
+@pytest.mark.parametrize("suffix", ["json", "csv", "txt", "html"])
+def test_report_of_an_untracked_job_replaces_the_old_one(spoor, tmp_path, suffix):
+    path = tmp_path / f"r.{suffix}"
+    path.write_text("old")
+    done = spoor(*RUN, "-o", path, "--", "sh", "-c", "exit 7",
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8)))
+    assert done.returncode == 7 and "the job runs untracked: " in done.stderr
+    text = path.read_text(encoding="utf-8")
+    assert text != "old"
+    if suffix in ("json", "txt"):
+        assert "the job ran untracked: " in text
+    if suffix == "json":
+        report = json.loads(text)
+        assert report["run"]["exit_code"] == 7 and report["run"]["elapsed_seconds"] > 0
+        assert report["run"]["command"] == ["sh", "-c", "exit 7"] and report["run"]["samples"] == 0
+        assert report["cpu"]["total_seconds"]["value"] is None
+        assert report["cpu"]["total_seconds"]["reason"] == "the job ran untracked"
+        assert spoor("report", "-f", "text", path).returncode == 0
+
+
 # ---- a command that cannot be run -----------------------------------------------
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

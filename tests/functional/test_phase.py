@@ -273,3 +273,16 @@ def test_default_file_is_a_file(spoor, tmp_path, kind):
     done = phase(spoor, "start", "x", folder=tmp_path)
     assert done.returncode == 125 and path.name in done.stderr
     assert target.read_text() == "data\n"
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_marks_of_phases_are_not_processes_of_the_job(spoor, tmp_path, cgroup):
+    """The names of processes that exit within milliseconds are in exit records, which only root may read."""
+    path = tmp_path / "r.json"
+    script = 'for i in 1 2 3; do "$0" phase start a; "$0" phase stop a; done; true'
+    spoor("run", "-q", "--cgroup", cgroup, "-o", path, "--", "sh", "-c", script, spoor.binary)
+    report = load(path)
+    assert len(report["phases"]) == 3
+    if os.geteuid() == 0:
+        assert value(report, "processes.started") == 1
+    assert [process["name"] for process in report["processes"]["largest"]] == ["sh"]

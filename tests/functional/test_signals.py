@@ -5,19 +5,16 @@ import pty
 import signal
 import subprocess
 import termios
+import time
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, load, read_line, state_of
+from conftest import (DEADLINE_SECONDS, children_of, continue_after_the_end, eventually, load, read_line,
+                      state_of, value)
 
 # All but those that cannot be caught, SIGCHLD, and two of the C library.
 FORWARDED = [number for number in range(1, 65)
              if number not in (32, 33, signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD)]
-
-
-def children_of(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return [int(child) for child in file.read().split()]
 
 
 @pytest.mark.threads
@@ -72,6 +69,25 @@ def test_job_that_is_continued_by_another_process_takes_spoor_along(spoor, workl
     assert process.wait() == 0
     # What woke spoor is not of the job.
     assert load(path)["processes"]["started"]["value"] == 1
+
+
+def test_samples_that_a_stop_of_the_job_costs_are_not_late(spoor, workload):
+    """Those that the machine itself delays may be, but not the hundred of the stop."""
+    path, samples = spoor.new_path("r.json"), spoor.new_path("s.csv")
+    process = spoor.start("run", "-q", "-i", "10ms", "-o", path, "--samples", samples, "--",
+                          workload("signals"))
+    job = int(read_line(process.stdout).split()[1])
+    os.kill(job, signal.SIGSTOP)
+    eventually(lambda: state_of(process.pid) == "T", "spoor stops too")
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        time.sleep(0.01)
+    count = len(samples.read_bytes().splitlines())
+    os.kill(job, signal.SIGCONT)
+    eventually(lambda: len(samples.read_bytes().splitlines()) > count + 2, "samples are taken again")
+    process.stdin.close()
+    assert process.wait() == 0
+    assert load(path)["tracker"]["late_samples"] < 50
 
 
 def test_job_that_is_killed_while_it_is_stopped_ends_spoor(spoor, workload):
@@ -227,3 +243,19 @@ def test_terminal_is_left_as_it_was(terminal):
     typed = terminal("sh", "-c", "stty -a >/dev/null && [ -t 0 ] && [ -t 1 ] && [ -t 2 ]")
     assert typed.next_report() == "exited 0"
     assert termios.tcgetattr(typed.master)[:4] == typed.attributes[:4]
+
+
+def test_time_in_which_the_tracker_was_stopped_is_not_the_jobs(spoor, workload):
+    """The job ended while its tracker was stopped: its time went on until the tracker was continued."""
+    path = spoor.new_path("result.json")
+    started = time.monotonic()
+    tracker = spoor.start("run", "-q", "-o", path, "--", "sh", "-c",
+                          f"kill -STOP $PPID; echo stopped; exec {workload('burn')} 0.5")
+    assert tracker.stdout.readline() == b"stopped\n"
+    ended = continue_after_the_end(tracker, 2)
+    result = load(path)
+    if result["processes"]["started"]["source"] not in ("proc-connector", "perf.fork-ring"):
+        pytest.skip("no source of process events")
+    assert result["run"]["elapsed_seconds"] < ended - started + 0.2
+    mean = value(result, "cpu.mean_cores") * result["run"]["elapsed_seconds"]
+    assert mean == pytest.approx(value(result, "cpu.total_seconds"), rel=0.05)

@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -214,3 +215,19 @@ def test_variables_of_runs_do_not_apply(spoor, tmp_path):
     path = tmp_path / "run.json"
     done = spoor("system", "-i", "20ms", env={**os.environ, "SPOOR_OUTPUT": str(path)})
     assert done.returncode == 0 and done.stdout and not path.exists()
+
+
+def test_disk_space_is_that_of_df(spoor):
+    df = subprocess.run(["df", "--output=source,target,pcent"], check=False, text=True,
+                        stdout=subprocess.PIPE)
+    shares = {tuple(line.split()[:2]): line.split()[-1] for line in df.stdout.splitlines()[1:]
+              if len(line.split()) == 3}
+    checked = 0
+    for line in spoor("system", "-i", "10ms").stdout.splitlines():
+        found = re.search(r"^  (\S+) .* \(([\d.]+) %\), .* free; on (\S+), ", line)
+        for (source, target), share in shares.items():
+            if found and source.rpartition("/")[2] == found[1] and target == found[3]:
+                assert share == f"{found[2]}%", line
+                checked += 1
+    if checked == 0:
+        pytest.skip("no disk")

@@ -215,9 +215,23 @@ static void work_of_children_of_a_job_that_we_started_is(void **state)
     assert_in_range(busy_time_of_old_child(getpid()), 1, UNKNOWN - 1);
 }
 
+static void of_no_gpus_not_even_files_are_looked_for(void **state)
+{
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_drm_card(&fake, 0, PCI, "0x8086\n");
+    assert_true(gpu_call_is_needed(&fake.root, NULL, 0));
+    assert_true(gpu_call_is_needed(&fake.root, "0", 0));
+    assert_false(gpu_call_is_needed(&fake.root, "none", 0));
+    fake_root_done(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_no_gpus_not_even_files_are_looked_for),
         cmocka_unit_test(a_peak_is_not_what_is_there_now),
         cmocka_unit_test(what_was_seen_before_a_driver_stopped_is_told_once),
         cmocka_unit_test(a_slow_driver_has_not_stopped),

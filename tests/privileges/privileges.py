@@ -92,8 +92,10 @@ class Place:
         report, samples = self.folder / "attach.json", self.folder / "attach.jsonl"
         # A process of the same user, that was there before.
         who = surroundings.AS_USER if "setpriv" in self.surrounding.enter else []
-        job = subprocess.Popen([*who, str(self.programs / "job")], text=True, stdin=subprocess.PIPE,
+        program = self.programs / "job"
+        job = subprocess.Popen([*who, str(program)], text=True, stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
+        wait_until(lambda: os.path.samefile(f"/proc/{job.pid}/exe", program), "the job")
         tracker = self.start("attach", "-q", "-i", "0.02", "-o", report, "--samples", samples, str(job.pid),
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:

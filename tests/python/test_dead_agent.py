@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tracker whose agent was killed: the program goes on, and is told once."""
+"""A tracker whose agent was killed or stopped: the program goes on, and is told once."""
 import os
 import signal
 import warnings
@@ -10,6 +10,7 @@ import gpu_tracker as gput
 import spoor
 from conftest import eventually, is_alive
 from spoor import _library
+from spoor._agent import _is_stopped
 
 
 def kill_agent(tracker):
@@ -115,6 +116,48 @@ def test_gpu_tracker_goes_on_and_says_why_there_is_no_usage(caplog):
     for use in (str, lambda tracker: tracker.to_json()):
         with pytest.raises(RuntimeError, match="the tracker ended unexpectedly"):
             use(tracker)
+
+
+def stop_agent(tracker):
+    pid = tracker._agent.ready["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: _is_stopped(pid), "the stop of the agent")
+    return pid
+
+
+def test_stopped_agent_does_not_hold_up_the_program(seen):
+    with spoor.Tracker() as tracker:
+        pid = stop_agent(tracker)
+        for _ in range(100):  # only the first waits
+            with tracker.phase("p"):
+                tracker.sample()
+        with pytest.raises(spoor.Error, match="is stopped"):
+            tracker.snapshot()
+    message = f"the tracker, process {pid}, is stopped (SIGSTOP)"
+    assert [str(w.message) for w in seen] == [f"tracking has stopped: {message}"]
+    assert not tracker.result and tracker.result.reason == message
+    os.kill(pid, signal.SIGCONT)
+    eventually(lambda: not is_alive(pid), "the end of the agent")
+
+
+def test_stopped_agent_that_goes_on_is_used_again(seen):
+    with spoor.Tracker() as tracker:
+        pid = stop_agent(tracker)
+        with tracker.phase("stopped"):
+            pass
+        os.kill(pid, signal.SIGCONT)
+        with tracker.phase("continued"):
+            pass
+    assert len(seen) == 1
+    assert [phase.name for phase in tracker.result.phases] == ["stopped", "continued"]
+
+
+def test_stopped_agent_does_not_hold_up_a_program_of_gpu_tracker(caplog):
+    with gput.Tracker() as tracker:
+        pid = stop_agent(tracker)
+    os.kill(pid, signal.SIGCONT)
+    assert caplog.records[-1].message == \
+        f"Tracking has stopped: the tracker, process {pid}, is stopped (SIGSTOP)"
 
 
 def test_program_that_cannot_be_tracked_any_more_may_be_tracked_again(seen):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import pathlib
 import pickle
 import subprocess
 import sys
@@ -93,7 +94,10 @@ def test_misuse_is_an_error(misuse, message):
     ({"pid": 2 ** 22 + 1}, ProcessLookupError, "no such process"),
     ({"interval": 0}, ValueError, "^interval: '0' is out of range"),
     ({"interval": -0.5}, ValueError, "^interval: '-0.5' is out of range"),
+    ({"interval": float("nan")}, ValueError, "^interval: "),
     ({"pid": -5}, ValueError, "^pid: invalid process ID '-5'$"),
+    ({"pid": 0}, ValueError, "^pid: invalid process ID '0'$"),
+    ({"pid": True}, ValueError, "^pid: invalid process ID 'True'$"),
     ({"interval": "soon"}, ValueError, "invalid time 'soon'"),
     ({"output": "nowhere/r.json"}, FileNotFoundError, "^output 'nowhere/r.json': directory "
                                                       "'nowhere' does not exist"),
@@ -144,6 +148,26 @@ def test_files_are_written():
         assert json.load(file)["run"]["id"] == tracker.result.run.id
     with open("s.csv", encoding="utf-8") as file:
         assert len(file.readlines()) >= 4
+
+
+def test_paths_may_be_bytes():
+    name = b"r\xff.json"
+    with spoor.Tracker(output=name, samples=pathlib.Path("s.csv")):
+        pass
+    assert sorted(os.listdir(b".")) == [name, b"s.csv"]
+
+
+def test_interval_of_none_is_the_default():
+    with spoor.Tracker(interval=None) as tracker:
+        pass
+    assert tracker.result["run"]["interval_seconds"] == 1
+    with pytest.raises(TypeError, match="^interval: expected seconds, not \\[\\]$"):
+        spoor.Tracker(interval=[])
+
+
+def test_snapshot_of_process_0_is_refused():
+    with pytest.raises(ValueError, match="invalid process ID '0'"):
+        spoor.snapshot(0)
 
 
 def test_report_that_cannot_be_written_is_a_warning():

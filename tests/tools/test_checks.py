@@ -77,7 +77,7 @@ FAULTS = {
     "folder of no layer": ("layers", "src/utils/bad.c", "int x;\n"),
     "long function": ("sizes", "src/base/bad.c", LONG),
     "tangled function": ("sizes", "src/base/bad.c", COMPLEX),
-    "long file": ("sizes", "src/base/bad.h", "int x;\n" * 501),
+    "long file": ("sizes", "src/base/bad.h", "int x;\n" * 1001),
     "sprintf": ("banned", "src/base/bad.c", '    sprintf(buf, "%d", x);\n'),
     "sscanf": ("banned", "src/base/bad.c", '    if (sscanf(text, "%d", &x) == 1)\n'),
     "system": ("banned", "tests/bad.c", '    system("ls");\n'),

@@ -24,12 +24,15 @@ import tempfile
 import time
 
 import cases
+import properties
 import rules
 import table
+import watching
 
 HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
 TIMEOUT_SECONDS = 90
+STOPPED_SECONDS = 1.5  # of the tracker, after the end of its job
 CANNOT = 77  # a job's exit code: it cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")
 COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]
@@ -75,15 +78,31 @@ def build_programs(folder):
                       [source for source in sources if source.name not in SHARED_SOURCES]))
 
 
-class Runner:
-    """Runs cases from a folder that every user can read."""
+def build_main_only(folder, build):
+    """The tracker of the C library, where the library lies beside the program."""
+    library = build / "libspoor.so.0"
+    if library.exists():
+        shutil.copy(library, folder)
+        subprocess.run([shutil.which("cc") or "gcc", "-D_GNU_SOURCE", f"-I{HERE.parent.parent}/include",
+                        "-o", folder / "main_only", HERE / "main_only.c", folder / library.name,
+                        f"-Wl,-rpath,{folder}"], check=True)
 
-    def __init__(self, folder, binary):
+
+class Runner:
+    """Runs cases from a folder that every user can read; `checks`: the properties to check."""
+
+    def __init__(self, folder, binary, checks=properties.PROPERTIES):
         self.folder = folder
+        self.checks = checks
         self.binary = folder / "spoor"
         shutil.copy(binary, self.binary)
         build_programs(folder)
+        build_main_only(folder, pathlib.Path(binary).resolve().parent)
+        for script in (HERE / "programs").glob("*.py"):
+            shutil.copy(script, folder)
         subprocess.run(["chmod", "-R", "a+rX", str(folder)], check=True)
+        self.ways = {"run": self.wrap, "attach": self.attach, "stopped": self.stop,
+                     "adopted": self.adopt, "main only": self.track_main}
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith(("SPOOR_", "TRUTH"))}
 
@@ -95,7 +114,7 @@ class Runner:
             if rung.user == "user" and os.geteuid() == 0:
                 os.chown(home, NOBODY, NOBODY)
             lost, waited, started = lost_seconds(), waited_seconds(), time.monotonic()
-            status, output = (self.attach if rung.is_attach else self.wrap)(case, rung, home)
+            status, output = self.ways[rung.how](case, rung, home)
             outcome.busy = (waited_seconds() - waited) / (time.monotonic() - started)
             self.judge(outcome, status, output, home,
                        [after - before for after, before in zip(lost_seconds(), lost)])
@@ -117,47 +136,84 @@ class Runner:
 
     def job(self, case):
         program, *arguments = shlex.split(case.command)
-        return [self.folder / program, *arguments]
+        interpreter = [sys.executable] if program.endswith(".py") else []
+        return [*interpreter, self.folder / program, *arguments]
 
-    def wrap(self, case, rung, home):
-        variables = {"TRUTH": str(home / "truth.json")}
+    def tracker(self, case, rung, home):
+        """The command that starts a job, and its variables."""
+        variables = {"TRUTH": str(home / "truth.json"), "PROGRAMS": str(self.folder)}
         if rung.disable:
             variables["SPOOR_DISABLE"] = rung.disable
-        process = self.start(rung, home, [self.binary, "run", "-q", "-o", home / "report.json",
-                                          *case.options, *rung.options, "--", *self.job(case)],
-                             variables)
-        return finish(process), (home / "output").read_text(errors="replace")
+        command = [self.binary, "run", "-q", "-o", home / "report.json", "--samples",
+                   home / "samples.jsonl", *case.options, *rung.options, "--", *self.job(case)]
+        return (["sh", "-c", case.launch, "sh", *command] if case.launch else command), variables
+
+    def wrap(self, case, rung, home):
+        process = self.start(rung, home, *self.tracker(case, rung, home))
+        return finish(process), read_output(home)
+
+    def stop(self, case, rung, home):
+        """The tracker is stopped before the job does its work, and continued when it has ended."""
+        command, variables = self.tracker(case, rung, home)
+        gate = make_gate(home)
+        process = self.start(rung, home, command, {**variables, "TRUTH_GATE": str(gate)})
+        try:
+            if not wait_for_byte(f"{gate}.ready", process):
+                return finish(process), read_output(home)
+            job, = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[:1]
+            os.kill(process.pid, signal.SIGSTOP)
+            open_gate(gate)
+            wait_until(lambda: state_of(job) == "Z", "end of the job")
+            time.sleep(STOPPED_SECONDS)
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+        return finish(process), read_output(home)
 
     def attach(self, case, rung, home):
         """The job waits at its gate until the tracker has taken its first sample."""
-        gate = home / "gate"
-        samples = home / "samples.jsonl"
-        for name in ("ready", "go"):
-            os.mkfifo(f"{gate}.{name}")
-            os.chmod(f"{gate}.{name}", 0o666)
-        job = self.start(rung, home, self.job(case),
+        variables = {"SPOOR_DISABLE": rung.disable} if rung.disable else {}
+        return self.follow(rung, home, self.job(case), lambda job: [
+            self.binary, "attach", "-q", "-o", home / "report.json", "--samples",
+            home / "samples.jsonl", job.pid], variables)
+
+    def adopt(self, case, rung, home):
+        """The same with a cgroup instead of a process."""
+        group = watching.OuterCgroup(f"spoor-truth-{os.getpid()}-{home.name}")
+        try:
+            return self.follow(rung, home, [*self.job(case), *group.folders], lambda job: [
+                self.binary, "attach", "-q", "-o", home / "report.json", "--samples",
+                home / "samples.jsonl", "--cgroup", group.folders[0]], {})
+        finally:
+            group.remove()
+
+    def track_main(self, case, rung, home):
+        """The same with a tracker that counts the main process alone."""
+        if not (self.folder / "main_only").exists():
+            return CANNOT, "there is no library beside the program"
+        return self.follow(rung, home, self.job(case), lambda job: [
+            self.folder / "main_only", job.pid, home / "report.json", home / "samples.jsonl"], {})
+
+    def follow(self, rung, home, command, tracker_of, variables):
+        """Starts a job, then a tracker for it; opens the job's gate at the first sample."""
+        gate, samples = make_gate(home), home / "samples.jsonl"
+        job = self.start(rung, home, command,
                          {"TRUTH": str(home / "truth.json"), "TRUTH_GATE": str(gate)})
         try:
             if not wait_for_byte(f"{gate}.ready", job):
-                return finish(job), (home / "output").read_text(errors="replace")
-            variables = {"SPOOR_DISABLE": rung.disable} if rung.disable else {}
-            tracker = self.start(rung, home, [self.binary, "attach", "-q", "-o",
-                                              home / "report.json", "--samples", samples, job.pid],
-                                 variables)
+                return finish(job), read_output(home)
+            tracker = self.start(rung, home, tracker_of(job), variables)
             wait_until(lambda: tracker.poll() is not None
                        or (samples.exists() and b"\n" in samples.read_bytes()), "first sample")
-            with open(f"{gate}.go", "wb") as file:
-                file.write(b"x")
+            open_gate(gate)
             status = finish(job)
             finish(tracker)
         finally:
             if job.poll() is None:
                 job.kill()
                 job.wait()
-        return status, (home / "output").read_text(errors="replace")
+        return status, read_output(home)
 
-    @staticmethod
-    def judge(outcome, status, output, home, lost):
+    def judge(self, outcome, status, output, home, lost):
         if status == CANNOT:
             outcome.skip = output.strip() or "the job gave no reason"
             return
@@ -175,7 +231,9 @@ class Runner:
             if row.fault and row.figure == "cpu_seconds":
                 row.fault += " (meanwhile this machine lost {:.2f} s to its hypervisor, {:.2f} s " \
                     "to interrupts)".format(*lost)
+        rows = [json.loads(line) for line in read_lines(home / "samples.jsonl")]
         outcome.faults += rules.judge_form(report)
+        outcome.faults += properties.judge(report, rows, outcome.case.warns, self.checks)
 
 
 def finish(process):
@@ -187,6 +245,31 @@ def finish(process):
             os.killpg(process.pid, 9)
         process.wait()
         raise
+
+
+def make_gate(home):
+    """The FIFOs at which a job waits; see ledger.h."""
+    for name in ("ready", "go"):
+        os.mkfifo(home / f"gate.{name}")
+        os.chmod(home / f"gate.{name}", 0o666)
+    return home / "gate"
+
+
+def open_gate(gate):
+    with open(f"{gate}.go", "wb") as file:
+        file.write(b"x")
+
+
+def read_output(home):
+    return (home / "output").read_text(errors="replace")
+
+
+def read_lines(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 def lost_seconds():
@@ -263,7 +346,7 @@ def again(runner, outcome):
     for row in outcome.rows:
         if not row.far:
             continue
-        if outcome.busy > BUSY and not row.exact:
+        if outcome.busy > BUSY and not row.exact and not row.figure.endswith("_chars"):
             row.note = f"{row.far}, but for {outcome.busy:.0%} of the time somebody waited for a CPU"
         else:
             row.fault = row.fault or row.far
@@ -315,7 +398,8 @@ def main():
                if (arguments.only in case.name or arguments.only in case.command)
                and arguments.rung in ("", rung.name, rung.user)]
     with tempfile.TemporaryDirectory(prefix="spoor-truth-") as name:
-        outcomes = run_all(Runner(pathlib.Path(name), arguments.binary), planned)
+        checks = properties.PROPERTIES if is_full else properties.QUICK
+        outcomes = run_all(Runner(pathlib.Path(name), arguments.binary, checks), planned)
     table.show(outcomes)
     passed, failures, skips = results(outcomes)
     if arguments.json:

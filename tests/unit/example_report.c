@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "label.h"
 
 /* 2026-03-14T09:26:53.589Z */
 #define EXAMPLE_START_NS 1773480413589000000ull
@@ -128,7 +129,6 @@ static void fill_input(struct example *example)
         .host = &example->host,
         .limits = &example->limits,
         .gpu = &example->gpu,
-        .origins = example->origins,
         .summary = &example->summary,
         .series = &example->series,
         .phases = example->phases,
@@ -189,6 +189,15 @@ static void fill_processes(struct example *example)
     };
 }
 
+void example_label(struct example *example)
+{
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        summary_label(&example->summary, (enum metric)i, example->origins[i]);
+        for (size_t k = 0; k < EXAMPLE_PHASES; k++)
+            summary_label(&example->phases[k].summary, (enum metric)i, example->origins[i]);
+    }
+}
+
 struct example *example_new(void)
 {
     struct example *example = calloc(1, sizeof(*example));
@@ -201,6 +210,7 @@ struct example *example_new(void)
     fill_phases(example);
     fill_input(example);
     fill_processes(example);
+    example_label(example);
     return example;
 }
 
@@ -213,6 +223,7 @@ void example_free(struct example *example)
 void example_forget(struct example *example)
 {
     summary_init(&example->summary, NS_PER_SECOND);
+    example_label(example);
     example->series.count = 0;
     example->host = (struct host_facts){ .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
     example->limits = (struct limits){ .cpus = nan(""), .memory_bytes = UNKNOWN };

@@ -35,6 +35,9 @@ struct example {
 struct example *example_new(void);
 void example_free(struct example *example);
 
+/* Labels the values of the run and of its phases with `origins`: after a change of these. */
+void example_label(struct example *example);
+
 /* Makes the record, which the test ends with record_done(). */
 void example_fill(const struct example *example, struct record *ret);
 

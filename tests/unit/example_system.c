@@ -108,6 +108,7 @@ void example_system(struct example *example)
     sample->host.process_count = 321;
     for (size_t k = 0; k < EXAMPLE_SAMPLES; k++)
         summary_add(&example->summary, &example->samples[k]);
+    example_label(example);
     example->series.count = 0;
     example->input.pid = 0;
     example->input.is_tracked = false;

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "label.h"
 #include "series/figure.h"
 
 #define MB 1000000ull
@@ -56,10 +57,13 @@ static inline void observe(struct machine *machine, enum metric metric, const ui
 
 static inline struct spoor_figure find(const struct machine *machine, const char *path)
 {
+    struct summary labelled = machine->summary;
     ssize_t index = figure_index(path);
 
+    for (int i = 0; i < METRIC_COUNT; i++)
+        summary_label(&labelled, (enum metric)i, machine->origins[i]);
     assert_true(index >= 0);
-    return figure_get((size_t)index, &machine->summary, machine->origins);
+    return figure_get((size_t)index, &labelled);
 }
 
 static inline void assert_near(double found, double expected)

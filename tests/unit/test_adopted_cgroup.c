@@ -82,7 +82,7 @@ static void begin(struct adopted *a)
 static void look(struct adopted *a)
 {
     a->now_ns += NS_PER_SECOND;
-    sampler_tick(&a->sampler, (struct instant){ a->now_ns, 0 }, false, &a->sample);
+    sampler_tick(&a->sampler, (struct instant){ a->now_ns, 0 }, SAMPLE_REGULAR, &a->sample);
 }
 
 static void end(struct adopted *a)
@@ -112,7 +112,7 @@ static void everything_in_it_is_the_job(void **state)
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_PROCESSES), 3);
     assert_int_equal(value(&a, METRIC_JOB_STARTED), 3);
-    assert_string_equal(a.sampler.origins[METRIC_JOB_PROCESSES].source, "cgroup.procs");
+    assert_string_equal(a.sample.origin[METRIC_JOB_PROCESSES].source, "cgroup.procs");
     end(&a);
 }
 
@@ -160,7 +160,7 @@ static void there_is_no_main_process(void **state)
     look(&a);
     for (int i = METRIC_MAIN_CPU; i < METRIC_JOB_CPU; i++) {
         assert_false(is_known(value(&a, (enum metric)i)));
-        assert_string_equal(a.sampler.origins[i].reason, "a cgroup has no main process");
+        assert_string_equal(a.sample.origin[i].reason, "a cgroup has no main process");
     }
     end(&a);
 }
@@ -175,7 +175,7 @@ static void the_cgroup_counts_the_cpu_time(void **state)
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_CPU), 90 * NS_PER_SECOND);
     assert_int_equal(value(&a, METRIC_JOB_USER), 90 * NS_PER_SECOND);
-    assert_true(a.sampler.origins[METRIC_JOB_CPU].is_exact);
+    assert_true(a.sample.origin[METRIC_JOB_CPU].is_exact);
     put_cpu(&a, 90250);
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_CPU), 90250 * NS_PER_MS);
@@ -193,8 +193,8 @@ static void a_peak_from_before_does_not_count(void **state)
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 30 * MIB);
     assert_int_equal(value(&a, METRIC_JOB_THREADS_PEAK), 2);
-    assert_false(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].is_exact);
-    assert_string_equal(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].source,
+    assert_false(a.sample.origin[METRIC_JOB_MEMORY_PEAK].is_exact);
+    assert_string_equal(a.sample.origin[METRIC_JOB_MEMORY_PEAK].source,
                         "cgroup.memory.current");
     put_number(&a, JOB "/memory.current", 40 * MIB);
     look(&a);
@@ -206,8 +206,8 @@ static void a_peak_from_before_does_not_count(void **state)
     put_number(&a, JOB "/memory.peak", 501 * MIB);
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 501 * MIB);
-    assert_true(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].is_exact);
-    assert_string_equal(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].source, "cgroup.memory.peak");
+    assert_true(a.sample.origin[METRIC_JOB_MEMORY_PEAK].is_exact);
+    assert_string_equal(a.sample.origin[METRIC_JOB_MEMORY_PEAK].source, "cgroup.memory.peak");
     end(&a);
 }
 
@@ -228,7 +228,7 @@ static void what_was_read_before_it_was_removed_stands(void **state)
     fake_process_end(&a.fake, 50);
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_CPU), 91 * NS_PER_SECOND);
-    assert_false(a.sampler.origins[METRIC_JOB_CPU].is_exact);
+    assert_false(a.sample.origin[METRIC_JOB_CPU].is_exact);
     assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 30 * MIB);
     assert_int_equal(a.sampler.reading.process_count_now, 0);
     end(&a);
@@ -249,7 +249,7 @@ static void memory_grows_while_it_cannot_be_read(void **state)
                                   .pid = 40, .parent = 1, .resident_pages = 40 * MIB / 4096 });
     look(&a);
     assert_int_equal(value(&a, METRIC_JOB_MEMORY_PEAK), 40 * MIB + 20 * 4096);
-    assert_false(a.sampler.origins[METRIC_JOB_MEMORY_PEAK].is_exact);
+    assert_false(a.sample.origin[METRIC_JOB_MEMORY_PEAK].is_exact);
     end(&a);
 }
 

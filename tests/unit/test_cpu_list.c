@@ -54,12 +54,14 @@ static void all_online_cpus_are_taken_where_they_are_few(void **state)
 {
     struct fake_root fake;
     unsigned cpus[8];
+    bool is_partial = true;
 
     (void)state;
     fake_root_init(&fake);
     fake_root_write(&fake, "sys/devices/system/cpu/online", "0-4,6\n");
-    assert_int_equal(cpu_list_of_process(&fake.root, getpid(), cpus, 8), 6);
+    assert_int_equal(cpu_list_of_process(&fake.root, getpid(), cpus, 8, &is_partial), 6);
     assert_int_equal(cpus[5], 6);
+    assert_false(is_partial);
     fake_root_done(&fake);
 }
 
@@ -69,15 +71,18 @@ static void else_those_of_the_process_are(void **state)
     unsigned long available = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
     unsigned cpus[4096];
     struct fake_root fake;
+    bool is_partial = false;
     int count;
 
     (void)state;
     fake_root_init(&fake);
-    count = cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus));
+    count = cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial);
     assert_in_range(count, 1, available);
+    assert_true(is_partial); /* it can be bound to others */
     fake_root_write(&fake, "sys/devices/system/cpu/online", "0-8000\n");
-    assert_int_equal(cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus)), count);
-    assert_int_equal(cpu_list_of_process(&fake.root, getpid(), cpus, 0), -E2BIG);
+    assert_int_equal(
+        cpu_list_of_process(&fake.root, getpid(), cpus, ARRAY_SIZE(cpus), &is_partial), count);
+    assert_int_equal(cpu_list_of_process(&fake.root, getpid(), cpus, 0, &is_partial), -E2BIG);
     fake_root_done(&fake);
 }
 

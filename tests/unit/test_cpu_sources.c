@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/cpu_sources.h"
+#include "job/exactness.h"
 
 #define MS NS_PER_MS
 
@@ -18,10 +19,31 @@ static struct cpu_choice choose(uint64_t tree_ms, uint64_t cgroup_ms, uint64_t p
         .tree_ns = is_known(tree_ms) ? tree_ms * MS : UNKNOWN,
         .cgroup_ns = is_known(cgroup_ms) ? cgroup_ms * MS : UNKNOWN,
         .perf_ns = is_known(perf_ms) ? perf_ms * MS : UNKNOWN,
-        .was_spawned = true,
+        .waited_ns = is_known(tree_ms) ? tree_ms * MS : UNKNOWN,
     };
 
     return cpu_sources_choose(&counts);
+}
+
+/* Of a job that has ended. */
+static bool is_exact(struct cpu_choice choice)
+{
+    static const enum counted_by by[] = {
+        [CPU_FROM_TREE] = COUNTED_BY_CPU_CLOCKS,
+        [CPU_FROM_CGROUP] = COUNTED_BY_CGROUP,
+        [CPU_FROM_PERF] = COUNTED_BY_PERF,
+    };
+    const struct evidence evidence = {
+        .was_spawned = true,
+        .has_begun = true,
+        .has_ended = true,
+        .has_unwaited = choice.has_unwaited,
+        .is_confirmed = choice.is_confirmed,
+        .left_cgroup = choice.left_cgroup,
+        .cpu_ns = UNKNOWN,
+    };
+
+    return !inexact_reason(&evidence, by[choice.source]);
 }
 
 static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
@@ -30,8 +52,8 @@ static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
 
     (void)state;
     assert_int_equal(choice.source, CPU_FROM_CGROUP);
-    assert_true(choice.is_exact);
-    assert_true(choice.all_waited);
+    assert_true(is_exact(choice));
+    assert_true(choice.is_confirmed);
     assert_false(choice.left_cgroup);
 }
 
@@ -41,9 +63,9 @@ static void the_cgroup_counts_what_was_never_waited_for(void **state)
 
     (void)state;
     assert_int_equal(choice.source, CPU_FROM_CGROUP);
-    assert_true(choice.is_exact);
+    assert_true(is_exact(choice));
     assert_true(choice.has_unwaited);
-    assert_false(choice.all_waited);
+    assert_false(choice.is_confirmed);
 }
 
 static void a_cgroup_below_the_processes_was_left(void **state)
@@ -53,25 +75,23 @@ static void a_cgroup_below_the_processes_was_left(void **state)
     (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
     assert_true(choice.left_cgroup);
-    assert_false(choice.is_exact);
+    assert_false(is_exact(choice));
     choice = choose(2000, 7, 2001); /* perf confirms it: two of three still disagree */
     assert_int_equal(choice.source, CPU_FROM_TREE);
-    assert_false(choice.is_exact);
-    assert_true(choice.all_waited);
+    assert_false(is_exact(choice));
+    assert_true(choice.is_confirmed);
 }
 
 static void of_a_cgroup_that_was_left_the_larger_count_is_reported(void **state)
 {
-    struct cpu_counts counts = { .tree_ns = 100 * MS,
-                                 .cgroup_ns = 900 * MS,
-                                 .perf_ns = UNKNOWN,
-                                 .left_cgroup = true,
-                                 .was_spawned = true };
+    struct cpu_counts counts = {
+        .tree_ns = 100 * MS, .cgroup_ns = 900 * MS, .perf_ns = UNKNOWN, .left_cgroup = true
+    };
     struct cpu_choice choice = cpu_sources_choose(&counts);
 
     (void)state;
     assert_int_equal(choice.source, CPU_FROM_CGROUP);
-    assert_false(choice.is_exact);
+    assert_false(is_exact(choice));
 }
 
 static void the_sum_is_exact_if_perf_confirms_it(void **state)
@@ -80,11 +100,11 @@ static void the_sum_is_exact_if_perf_confirms_it(void **state)
 
     (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
-    assert_true(choice.is_exact);
+    assert_true(is_exact(choice));
     choice = choose(1000, UNKNOWN, 1100);
     assert_int_equal(choice.source, CPU_FROM_TREE);
-    assert_false(choice.is_exact);
-    assert_false(choose(1000, UNKNOWN, UNKNOWN).is_exact);
+    assert_false(is_exact(choice));
+    assert_false(is_exact(choose(1000, UNKNOWN, UNKNOWN)));
 }
 
 static void much_more_by_perf_is_what_nobody_waited_for(void **state)
@@ -93,46 +113,61 @@ static void much_more_by_perf_is_what_nobody_waited_for(void **state)
 
     (void)state;
     assert_int_equal(choice.source, CPU_FROM_PERF);
-    assert_false(choice.is_exact);
+    assert_false(is_exact(choice));
     assert_true(choice.has_unwaited);
 }
 
 /* As seen: 0.61 s, of which perf's clock made 0.77 while the hypervisor had the CPU. */
 static void stolen_time_is_not_taken_for_processes(void **state)
 {
-    struct cpu_counts counts = { .tree_ns = 610 * MS,
-                                 .cgroup_ns = UNKNOWN,
-                                 .perf_ns = 773 * MS,
-                                 .stolen_ns = 170 * MS,
-                                 .was_spawned = true };
+    struct cpu_counts counts = {
+        .tree_ns = 610 * MS, .cgroup_ns = UNKNOWN, .perf_ns = 773 * MS, .stolen_ns = 170 * MS
+    };
     struct cpu_choice choice = cpu_sources_choose(&counts);
 
     (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
     assert_false(choice.has_unwaited);
-    assert_false(choice.is_exact);
+    assert_false(is_exact(choice));
     counts.cgroup_ns = 610 * MS;
-    assert_true(cpu_sources_choose(&counts).is_exact);
+    assert_true(is_exact(cpu_sources_choose(&counts)));
     counts.cgroup_ns = UNKNOWN;
-    counts.perf_ns = 2000 * MS; /* no hypervisor steals that much */
-    counts.stolen_ns = 5000 * MS;
+    counts.stolen_ns = UNKNOWN;
+    assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_TREE);
+    counts.perf_ns = 2000 * MS;
+    counts.stolen_ns = 900 * MS;
     assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_PERF);
+    counts.stolen_ns = 1400 * MS;
+    assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_TREE);
+    counts.is_suspect = true; /* then children are more probable than so busy a hypervisor */
+    assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_PERF);
+}
+
+/* As seen: 0.20 s, of which perf's clock made 0.51. */
+static void a_single_process_has_no_children_to_wait_for(void **state)
+{
+    struct cpu_counts counts = {
+        .tree_ns = 201 * MS, .cgroup_ns = UNKNOWN, .perf_ns = 514 * MS, .is_alone = true
+    };
+    struct cpu_choice choice = cpu_sources_choose(&counts);
+
+    (void)state;
+    assert_int_equal(choice.source, CPU_FROM_TREE);
+    assert_true(is_exact(choice));
 }
 
 /* perf stops before an exiting process frees its memory. */
 static void perf_is_not_reported_if_the_sum_is_larger(void **state)
 {
-    struct cpu_counts counts = { .tree_ns = 2000 * MS,
-                                 .cgroup_ns = UNKNOWN,
-                                 .perf_ns = 1800 * MS,
-                                 .saw_unwaited = true,
-                                 .was_spawned = true };
+    struct cpu_counts counts = {
+        .tree_ns = 2000 * MS, .cgroup_ns = UNKNOWN, .perf_ns = 1800 * MS, .saw_unwaited = true
+    };
     struct cpu_choice choice = cpu_sources_choose(&counts);
 
     (void)state;
     assert_int_equal(choice.source, CPU_FROM_TREE);
     assert_true(choice.has_unwaited);
-    assert_false(choice.is_exact);
+    assert_false(is_exact(choice));
 }
 
 static void one_source_is_better_than_none(void **state)
@@ -141,7 +176,7 @@ static void one_source_is_better_than_none(void **state)
     assert_int_equal(choose(UNKNOWN, UNKNOWN, 5).source, CPU_FROM_PERF);
     assert_int_equal(choose(UNKNOWN, 5, UNKNOWN).source, CPU_FROM_CGROUP);
     assert_int_equal(choose(UNKNOWN, UNKNOWN, UNKNOWN).source, CPU_FROM_TREE);
-    assert_false(choose(UNKNOWN, UNKNOWN, UNKNOWN).is_exact);
+    assert_false(is_exact(choose(UNKNOWN, UNKNOWN, UNKNOWN)));
 }
 
 static uint64_t add(struct cpu_total *total, uint64_t tree_ms, uint64_t perf_ms,
@@ -216,6 +251,7 @@ int main(void)
         cmocka_unit_test(the_sum_is_exact_if_perf_confirms_it),
         cmocka_unit_test(much_more_by_perf_is_what_nobody_waited_for),
         cmocka_unit_test(stolen_time_is_not_taken_for_processes),
+        cmocka_unit_test(a_single_process_has_no_children_to_wait_for),
         cmocka_unit_test(perf_is_not_reported_if_the_sum_is_larger),
         cmocka_unit_test(one_source_is_better_than_none),
         cmocka_unit_test(a_change_of_source_is_no_work),

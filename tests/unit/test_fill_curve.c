@@ -12,7 +12,6 @@
 struct curve {
     struct summary summary;
     struct series series;
-    struct origin origins[METRIC_COUNT];
     struct record record;
 };
 
@@ -45,11 +44,11 @@ static void add_pressure(struct curve *curve, uint64_t seconds)
 
 static void fill(struct curve *curve, const char *job_source)
 {
-    curve->origins[METRIC_JOB_CPU_PRESSURE].source = job_source;
-    curve->origins[METRIC_HOST_CPU_PRESSURE].source = "host.procfs.pressure";
     for (uint64_t i = 0; i < 4; i++)
         add_pressure(curve, i);
-    fill_curve(&curve->record, &curve->series, &curve->summary, curve->origins);
+    curve->summary.tally[METRIC_JOB_CPU_PRESSURE].origin.source = job_source;
+    curve->summary.tally[METRIC_HOST_CPU_PRESSURE].origin.source = "host.procfs.pressure";
+    fill_curve(&curve->record, &curve->series, &curve->summary);
 }
 
 static void a_column_of_the_job_has_values_of_the_job(void **state)

@@ -45,19 +45,68 @@ static int connect_to_self(void)
     return fd;
 }
 
-/* The length of the answer; 0: there is none. */
-static ssize_t ask(const char *request, size_t length, char answer[JOB_REQUEST_BYTES])
+static int send_request(const char *request, size_t length)
 {
-    struct pollfd answered = { .fd = connect_to_self(), .events = POLLIN };
+    int fd = connect_to_self();
+
+    assert_true(fd >= 0);
+    assert_int_equal(send(fd, request, length, MSG_NOSIGNAL), (ssize_t)length);
+    return fd;
+}
+
+/* The length of the answer; 0: there is none. Closes the socket. */
+static ssize_t take_answer(int fd, char answer[JOB_REQUEST_BYTES])
+{
+    struct pollfd answered = { .fd = fd, .events = POLLIN };
     ssize_t n;
 
-    assert_true(answered.fd >= 0);
-    assert_int_equal(send(answered.fd, request, length, MSG_NOSIGNAL), (ssize_t)length);
     assert_int_equal(poll(&answered, 1, 60000), 1);
     n = recv(answered.fd, answer, JOB_REQUEST_BYTES - 1, 0);
     answer[n > 0 ? n : 0] = '\0';
     close(answered.fd);
     return n > 0 ? n : 0;
+}
+
+static ssize_t ask(const char *request, size_t length, char answer[JOB_REQUEST_BYTES])
+{
+    return take_answer(send_request(request, length), answer);
+}
+
+static int start(struct job_listener *listener, struct asked *asked)
+{
+    int r = job_listener_open(listener, SERVICE, getpid());
+
+    return r < 0 ? r : job_listener_serve(listener, echo, asked);
+}
+
+/* A job may ask as soon as it runs. */
+static void a_request_waits_until_it_can_be_served(void **state)
+{
+    struct job_listener listener = { 0 };
+    struct asked asked = { 0 };
+    char answer[JOB_REQUEST_BYTES];
+    int fd;
+
+    (void)state;
+    assert_int_equal(job_listener_open(&listener, SERVICE, getpid()), 0);
+    fd = send_request("early", 5);
+    assert_int_equal(job_listener_serve(&listener, echo, &asked), 0);
+    assert_true(take_answer(fd, answer) > 0);
+    assert_string_equal(answer, "<early>");
+    job_listener_stop(&listener);
+}
+
+static void a_request_that_is_never_served_ends_with_the_listener(void **state)
+{
+    struct job_listener listener = { 0 };
+    char answer[JOB_REQUEST_BYTES];
+    int fd;
+
+    (void)state;
+    assert_int_equal(job_listener_open(&listener, SERVICE, getpid()), 0);
+    fd = send_request("early", 5);
+    job_listener_stop(&listener);
+    assert_int_equal(take_answer(fd, answer), 0);
 }
 
 static void a_request_is_answered(void **state)
@@ -67,7 +116,7 @@ static void a_request_is_answered(void **state)
     char answer[JOB_REQUEST_BYTES];
 
     (void)state;
-    assert_int_equal(job_listener_start(&listener, SERVICE, getpid(), echo, &asked), 0);
+    assert_int_equal(start(&listener, &asked), 0);
     assert_true(ask("a b", 3, answer) > 0);
     assert_string_equal(answer, "<a b>");
     assert_int_equal(ask("x", 1, answer), 0);
@@ -83,19 +132,21 @@ static void one_listener_has_a_name(void **state)
     struct asked asked = { 0 };
 
     (void)state;
-    assert_int_equal(job_listener_start(&first, SERVICE, getpid(), echo, &asked), 0);
-    assert_int_equal(job_listener_start(&second, SERVICE, getpid(), echo, &asked), -EADDRINUSE);
+    assert_int_equal(start(&first, &asked), 0);
+    assert_int_equal(start(&second, &asked), -EADDRINUSE);
     job_listener_stop(&second);
     job_listener_stop(&first);
     job_listener_stop(&first);
     assert_int_equal(connect_to_self(), -1);
-    assert_int_equal(job_listener_start(&second, SERVICE, getpid(), echo, &asked), 0);
+    assert_int_equal(start(&second, &asked), 0);
     job_listener_stop(&second);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_waits_until_it_can_be_served),
+        cmocka_unit_test(a_request_that_is_never_served_ends_with_the_listener),
         cmocka_unit_test(a_request_is_answered),
         cmocka_unit_test(one_listener_has_a_name),
     };

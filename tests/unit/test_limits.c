@@ -6,6 +6,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/unknown.h"
@@ -94,6 +95,41 @@ static void affinity_limits_cpus_and_names_them(void **state)
     read_limits(&fake.root, no_environment, &limits);
     assert_float_equal(limits.cpus, 3, 0);
     assert_string_equal(limits.cpus_source, "affinity");
+    fake_root_done(&fake);
+}
+
+/* As on a machine with thousands of CPUs, by a user of many groups. */
+static void a_list_of_cpus_is_read_whole(void **state)
+{
+    static char text[800 << 10];
+    size_t used = (size_t)snprintf(text, sizeof(text), "Groups:\t");
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    write_v2(&fake);
+    for (int i = 0; i < 65536; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "4000000000 ");
+    used += (size_t)snprintf(text + used, sizeof(text) - used, "\nCpus_allowed_list:\t1,3-4\n");
+    fake_root_write(&fake, "proc/42/status", text);
+    read_limits(&fake.root, no_environment, &limits);
+    assert_non_null(limits.cpus_source);
+    assert_float_equal(limits.cpus, 3, 0);
+
+    used = 0;
+    for (int i = 0; i < 3072; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? "," : "", 2 * i);
+    fake_root_write(&fake, "sys/fs/cgroup/a/b/cpuset.cpus.effective", text);
+    (void)snprintf(text + used, sizeof(text) - used, "\n");
+    fake_root_write(&fake, "proc/stat", "cpu 1 2 3 4\nintr 0\n");
+    memmove(text + strlen("Cpus_allowed_list:\t"), text, used + 2);
+    memcpy(text, "Cpus_allowed_list:\t", strlen("Cpus_allowed_list:\t"));
+    fake_root_write(&fake, "proc/42/status", text);
+    read_limits(&fake.root, no_environment, &limits);
+    assert_float_equal(limits.cpus, 3072, 0);
+    assert_string_equal(limits.cpus_source, "cgroup.cpuset.cpus.effective");
     fake_root_done(&fake);
 }
 
@@ -317,6 +353,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_limits_the_machine_is_the_limit),
         cmocka_unit_test(affinity_limits_cpus_and_names_them),
+        cmocka_unit_test(a_list_of_cpus_is_read_whole),
         cmocka_unit_test(cpus_that_could_be_plugged_in_do_not_count),
         cmocka_unit_test(on_version_2_the_tightest_ancestor_wins),
         cmocka_unit_test(on_version_1_the_tightest_ancestor_wins),

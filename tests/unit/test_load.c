@@ -218,6 +218,7 @@ static void gpus_are_the_same_after_loading(void **state)
     assert_same(example);
     example->gpu.reason = "the GPU driver does not answer";
     example->origins[METRIC_JOB_GPU_MEMORY].reason = example->gpu.reason;
+    example_label(example);
     assert_same(example);
 }
 

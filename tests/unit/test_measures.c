@@ -82,7 +82,7 @@ static void look(struct machine *m)
     m->now_ns += NS_PER_SECOND;
     m->ticks++; /* it does not rest */
     put_process(m);
-    sampler_tick(&m->sampler, (struct instant){ m->now_ns, 0 }, false, &m->sample);
+    sampler_tick(&m->sampler, (struct instant){ m->now_ns, 0 }, SAMPLE_REGULAR, &m->sample);
 }
 
 static void end(struct machine *m)
@@ -109,7 +109,7 @@ static void pressure_does_not_become_that_of_the_machine(void **state)
     prepare(&m);
     put_pressure(&m, JOB "/cpu.pressure", 2000);
     begin(&m);
-    origin = &m.sampler.origins[METRIC_JOB_CPU_PRESSURE];
+    origin = &m.sample.origin[METRIC_JOB_CPU_PRESSURE];
     look(&m);
     assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 2 * NS_PER_MS);
     assert_string_equal(origin->source, "cgroup.cpu.pressure");
@@ -130,7 +130,7 @@ static void pressure_of_the_machine_says_so(void **state)
     (void)state;
     prepare(&m);
     begin(&m);
-    origin = &m.sampler.origins[METRIC_JOB_CPU_PRESSURE];
+    origin = &m.sample.origin[METRIC_JOB_CPU_PRESSURE];
     look(&m);
     assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 7200 * NS_PER_SECOND);
     assert_string_equal(origin->source, "host.procfs.pressure");
@@ -165,8 +165,8 @@ static void storage_says_who_counted(void **state)
     prepare(&m);
     fake_root_write(&m.fake, JOB "/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n");
     begin(&m);
-    read = &m.sampler.origins[METRIC_JOB_READ];
-    written = &m.sampler.origins[METRIC_JOB_WRITTEN];
+    read = &m.sample.origin[METRIC_JOB_READ];
+    written = &m.sample.origin[METRIC_JOB_WRITTEN];
     look(&m);
     assert_string_equal(read->source, "procfs.io");
     assert_string_equal(written->source, "procfs.io");
@@ -176,6 +176,28 @@ static void storage_says_who_counted(void **state)
     assert_string_equal(read->source, "procfs.io");
     assert_int_equal(m.sample.value[METRIC_JOB_WRITTEN], 4096);
     assert_string_equal(written->source, "cgroup.io.stat");
+    end(&m);
+}
+
+static void storage_of_hundreds_of_disks_is_counted(void **state)
+{
+    static char text[64 << 10];
+    size_t used = 0;
+    struct machine m;
+
+    (void)state;
+    prepare(&m);
+    fake_root_write(&m.fake, JOB "/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n");
+    begin(&m);
+    look(&m);
+    for (int i = 0; i < 600; i++)
+        used +=
+            (size_t)snprintf(text + used, sizeof(text) - used,
+                             "8:%d rbytes=0 wbytes=4096 rios=0 wios=1 dbytes=0 dios=0\n", i);
+    fake_root_write(&m.fake, JOB "/io.stat", text);
+    look(&m);
+    assert_int_equal(m.sample.value[METRIC_JOB_WRITTEN], 600 * 4096);
+    assert_string_equal(m.sample.origin[METRIC_JOB_WRITTEN].source, "cgroup.io.stat");
     end(&m);
 }
 
@@ -190,7 +212,7 @@ static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
     fake_root_write(&m.fake, JOB "/cpu.stat",
                     "usage_usec 9000000\nuser_usec 9000000\nsystem_usec 0\n");
     begin(&m);
-    origin = &m.sampler.origins[METRIC_JOB_CPU];
+    origin = &m.sample.origin[METRIC_JOB_CPU];
     look(&m);
     assert_int_equal(m.sample.value[METRIC_JOB_CPU], 9 * NS_PER_SECOND);
     assert_true(origin->is_exact);
@@ -210,6 +232,7 @@ int main(void)
         cmocka_unit_test(pressure_of_the_machine_says_so),
         cmocka_unit_test(kills_in_a_removed_cgroup_do_not_become_those_around_it),
         cmocka_unit_test(storage_says_who_counted),
+        cmocka_unit_test(storage_of_hundreds_of_disks_is_counted),
         cmocka_unit_test(cpu_time_does_not_jump_if_the_cgroup_is_removed),
     };
 

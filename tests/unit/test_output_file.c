@@ -48,7 +48,7 @@ static int tear_down(void **state)
 static int replace(const char *path, const char *text, bool is_no_clobber)
 {
     struct replacement new_file;
-    int r = replacement_open(&new_file, path);
+    int r = replacement_open(&new_file, path, false);
 
     if (r < 0)
         return r;
@@ -99,7 +99,7 @@ static void a_file_is_replaced_as_a_whole_and_keeps_its_mode(void **state)
     assert_int_equal(replace(f->path, "two", false), 0);
     check_text(f->path, "two");
     check_mode(f->path, 0600);
-    assert_int_equal(replacement_open(&abandoned, f->path), 0);
+    assert_int_equal(replacement_open(&abandoned, f->path, false), 0);
     check_count(f, 2);
     replacement_cancel(&abandoned);
     check_text(f->path, "two");
@@ -186,6 +186,44 @@ static void no_clobber_needs_neither_links_nor_renameat2(void **state)
     assert_int_equal(status, 0);
     check_text(f->path, "one");
     check_count(f, 1);
+}
+
+/* Another user may open the file before its mode is changed: so it is not changed here. */
+static void exit_with_first_mode(const char *path, bool is_private)
+{
+    struct replacement new_file;
+    struct stat status;
+
+    (void)umask(0);
+    deny(SYS_fchmod, EPERM);
+    deny(SYS_fchown, EPERM);
+    if (replacement_open(&new_file, path, is_private) < 0 || fstat(new_file.fd, &status) < 0)
+        _exit(1);
+    _exit((status.st_mode & 0777) == 0600 ? 0 : 2);
+}
+
+static void what_replaces_a_private_file_is_private_from_the_start(void **state)
+{
+    const struct fixture *f = *state;
+    mode_t old_umask = umask(0);
+
+    for (int is_private = 0; is_private < 2; is_private++) {
+        int status;
+        pid_t pid;
+
+        assert_int_equal(replace(f->path, "one", false), 0);
+        check_mode(f->path, 0666);
+        assert_int_equal(chmod(f->path, is_private ? 0666 : 0600), 0);
+        pid = fork();
+        if (pid == 0)
+            exit_with_first_mode(f->path, is_private);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            skip();
+        assert_int_equal(status, 0);
+        assert_int_equal(unlink(f->path), 0);
+    }
+    (void)umask(old_umask);
 }
 
 static void a_name_may_be_as_long_as_names_can_be(void **state)
@@ -326,6 +364,7 @@ int main(void)
         WITH_FOLDER(temporary_files_of_dead_processes_are_removed),
         WITH_FOLDER(no_clobber_takes_a_free_name_only),
         WITH_FOLDER(no_clobber_needs_neither_links_nor_renameat2),
+        WITH_FOLDER(what_replaces_a_private_file_is_private_from_the_start),
         WITH_FOLDER(a_name_may_be_as_long_as_names_can_be),
         WITH_FOLDER(what_cannot_be_written_is_refused_and_not_touched),
         cmocka_unit_test(descriptors_have_names),

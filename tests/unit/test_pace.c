@@ -86,6 +86,41 @@ static void the_budget_stretches_the_gaps(void **state)
     assert_true(budget.postponed[SPENT_GLANCES] > 70);
 }
 
+/* A resting job is watched by one number every 25 ms, whatever the budget. */
+static void the_sentinel_is_read_while_glances_are_rare(void **state)
+{
+    struct pace pace = begin(NS_PER_SECOND);
+    struct budget budget;
+
+    (void)state;
+    budget_init(&budget, 0, START);
+    budget_charge(&budget, SPENT_GLANCES, NS_PER_SECOND); /* nothing is left */
+    (void)next_gap(&pace, &budget, MS, JOB_RESTS);
+    for (uint64_t i = 1; i <= 10; i++) {
+        assert_int_equal(pace_wake_ns(&pace), START + 5 * MS + i * 25 * MS);
+        pace_watched(&pace, pace.sentinel_ns, false, &budget);
+    }
+}
+
+static void growth_is_glanced_at_when_it_can_be_paid(void **state)
+{
+    struct pace pace = begin(NS_PER_SECOND);
+    struct budget budget = plenty();
+
+    (void)state;
+    (void)next_gap(&pace, &budget, MS / 10, JOB_RESTS);
+    assert_int_equal(pace.glance_ns, START + 105 * MS);
+    pace_watched(&pace, pace.sentinel_ns, false, &budget);
+    assert_int_equal(pace.glance_ns, START + 105 * MS);
+    pace_watched(&pace, pace.sentinel_ns, true, &budget);
+    assert_int_equal(pace.glance_ns, START + 55 * MS);
+    budget_init(&budget, BUDGET_MILLIONTHS, START);
+    budget_charge(&budget, SPENT_GLANCES, 50 * MS);
+    (void)next_gap(&pace, &budget, MS, JOB_RESTS);
+    pace_watched(&pace, pace.sentinel_ns, true, &budget);
+    assert_true(pace.glance_ns > pace.sentinel_ns); /* it is owed too much */
+}
+
 static void samples_come_at_absolute_deadlines(void **state)
 {
     struct pace pace = begin(100 * MS);
@@ -117,6 +152,8 @@ int main(void)
         cmocka_unit_test(a_job_that_grows_is_glanced_at_often),
         cmocka_unit_test(gaps_double_while_nothing_changes),
         cmocka_unit_test(the_budget_stretches_the_gaps),
+        cmocka_unit_test(the_sentinel_is_read_while_glances_are_rare),
+        cmocka_unit_test(growth_is_glanced_at_when_it_can_be_paid),
         cmocka_unit_test(samples_come_at_absolute_deadlines),
         cmocka_unit_test(without_a_job_there_are_samples_alone),
     };

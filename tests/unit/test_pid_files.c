@@ -7,10 +7,12 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "fake_root.h"
 #include "source/proc/pid_cmdline.h"
 #include "source/proc/pid_io.h"
 #include "source/proc/pid_statm.h"
@@ -73,6 +75,29 @@ static void status_tells_the_high_water_mark(void **state)
     assert_int_equal(status.threads, 2);
     assert_true(status.ignores_child_signal);
     assert_false(is_known(status.rss_shmem_bytes)); /* no such line */
+}
+
+static void status_is_read_beyond_many_groups(void **state)
+{
+    static char text[800 << 10];
+    size_t used = (size_t)snprintf(text, sizeof(text), STATUS_HEAD "Groups:\t");
+    struct pid_status status;
+    struct fake_root fake;
+
+    (void)state;
+    for (int i = 0; i < 65536; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "4000000000 ");
+    (void)snprintf(text + used, sizeof(text) - used,
+                   "\nVmHWM:\t 1024 kB\nVmSwap:\t 3 kB\nThreads:\t2\n"
+                   "SigIgn:\t0000000000010000\n");
+    fake_root_init(&fake);
+    fake_root_write(&fake, "proc/42/status", text);
+    assert_int_equal(pid_status_read(&fake.root, 42, &status), 0);
+    assert_int_equal(status.rss_peak_bytes, 1 << 20);
+    assert_int_equal(status.swap_bytes, 3072);
+    assert_int_equal(status.threads, 2);
+    assert_true(status.ignores_child_signal);
+    fake_root_done(&fake);
 }
 
 static void a_zombie_has_no_memory_lines(void **state)
@@ -193,6 +218,7 @@ int main(void)
         cmocka_unit_test(statm_is_three_numbers),
         cmocka_unit_test(schedstat_is_time_run_and_time_waited),
         cmocka_unit_test(status_tells_the_high_water_mark),
+        cmocka_unit_test(status_is_read_beyond_many_groups),
         cmocka_unit_test(a_zombie_has_no_memory_lines),
         cmocka_unit_test(a_hostile_name_fakes_no_line),
         cmocka_unit_test(status_without_its_first_lines_is_refused),

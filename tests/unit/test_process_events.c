@@ -269,6 +269,33 @@ static void a_process_that_was_found_is_not_another_one(void **state)
     end(&events);
 }
 
+/* The machine slept for an hour after the fork and before its event was read. */
+static void a_process_is_known_again_after_a_suspend(void **state)
+{
+    enum { HOUR = 3600 };
+    const uint64_t slept_before_ns = 100 * NS_PER_SECOND;
+    struct process_event event = {
+        .kind = PROCESS_FORKED,
+        .pid = MAIN + 1,
+        .parent_pid = MAIN,
+        .time_ns = clock_now().monotonic_ns + HOUR * NS_PER_SECOND,
+    };
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    events.suspended_ns = slept_before_ns;
+    add_open(MAIN + 1, (event.time_ns + slept_before_ns) /
+                           (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
+    process_events_note(&events, &event);
+    assert_non_null(roster_member(&roster, MAIN + 1));
+    event.pid = MAIN + 2; /* of the same number, before the machine slept for the first time */
+    add_open(MAIN + 2, event.time_ns / (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
+    process_events_note(&events, &event);
+    assert_null(roster_member(&roster, MAIN + 2));
+    end(&events);
+}
+
 /* What a search finds after a loss is followed again. */
 static void lost_processes_are_adopted(void **state)
 {
@@ -378,7 +405,7 @@ static void without_a_source_nothing_is_known(void **state)
     assert_false(events.has_peaks);
     assert_false(is_known(events.started_count));
     assert_string_equal(events.reason, "proc connector: disabled; perf's fork ring: disabled");
-    process_events_drain(&events);
+    process_events_drain(&events, false);
     end(&events);
     end(&events);
     root_close(&root);
@@ -411,6 +438,25 @@ static void an_agent_is_disowned_with_its_go_between(void **state)
     end(&events);
 }
 
+static void a_child_of_an_agent_is_not_counted(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    events.reader = (const struct event_source *)""; /* there is one */
+    forked(&events, MAIN, MAIN + 1);
+    process_events_disown(&events, MAIN + 1);
+    forked(&events, MAIN + 1, MAIN + 2);
+    assert_int_equal(events.started_count, 1);
+    assert_int_equal(events.now.processes, 1);
+    exited(&events, MAIN + 2);
+    exited(&events, MAIN + 1);
+    assert_int_equal(events.now.processes, 1);
+    assert_true(events.is_exact);
+    end(&events);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,9 +467,11 @@ int main(void)
         cmocka_unit_test(a_process_ends_with_its_last_thread),
         cmocka_unit_test(who_outlives_the_main_process_does_not_depend_on_its_exit_event),
         cmocka_unit_test(of_the_machine_only_descendants_count),
+        cmocka_unit_test(a_child_of_an_agent_is_not_counted),
         cmocka_unit_test(an_end_without_a_beginning_is_a_loss),
         cmocka_unit_test(a_number_used_again_is_another_process),
         cmocka_unit_test(a_process_that_was_found_is_not_another_one),
+        cmocka_unit_test(a_process_is_known_again_after_a_suspend),
         cmocka_unit_test(lost_processes_are_adopted),
         cmocka_unit_test(those_that_live_for_a_while_are_announced_parents_first),
         cmocka_unit_test(an_end_that_is_none_makes_it_inexact),

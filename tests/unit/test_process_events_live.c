@@ -68,16 +68,16 @@ static bool finish(struct watched *w)
 
     while (waitpid(w->job.pid, &status, WNOHANG) == 0) {
         (void)poll(&events, 1, (int)(w->process_events.drain_gap_ns / NS_PER_MS));
-        process_events_drain(&w->process_events);
+        process_events_drain(&w->process_events, false);
     }
     assert_int_equal(status, 0);
-    process_events_drain(&w->process_events);
+    process_events_drain(&w->process_events, false);
     /* The connector tells of the end only after we could wait for it, and until then of whoever
      * else comes and goes on the machine. */
     while (events.fd >= 0 && w->process_events.now.processes > 0 &&
            w->process_events.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
-        process_events_drain(&w->process_events);
+        process_events_drain(&w->process_events, false);
     }
     if (w->process_events.connector.lost_count == 0) {
         assert_string_equal(w->process_events.reason, "");
@@ -312,7 +312,7 @@ static void an_adopted_process_outlives_its_threads(void **state)
     process_events_adopt(&events, job.pid);
     assert_int_equal(kill(job.pid, SIGCONT), 0);
     gated_job_end(&job);
-    process_events_drain(&events);
+    process_events_drain(&events, false);
     if (events.source && events.connector.lost_count == 0)
         assert_int_equal(events.started_count, 3);
     assert_false(events.is_exact);
@@ -372,7 +372,7 @@ static void the_living_are_announced_once(void **state)
             continue;
         assert_int_equal(waitpid(w.job.pid, &status, WUNTRACED), w.job.pid);
         assert_true(WIFSTOPPED(status));
-        process_events_drain(&w.process_events);
+        process_events_drain(&w.process_events, false);
         for (int i = 0; i < 2; i++)
             process_events_announce(&w.process_events, UINT64_MAX, remember, &newborn);
         assert_int_equal(newborn.count - newborn.gone_count, 1);

@@ -112,6 +112,25 @@ static void after_exec_the_name_and_the_command_are_new(void **state)
     fake_job_end(&f);
 }
 
+/* A process that sleeps from now on is not looked at again. */
+static void a_command_that_was_not_there_yet_is_read_later(void **state)
+{
+    struct process_table table;
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main_process, true);
+    put(&f, 11, "hold", "", 1); /* during exec */
+    fake_root_write(&f.fake, "proc/11/comm", "hold\n");
+    fake_job_look(&f);
+    put(&f, 11, "hold", "/bin/hold", 1);
+    job_note_newborn(&f.job);
+    table = list(&f, UNKNOWN);
+    assert_string_equal(table.list[1].command, "/bin/hold");
+    process_table_done(&table);
+    fake_job_end(&f);
+}
+
 static void a_pid_that_is_used_again_is_another_process(void **state)
 {
     struct fake_process reused = { .pid = 11, .parent = 10, .name = "two", .start_ticks = 900 };
@@ -180,6 +199,7 @@ int main(void)
         cmocka_unit_test(what_was_used_before_the_first_reading_does_not_count),
         cmocka_unit_test(a_process_stays_listed_after_its_end),
         cmocka_unit_test(after_exec_the_name_and_the_command_are_new),
+        cmocka_unit_test(a_command_that_was_not_there_yet_is_read_later),
         cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
         cmocka_unit_test(the_most_memory_on_gpus_is_kept),
     };

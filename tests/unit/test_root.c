@@ -52,10 +52,56 @@ static void proc_of_this_machine_shows_this_process(void **state)
     root_close(&root);
 }
 
+/* Reads "proc/lines" with `size` bytes and lines of 8, at most. */
+static ssize_t read_lines(struct fake_root *fake, const char *content, char *text, size_t size)
+{
+    fake_root_write(fake, "proc/lines", content);
+    return root_read_lines(&fake->root, text, size, 8, "proc/lines");
+}
+
+static void a_long_line_displaces_no_other(void **state)
+{
+    struct fake_root fake;
+    char text[32];
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(read_lines(&fake, "", text, sizeof(text)), 0);
+    assert_string_equal(text, "");
+    assert_int_equal(read_lines(&fake, "12345678\n", text, sizeof(text)), 9);
+    assert_string_equal(text, "12345678\n");
+    read_lines(&fake,
+               "a: 1\nlong: 1234567890 1234567890 1234567890 1234567890 1234567890\nb: 2\n",
+               text, sizeof(text));
+    assert_string_equal(text, "a: 1\nlong: 12\nb: 2\n");
+    read_lines(&fake, "long: 1234567890 1234567890 1234567890 1234567890", text, sizeof(text));
+    assert_string_equal(text, "long: 12");
+    fake_root_done(&fake);
+}
+
+static void lines_that_do_not_fit_are_cut_off(void **state)
+{
+    struct fake_root fake;
+    char text[32], small[4];
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(read_lines(&fake, "a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nf: 6\ng: 7\nh: 8\n", text,
+                                sizeof(text)),
+                     31);
+    assert_string_equal(text, "a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nf: 6\ng");
+    read_lines(&fake, "abcdefghijklm\nx\n", small, sizeof(small));
+    assert_string_equal(small, "abc");
+    assert_int_equal(root_read_lines(&fake.root, text, sizeof(text), 8, "proc/none"), -ENOENT);
+    fake_root_done(&fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_proc_no_file_of_a_process_is_read),
+        cmocka_unit_test(a_long_line_displaces_no_other),
+        cmocka_unit_test(lines_that_do_not_fit_are_cut_off),
         cmocka_unit_test(proc_of_this_machine_shows_this_process),
     };
 

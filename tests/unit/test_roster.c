@@ -191,6 +191,30 @@ static void parents_come_before_their_children(void **state)
     roster_done(&roster);
 }
 
+/* In one tick, the pids went round. */
+static void a_parent_may_have_a_larger_pid(void **state)
+{
+    static const struct {
+        pid_t pid, parent;
+    } forks[] = { { 5, 32768 }, { 7, 6 }, { 6, 5 }, { 32768, 32767 }, { 32767, 1 } };
+    struct roster roster = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(forks) / sizeof(forks[0]); i++) {
+        add_open(&roster, forks[i].pid, 7);
+        roster.list[i].parent_pid = forks[i].parent;
+    }
+    roster_order(&roster, 0);
+    assert_int_equal(roster.list[0].pid, 32767);
+    for (size_t i = 1; i < roster.count; i++)
+        assert_int_equal(roster.list[i].parent_pid, roster.list[i - 1].pid);
+    roster.list[0].parent_pid = 7; /* a pid that is used again */
+    roster_order(&roster, 0);
+    for (size_t i = 0; i < roster.count; i++)
+        assert_ptr_equal(roster_member(&roster, roster.list[i].pid), &roster.list[i]);
+    roster_done(&roster);
+}
+
 static void a_pid_may_be_used_again_before_its_process_is_removed(void **state)
 {
     struct roster roster = { 0 };
@@ -220,6 +244,7 @@ int main(void)
         cmocka_unit_test(a_process_stays_while_something_is_waited_for),
         cmocka_unit_test(the_list_keeps_its_order),
         cmocka_unit_test(parents_come_before_their_children),
+        cmocka_unit_test(a_parent_may_have_a_larger_pid),
         cmocka_unit_test(a_pid_may_be_used_again_before_its_process_is_removed),
     };
 

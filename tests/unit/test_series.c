@@ -22,6 +22,12 @@ static void begin(struct run *run)
     summary_init(&run->summary, NS_PER_SECOND);
 }
 
+static void append(struct run *run, const struct sample *sample, const struct series_gpus *gpus)
+{
+    summary_add(&run->summary, sample);
+    series_append(&run->series, sample, &run->summary, gpus);
+}
+
 static void add(struct run *run, double seconds, uint64_t rss_bytes, double cpu_seconds,
                 const struct series_gpus *gpus)
 {
@@ -31,8 +37,7 @@ static void add(struct run *run, double seconds, uint64_t rss_bytes, double cpu_
     sample.elapsed_ns = (uint64_t)(seconds * 1e9 + 0.5);
     sample.value[METRIC_JOB_RSS] = rss_bytes;
     sample.value[METRIC_JOB_CPU] = isnan(cpu_seconds) ? UNKNOWN : (uint64_t)(cpu_seconds * 1e9);
-    summary_add(&run->summary, &sample);
-    series_append(&run->series, &sample, &run->summary, gpus);
+    append(run, &sample, gpus);
 }
 
 static struct series_value get(const struct run *run, enum metric metric, size_t point)
@@ -155,6 +160,46 @@ static void a_rate_over_several_points_is_that_of_all_of_them(void **state)
     series_done(&run.series);
 }
 
+static void add_started(struct run *run, double seconds, uint64_t count)
+{
+    struct sample sample;
+
+    sample_clear(&sample);
+    sample.elapsed_ns = (uint64_t)(seconds * 1e9 + 0.5);
+    sample.value[METRIC_JOB_STARTED] = count;
+    append(run, &sample, &no_gpus);
+}
+
+/* Some processes turn out to be no part of the job after they were counted. */
+static void a_count_that_falls_has_no_rate_below_0(void **state)
+{
+    static const uint64_t counts[][8] = { { 1, 3, 6, 2, 2, 5, 5, 4 },
+                                          { 1, 9, 1, 9, 1, 9, 1, 9 },
+                                          { 1, 2, 3, 4, 5, 6, 7, 1 },
+                                          { 3, 5, 4, 1, 1, 6, 2, 4 } };
+
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        for (unsigned part = 1; part <= 4; part++) { /* windows of one and of several samples */
+            double total = 0;
+            struct run run;
+
+            begin(&run);
+            for (unsigned i = 0; i < 8; i++)
+                add_started(&run, i / (double)part, counts[k][i]);
+            for (size_t i = 1; i < 8; i++) {
+                struct series_value value = get(&run, METRIC_JOB_STARTED, i);
+
+                assert_true(0 <= value.low && value.low <= value.mean &&
+                            value.mean <= value.high);
+                total += (double)value.mean / part;
+            }
+            assert_true(fabs(total - (double)(counts[k][7] - 1)) < 1e-4);
+            series_done(&run.series);
+        }
+    }
+}
+
 static void the_end_of_a_run_makes_no_peak_of_noise(void **state)
 {
     struct run run;
@@ -165,12 +210,14 @@ static void the_end_of_a_run_makes_no_peak_of_noise(void **state)
     add(&run, 0.02, 1, 0.01, &no_gpus);
     assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 0.5)); /* all that there is */
     add(&run, 1, 1, 1, &no_gpus);
-    add(&run, 1.001, 1, 1.1, &no_gpus);
-    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 3), 1));
+    add(&run, 1.001, 1, 1.1,
+        &no_gpus); /* 100 cores for 1 ms: too short, so with the 499 before */
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 3), 0.599 / 0.5));
     add(&run, 1.1, 1, 1.1, &no_gpus);
     assert_true(is_flat(get(&run, METRIC_JOB_CPU, 4), 1));
     add(&run, 1.4, 1, 1.1, &no_gpus);
-    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 5), 0.25));
+    assert_true(
+        is_flat(get(&run, METRIC_JOB_CPU, 5), 0.4)); /* 0.1 s each in 0.4 s and before */
     series_done(&run.series);
 }
 
@@ -184,8 +231,7 @@ static void add_threads(struct run *run, double seconds, uint64_t threads)
     sample.value[METRIC_JOB_RSS] = 100 * threads;
     sample.value[METRIC_JOB_PAGE_CACHE] = 7;
     sample.value[METRIC_HOST_SWAP_USED] = 0;
-    summary_add(&run->summary, &sample);
-    series_append(&run->series, &sample, &run->summary, &no_gpus);
+    append(run, &sample, &no_gpus);
 }
 
 static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
@@ -207,6 +253,27 @@ static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
     assert_true(is_flat(get(&run, METRIC_JOB_RSS, 2), 0));
     assert_true(is_flat(get(&run, METRIC_JOB_RSS, 3), 200));
     assert_true(isnan(get(&run, METRIC_JOB_THREADS, 4).mean));
+    series_done(&run.series);
+}
+
+/* A sample may be taken between the end of the job and the last sample. */
+static void several_samples_after_the_end_of_the_job_are_unknown(void **state)
+{
+    struct sample sample;
+    struct run run;
+
+    (void)state;
+    begin(&run);
+    add_threads(&run, 0, 2);
+    sample_clear(&sample);
+    sample.value[METRIC_JOB_THREADS] = 0;
+    sample.job_is_over = true;
+    for (unsigned i = 1; i <= 3; i++) {
+        sample.elapsed_ns = i * NS_PER_SECOND;
+        append(&run, &sample, &no_gpus);
+    }
+    for (size_t i = 1; i <= 3; i++)
+        assert_true(isnan(get(&run, METRIC_JOB_THREADS, i).mean));
     series_done(&run.series);
 }
 
@@ -256,8 +323,10 @@ int main(void)
         cmocka_unit_test(a_merged_point_keeps_high_low_and_mean),
         cmocka_unit_test(no_peak_of_a_gauge_or_rate_is_lost_in_a_long_run),
         cmocka_unit_test(a_rate_over_several_points_is_that_of_all_of_them),
+        cmocka_unit_test(a_count_that_falls_has_no_rate_below_0),
         cmocka_unit_test(the_end_of_a_run_makes_no_peak_of_noise),
         cmocka_unit_test(after_the_end_of_the_job_its_gauges_are_unknown),
+        cmocka_unit_test(several_samples_after_the_end_of_the_job_are_unknown),
         cmocka_unit_test(a_merged_point_leaves_out_the_end_of_the_job),
         cmocka_unit_test(gpus_may_be_known_late_and_be_lost),
     };

@@ -46,10 +46,10 @@ static void a_rate_is_the_same_all_the_time_that_its_point_covers(void **state)
     assert_true(fabs(curve[0] - 2) < 1e-6); /* the mean */
 }
 
-/* Each column shows the value it began with, too. */
-static void a_gauge_keeps_its_value_and_its_peaks(void **state)
+/* As in the charts: not from the end of the point on. */
+static void a_gauge_is_drawn_over_the_time_of_its_point(void **state)
 {
-    static const double expected[] = { 100e6, 800e6, 1200e6, 1200e6, 750e6 };
+    static const double expected[] = { 100e6, 800e6, 1200e6, 750e6, 0 };
     double curve[5];
 
     (void)state;
@@ -127,7 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rate_is_the_same_all_the_time_that_its_point_covers),
-        cmocka_unit_test(a_gauge_keeps_its_value_and_its_peaks),
+        cmocka_unit_test(a_gauge_is_drawn_over_the_time_of_its_point),
         cmocka_unit_test(unknown_is_a_blank),
         cmocka_unit_test(a_rate_that_is_not_always_known_is_drawn_where_it_is),
         cmocka_unit_test(nothing_but_zero_is_flat),

@@ -161,6 +161,20 @@ static void a_reset_counter_has_no_negative_rate(void **state)
 }
 
 /* GPUs are known some time after the start, and their counters count from there. */
+static void a_process_that_turns_out_to_be_an_agent_is_taken_back(void **state)
+{
+    struct summary summary;
+
+    (void)state;
+    summary_init(&summary, 0);
+    add(&summary, 0, METRIC_JOB_STARTED, 1);
+    add(&summary, 1000, METRIC_JOB_STARTED, 3);
+    add(&summary, 2000, METRIC_JOB_STARTED, 1);
+    assert_int_equal(summary.tally[METRIC_JOB_STARTED].last, 1);
+    add(&summary, 3000, METRIC_JOB_STARTED, 2);
+    assert_int_equal(summary.tally[METRIC_JOB_STARTED].last, 2);
+}
+
 static void a_counter_from_the_start_begins_there_though_it_is_known_later(void **state)
 {
     const struct tally *tally;
@@ -210,8 +224,8 @@ static void the_first_sample_speaks_of_the_time_before(void **state)
     add(&summary, 2000, METRIC_JOB_GPU_MEMORY, 200);
     assert_int_equal(tally->max, 900);
     assert_int_equal(tally->later_max, 300);
-    summary_raise(&summary, METRIC_JOB_GPU_MEMORY, 400);
-    summary_raise(&summary, METRIC_JOB_GPU_MEMORY, 100);
+    summary_raise(&summary, METRIC_JOB_GPU_MEMORY, 400, "test");
+    summary_raise(&summary, METRIC_JOB_GPU_MEMORY, 100, "test");
     assert_int_equal(tally->later_max, 400);
 }
 
@@ -328,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_coarse_counter_makes_no_fast_rate),
         cmocka_unit_test(samples_at_the_same_time_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
+        cmocka_unit_test(a_process_that_turns_out_to_be_an_agent_is_taken_back),
         cmocka_unit_test(the_parts_of_memory_are_those_of_the_peak),
         cmocka_unit_test(missed_cpu_time_counts_for_totals_only),
     };

@@ -79,7 +79,7 @@ static void we_log_in_by_our_uid_in_hexadecimal_digits(void **state)
     (void)state;
     (void)snprintf(digits, sizeof(digits), "%u", (unsigned)geteuid());
     for (const char *digit = digits; *digit; digit++)
-        (void)snprintf(expected + strlen(expected), 3, "%02x", (unsigned)*digit);
+        (void)snprintf(expected + strlen(expected), 3, "%02x", (unsigned)(unsigned char)*digit);
     assert_int_equal(converse(&fake, FAKE_WORKS), 0);
     assert_string_equal(fake.login, expected);
 }

@@ -61,7 +61,7 @@ static const char whole_report[] =
     "CPU cores           2.00  on average, 3.50 at peak, 4 allowed\n"
     "                          ▂▂▂▂▂▂▂▂▂▂▃▇▇▇▇▇▇▇▇▇▇▇██████████▇▇▇▇▇▇▇▇▇▇▇▂▁▁▁▁▁▁▁▁▁▁\n"
     "Memory           1.20 GB  peak: 1.18 GB private, 20.0 MB shared\n"
-    "                          ▁▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▂▂▂▂▆▆▆▆▆▆▆▆▆▆▆████████████▅▅▅▅▅▅▅▅▅▅\n"
+    "                          ▂▂▂▂▂▂▂▂▂▂▆▆▆▆▆▆▆▆▆▆▆████████████▅▅▅▅▅▅▅▅▅▅▅▁▁▁▁▁▁▁▁▁▁\n"
     "  main            210 MB  own peak, including shared pages\n"
     "  descendants    1.00 GB  own peak, including shared pages\n"
     "  limit          2.00 GB  60 % used at the peak, 800 MB left\n"
@@ -245,12 +245,18 @@ static void an_idle_job_has_no_curve_of_cpu(void **state)
 {
     struct example *example = *state;
     struct series *series = &example->series;
+    struct tally *cpu = &example->summary.tally[METRIC_JOB_CPU];
     struct buffer out = { 0 };
 
     for (size_t i = 0; i < series->count * series->metric_count; i++) {
-        if (series->metrics[i % series->metric_count].metric == METRIC_JOB_CPU)
-            series->values[i] = (struct series_value){ 0.004F, 0.001F, 0.002F };
+        const struct series_metric *column = &series->metrics[i % series->metric_count];
+        size_t point = i / series->metric_count;
+
+        if (column->metric == METRIC_JOB_CPU)
+            series->counts[point * series->counter_count + column->place] =
+                (struct series_count){ (double)series->ends_ns[point] * 2e-12, 0.004F, 0.001F };
     }
+    cpu->count = cpu->anchor = cpu->start + cpu->anchor_ns / 500;
     write_text(example, true, &out);
     assert_holds(&out, "allowed\nMemory ");
     buffer_done(&out);
@@ -357,6 +363,7 @@ static void all_exact_needs_no_remark(void **state)
 
     for (int i = 0; i < METRIC_COUNT; i++)
         example->origins[i].is_exact = true;
+    example_label(example);
     write_text(example, true, &out);
     assert_null(strstr(out.text, "not exact"));
     assert_null(strstr(out.text, "unknown"));

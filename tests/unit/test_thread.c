@@ -11,11 +11,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/thread_start.h"
@@ -136,6 +138,44 @@ static void obstacle_done(struct obstacle *obstacle)
     close(obstacle->wait_fds[0]);
 }
 
+struct asker {
+    spoor_session *session;
+    int begun_fd;
+};
+
+static void *ask_for_sample(void *data)
+{
+    const struct asker *asker = data;
+
+    (void)!write(asker->begun_fd, "", 1);
+    (void)spoor_session_sample(asker->session, NULL);
+    return NULL;
+}
+
+/* A listener waits for such a thread when the job has ended: not as long as for one that hangs. */
+static void who_waits_for_a_sample_is_let_go_when_the_session_stops(void **state)
+{
+    struct obstacle obstacle;
+    spoor_session *session = open_hanging(&obstacle);
+    struct asker asker = { session, obstacle.begun_fds[1] };
+    struct timespec deadline;
+    pthread_t thread;
+    char byte;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, ask_for_sample, &asker), 0);
+    assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
+    (void)poll(NULL, 0, 10); /* it asks at once */
+    assert_int_equal(spoor_session_stop_within(session, 1000000, NULL), -ETIMEDOUT);
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 7; /* less than for a thread that hangs */
+    assert_int_equal(pthread_timedjoin_np(thread, NULL, &deadline), 0);
+    let_go_on(&obstacle);
+    assert_int_equal(spoor_session_stop(session, NULL), 0);
+    assert_null(spoor_session_close(session));
+    obstacle_done(&obstacle);
+}
+
 static void a_thread_that_hangs_keeps_nobody_waiting(void **state)
 {
     struct obstacle obstacle;
@@ -229,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_that_cannot_be_made_leaves_nothing_open),
+        cmocka_unit_test(who_waits_for_a_sample_is_let_go_when_the_session_stops),
         cmocka_unit_test(a_thread_that_hangs_keeps_nobody_waiting),
         cmocka_unit_test(a_session_whose_thread_hangs_can_be_closed),
         cmocka_unit_test(many_may_start_and_stop_a_session),

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
@@ -41,6 +42,35 @@ static void begin_answer_to(struct agent_answer *answer, const struct agent_requ
     json_add_text(&answer->json, "event", event);
 }
 
+/* Waits for the reader as long as our input is open: its end is the only sign that the program is
+ * gone. A program that has closed it may still read, so its buffer has a moment to empty. */
+static void send_line(const struct buffer *line)
+{
+    enum { CLOSED_MS = 1000 };
+    static bool has_no_reader;
+    bool is_closed = false;
+    size_t done = 0;
+
+    while (done < line->length && !has_no_reader) {
+        struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
+                                { .fd = STDIN_FILENO, .events = POLLRDHUP } };
+        int n = poll(fds, is_closed ? 1 : 2, is_closed ? CLOSED_MS : -1);
+
+        ssize_t written;
+
+        has_no_reader = n == 0;
+        is_closed |= n > 0 && fds[0].revents == 0;
+        if (n == 0 || (n > 0 && fds[0].revents == 0) || (n < 0 && errno == EINTR))
+            continue;
+        /* A pipe that is ready has room for PIPE_BUF bytes. */
+        written =
+            write(STDOUT_FILENO, line->text + done, smaller(line->length - done, PIPE_BUF));
+        if (written < 0 && errno != EINTR && errno != EAGAIN)
+            return;
+        done += written > 0 ? (size_t)written : 0;
+    }
+}
+
 /* For an answer that does not fit in memory: without one, the program would wait for ever. */
 static void answer_no_memory(const struct agent_request *request)
 {
@@ -53,10 +83,9 @@ static void answer_no_memory(const struct agent_request *request)
         text, sizeof(text),
         "{\"id\":%s,\"event\":\"error\",\"code\":\"ENOMEM\",\"message\":\"out of memory\"}\n",
         id);
-    (void)buffer_write(&line, STDOUT_FILENO);
+    send_line(&line);
 }
 
-/* If the reader is gone, so is its end of our input: we will notice there. */
 void agent_end_answer(struct agent_answer *answer)
 {
     json_end(&answer->json);
@@ -64,7 +93,7 @@ void agent_end_answer(struct agent_answer *answer)
     if (buffer_error(&answer->line) < 0)
         answer_no_memory(answer->request);
     else
-        (void)buffer_write(&answer->line, STDOUT_FILENO);
+        send_line(&answer->line);
     buffer_done(&answer->line);
 }
 

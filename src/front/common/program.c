@@ -109,7 +109,7 @@ int program_run(const struct program *program, struct track_options *options,
     case TRACK_RAN:
         break;
     }
-    if (tracked.session)
+    if (tracked.session || options->reports_untracked)
         finish(&tracked, data);
     spoor_session_close(tracked.session);
     if (WIFSIGNALED(tracked.end.wait_status))

@@ -69,7 +69,7 @@ int program_complain(const struct program *program, const char *fmt, ...) PRINTF
 void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Runs a command to its end (track.h) and ends as it did: returns its exit code, or dies of the signal
- * that killed it. If it was tracked, calls finish(tracked, data) before. A command that cannot be run
+ * that killed it. If it was tracked, or options->reports_untracked, calls finish(tracked, data) before. A command that cannot be run
  * is reported; the exit code is that of a shell then: 127 if it was not found, else 126. */
 int program_run(const struct program *program, struct track_options *options,
                 void (*finish)(const struct tracked *tracked, void *data), void *data);

@@ -131,7 +131,8 @@ static int serve(struct told *told, pid_t pid)
         tracking_finish(&told->tracking);
         return agent_refuse(err.code, err.message);
     }
-    tracking_started(&told->tracking, attachment.session, pid);
+    tracking_listen(&told->tracking, pid);
+    tracking_started(&told->tracking, attachment.session);
     if (attachment.session)
         spoor_session_release_samples(attachment.session);
     agent_begin_ready(&ready);

@@ -86,9 +86,11 @@ static int write_file(const char *path, const struct buffer *text)
     int r;
 
     if (lstat(path, &status) < 0 || !S_ISREG(status.st_mode) ||
-        replacement_open(&new_file, path) < 0)
+        replacement_open(&new_file, path, false) < 0)
         return write_in_place(path, text);
     r = buffer_write(text, new_file.fd);
+    if (r == 0)
+        r = replacement_sync(&new_file);
     if (r == 0)
         return replacement_commit(&new_file, false);
     replacement_cancel(&new_file);

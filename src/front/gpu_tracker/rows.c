@@ -190,7 +190,8 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
         rows->alive = rows->previous = rows->older = rows->latest;
         return false;
     }
-    if (rows->latest.value[MAIN_THREADS] > 0)
+    /* A process that exits gives up its memory before its last thread. */
+    if (rows->latest.value[MAIN_THREADS] > 0 && !(rows->latest.value[MAIN_RSS] <= 0))
         rows->alive = rows->latest;
     if (!is_due(rows, wanted_after))
         return false;

@@ -29,13 +29,22 @@ struct result {
     const struct tracked *tracked;
 };
 
+/* The last sample is dated by the event of the command's end. The tracker may have noticed that end later. */
+static double elapsed_seconds(const struct tracking *tracking, const struct tracked *tracked)
+{
+    double noticed = (double)tracked->elapsed_ns / 1e9;
+    double sampled = tracking->rows.latest.elapsed_seconds;
+
+    return sampled > 0 && sampled < noticed ? sampled : noticed;
+}
+
 static int write_result(void *data)
 {
     const struct result *result = data;
     struct tracking *tracking = result->tracking;
     const struct tracked *tracked = result->tracked;
     int wait_status = tracked->end.wait_status;
-    struct resource_usage usage = tracking_usage(tracking, (double)tracked->elapsed_ns / 1e9);
+    struct resource_usage usage = tracking_usage(tracking, elapsed_seconds(tracking, tracked));
     CLEANUP(buffer_done) struct buffer report = { 0 };
     const char *path = tracking->settings->output_path;
     struct spoor_error err = { 0 };
@@ -80,9 +89,17 @@ static void say(const char *message)
     (void)gpu_tracker_error("%s", message);
 }
 
+static int listen_for_blocks(void *data, pid_t pid, struct spoor_error *err)
+{
+    (void)err;
+    tracking_listen(data, pid);
+    return 0;
+}
+
 static void started(void *data, spoor_session *session, pid_t pid)
 {
-    tracking_started(data, session, pid);
+    (void)pid;
+    tracking_started(data, session);
 }
 
 static int run_command(struct tracking *tracking)
@@ -92,6 +109,8 @@ static int run_command(struct tracking *tracking)
         .command = settings->words,
         .session = SPOOR_OPTIONS_INIT,
         .say = say,
+        .prepare = listen_for_blocks,
+        .prepare_data = tracking,
         .started = started,
         .started_data = tracking,
     };

@@ -191,18 +191,28 @@ static void answer_request(void *data, const char *request, char ret[JOB_REQUEST
                        decimal_float(row_seconds).text); /* fits */
 }
 
-void tracking_started(struct tracking *tracking, spoor_session *session, pid_t pid)
+void tracking_listen(struct tracking *tracking, pid_t pid)
+{
+    /* If it fails, code blocks have the rows that are written anyway. */
+    if (tracking->settings->tracking_path)
+        (void)job_listener_open(&tracking->requests, "gpu-tracker-rows", pid);
+}
+
+void tracking_started(struct tracking *tracking, spoor_session *session)
 {
     struct spoor_error err;
 
     tracking->session = session;
     if (!tracking->settings->tracking_path)
         return;
-    if (tracking_writer_begin(&tracking->file, &err) < 0)
+    if (tracking_writer_begin(&tracking->file, &err) < 0) {
         warn(tracking, "%s", err.message);
-    else if (session) /* if it fails, code blocks have the rows that are written anyway */
-        (void)job_listener_start(&tracking->requests, "gpu-tracker-rows", pid, answer_request,
-                                 tracking);
+        session = NULL;
+    }
+    if (!session)
+        job_listener_stop(&tracking->requests);
+    else if (tracking->requests.is_open)
+        (void)job_listener_serve(&tracking->requests, answer_request, tracking);
 }
 
 void tracking_configure(struct tracking *tracking, struct spoor_options *options)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -83,7 +84,10 @@ int command_phase(const struct command *command, int argc, char **argv)
         .timestamp = (double)clock_now().realtime_ns / (double)NS_PER_SECOND,
     };
     struct spoor_error err;
-    int code = settings_begin(&settings, &arguments, command, argc, argv);
+    int code;
+
+    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* we are not part of the job; cannot fail */
+    code = settings_begin(&settings, &arguments, command, argc, argv);
 
     if (code >= 0)
         return code;

@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/report_files.h"
@@ -123,6 +124,23 @@ static int write_runs(const struct settings *settings, const struct report_files
                         output->save, err);
 }
 
+/* Only a JSON report may be written in its own place: any other output holds less than its input. */
+static int check_inputs(const struct settings *settings, const struct output *output,
+                        char **paths, const struct report_files *files, struct spoor_error *err)
+{
+    bool is_lossless = output->format == SPOOR_JSON && !settings->is_append;
+
+    for (size_t i = 0; i < files->count; i++) {
+        const char *input = strcmp(paths[i], "-") == 0 ? "/dev/fd/0" : paths[i];
+
+        if ((files->files[i].is_samples || !is_lossless) &&
+            output_file_is_same(input, settings->output_path))
+            return error_set(err, EINVAL, "--output '%s' is a file to read; name another file",
+                             settings->output_path);
+    }
+    return 0;
+}
+
 /* Returns the exit code. */
 static int open_page(const char *path)
 {
@@ -150,6 +168,7 @@ static int report(struct settings *settings, char **paths, size_t count)
     if (complete_settings(settings, paths[0], &err) < 0 ||
         outputs_plan_stdout(settings, &outputs, &err) < 0 ||
         report_files_load(paths, count, &files, &err) < 0 ||
+        check_inputs(settings, &outputs.items[0], paths, &files, &err) < 0 ||
         write_runs(settings, &files, &outputs.items[0], &err) < 0)
         return complain("%s", err.message);
     if (settings->names_page)

@@ -15,6 +15,7 @@
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"
+#include "front/spoor/untracked_report.h"
 #include "text/escape.h"
 
 static void say(const char *message)
@@ -22,8 +23,9 @@ static void say(const char *message)
     complain("%s", message);
 }
 
-static int check_gpus(void *data, struct spoor_error *err)
+static int check_gpus(void *data, pid_t pid, struct spoor_error *err)
 {
+    (void)pid;
     return gpus_check(data, err);
 }
 
@@ -82,6 +84,7 @@ static struct live *open_live(const struct settings *settings, char **command,
 
 struct report {
     const struct outputs *outputs;
+    const struct spoor_options *options;
     struct live *live;
 };
 
@@ -90,7 +93,10 @@ static void write_report(const struct tracked *tracked, void *data)
     const struct report *report = data;
 
     live_stop(report->live);
-    outputs_write(report->outputs, tracked->session);
+    if (tracked->session)
+        outputs_write(report->outputs, tracked->session);
+    else
+        untracked_report_write(report->outputs, tracked, report->options);
 }
 
 static int run_job(struct settings *settings, const struct outputs *outputs, char **command)
@@ -99,6 +105,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .command = command,
         .session = session_options(settings),
         .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
+        .reports_untracked = true,
         .takes_phases = true,
         .say = say,
         .prepare = check_gpus,
@@ -107,7 +114,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     CLEANUP(live_cleanup) struct live *live = open_live(settings, command, &options);
 
     return program_run(&spoor_program, &options, write_report,
-                       &(struct report){ outputs, live });
+                       &(struct report){ outputs, &options.session, live });
 }
 
 int command_run(const struct command *command, int argc, char **argv)

@@ -59,6 +59,11 @@ static int file_format(const struct settings *settings, enum spoor_format *ret,
     return 0;
 }
 
+static const char *stdout_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+}
+
 static int check_descriptor(int fd, const char *option, struct spoor_error *err)
 {
     int r = output_file_check_descriptor(fd, err);
@@ -136,8 +141,6 @@ static int plan_page(const struct settings *settings, struct outputs *plan,
     enum spoor_save save = settings->is_no_clobber ? SPOOR_NO_CLOBBER : SPOOR_REPLACE;
     int r;
 
-    if (settings->output_path && strcmp(settings->output_path, path) == 0)
-        return error_set(err, EINVAL, "--output and --report name the same file");
     r = save_check(path, SPOOR_HTML, save, err);
     if (r < 0)
         return error_prefix(err, r, "--report '%s'", path);
@@ -160,8 +163,6 @@ static int check_stream(const struct settings *settings, const struct spoor_stre
     struct stream stream;
     int r;
 
-    if (settings->output_path && strcmp(settings->output_path, how->path) == 0)
-        return error_set(err, EINVAL, "--output and %s name the same file", option);
     r = stream_find(how->path, how->dialect, how->format, !settings->has_no_job, &stream, err);
     if (r == 0)
         r = stream_check(&stream, how->path, mode, err);
@@ -177,10 +178,30 @@ static int check_streams(const struct settings *settings, struct spoor_error *er
         r = check_stream(settings, &samples, "--samples", err);
     if (r == 0 && settings->stream_path)
         r = check_stream(settings, &settings->stream, "--stream", err);
-    if (r == 0 && settings->samples_path && settings->stream_path &&
-        strcmp(settings->samples_path, settings->stream_path) == 0)
-        return error_set(err, EINVAL, "--samples and --stream name the same file");
     return r;
+}
+
+/* Before any of them is opened. */
+static int check_names(const struct settings *settings, struct spoor_error *err)
+{
+    const struct {
+        const char *option, *path;
+    } files[] = {
+        { "--output", settings->output_path },
+        { "--report", settings->report_path },
+        { "--samples", settings->samples_path },
+        { "--stream", settings->stream_path },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+        for (size_t j = i + 1; j < ARRAY_SIZE(files); j++) {
+            if (files[i].path && files[j].path &&
+                output_file_is_same(stdout_name(files[i].path), stdout_name(files[j].path)))
+                return error_set(err, EINVAL, "%s and %s name the same file", files[i].option,
+                                 files[j].option);
+        }
+    }
+    return 0;
 }
 
 /* Does the text already go to the terminal, where the user would see that of stderr too? */
@@ -201,6 +222,8 @@ static int plan_files(const struct settings *settings, struct outputs *plan,
 {
     int r = settings->has_format ? format_check(settings->format, err) : 0;
 
+    if (r == 0)
+        r = check_names(settings, err);
     if (r == 0 && settings->output_path)
         r = plan_file(settings, plan, err);
     if (r == 0 && settings->report_path)
@@ -226,6 +249,10 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
         return r;
     if (fd >= 0)
         add_descriptor(plan, settings, format, fd, "the file descriptor of --summary-fd");
+    if (settings->samples_path)
+        plan->streams[plan->stream_count++] = settings->samples_path;
+    if (settings->stream_path)
+        plan->streams[plan->stream_count++] = settings->stream_path;
     if (!settings->is_quiet && !has_text(plan)) {
         format = settings->output_path || fd >= 0 ? SPOOR_TEXT : format;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
@@ -329,6 +356,18 @@ static bool tells_of_clouds(const struct outputs *outputs)
     return any;
 }
 
+static void complain_of_lost_rows(const struct outputs *outputs, spoor_session *session)
+{
+    for (size_t i = 0; i < outputs->stream_count && !has_text(outputs); i++) {
+        const char *reason = NULL;
+        uint64_t count = spoor_session_lost_rows(session, i, &reason);
+
+        if (count > 0)
+            complain("could not write %llu row%s to '%s': %s", (unsigned long long)count,
+                     count == 1 ? "" : "s", stdout_name(outputs->streams[i]), reason);
+    }
+}
+
 static int write_all(void *data)
 {
     const struct report *report = data;
@@ -364,4 +403,5 @@ void outputs_write(const struct outputs *outputs, spoor_session *session)
     spoor_session_show_processes(session, outputs->process_count);
     if (outputs->count > 0)
         (void)program_write_report(&spoor_program, write_all, &report);
+    complain_of_lost_rows(outputs, session);
 }

@@ -25,8 +25,10 @@ struct outputs {
     struct output items[4];
     size_t count;
     enum spoor_save save;
-    size_t process_count; /* in a text report */
-    int device_fd;        /* of a device or pipe named by -o, open until the end; or -1 */
+    size_t process_count;   /* in a text report */
+    const char *streams[2]; /* names of the streams of samples, numbered as in the session */
+    size_t stream_count;
+    int device_fd; /* of a device or pipe named by -o, open until the end; or -1 */
 };
 
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be
@@ -46,7 +48,8 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
                       struct spoor_error *err);
 
 /* Writes every report. Each failure is a line on stderr; a report that is nowhere then goes
- * there too. */
+ * there too. Rows of a stream that could not be written are a line there as well, if no text report
+ * shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
 /* Should text on this descriptor have color? */

@@ -95,12 +95,11 @@ static int check_request(const char *value, struct spoor_error *err)
     return 0;
 }
 
-static int apply_architecture(void *target, const struct option *option, const char *value,
-                              struct spoor_error *err)
+static int check_architecture(const char *value, struct spoor_error *err)
 {
-    int choice = option_find_choice(option, value, err);
-
-    return choice < 0 ? choice : option_text(target, option, value, err);
+    if (strcmp(value, "x86_64") != 0 && strcmp(value, "arm64") != 0)
+        return error_set(err, EINVAL, "invalid value '%s': expected x86_64 or arm64", value);
+    return 0;
 }
 
 static int apply_server_count(void *target, const struct option *option, const char *value,
@@ -273,7 +272,7 @@ static const struct option rows[] = {
 { '\0', "catalog",    "FILE",              "with --server: look for servers in FILE (CSV or JSON) instead of asking the keeper", SCOPE_RECOMMEND, TEXT(catalog_path), .complete = COMPLETE_FILES },
 { '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
 { '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, OPTION_LIST(struct settings, vendors) },
-{ '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, .apply = apply_architecture, .offset = offsetof(struct settings, architecture) },
+{ '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, TEXT(architecture), .check = check_architecture },
 { '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 0)", BOTH | REPORT, .apply = apply_process_count },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) in the columns of --dialect; rows that its reader does not take in time are dropped", RUN, TEXT(stream_path), .complete = COMPLETE_FILES },

@@ -90,16 +90,19 @@ static void follow(struct memory_split *split, const struct rss_delta *delta,
 {
     uint64_t shrunk = delta->shrunk + left_bytes;
     uint64_t grown = delta->grown;
-    /* What was private to a process that has forked since is shared with its copy now. Files and
-     * shared memory that were mapped since may be anything: only the next read shows it. */
-    uint64_t shared = has_forked ? split->total_bytes : split->shared_bytes;
-    uint64_t private = has_forked ? grown : sub_floor0(split->private_bytes + grown, shrunk);
+    /* Files and shared memory that were mapped since may be anything: only the next read shows it. */
+    uint64_t private = sub_floor0(split->private_bytes + grown, shrunk);
     uint64_t total = sub_floor0(split->total_bytes + grown, shrunk);
 
     total = larger(total, sub_floor0(least_total(delta), base->discount));
     split->total_bytes = smaller(total, delta->rss);
     split->private_bytes = smaller(private, split->total_bytes);
-    split->shared_bytes = smaller(shared, split->total_bytes - split->private_bytes);
+    split->shared_bytes =
+        smaller(split->shared_bytes, split->total_bytes - split->private_bytes);
+    /* What was private to a process that has forked since is shared with its copy, until one of them writes
+     * to it or exits. */
+    if (has_forked)
+        split->private_bytes = split->shared_bytes = UNKNOWN;
 }
 
 void rss_deltas_apply(const struct rss_deltas *deltas, const struct rss_bases *bases,

@@ -101,7 +101,7 @@ int cgroup_read_quota(const struct root *root, const struct cgroup *cgroup, doub
 int cgroup_read_cpu_count(const struct root *root, const struct cgroup *cgroup,
                           const char *file, unsigned *ret_count)
 {
-    char text[4096];
+    char text[CPU_LIST_SIZE];
     ssize_t n = read_text(root, cgroup, file, text, sizeof(text));
 
     return n < 0 ? (int)n : parse_cpu_list_count(text, ret_count);

@@ -17,6 +17,11 @@ struct cgroup_cpu {
 /* cpu.stat of version 2. */
 int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret);
 
+/* Scales user and system time of version 1, which are counted in ticks, so that they add up to the
+ * total and neither is below what it was before. */
+void cgroup_split_cpu(struct cgroup_cpu *cpu, uint64_t user_before_ns,
+                      uint64_t system_before_ns);
+
 struct cgroup_memory {
     uint64_t anon_bytes;       /* what no file backs, shared memory apart */
     uint64_t shmem_bytes;      /* shared memory and tmpfs */

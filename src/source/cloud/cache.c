@@ -166,9 +166,9 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
         find_path(get_variable, true, path, sizeof(path)) < 0)
         return;
     describe(key, boot_id, facts, &text);
-    if (buffer_error(&text) < 0 || replacement_open(&file, path) < 0)
+    if (buffer_error(&text) < 0 || replacement_open(&file, path, true) < 0)
         return;
-    if (fchmod(file.fd, S_IRUSR | S_IWUSR) < 0 || buffer_write(&text, file.fd) < 0)
+    if (buffer_write(&text, file.fd) < 0)
         replacement_cancel(&file);
     else
         (void)replacement_commit(&file, false); /* asked again if it fails */

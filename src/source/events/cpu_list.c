@@ -60,11 +60,13 @@ static int bound_cpus(pid_t pid, unsigned *cpus, size_t capacity)
     return (int)count;
 }
 
-int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size_t capacity)
+int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size_t capacity,
+                        bool *ret_is_partial)
 {
     char text[512];
     ssize_t n = root_read(root, text, sizeof(text), "sys/devices/system/cpu/online");
     int count = n < 0 ? (int)n : cpu_list_parse(text, cpus, capacity);
 
+    *ret_is_partial = count <= 0;
     return count > 0 ? count : bound_cpus(pid, cpus, capacity);
 }

@@ -90,7 +90,7 @@ int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret)
     *ret = (struct fork_ring){ 0 };
     if (!root->is_live)
         return -ENOTSUP;
-    count = cpu_list_of_process(root, pid, cpus, FORK_RING_CPU_MAX);
+    count = cpu_list_of_process(root, pid, cpus, FORK_RING_CPU_MAX, &ret->is_partial);
     if (count < 0)
         return count;
     for (int i = 0; i < count; i++) {

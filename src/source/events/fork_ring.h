@@ -38,6 +38,7 @@ struct fork_ring {
     struct fork_ring_cpu cpu[FORK_RING_CPU_MAX];
     size_t count;        /* 0: closed */
     uint64_t lost_count; /* records the kernel found no room for, as far as it said */
+    bool is_partial;     /* the job may come to run on CPUs without a ring */
     bool was_full;       /* so that some may have been lost of which it said nothing yet */
 };
 

@@ -26,8 +26,6 @@
 /* Some thousand records: they are read now and then, not at every exit. */
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096, DRAIN_MAX = 1 << 16 };
 
-enum { CPU_LIST_MAX = 256 };
-
 enum {
     SHIFTED_VERSION = 15, /* fields were added in the middle; from 16 on they are at the end */
     TGID_VERSION = 12,    /* from which on it has the next two */
@@ -39,7 +37,7 @@ enum {
 static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
                    const char *text)
 {
-    unsigned char message[sizeof(struct genlmsghdr) + sizeof(struct nlattr) + CPU_LIST_MAX] = {
+    unsigned char message[sizeof(struct genlmsghdr) + sizeof(struct nlattr) + CPU_LIST_SIZE] = {
         0
     };
     struct genlmsghdr header = { .cmd = command, .version = 1 };
@@ -47,7 +45,7 @@ static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
     struct nlattr name = { .nla_len = (uint16_t)(sizeof(name) + length),
                            .nla_type = attribute };
 
-    if (length > CPU_LIST_MAX)
+    if (length > CPU_LIST_SIZE)
         return -E2BIG;
     memcpy(message, &header, sizeof(header));
     memcpy(message + sizeof(header), &name, sizeof(name));
@@ -115,7 +113,7 @@ static int list_cpus(const struct root *root, char *buf, size_t size)
 int taskstats_open(const struct root *root, struct taskstats_socket *ret)
 {
     AUTO_CLOSE int fd = -1;
-    char cpus[CPU_LIST_MAX];
+    char cpus[CPU_LIST_SIZE];
     uint16_t family, unused;
     int r;
 
@@ -172,6 +170,12 @@ static void read_usage(const struct bytes *stats, struct exit_record *record)
     record->run_ns = read_u64(stats, offsetof(struct taskstats, cpu_run_virtual_total));
     record->read_bytes = read_u64(stats, offsetof(struct taskstats, read_bytes));
     record->written_bytes = read_u64(stats, offsetof(struct taskstats, write_bytes));
+    record->read_chars = read_u64(stats, offsetof(struct taskstats, read_char));
+    record->written_chars = read_u64(stats, offsetof(struct taskstats, write_char));
+    record->minor_faults = read_u64(stats, offsetof(struct taskstats, ac_minflt));
+    record->major_faults = read_u64(stats, offsetof(struct taskstats, ac_majflt));
+    record->voluntary_switches = read_u64(stats, offsetof(struct taskstats, nvcsw));
+    record->involuntary_switches = read_u64(stats, offsetof(struct taskstats, nivcsw));
 }
 
 static int read_stats(const struct bytes *stats, struct exit_record *record)

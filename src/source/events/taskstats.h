@@ -25,7 +25,10 @@ struct exit_record {
     /* Of the thread; of all threads of the process if it is the last of several. */
     uint64_t tick_ns; /* CPU time in whole clock ticks: right on average */
     uint64_t run_ns;  /* likewise, without what it has used since the last tick; 0: unknown */
-    uint64_t read_bytes, written_bytes; /* of the thread */
+    uint64_t read_bytes, written_bytes; /* these and the next: of the thread */
+    uint64_t read_chars, written_chars;
+    uint64_t minor_faults, major_faults;
+    uint64_t voluntary_switches, involuntary_switches;
     bool is_last_of_several;
     bool may_be_borrowed; /* it had not called exec and hardly touched a page: what it had may
                               * be its parent's, as after vfork */

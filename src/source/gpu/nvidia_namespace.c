@@ -56,7 +56,7 @@ struct nvidia_namespace nvidia_namespace_read(const struct root *root)
 
     if (root_read_link(root, text, sizeof(text), "proc/self/ns/pid") > 0)
         ns.is_nested = strcmp(text, FIRST_NAMESPACE) != 0;
-    if (root_read_start(root, text, sizeof(text), "proc/self/status") > 0)
+    if (root_read_lines(root, text, sizeof(text), ROOT_LINE_SIZE, "proc/self/status") > 0)
         ns.level = nvidia_namespace_count(text);
     return ns;
 }
@@ -74,7 +74,8 @@ static pid_t look_up(const struct nvidia_namespace *ns, const struct root *root,
     char text[STATUS_SIZE];
     pid_t ours;
 
-    if (ns->level < 2 || root_read_start(root, text, sizeof(text), "proc/%u/status", pid) < 0)
+    if (ns->level < 2 ||
+        root_read_lines(root, text, sizeof(text), ROOT_LINE_SIZE, "proc/%u/status", pid) < 0)
         return 0;
     return nvidia_namespace_parse(text, ns->level, &ours) == 0 ? ours : 0;
 }

@@ -265,6 +265,20 @@ void visible_explain_none(enum visible_source source, const char *text, char *bu
                        text, is_long ? "..." : "");
 }
 
+/* Whether the option is this word, instead of a list. */
+static bool is_option(enum visible_source source, const char *text, const char *word)
+{
+    char item[ITEM_SIZE];
+
+    return source == VISIBLE_OPTION && text && next_item(text, item) == NULL &&
+           strcasecmp(item, word) == 0;
+}
+
+bool visible_is_none(const char *text)
+{
+    return is_option(VISIBLE_OPTION, text, "none");
+}
+
 size_t visible_select(enum visible_source source, const char *text,
                       const struct gpu_device *const *devices, size_t count, bool *selected,
                       struct spoor_error *note)
@@ -272,12 +286,11 @@ size_t visible_select(enum visible_source source, const char *text,
     const struct choice choice = { source, devices, count, selected };
     char item[ITEM_SIZE];
     size_t faults = 0;
-    bool is_word = source == VISIBLE_OPTION && next_item(text, item) == NULL;
-    bool is_all = is_word && strcasecmp(item, "all") == 0;
+    bool is_all = is_option(source, text, "all");
 
     for (size_t i = 0; i < count; i++)
         selected[i] = is_all;
-    if (is_all || (is_word && strcasecmp(item, "none") == 0))
+    if (is_all || is_option(source, text, "none"))
         return 0;
     while (text) {
         int r;

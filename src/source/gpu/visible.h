@@ -35,6 +35,9 @@ enum visible_source {
 /* How the source is called, as "CUDA_VISIBLE_DEVICES". */
 const char *visible_name(enum visible_source source);
 
+/* Whether --gpus says that no GPU is to be looked at. `text` may be NULL. */
+bool visible_is_none(const char *text);
+
 /* Sets selected[i] for each of `count` devices. Devices are those
  * of the vendors that the source speaks of, parts behind the device they belong to. Returns
  * how many items match no device (or several), 0 where all is well; of the first of them

@@ -20,7 +20,7 @@
 
 #define CPU_PATH "sys/devices/system/cpu"
 
-enum { LIST_SIZE = 16 << 10, CPUS_MAX = 8192, INDEXES_MAX = 16 };
+enum { CPUS_MAX = 8192, INDEXES_MAX = 16 };
 
 int cache_size_parse(const char *text, uint64_t *ret)
 {
@@ -55,7 +55,7 @@ static uint64_t read_number(const struct root *root, const char *path)
 /* The number of CPUs or nodes in a file such as "0-3,8". */
 static uint64_t count_list(const struct root *root, const char *path)
 {
-    char text[LIST_SIZE];
+    char text[CPU_LIST_SIZE];
     unsigned count;
 
     return root_read(root, text, sizeof(text), "%s", path) > 0 &&
@@ -158,7 +158,7 @@ static void read_cpu(const struct root *root, uint64_t cpu, struct topology *top
 
 void topology_read(const struct root *root, struct topology *ret)
 {
-    char text[LIST_SIZE];
+    char text[CPU_LIST_SIZE];
     const char *cursor = text;
 
     *ret =

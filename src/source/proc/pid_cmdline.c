@@ -15,12 +15,5 @@ size_t cmdline_split(char *text, size_t length, const char **arguments, size_t c
 
 ssize_t pid_cmdline_read(const struct root *root, pid_t pid, char *text, size_t size)
 {
-    ssize_t n = root_read_start(root, text, size, "proc/%d/cmdline", (int)pid);
-
-    if (n != 0)
-        return n;
-    n = root_read_start(root, text, size, "proc/%d/comm", (int)pid);
-    if (n > 0 && text[n - 1] == '\n')
-        text[--n] = '\0';
-    return n;
+    return root_read_start(root, text, size, "proc/%d/cmdline", (int)pid);
 }

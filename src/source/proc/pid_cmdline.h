@@ -13,8 +13,8 @@
  * which must be followed by one more NUL. */
 size_t cmdline_split(char *text, size_t length, const char **arguments, size_t capacity);
 
-/* Reads the arguments, cut to `size`, and ends them with a NUL. Returns the length. Where
- * there are none (a zombie, a kernel thread) the process's name is given. Hostile text. */
+/* Reads the arguments, cut to `size`, and ends them with a NUL. Returns the length; 0: there are none (a zombie,
+ * a process during exec). Hostile text. */
 ssize_t pid_cmdline_read(const struct root *root, pid_t pid, char *text, size_t size);
 
 #endif

@@ -19,7 +19,8 @@ static const struct keyed_field fields[] = {
     FIELD("Tgid:", thread_group, 1),         FIELD("Uid:", uid, 1),
     FIELD("VmHWM:", rss_peak_bytes, 1024),   FIELD("RssAnon:", rss_anon_bytes, 1024),
     FIELD("RssFile:", rss_file_bytes, 1024), FIELD("RssShmem:", rss_shmem_bytes, 1024),
-    FIELD("VmSwap:", swap_bytes, 1024),      FIELD("Threads:", threads, 1),
+    FIELD("VmSwap:", swap_bytes, 1024),      FIELD("HugetlbPages:", hugetlb_bytes, 1024),
+    FIELD("Threads:", threads, 1),
 };
 
 /* The mask is sixteen hexadecimal digits; bit n - 1 is signal n. */
@@ -45,8 +46,9 @@ int pid_status_parse(const char *text, struct pid_status *ret)
 int pid_status_read(const struct root *root, pid_t pid, struct pid_status *ret)
 {
     char text[4096];
-    /* The lists of CPUs and memory nodes at the end can be long on large machines. */
-    ssize_t n = root_read_start(root, text, sizeof(text), "proc/%d/status", (int)pid);
+    /* "Groups:", in front of most lines, has up to 720 KiB: 65,536 groups. */
+    ssize_t n =
+        root_read_lines(root, text, sizeof(text), ROOT_LINE_SIZE, "proc/%d/status", (int)pid);
 
     return n < 0 ? (int)n : pid_status_parse(text, ret);
 }

@@ -18,6 +18,7 @@ struct pid_status {
     uint64_t rss_file_bytes;
     uint64_t rss_shmem_bytes;
     uint64_t swap_bytes;
+    uint64_t hugetlb_bytes; /* pages of hugetlbfs, which are in none of the above */
     uint64_t threads;
     bool ignores_child_signal; /* SigIgn holds SIGCHLD: its children are never waited for */
 };

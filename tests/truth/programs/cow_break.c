@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cow_break - three children write to 100 MB that they inherited. Nobody's resident memory moves,
- * and yet the job grows from 100 to 400 MB.
+ * cow_break MEGABYTES BEFORE_MS HOLD_MS - three children write to all the memory that they inherited,
+ * and keep the copies for a while. No process's resident memory changes, and yet the job grows to
+ * four times its size.
  */
 #include "ledger.h"
 #include "workload.h"
 
-enum { CHILDREN = 3, HOLD_MS = 600 };
-static const size_t bytes = 100 * MB;
+enum { CHILDREN = 3 };
 
 struct inherited {
     char *memory;
+    size_t bytes;
     meeting *place;
 };
 
@@ -20,15 +21,16 @@ static void act(void *data)
 
     meet(inherited->place);
     meet(inherited->place);
-    write_pages(inherited->memory, bytes);
+    write_pages(inherited->memory, inherited->bytes);
     meet(inherited->place);
     meet(inherited->place);
-    release(inherited->memory, bytes);
+    release(inherited->memory, inherited->bytes);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    struct inherited inherited;
+    size_t bytes = (size_t)number_argument(argc, argv, 1) * MB;
+    struct inherited inherited = { .bytes = bytes };
     pid_t pids[CHILDREN];
     double base;
 
@@ -39,10 +41,10 @@ int main(void)
     for (int i = 0; i < CHILDREN; i++)
         pids[i] = start(act, &inherited);
     meet(inherited.place);
-    hold_ms(HOLD_MS);
+    hold_ms(number_argument(argc, argv, 2));
     meet(inherited.place);
     meet(inherited.place); /* written */
-    hold_ms(HOLD_MS);
+    hold_ms(number_argument(argc, argv, 3));
     meet(inherited.place);
     for (int i = 0; i < CHILDREN; i++)
         wait_for(pids[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd COUNT - so many children of 1 MB each, all of them there at once. Next to that what each
+ * crowd COUNT KILOBYTES - so many children of that size, all of them there at once. Next to that what each
  * has besides counts: its stack, and what it wrote of its parent's. It asks the kernel for it.
  */
 #include <stdatomic.h>
@@ -12,19 +12,20 @@
 
 struct crowd {
     meeting *place;
+    size_t bytes;              /* of each child */
     atomic_long private_bytes; /* of all children */
 };
 
 static void act(void *data)
 {
     struct crowd *crowd = data;
-    char *memory = touch(MB);
+    char *memory = touch(crowd->bytes);
 
     meet(crowd->place);
     atomic_fetch_add(&crowd->private_bytes, (long)private_bytes());
     meet(crowd->place);
     meet(crowd->place);
-    release(memory, MB);
+    release(memory, crowd->bytes);
     /* Their CPU time is taken when they are waited for: the end of so many counts. */
     _exit(0);
 }
@@ -51,6 +52,7 @@ int main(int argc, char **argv)
     ledger_open();
     if (!pids)
         ledger_fail("memory");
+    crowd->bytes = (size_t)number_argument(argc, argv, 2) * 1000;
     crowd->place = meeting_of((unsigned)count + 1);
     for (long i = 0; i < count; i++)
         pids[i] = start(act, crowd);

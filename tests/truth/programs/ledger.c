@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,6 +33,9 @@ static const char *const names[FIGURE_COUNT] = {
     [CONCURRENT] = "concurrent",
     [THREADS] = "threads",
     [UNSEEN_CPU_MICROSECONDS] = "unseen_cpu_microseconds",
+    [ELAPSED_SECONDS] = "elapsed_seconds",
+    [MINOR_FAULTS] = "minor_faults",
+    [SHARED_BYTES_AT_MOST] = "shared_bytes_at_most",
 };
 
 enum { LINE_BYTES = 2048 };
@@ -42,6 +46,8 @@ struct ledger {
     atomic_bool is_known[FIGURE_COUNT];
     atomic_int_fast64_t cpu_ns;
     pid_t main_pid;
+    double started_seconds;                  /* after boot, the main process */
+    double phases[PHASES_MAX][FIGURE_COUNT]; /* NaN: not noted */
     int64_t cpu_at_gate_ns; /* what the main process had used when the counting began */
 };
 
@@ -82,12 +88,45 @@ static void pass_byte(const char *gate, const char *suffix, int flags)
     close(fd);
 }
 
+static double boot_seconds(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_BOOTTIME, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* When this process was forked, to a tick. */
+static double start_seconds(void)
+{
+    enum { FIELDS_BEFORE_START = 20 }; /* after the name, see proc(5) */
+    char text[1024], *field;
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+    if (n <= 0)
+        ledger_fail("/proc/self/stat");
+    close(fd);
+    text[n] = '\0';
+    field = strrchr(text, ')');
+    for (int i = 0; field && i < FIELDS_BEFORE_START; i++)
+        field = strchr(field + 1, ' ');
+    if (!field)
+        ledger_fail("/proc/self/stat");
+    return (double)strtoull(field, NULL, 10) / (double)sysconf(_SC_CLK_TCK);
+}
+
 void ledger_open(void)
 {
     const char *gate = getenv("TRUTH_GATE");
 
     ledger = shared_memory(sizeof(*ledger));
     ledger->main_pid = getpid();
+    ledger->started_seconds = start_seconds();
+    for (int phase = 0; phase < PHASES_MAX; phase++) {
+        for (int i = 0; i < FIGURE_COUNT; i++)
+            ledger->phases[phase][i] = NAN;
+    }
     if (gate) {
         pass_byte(gate, "ready", O_WRONLY);
         pass_byte(gate, "go", O_RDONLY);
@@ -157,6 +196,16 @@ void ledger_add(enum figure figure, double value)
     atomic_store(&ledger->is_known[figure], true);
 }
 
+void ledger_set_phase(unsigned phase, enum figure figure, double value)
+{
+    ledger->phases[phase][figure] = value;
+}
+
+void ledger_set_elapsed(void)
+{
+    ledger_set(ELAPSED_SECONDS, boot_seconds() - ledger->started_seconds);
+}
+
 void ledger_set_lone_memory(double bytes)
 {
     ledger_set(PEAK_RSS_BYTES, bytes);
@@ -181,6 +230,32 @@ static int make_room(size_t bytes)
     return fd;
 }
 
+static size_t put(char *line, size_t size, const char *text)
+{
+    return (size_t)snprintf(line, size, "%s", text);
+}
+
+static size_t put_phases(char line[LINE_BYTES], size_t used)
+{
+    for (int phase = 0; phase < PHASES_MAX; phase++) {
+        const char *separator = phase == 0 ? ", \"phases\": [{" : ", {";
+        bool is_noted = false;
+
+        for (int i = 0; i < FIGURE_COUNT; i++) {
+            if (isnan(ledger->phases[phase][i]))
+                continue;
+            used += (size_t)snprintf(line + used, LINE_BYTES - used, "%s\"%s\": %.15g",
+                                     is_noted ? ", " : separator, names[i],
+                                     ledger->phases[phase][i]);
+            is_noted = true;
+        }
+        if (!is_noted)
+            return used + (phase == 0 ? 0 : put(line + used, LINE_BYTES - used, "]"));
+        used += put(line + used, LINE_BYTES - used, "}");
+    }
+    return used + put(line + used, LINE_BYTES - used, "]");
+}
+
 void ledger_close(void)
 {
     int fd = make_room(LINE_BYTES);
@@ -192,9 +267,10 @@ void ledger_close(void)
                             (double)ledger->cpu_ns / 1e9);
     for (int i = CPU_SECONDS + 1; i < FIGURE_COUNT; i++) {
         if (ledger->is_known[i])
-            used += (size_t)snprintf(line + used, sizeof(line) - used, ", \"%s\": %.0f",
+            used += (size_t)snprintf(line + used, sizeof(line) - used, ", \"%s\": %.15g",
                                      names[i], (double)ledger->thousandths[i] / 1000);
     }
+    used = put_phases(line, used);
     snprintf(line + used, sizeof(line) - used, "}%*s", (int)(sizeof(line) - used - 2), "\n");
     if (pwrite(fd, line, sizeof(line) - 1, 0) < 0)
         ledger_fail("$TRUTH");

@@ -36,6 +36,9 @@ enum figure {
     CONCURRENT,
     THREADS,                 /* at once */
     UNSEEN_CPU_MICROSECONDS, /* of the ends of processes, in no clock that can be read before */
+    ELAPSED_SECONDS,         /* from the start of the main process to the ledger's last line */
+    MINOR_FAULTS,            /* page faults that read from no disk */
+    SHARED_BYTES_AT_MOST,    /* an upper bound of SHARED_BYTES, where it is not known exactly */
     FIGURE_COUNT,
 };
 
@@ -62,6 +65,13 @@ void ledger_add_waited_cpu(void);
 
 void ledger_set(enum figure figure, double value);
 void ledger_add(enum figure figure, double value);
+
+/* Notes a figure of one phase of the job; phases are numbered from 0. */
+enum { PHASES_MAX = 4 };
+void ledger_set_phase(unsigned phase, enum figure figure, double value);
+
+/* Sets ELAPSED_SECONDS. In a job of several programs, the main process keeps its start over exec. */
+void ledger_set_elapsed(void);
 
 /* Sets what one process of `bytes` touched, and nobody else, means: main, total, private. */
 void ledger_set_lone_memory(double bytes);

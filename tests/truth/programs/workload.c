@@ -183,6 +183,36 @@ void wait_for(pid_t pid)
     }
 }
 
+static void move_bytes(const char *path, int flags, size_t bytes)
+{
+    enum { PIECE_BYTES = 1000000 };
+    int fd = open(path, flags | O_CLOEXEC);
+    char *piece = reserve(PIECE_BYTES);
+
+    if (fd < 0)
+        ledger_fail(path);
+    while (bytes > 0) {
+        size_t want = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
+        ssize_t n = flags == O_RDONLY ? read(fd, piece, want) : write(fd, piece, want);
+
+        if (n <= 0)
+            ledger_fail(path);
+        bytes -= (size_t)n;
+    }
+    close(fd);
+    release(piece, PIECE_BYTES);
+}
+
+void read_zeros(size_t bytes)
+{
+    move_bytes("/dev/zero", O_RDONLY, bytes);
+}
+
+void write_nowhere(size_t bytes)
+{
+    move_bytes("/dev/null", O_WRONLY, bytes);
+}
+
 int make_file(void)
 {
     struct statfs system;

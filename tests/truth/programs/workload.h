@@ -54,6 +54,11 @@ void meet(meeting *place);
 pid_t start(void (*act)(void *data), void *data);
 void wait_for(pid_t pid);
 
+/* Reads so much from /dev/zero, in pieces of 1 MB: the kernel counts it, no disk does. */
+void read_zeros(size_t bytes);
+/* Writes so much to /dev/null. */
+void write_nowhere(size_t bytes);
+
 /* A file without a name in the current folder. On a tmpfs, where a page of a file is memory of
  * the job, the job cannot do its work. */
 int make_file(void);

@@ -72,10 +72,14 @@ export class TimeAxis {
 
   ticks(width: number): number[] {
     const least = ((this.to - this.from) * PIXELS_PER_TICK) / Math.max(width, 1);
-    const step = TIME_STEPS.find((candidate) => candidate >= least) ?? TIME_STEPS.at(-1)!;
+    const longest = TIME_STEPS.at(-1)!;
+    const step =
+      TIME_STEPS.find((candidate) => candidate >= least) ??
+      longest * 10 ** Math.ceil(Math.log10(least / longest));
     const ticks: number[] = [];
-    for (let tick = Math.ceil(this.from / step); tick * step <= this.to; tick++)
-      ticks.push(tick * step);
+    const first = Math.ceil(this.from / step);
+    const last = Math.floor(this.to / step);
+    for (let tick = first; tick <= last; tick++) ticks.push(tick * step);
     return ticks;
   }
 }

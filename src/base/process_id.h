@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_id.h - which process: a pid alone may be another one's by now. */
+#ifndef BASE_PROCESS_ID_H
+#define BASE_PROCESS_ID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_id {
+    pid_t pid;
+    uint64_t start_ticks; /* clock ticks from boot to its start */
+};
+
+static inline bool process_id_equal(struct process_id a, struct process_id b)
+{
+    return a.pid == b.pid && a.start_ticks == b.start_ticks;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exactness.h - whether a count of the job is exact: the one rule for CPU time, I/O, page faults, context
+ * switches, processes and peaks. Pure.
+ *
+ * Exact means: the kernel counted it, it was read at this moment, and the count includes every process.
+ */
+#ifndef JOB_EXACTNESS_H
+#define JOB_EXACTNESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The source of a count. */
+enum counted_by {
+    COUNTED_BY_CGROUP,
+    COUNTED_BY_PROCESSES,    /* the sum over processes, each with the children it waited for */
+    COUNTED_BY_CPU_CLOCKS,   /* likewise, of CPU time */
+    COUNTED_BY_EXIT_RECORDS, /* of every thread that has exited */
+    COUNTED_BY_EVENTS,       /* forks and exits */
+    COUNTED_BY_PERF,
+};
+
+struct evidence {
+    /* the moment */
+    bool was_spawned; /* the tracker started the job, and so reaps its orphans */
+    bool has_begun;   /* a program of the job may have run */
+    bool has_ended;   /* every process has exited and was reaped */
+    bool is_alone;    /* the job never had a second process */
+    bool is_fresh;    /* every process that ran was read in full for this reading */
+
+    /* the processes */
+    bool has_unwaited;    /* some were never waited for */
+    bool may_be_unwaited; /* a process that ignores SIGCHLD had children */
+    bool is_confirmed;    /* a second count of their CPU time agrees */
+    uint64_t cpu_ns;      /* their CPU time, UNKNOWN is fine */
+    uint64_t
+        exited_count; /* threads that exited before their process, as far as events report them */
+
+    /* the other counts */
+    bool left_cgroup;         /* a process was seen outside the job cgroup */
+    bool cgroup_is_gone;      /* it was removed */
+    bool has_all_records;     /* an exit record came for every thread that was started */
+    const char *events_fault; /* why events are incomplete; NULL: they are not */
+};
+
+/* The kernel charges up to this much CPU time to a thread's cgroup after the thread has left the count of its
+ * process. */
+#define EXIT_CPU_NS UINT64_C(10000)
+
+/* The reason why a count is not exact; NULL: it is exact. The text is static, or evidence->events_fault. */
+const char *inexact_reason(const struct evidence *evidence, enum counted_by counted_by);
+
+#endif

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The curve of a run: it holds all that was counted, and its parts are those of the whole."""
+import csv
+
+import pytest
+
+from conftest import value
+
+BURST = "sleep 1.02; timeout 0.4 sh -c 'while :; do :; done'"
+
+
+def means(curve, name):
+    column = curve["columns"][name]
+    return column.get("mean", column["high"])
+
+
+def integral(curve, name):
+    starts = [0] + curve["seconds"]
+    spans = [end - start for start, end in zip(starts, curve["seconds"])]
+    return sum(mean * span for mean, span in zip(means(curve, name), spans) if mean is not None)
+
+
+def test_the_last_part_of_an_interval_is_in_the_curve(spoor):
+    _, report = spoor.result("sh", "-c", BURST)
+    curve = report["curve"]
+    total = value(report, "cpu.total_seconds")
+    # Points have four digits, and times are in steps of 0.1 ms.
+    assert integral(curve, "job_cpu_seconds") == pytest.approx(total, rel=2e-3, abs=1e-4)
+    peak = value(report, "cpu.max_cores")
+    assert max(curve["columns"]["job_cpu_seconds"]["high"][1:]) == pytest.approx(peak, rel=1e-3)
+    # A mean over half an interval at least: the burst is about all that was used.
+    assert 0.8 * total <= peak <= 1.001 * total / 0.5
+
+
+def test_main_and_descendants_are_the_job_in_every_point(spoor):
+    child = "sh -c 'j=0; while [ $j -lt 9999 ]; do j=$((j+1)); done'"
+    script = f"i=0; while [ $i -lt 60 ]; do i=$((i+1)); {child}; done"
+    _, report = spoor.result("sh", "-c", script, options=["-i", "0.1"])
+    curve = report["curve"]
+    parts = zip(means(curve, "main_cpu_seconds"), means(curve, "descendants_cpu_seconds"))
+    for (main, descendants), job in zip(parts, means(curve, "job_cpu_seconds")):
+        if job is not None:
+            assert main + descendants == pytest.approx(job, rel=2e-3, abs=1e-6)
+    ends = curve["seconds"]
+    assert ends == sorted(ends)
+    assert ends[-1] == pytest.approx(report["run"]["elapsed_seconds"], abs=2e-4)
+
+
+def test_private_and_shared_memory_are_the_total_in_every_row(spoor, tmp_path):
+    big = tmp_path / "file"
+    big.write_bytes(bytes(64 << 20))
+    script = (f"import mmap; f = open({str(big)!r}, 'rb'); x = []\n"
+              "for i in range(16):\n"
+              "    m = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)\n"
+              "    sum(m[i * (4 << 20):(i + 1) * (4 << 20):4096])\n"
+              "    x.append((m, bytearray(1 << 20)))\n")
+    rows = tmp_path / "rows.csv"
+    spoor.result("/usr/bin/python3", "-c", script, options=["-i", "0.02", "--samples", rows])
+    with open(rows, encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert table
+    for group in ("main", "descendants", "job"):
+        for row in table:
+            total, private, shared = (row[f"{group}_{part}_bytes"]
+                                      for part in ("rss", "private", "shared"))
+            assert bool(private) == bool(shared)
+            if private:
+                assert int(private) + int(shared) == int(total)
+    for row in table:
+        parts = row["main_private_bytes"], row["descendants_private_bytes"]
+        if all(parts) and row["job_private_bytes"]:
+            assert sum(map(int, parts)) == int(row["job_private_bytes"])

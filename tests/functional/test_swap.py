@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that no resident size has: swapped out, or of huge pages."""
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from conftest import DEADLINE_SECONDS, eventually, load, read_line, value, wait_for_samples
+
+MB = 1 << 20
+HUGE_PAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
+JOB = """if True:
+    import ctypes, mmap, sys
+    memory = mmap.mmap(-1, {size}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | {flags})
+    for at in range(0, {size}, 4096):
+        memory[at] = 1
+    print(ctypes.addressof(ctypes.c_char.from_buffer(memory)), flush=True)
+    {then}
+    sys.stdin.readline()"""
+
+
+def job(size, flags=0, then="pass"):
+    return sys.executable, "-c", JOB.format(size=size, flags=flags, then=then)
+
+
+def wait_until_at_rest(pid):
+    """Until the status of a process that has run is not read for that any more."""
+    for _ in range(4):
+        wait_for_samples(pid)
+
+
+@pytest.fixture
+def swap(tmp_path):
+    """Some swap space, while the test runs."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may add swap space")
+    file = tmp_path / "swap"
+    with file.open("wb") as opened:
+        os.fchmod(opened.fileno(), 0o600)
+        os.posix_fallocate(opened.fileno(), 0, 128 * MB)
+    subprocess.run(["mkswap", file], check=True, stdout=subprocess.DEVNULL)
+    if subprocess.run(["swapon", file], check=False).returncode != 0:
+        pytest.skip("no swap space can be added")
+    yield
+    subprocess.run(["swapoff", file], check=True)
+
+
+def swapped_bytes(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmSwap:")[2].split()[0]) * 1024
+
+
+def swap_out(pid, address, size):
+    """process_madvise(MADV_PAGEOUT): the process sleeps on."""
+    class Range(ctypes.Structure):
+        _fields_ = (("start", ctypes.c_void_p), ("size", ctypes.c_size_t))
+    descriptor = os.pidfd_open(pid)
+    try:
+        advise = ctypes.CDLL(None, use_errno=True).syscall
+        if advise(440, descriptor, ctypes.byref(Range(address, size)), ctypes.c_size_t(1), 21, 0) < 0:
+            pytest.skip(f"process_madvise: {os.strerror(ctypes.get_errno())}")
+    finally:
+        os.close(descriptor)
+
+
+def test_memory_of_a_sleeping_process_is_seen_to_be_swapped_out(spoor, swap):
+    """Its CPU clock stood still, so its status was not read again."""
+    path = spoor.new_path("result.json")
+    tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB))
+    address = int(read_line(tracker.stdout))
+    child = int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
+    wait_until_at_rest(tracker.pid)
+    swap_out(child, address, 60 * MB)
+    swapped = eventually(lambda: swapped_bytes(child), "it is swapped out")
+    wait_for_samples(tracker.pid)
+    tracker.communicate(b"\n", timeout=DEADLINE_SECONDS)
+    result = load(path)
+    assert value(result, "memory.swap_peak_bytes") >= 0.9 * swapped
+    assert any(warning["code"] == "swapped" for warning in result["warnings"])
+
+
+def test_memory_of_a_short_job_is_seen_to_be_swapped_out(spoor, swap):
+    """Its status was read once a second."""
+    then = "memory.madvise(21); end = __import__('time').process_time() + 0.5\n" \
+           "    while __import__('time').process_time() < end: pass"
+    _, result = spoor.result(*job(60 * MB, then=then))
+    assert value(result, "memory.swap_peak_bytes") >= 30 * MB
+
+
+@pytest.fixture
+def huge_pages():
+    before = HUGE_PAGES.read_text()
+    if os.geteuid() != 0:
+        pytest.skip("only root may reserve huge pages")
+    try:
+        HUGE_PAGES.write_text(str(int(before) + 10))
+        if int(HUGE_PAGES.read_text()) < int(before) + 10:
+            pytest.skip("no memory for huge pages")
+        yield
+    finally:
+        HUGE_PAGES.write_text(before)
+
+
+def test_huge_pages_are_said_to_be_missing(spoor, huge_pages):
+    """20 MB of them were in no figure, and nothing said so."""
+    path = spoor.new_path("result.json")
+    tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(20 * MB, flags=0x40000))
+    read_line(tracker.stdout)
+    wait_until_at_rest(tracker.pid)
+    tracker.communicate(b"\n", timeout=DEADLINE_SECONDS)
+    messages = [warning["message"] for warning in load(path)["warnings"] if warning["code"] == "huge-pages"]
+    assert len(messages) == 1 and "21.0 MB" in messages[0]

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main_only PID REPORT SAMPLES - a tracker that follows one process without its descendants, until
+ * it ends, with the library's SPOOR_MAIN_ONLY.
+ */
+#include <poll.h>
+#include <spoor/spoor.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { INTERVAL_NS = 20000000 };
+
+int main(int argc, char **argv)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct pollfd end = { .events = POLLIN };
+    struct spoor_error err;
+    spoor_session *session;
+
+    if (argc != 4)
+        return 2;
+    options.pid = (pid_t)strtol(argv[1], NULL, 10);
+    options.interval_ns = INTERVAL_NS;
+    options.samples_path = argv[3];
+    options.flags = SPOOR_MAIN_ONLY;
+    end.fd = (int)syscall(SYS_pidfd_open, options.pid, 0);
+    if (end.fd < 0 || spoor_session_open(&options, &session, &err) < 0 ||
+        spoor_session_start(session, &err) < 0) {
+        fprintf(stderr, "main_only: %s\n", end.fd < 0 ? "no pidfd" : err.message);
+        return 1;
+    }
+    while (poll(&end, 1, -1) < 0)
+        ;
+    if (spoor_session_stop(session, &err) < 0 ||
+        spoor_session_save(session, SPOOR_JSON, argv[2], SPOOR_REPLACE, &err) < 0) {
+        fprintf(stderr, "main_only: %s\n", err.message);
+        return 1;
+    }
+    session = spoor_session_close(session);
+    return 0;
+}

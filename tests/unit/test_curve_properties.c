@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What holds for the curve of every run, checked on runs that are made up: samples that come late or are
+ * asked for in between, counters that are read late, are unknown for a while or begin anew, and memory
+ * whose parts are not always known. The seeds are fixed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "output/curve_json.h"
+#include "record/fill_curve.h"
+#include "record/load_curve.h"
+#include "record/replay.h"
+
+enum { SEEDS = 400, GAP_SAMPLES = 4 };
+
+struct run {
+    uint64_t random;
+    uint64_t interval_ns;
+    uint64_t now_ns;
+    double main_cores, descendants_cores;
+    double main_ns, descendants_ns;
+    uint64_t read_bytes, disk_bytes, missed_ns;
+    size_t cpu_gap, io_gap; /* samples for which they are unknown yet */
+    struct summary summary;
+    struct series series;
+    struct record record;
+    struct replay *replay;
+};
+
+/* ---- a run ------------------------------------------------------------------ */
+
+static double draw(struct run *run)
+{
+    run->random = run->random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(run->random >> 11) / 0x1p53;
+}
+
+static bool happens(struct run *run, double probability)
+{
+    return draw(run) < probability;
+}
+
+static void change_load(struct run *run)
+{
+    run->main_cores = happens(run, 0.3) ? 0 : draw(run);
+    run->descendants_cores = happens(run, 0.3) ? 0 : 16 * draw(run);
+    run->read_bytes += happens(run, 0.5) ? 0 : (uint64_t)(1e9 * draw(run));
+    run->disk_bytes += (uint64_t)(1e9 * draw(run));
+    if (happens(run, 0.01))
+        run->disk_bytes = (uint64_t)(100 * draw(run));
+    if (happens(run, 0.01))
+        run->missed_ns += (uint64_t)(1e9 * draw(run));
+    if (run->cpu_gap == 0 && happens(run, 0.05))
+        run->cpu_gap = 1 + (size_t)(GAP_SAMPLES * draw(run));
+    if (run->io_gap == 0 && happens(run, 0.05))
+        run->io_gap = 1 + (size_t)(GAP_SAMPLES * draw(run));
+}
+
+/* The counters are read after the time of the sample, and main's at another moment than the job's. */
+static void read_cpu(struct run *run, struct sample *sample)
+{
+    uint64_t late_ns = (uint64_t)(0.05 * draw(run) * (double)run->interval_ns);
+    double main_late_ns = 0.05 * draw(run) * (double)run->interval_ns;
+    double job_ns = run->main_ns + run->descendants_ns +
+                    (run->main_cores + run->descendants_cores) * (double)late_ns;
+    double main_ns = run->main_ns + run->main_cores * main_late_ns;
+
+    sample->clocks[CLOCK_JOB_CPU] = (struct sample_clock){ late_ns, run->interval_ns / 20 };
+    sample->missed_cpu_ns = run->missed_ns;
+    sample->value[METRIC_JOB_CPU] = (uint64_t)job_ns;
+    sample->value[METRIC_MAIN_CPU] = (uint64_t)fmin(main_ns, job_ns);
+    sample->value[METRIC_DESCENDANTS_CPU] =
+        sample->value[METRIC_JOB_CPU] - sample->value[METRIC_MAIN_CPU];
+}
+
+static void read_memory(struct run *run, struct sample *sample)
+{
+    uint64_t private = (uint64_t)(1e9 * draw(run)), shared = (uint64_t)(1e9 * draw(run));
+
+    sample->value[METRIC_JOB_RSS] = private + shared;
+    if (happens(run, 0.1))
+        return;
+    sample->value[METRIC_JOB_PRIVATE] = private;
+    sample->value[METRIC_JOB_SHARED] = shared;
+}
+
+static void add_row(struct run *run, const struct sample *sample)
+{
+    struct replay_row row;
+
+    replay_row_clear(&row);
+    row.unix_seconds = 1.7e9 + (double)sample->elapsed_ns / 1e9;
+    row.elapsed_seconds = (double)sample->elapsed_ns / 1e9;
+    for (int i = 0; i < METRIC_COUNT; i++)
+        row.value[i] = metric_value((enum metric)i, sample->value[i]);
+    replay_add(run->replay, &row);
+}
+
+static void add_sample(struct run *run)
+{
+    const struct series_gpus no_gpus = { 0 };
+    struct sample sample;
+
+    sample_clear(&sample);
+    sample.elapsed_ns = run->now_ns;
+    sample.value[METRIC_HOST_DISK_READ] = run->disk_bytes;
+    if (run->cpu_gap == 0)
+        read_cpu(run, &sample);
+    if (run->io_gap == 0)
+        sample.value[METRIC_JOB_READ] = run->read_bytes;
+    read_memory(run, &sample);
+    summary_add(&run->summary, &sample);
+    series_append(&run->series, &sample, &run->summary, &no_gpus);
+    add_row(run, &sample);
+    run->cpu_gap -= run->cpu_gap > 0;
+    run->io_gap -= run->io_gap > 0;
+}
+
+static void advance(struct run *run, double intervals)
+{
+    uint64_t span_ns = (uint64_t)(intervals * (double)run->interval_ns);
+
+    run->now_ns += span_ns;
+    run->main_ns += run->main_cores * (double)span_ns;
+    run->descendants_ns += run->descendants_cores * (double)span_ns;
+    change_load(run);
+}
+
+static void begin(struct run *run, uint64_t seed)
+{
+    static const uint64_t intervals_ns[] = { 10 * NS_PER_MS, 100 * NS_PER_MS, NS_PER_SECOND };
+
+    *run = (struct run){ .random = seed, .interval_ns = intervals_ns[seed % 3] };
+    (void)draw(run);
+    run->disk_bytes = 123456789;
+    summary_init(&run->summary, run->interval_ns);
+    assert_int_equal(series_init(&run->series, seed % 2 == 0 ? 8 : 64), 0);
+    record_init(&run->record);
+    run->replay = replay_new();
+    assert_non_null(run->replay);
+}
+
+static void make(struct run *run, uint64_t seed)
+{
+    size_t count;
+
+    begin(run, seed);
+    count = 1 + (size_t)(draw(run) * (seed % 5 == 0 ? 1000 : 12));
+    add_sample(run);
+    for (size_t i = 0; i < count; i++) {
+        advance(run, happens(run, 0.1) ? draw(run) : 1 + 0.1 * draw(run));
+        add_sample(run);
+    }
+    advance(run, draw(run)); /* the last part of an interval */
+    if (!happens(run, 0.1))
+        run->cpu_gap = run->io_gap = 0;
+    add_sample(run);
+    fill_curve(&run->record, &run->series, &run->summary);
+}
+
+static void end(struct run *run)
+{
+    series_done(&run->series);
+    record_done(&run->record);
+    replay_free(run->replay);
+}
+
+/* ---- what holds ------------------------------------------------------------- */
+
+static const enum metric counters[] = { METRIC_MAIN_CPU, METRIC_DESCENDANTS_CPU, METRIC_JOB_CPU,
+                                        METRIC_JOB_READ, METRIC_HOST_DISK_READ };
+
+static const struct curve_column *find(const struct record_curve *curve, enum metric metric)
+{
+    return curve_find(curve, metric_row(metric)->published.name);
+}
+
+static double integral(const struct record_curve *curve, const struct curve_column *column)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < curve->count; i++) {
+        if (!isnan(column->mean[i]))
+            sum += (double)column->mean[i] * (curve->seconds[i] - curve_start(curve, i));
+    }
+    return sum;
+}
+
+static double highest(const struct record_curve *curve, const struct curve_column *column)
+{
+    double max = nan("");
+
+    for (size_t i = 0; i < curve->count; i++) {
+        if (!((double)column->high[i] <= max) && !isnan(column->high[i]))
+            max = (double)column->high[i];
+    }
+    return max;
+}
+
+static void assert_near(double value, double expected, double tolerance, uint64_t seed)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("seed %d: %.9g instead of %.9g", (int)seed, value, expected);
+}
+
+/* Of all the time, one point after the other, up to the last sample. */
+static void check_times(const struct record_curve *curve, double end, uint64_t seed)
+{
+    assert_true(curve->count > 0);
+    for (size_t i = 1; i < curve->count; i++)
+        assert_true(curve->seconds[i] >= curve->seconds[i - 1]);
+    assert_near(curve->seconds[curve->count - 1], end, 1e-4, seed);
+}
+
+/* `error`: how far each value may be off, as a part of it; `seconds_error`: each border of a point. */
+static void check_rates(const struct record_curve *curve, const struct summary *summary,
+                        double error, double seconds_error, uint64_t seed)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(counters); i++) {
+        const struct tally *tally = &summary->tally[counters[i]];
+        const struct curve_column *column = find(curve, counters[i]);
+        double total = metric_value(counters[i], tally->last - tally->first);
+        double peak = summary_max_rate(summary, counters[i]);
+
+        if (!column) { /* never known, or once */
+            assert_true(!is_known(tally->first) || tally->start_ns == tally->end_ns);
+            continue;
+        }
+        assert_near(highest(curve, column), peak, error * peak, seed);
+        /* Main's clock may be ahead of its share of the job's counter. */
+        if (counters[i] == METRIC_MAIN_CPU || counters[i] == METRIC_DESCENDANTS_CPU)
+            continue;
+        assert_near(integral(curve, column), total,
+                    error * total + 2 * seconds_error * peak * (double)curve->count, seed);
+    }
+}
+
+static void check_sum(const struct record_curve *curve, enum metric first, enum metric second,
+                      enum metric whole, double error, uint64_t seed)
+{
+    const struct curve_column *a = find(curve, first), *b = find(curve, second),
+                              *sum = find(curve, whole);
+
+    for (size_t i = 0; a && b && i < curve->count; i++) {
+        double parts = (double)a->mean[i] + (double)b->mean[i], all = (double)sum->mean[i];
+
+        if (isfinite(parts))
+            assert_near(parts, all, error * all, seed);
+        else
+            assert_true(!isfinite(a->mean[i]) && !isfinite(b->mean[i]));
+    }
+}
+
+static void check_order(const struct record_curve *curve)
+{
+    for (size_t k = 0; k < curve->column_count; k++) {
+        const struct curve_column *column = &curve->columns[k];
+
+        for (size_t i = 0; i < curve->count; i++) {
+            if (isfinite(column->high[i]))
+                assert_true(column->low[i] >= 0 && column->low[i] <= column->mean[i] &&
+                            (double)column->mean[i] <= 1.00001 * (double)column->high[i]);
+        }
+    }
+}
+
+static void check(const struct record_curve *curve, const struct run *run,
+                  const struct summary *summary, double error, double seconds_error,
+                  uint64_t seed)
+{
+    check_times(curve, (double)run->now_ns / 1e9, seed);
+    check_rates(curve, summary, error, seconds_error, seed);
+    check_sum(curve, METRIC_MAIN_CPU, METRIC_DESCENDANTS_CPU, METRIC_JOB_CPU, error, seed);
+    check_sum(curve, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED, METRIC_JOB_RSS, error, seed);
+    check_order(curve);
+}
+
+static void a_curve_holds_all_that_was_counted(void **state)
+{
+    struct run run;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        make(&run, seed);
+        check(&run.record.curve, &run, &run.summary, 1e-5, 0, seed);
+        end(&run);
+    }
+}
+
+static void pass_through_json(const struct record *from, size_t max_points, struct record *ret)
+{
+    struct buffer out = { 0 };
+    struct json_writer json = { .out = &out, .style = &json_compact };
+    json_t *loaded;
+
+    json_begin(&json, NULL, '{');
+    curve_add_json(&json, &from->curve, max_points);
+    json_end(&json);
+    loaded = json_loads(out.text, 0, NULL);
+    assert_non_null(loaded);
+    assert_int_equal(load_curve(ret, json_object_get(loaded, "curve"), NULL), 0);
+    json_decref(loaded);
+    buffer_done(&out);
+}
+
+static void a_curve_of_fewer_points_in_json_does_too(void **state)
+{
+    struct run run;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct record loaded;
+
+        make(&run, seed);
+        record_init(&loaded);
+        pass_through_json(&run.record, 4 + seed % 30, &loaded);
+        check(&loaded.curve, &run, &run.summary, 1.1e-3, 1e-4, seed);
+        record_done(&loaded);
+        end(&run);
+    }
+}
+
+/* Rows have neither the time at which a counter was read nor what was missed: totals are of the rows. */
+static void a_curve_of_rows_does_too(void **state)
+{
+    struct run run;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        const struct curve_column *column;
+        struct record replayed;
+        double total;
+
+        make(&run, seed);
+        assert_int_equal(replay_finish(run.replay, NULL, 0, &replayed), 0);
+        check_times(&replayed.curve, (double)run.now_ns / 1e9, seed);
+        check_sum(&replayed.curve, METRIC_MAIN_CPU, METRIC_DESCENDANTS_CPU, METRIC_JOB_CPU,
+                  1e-5, seed);
+        check_sum(&replayed.curve, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED, METRIC_JOB_RSS, 1e-5,
+                  seed);
+        check_order(&replayed.curve);
+        column = find(&replayed.curve, METRIC_JOB_CPU);
+        total = record_value(&replayed, "cpu.total_seconds");
+        if (column && !isnan(total)) {
+            assert_near(integral(&replayed.curve, column), total, 1e-5 * total, seed);
+            assert_near(record_value(&replayed, "cpu.max_cores"),
+                        highest(&replayed.curve, column),
+                        1e-5 * highest(&replayed.curve, column), seed);
+        }
+        record_done(&replayed);
+        end(&run);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_curve_holds_all_that_was_counted),
+        cmocka_unit_test(a_curve_of_fewer_points_in_json_does_too),
+        cmocka_unit_test(a_curve_of_rows_does_too),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

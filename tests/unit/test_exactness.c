@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/exactness.h"
+
+/* A job that we started, that has ended, and of which everything is known. */
+static const struct evidence complete = {
+    .was_spawned = true,
+    .has_begun = true,
+    .has_ended = true,
+    .is_confirmed = true,
+    .cpu_ns = NS_PER_SECOND,
+    .has_all_records = true,
+};
+
+static bool is_exact(struct evidence evidence, enum counted_by counted_by)
+{
+    return !inexact_reason(&evidence, counted_by);
+}
+
+static void all_counts_of_a_complete_job_are_exact_but_those_of_perf(void **state)
+{
+    (void)state;
+    assert_true(is_exact(complete, COUNTED_BY_CGROUP));
+    assert_true(is_exact(complete, COUNTED_BY_PROCESSES));
+    assert_true(is_exact(complete, COUNTED_BY_CPU_CLOCKS));
+    assert_true(is_exact(complete, COUNTED_BY_EXIT_RECORDS));
+    assert_true(is_exact(complete, COUNTED_BY_EVENTS));
+    assert_false(is_exact(complete, COUNTED_BY_PERF));
+}
+
+static void a_process_outside_the_cgroup_is_not_in_its_count(void **state)
+{
+    struct evidence evidence = complete;
+
+    (void)state;
+    evidence.left_cgroup = true;
+    assert_false(is_exact(evidence, COUNTED_BY_CGROUP));
+    assert_true(is_exact(evidence, COUNTED_BY_PROCESSES));
+    evidence = complete;
+    evidence.cgroup_is_gone = true;
+    assert_false(is_exact(evidence, COUNTED_BY_CGROUP));
+}
+
+static void who_is_not_waited_for_is_in_exit_records_alone(void **state)
+{
+    struct evidence evidence = complete;
+
+    (void)state;
+    evidence.has_unwaited = true;
+    assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
+    assert_false(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
+    assert_true(is_exact(evidence, COUNTED_BY_EXIT_RECORDS));
+    assert_true(is_exact(evidence, COUNTED_BY_CGROUP));
+    evidence.has_all_records = false;
+    assert_false(is_exact(evidence, COUNTED_BY_EXIT_RECORDS));
+}
+
+/* The CPU time of all processes shows whether it was: their I/O does not. */
+static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
+{
+    struct evidence evidence = complete;
+
+    (void)state;
+    evidence.may_be_unwaited = true;
+    assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
+    assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
+}
+
+static void a_running_job_is_exact_only_if_it_is_alone_and_was_just_read(void **state)
+{
+    struct evidence evidence = complete;
+
+    (void)state;
+    evidence.has_ended = false;
+    assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
+    assert_false(is_exact(evidence, COUNTED_BY_EXIT_RECORDS));
+    evidence.is_alone = true;
+    assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
+    evidence.is_fresh = true;
+    assert_true(is_exact(evidence, COUNTED_BY_PROCESSES));
+    evidence.was_spawned = false;
+    assert_false(is_exact(evidence, COUNTED_BY_PROCESSES));
+}
+
+static void before_its_program_runs_nothing_is_missing(void **state)
+{
+    struct evidence evidence = { .was_spawned = true, .cpu_ns = UNKNOWN };
+
+    (void)state;
+    assert_true(is_exact(evidence, COUNTED_BY_PROCESSES));
+    assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
+}
+
+/* Ten thousand threads take 0.07 s to exit. */
+static void exits_of_threads_are_not_in_the_counts_of_processes(void **state)
+{
+    struct evidence evidence = complete;
+
+    (void)state;
+    evidence.exited_count = 100;
+    assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
+    evidence.exited_count = 10000;
+    assert_false(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
+    assert_true(is_exact(evidence, COUNTED_BY_PROCESSES));
+    assert_true(is_exact(evidence, COUNTED_BY_CGROUP));
+}
+
+static void lost_events_are_told(void **state)
+{
+    struct evidence evidence = complete;
+
+    (void)state;
+    evidence.events_fault = "events were lost";
+    assert_string_equal(inexact_reason(&evidence, COUNTED_BY_EVENTS), "events were lost");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_counts_of_a_complete_job_are_exact_but_those_of_perf),
+        cmocka_unit_test(a_process_outside_the_cgroup_is_not_in_its_count),
+        cmocka_unit_test(who_is_not_waited_for_is_in_exit_records_alone),
+        cmocka_unit_test(a_parent_that_ignores_sigchld_leaves_io_uncertain),
+        cmocka_unit_test(a_running_job_is_exact_only_if_it_is_alone_and_was_just_read),
+        cmocka_unit_test(before_its_program_runs_nothing_is_missing),
+        cmocka_unit_test(exits_of_threads_are_not_in_the_counts_of_processes),
+        cmocka_unit_test(lost_events_are_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
