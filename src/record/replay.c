@@ -128,6 +128,8 @@ static void take_sample(struct replay *replay, const struct series_gpus *gpus)
     struct sample *sample = &replay->sample;
 
     sample->clocks[CLOCK_HOST_CPU].resolution_ns = HOST_CPU_ERROR_NS;
+    /* No file tells whether the job was a cgroup, which may be empty for a while. */
+    sample->job_is_over = sample->value[METRIC_JOB_THREADS] == 0;
     sample->at_peak =
         (struct memory_split){ sample->value[METRIC_JOB_RSS], sample->value[METRIC_JOB_PRIVATE],
                                sample->value[METRIC_JOB_SHARED] };

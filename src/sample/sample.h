@@ -33,7 +33,7 @@ struct sample {
     uint64_t
         missed_cpu_ns; /* CPU time of the job besides its metric: used, but not known when */
     uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: it has none */
-    bool job_is_over;           /* it has no process, and will have none */
+    bool job_is_over;           /* it has no thread, and will have none */
 };
 
 static inline void sample_clear(struct sample *sample)

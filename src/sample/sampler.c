@@ -185,7 +185,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     order_cpu(ret->moment);
     ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns);
     ret->at_peak = sampler->reading.at_peak;
-    ret->job_is_over = sampler->reading.process_count_now == 0 &&
+    ret->job_is_over = ret->value[METRIC_JOB_THREADS] == 0 &&
                        !sampler->job.meters.job_cgroup.is_adopted; /* others may enter that */
     memory_parts_settle(ret);
     ret->missed_cpu_ns = sampler->reading.missed_cpu_ns;

@@ -68,6 +68,33 @@ static void values_make_figures_and_a_curve(void **state)
     replay_free(replay);
 }
 
+/* A tracker may look more than once before it is told that the job has ended. */
+static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
+{
+    struct replay *replay = begin();
+    const struct curve_column *memory;
+    struct record record;
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct replay_row row;
+
+        replay_row_clear(&row);
+        row.unix_seconds = START + i;
+        row.value[METRIC_JOB_THREADS] = i < 3;
+        row.value[METRIC_JOB_RSS] = i < 3 ? 1000 : 0;
+        replay_add(replay, &row);
+    }
+    assert_int_equal(replay_finish(replay, "x", 0, &record), 0);
+    memory = curve_find(&record.curve, "job_rss_bytes");
+    assert_int_equal(record.curve.count, 5);
+    for (int i = 0; i < 3; i++)
+        assert_true(is_near((double)memory->low[i], 1000));
+    assert_true(isnan(memory->high[3]) && isnan(memory->high[4]));
+    record_done(&record);
+    replay_free(replay);
+}
+
 /* Each row covers the time since the one before; the first covers an interval. */
 static void rates_and_growth_add_up(void **state)
 {
@@ -169,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_make_figures_and_a_curve),
+        cmocka_unit_test(rows_after_the_end_of_the_job_are_not_in_its_curve),
         cmocka_unit_test(rates_and_growth_add_up),
         cmocka_unit_test(memory_is_bounded_and_peaks_stay),
         cmocka_unit_test(a_run_ends_where_time_goes_back),
