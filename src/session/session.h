@@ -62,6 +62,7 @@ struct spoor_session {
     struct samples_file streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
     bool delivers_samples; /* to the file and the callback */
+    bool missed_end;       /* the job ended while the tracker was stopped or had no CPU */
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;

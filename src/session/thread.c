@@ -117,10 +117,12 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
 /* Samples are never so late unless the tracker was stopped or the machine is very busy. */
 #define GAP_NS (100 * NS_PER_MS)
 
-/* None if the job ended in a gap: the last sample, of its end, is to come. */
+/* Takes none once the job has ended in a gap: the last sample, of its end, is to come. */
 static void take_sample(spoor_session *session, enum sample_kind kind, bool follows_gap)
 {
-    if (!follows_gap || session_job_ended_ns(session) == 0)
+    session->missed_end =
+        (session->missed_end || follows_gap) && session_job_ended_ns(session) != 0;
+    if (!session->missed_end)
         session_take_sample(session, clock_now(), kind);
 }
 
