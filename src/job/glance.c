@@ -25,12 +25,15 @@ static bool memory_cgroup_is_whole(const struct job *job)
 /* A job needs this much CPU time to touch memory that matters. */
 #define SENTINEL_CPU_NS (250 * NS_PER_US)
 
-/* Whether the job has run enough to have grown since the last glance. Free memory of the machine does not show
- * it all: each CPU keeps some pages at hand. */
+/* Whether a small job has run enough to have grown since the last glance. Free memory of the machine does not
+ * show it all: each CPU keeps some pages at hand, which do not matter for a large job. */
 static bool has_run_since_glance(struct job *job)
 {
-    uint64_t cpu_ns = job_quick_cpu_ns(job);
+    uint64_t cpu_ns;
 
+    if (job->activity.resident_bytes >= SAME_SHARE * SENTINEL_BYTES)
+        return false;
+    cpu_ns = job_quick_cpu_ns(job);
     return is_known(cpu_ns) && is_known(job->activity.cpu_ns) &&
            abs_diff(cpu_ns, job->activity.cpu_ns) >= SENTINEL_CPU_NS;
 }
@@ -43,7 +46,8 @@ bool job_watch_memory(struct job *job)
                          : UNKNOWN;
     bool has_cgroup = is_known(bytes);
     uint64_t least_growth =
-        has_cgroup ? larger(SAME_BYTES, bytes / SAME_SHARE) : SENTINEL_BYTES;
+        has_cgroup ? larger(SAME_BYTES, bytes / SAME_SHARE)
+                   : larger(SENTINEL_BYTES, job->activity.resident_bytes / SAME_SHARE);
 
     if (!has_cgroup)
         bytes = memory_in_use_bytes(job->root);
@@ -54,6 +58,19 @@ bool job_watch_memory(struct job *job)
     }
     sentinel->is_raised = sentinel->has_grown || (!has_cgroup && has_run_since_glance(job));
     return sentinel->is_raised;
+}
+
+uint64_t job_gpu_space_bytes(struct job *job)
+{
+    uint64_t sum_bytes = 0;
+
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
+
+        if (is_known(member->gpu_peak_bytes) && !member->has_left && !member->is_zombie)
+            sum_bytes = sum_u64(sum_bytes, member_space_bytes(member, job->root));
+    }
+    return sum_bytes;
 }
 
 /* How much of the machine's swap space is used, as the samples read it, by a system call of 0.3 us. */

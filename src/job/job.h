@@ -257,6 +257,10 @@ void job_glance(struct job *job, uint64_t now_ns);
  * of the machine. True: the job may have grown since the last glance, so that the next one reads all sizes. */
 bool job_watch_memory(struct job *job);
 
+/* The address space of the processes that use GPUs, in which GPU memory that they allocate or free has its
+ * addresses. 0: there are none. */
+uint64_t job_gpu_space_bytes(struct job *job);
+
 /* Takes the events of processes that were born or ended. Those that live are looked at; between two
  * samples only if they have lived for a while. */
 void job_take_events(struct job *job, uint64_t now_ns, bool is_sample);

@@ -89,6 +89,15 @@ static int read_memory(struct member *member, const struct root *root)
     return 0;
 }
 
+uint64_t member_space_bytes(struct member *member, const struct root *root)
+{
+    struct pid_statm statm;
+
+    if (pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0)
+        return 0;
+    return product_u64(statm.size_pages, root->page_bytes);
+}
+
 static void note_cpu(struct member *member, uint64_t cpu_ns, uint64_t now_ns)
 {
     member->seen_cpu_ns = larger(member->seen_cpu_ns, cpu_ns);

@@ -144,6 +144,9 @@ struct usage member_usage(const struct member *member);
 /* Reads the resident size and the CPU clock alone: the cheapest look, for peaks between samples. */
 void member_glance(struct member *member, const struct look *look);
 
+/* Reads the size of its address space; 0 if it has none any more. */
+uint64_t member_space_bytes(struct member *member, const struct root *root);
+
 /* Reads its status alone: how much of it is swapped out. */
 void member_read_swap(struct member *member, const struct root *root);
 

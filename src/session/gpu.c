@@ -128,13 +128,14 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
 {
     struct job *job = &session->sampler.job;
     struct gpu_pace *pace = &session->gpu_pace;
-    const struct gpu_job_state state = { activity_state(&job->activity) == JOB_RESTS,
-                                         job->started_count };
+    struct gpu_job_state state = { .rests = activity_state(&job->activity) == JOB_RESTS,
+                                   .started_count = job->started_count };
     enum gpu_look look;
 
     collect(session, now_ns);
     if (!has_gpus(session))
         return false;
+    state.space_bytes = job_gpu_space_bytes(job);
     gpu_looks_note(&session->gpu_looks, &job->roster);
     if (!gpu_looks_are_idle(&session->gpu_looks)) {
         if (now_ns >= pace->due_ns)

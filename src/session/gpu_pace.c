@@ -11,10 +11,13 @@
 #define SLOW_QUIET_NS (10 * NS_PER_SECOND)
 #define WAIT_LEAST_NS (5 * NS_PER_MS)
 #define WAIT_MOST_NS NS_PER_SECOND
+/* Ignore smaller changes of the address space: threads and buffers of the program have addresses there, too. */
+#define SPACE_BYTES ((uint64_t)32 << 20)
 /* So long a quick look waits for the budget. A slow one waits until samples might be lost. */
 #define POSTPONED_MOST_NS NS_PER_SECOND
 
 enum {
+    SPACE_SHARE = 16,  /* likewise, of this part of the job's GPU memory */
     SLOW_SHARE = 1000, /* a slow look's cost to the gap */
     EARLY_SHARE = 4,   /* a look may be so much of its gap early, to save a wake-up */
 };
@@ -43,6 +46,16 @@ static void hasten(struct gpu_pace *pace, uint64_t now_ns)
     pace->due_ns = smaller(pace->due_ns, now_ns + pace->gap_ns);
 }
 
+/* Whether it may have allocated or freed GPU memory since the last look. */
+static bool space_has_changed(const struct gpu_pace *pace)
+{
+    uint64_t memory_bytes = first_known(pace->found.memory_bytes, 0);
+
+    return pace->job.space_bytes != 0 &&
+           abs_diff(pace->job.space_bytes, pace->looked_space_bytes) >=
+               larger(SPACE_BYTES, memory_bytes / SPACE_SHARE);
+}
+
 /* What the job does now. */
 static void heed(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_state *job)
 {
@@ -55,8 +68,8 @@ static void heed(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_st
     if ((pace->found.holds_context && job->started_count != before.started_count) ||
         (before.rests && !pace->job.rests))
         hasten(pace, now_ns);
-    if (pace->job.rests && !before.rests)
-        pace->due_ns = now_ns;
+    if ((pace->job.rests && !before.rests) || space_has_changed(pace))
+        pace->due_ns = smaller(pace->due_ns, now_ns);
 }
 
 static uint64_t slow_gap_ns(const struct gpu_pace *pace)
@@ -89,7 +102,7 @@ static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, bool came_to_re
 {
     uint64_t cost_ns = pace->cost_ns[GPU_LOOK_QUICK];
 
-    if (pace->job.rests && !came_to_rest) {
+    if (pace->job.rests && !came_to_rest && !space_has_changed(pace)) {
         pace->due_ns = larger(pace->slow_ns + slow_gap_ns(pace), now_ns + WAIT_MOST_NS);
         return false;
     }
@@ -125,8 +138,10 @@ enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
     if (now_ns + pace->gap_ns / EARLY_SHARE < pace->due_ns)
         return GPU_LOOK_NONE;
     pace->looking = choose(pace, now_ns, !did_rest, budget);
-    if (pace->looking != GPU_LOOK_NONE)
+    if (pace->looking != GPU_LOOK_NONE) {
         pace->looked_ns = now_ns;
+        pace->looked_space_bytes = pace->job.space_bytes;
+    }
     if (pace->looking == GPU_LOOK_SLOW)
         pace->slow_ns = now_ns;
     return pace->looking;

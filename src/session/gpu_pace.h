@@ -8,6 +8,9 @@
  *   to every 250 ms, while it does not; a process that starts brings the short gap back. While no
  *   process of the job uses a GPU, these are 100 and 400 ms. A job at rest allocates nothing: there
  *   is one quick look when it comes to rest, and none until it runs again.
+ * - If the address space of the processes that use GPUs changes, a quick look comes at once: GPU
+ *   memory has addresses there, and is allocated or freed. To read its size takes 1 us, to ask the
+ *   driver 100.
  * - Slow looks come every second, or up to every 5 s if they are expensive; every 10 s while the job
  *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
  * - Both wait until the budget can pay for them, but not forever.
@@ -26,6 +29,7 @@ enum { GPU_LOOK_KINDS = GPU_LOOK_SLOW + 1 };
 struct gpu_job_state {
     bool rests;
     uint64_t started_count; /* of processes, so far */
+    uint64_t space_bytes;   /* of the processes that use GPUs; 0: there are none */
 };
 
 /* What a look has found. */
@@ -47,6 +51,7 @@ struct gpu_pace {
     uint64_t cost_ns[GPU_LOOK_KINDS]; /* CPU time, smoothed; 0: not known yet */
     struct gpu_findings found;
     struct gpu_job_state job;
+    uint64_t looked_space_bytes; /* of the job, when the last look began */
 };
 
 /* The drivers are to be opened at `first_ns`. */

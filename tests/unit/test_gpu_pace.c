@@ -178,6 +178,39 @@ static void the_machines_gpus_are_read_whether_the_job_rests_or_not(void **state
 }
 
 /* The job uses one core, so that 0.35 % of a core come in. */
+/* GPU memory has addresses in the process that allocates it. */
+static void a_change_of_the_address_space_brings_a_look_at_once(void **state)
+{
+    struct run run;
+
+    (void)state;
+    for (int rests = 0; rests <= 1; rests++) {
+        unsigned before;
+
+        begin(&run, false);
+        run.job.space_bytes = (uint64_t)50 << 30;
+        run.found.memory_bytes = (uint64_t)1 << 30;
+        run.job.rests = rests;
+        go_on_until(&run, S(11));
+        before = run.quick;
+        for (int i = 0; i < 10; i++) {
+            run.now_ns += MS(300); /* longer than any gap */
+            run.job.space_bytes ^= (uint64_t)64 << 20;
+            look(&run);
+            run.now_ns += MS(1);
+            look(&run); /* no other */
+        }
+        assert_in_range(run.quick - before, 7, 10); /* or a slow one */
+        before = run.quick + run.slow;
+        for (int i = 0; i < 10; i++) {
+            run.now_ns += MS(1);
+            run.job.space_bytes ^= (uint64_t)63 << 20; /* less than a 16th of 1 GiB */
+            look(&run);
+        }
+        assert_in_range(run.quick + run.slow - before, 0, 1);
+    }
+}
+
 static void the_budget_is_kept(void **state)
 {
     struct run run;
@@ -231,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_job_at_rest_is_left_alone_until_it_runs),
         cmocka_unit_test(a_quiet_gpu_is_read_every_10_seconds),
         cmocka_unit_test(the_machines_gpus_are_read_whether_the_job_rests_or_not),
+        cmocka_unit_test(a_change_of_the_address_space_brings_a_look_at_once),
         cmocka_unit_test(the_budget_is_kept),
         cmocka_unit_test(without_a_budget_there_is_a_look_a_second_nevertheless),
         cmocka_unit_test(a_look_that_goes_on_is_checked_less_and_less),
