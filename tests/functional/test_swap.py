@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that no resident size has: swapped out, or of huge pages."""
+import csv
 import ctypes
 import os
 import pathlib
@@ -104,12 +105,40 @@ def huge_pages():
         HUGE_PAGES.write_text(before)
 
 
-def test_huge_pages_are_said_to_be_missing(spoor, huge_pages):
-    """20 MB of them were in no figure, and nothing said so."""
-    path = spoor.new_path("result.json")
-    tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(20 * MB, flags=0x40000))
+def run_with_huge_pages(spoor, then="pass"):
+    """The report and the samples of a job that has 20 MB of them until it is read at rest."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.csv")
+    command = job(20 * MB, flags=0x40000, then=then)
+    tracker = spoor.start("run", "-q", "-i", "0.05", "--samples", samples, "-o", path, "--", *command)
     read_line(tracker.stdout)
     wait_until_at_rest(tracker.pid)
     tracker.communicate(b"\n", timeout=DEADLINE_SECONDS)
-    messages = [warning["message"] for warning in load(path)["warnings"] if warning["code"] == "huge-pages"]
-    assert len(messages) == 1 and "21.0 MB" in messages[0]
+    with open(samples, encoding="utf-8") as file:
+        return load(path), list(csv.DictReader(file))
+
+
+def figure(result, path):
+    for key in path.split("."):
+        result = result[key]
+    return result
+
+
+def test_huge_pages_are_memory_of_the_job(spoor, huge_pages):
+    """200 MB of them were in no figure."""
+    result, rows = run_with_huge_pages(spoor)
+    for path in "main.total_rss_bytes", "combined.total_rss_bytes", "combined.private_rss_bytes":
+        memory = figure(result, "memory." + path)
+        assert 20 * MB < memory["value"] < 60 * MB, path
+        assert memory.get("low", 0) <= memory["value"] <= memory.get("high", memory["value"]), path
+    assert max(int(row["job_rss_bytes"] or 0) for row in rows) > 20 * MB
+    assert result["processes"]["largest"][0]["peak_rss_bytes"] > 20 * MB
+
+
+def test_huge_pages_of_two_processes_count_once(spoor, huge_pages):
+    """A forked child has those of its parent."""
+    then = "import os, time\n    child = os.fork() or time.sleep(1000)\n    " \
+           "__import__('atexit').register(os.kill, child, 9)"
+    result, _ = run_with_huge_pages(spoor, then)
+    assert 20 * MB < value(result, "memory.descendants.total_rss_bytes")
+    assert 20 * MB < value(result, "memory.combined.total_rss_bytes") < 40 * MB
+    assert value(result, "memory.combined.shared_rss_bytes") > 20 * MB
