@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glance.c - a look at the job between two samples, so that peaks are not missed. */
-#include <sys/sysinfo.h>
-
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
@@ -73,14 +71,13 @@ bool job_watch_memory(struct job *job)
     return sentinel->is_raised;
 }
 
-/* How much of the machine's swap space is used, as the samples read it, by a system call of 0.3 us. */
+/* How much of the machine's swap space is used, as the samples read it. */
 static void note_swap(struct job *job)
 {
-    struct sysinfo info;
+    uint64_t bytes = swap_in_use_bytes(job->root);
 
-    if (job->root->is_live && sysinfo(&info) == 0)
-        job->meters.swap_used_bytes =
-            ((uint64_t)info.totalswap - (uint64_t)info.freeswap) * info.mem_unit;
+    if (is_known(bytes))
+        job->meters.swap_used_bytes = bytes;
 }
 
 /* The resident sizes of all processes, and how much of them is swapped out if that may have changed. */
@@ -112,7 +109,8 @@ static void read_sizes(struct job *job, const struct look *look)
         resident_bytes += member->rss_bytes + member->hugetlb_bytes;
         *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
     }
-    raise_to(&job->peaks.swap_bytes, swap_bytes);
+    /* Forked processes have the same pages there. */
+    raise_to(&job->peaks.swap_bytes, smaller(swap_bytes, swap_in_use_bytes(job->root)));
     job_note_status_read(job);
     job_raise_threads(job, main_threads, threads);
     /* All that have left, zombies too: one whose parent was settled before it would seem to have

@@ -49,9 +49,19 @@ def swap(tmp_path):
     subprocess.run(["swapoff", file], check=True)
 
 
+def main_of(tracker):
+    """The pid of its command."""
+    return int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
+
+
 def swapped_bytes(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmSwap:")[2].split()[0]) * 1024
+
+
+def machine_swap_bytes():
+    sizes = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+    return (int(sizes["SwapTotal"].split()[0]) - int(sizes["SwapFree"].split()[0])) * 1024
 
 
 def swap_out(pid, address, size):
@@ -72,7 +82,7 @@ def test_memory_of_a_sleeping_process_is_seen_to_be_swapped_out(spoor, swap):
     path = spoor.new_path("result.json")
     tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB))
     address = int(read_line(tracker.stdout))
-    child = int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
+    child = main_of(tracker)
     wait_until_at_rest(tracker.pid)
     swap_out(child, address, 60 * MB)
     swapped = eventually(lambda: swapped_bytes(child), "it is swapped out")
@@ -89,6 +99,26 @@ def test_memory_of_a_short_job_is_seen_to_be_swapped_out(spoor, swap):
            "    while __import__('time').process_time() < end: pass"
     _, result = spoor.result(*job(60 * MB, then=then))
     assert value(result, "memory.swap_peak_bytes") >= 30 * MB
+
+
+def test_swapped_memory_of_forked_processes_counts_once(spoor, swap):
+    """Each child has the parent's swapped pages in its VmSwap: 308 MB were reported for 68 MB."""
+    path = spoor.new_path("result.json")
+    then = f"""import os, time, atexit
+    memory.madvise(21)
+    child = os.fork() or time.sleep(1000)
+    atexit.register(os.kill, child, 9)
+    more = mmap.mmap(-1, {8 * MB}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    more[::4096] = bytes(range(128)) * {8 * MB // 4096 // 128}
+    more.madvise(21) # what the machine has in swap changes: the child is read too
+    print(flush=True)"""
+    tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB, then=then))
+    read_line(tracker.stdout)
+    read_line(tracker.stdout)
+    wait_until_at_rest(tracker.pid)
+    swapped, used = swapped_bytes(main_of(tracker)), machine_swap_bytes()
+    tracker.communicate(b"\n", timeout=DEADLINE_SECONDS)
+    assert 0.9 * swapped <= value(load(path), "memory.swap_peak_bytes") <= used + 16 * MB
 
 
 @pytest.fixture
