@@ -96,7 +96,8 @@ struct member {
 
     /* as of the last survey of its memory (job/memory/survey.h), or of its start */
     bool was_surveyed;
-    bool is_walked; /* by the survey that was last planned */
+    bool is_walked;     /* by the survey that was last planned */
+    unsigned char kind; /* likewise: of forked siblings that look alike, from 1; 0: of none */
     uint64_t surveyed_own_bytes;
     uint64_t surveyed_private_bytes;
     uint64_t surveyed_faults;

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, load, read_line, value, wait_for_samples
+from conftest import DEADLINE_SECONDS, children_of, eventually, load, read_line, value, wait_for_samples
 
 MB = 1 << 20
 HUGE_PAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
@@ -49,11 +49,6 @@ def swap(tmp_path):
     subprocess.run(["swapoff", file], check=True)
 
 
-def main_of(tracker):
-    """The pid of its command."""
-    return int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
-
-
 def swapped_bytes(pid):
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmSwap:")[2].split()[0]) * 1024
@@ -82,7 +77,7 @@ def test_memory_of_a_sleeping_process_is_seen_to_be_swapped_out(spoor, swap):
     path = spoor.new_path("result.json")
     tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB))
     address = int(read_line(tracker.stdout))
-    child = main_of(tracker)
+    child = children_of(tracker.pid)[0]
     wait_until_at_rest(tracker.pid)
     swap_out(child, address, 60 * MB)
     swapped = eventually(lambda: swapped_bytes(child), "it is swapped out")
@@ -116,7 +111,7 @@ def test_swapped_memory_of_forked_processes_counts_once(spoor, swap):
     read_line(tracker.stdout)
     read_line(tracker.stdout)
     wait_until_at_rest(tracker.pid)
-    swapped, used = swapped_bytes(main_of(tracker)), machine_swap_bytes()
+    swapped, used = swapped_bytes(children_of(tracker.pid)[0]), machine_swap_bytes()
     tracker.communicate(b"\n", timeout=DEADLINE_SECONDS)
     assert 0.9 * swapped <= value(load(path), "memory.swap_peak_bytes") <= used + 16 * MB
 
