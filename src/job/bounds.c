@@ -7,6 +7,7 @@
  * no process was larger. With exit records the life and the peak of each process are known (lives.h).
  */
 #include "base/arithmetic.h"
+#include "base/compiler.h"
 #include "base/unknown.h"
 #include "job/job.h"
 
@@ -60,9 +61,10 @@ static void note_main_peak(const struct job *job, struct job_reading *reading)
     else if (marks->main_peak_is_exact || is_waited)
         *origin =
             (struct origin){ "wait4.ru_maxrss", NULL, is_certain && marks->main_peak_is_exact };
+    origin->is_exact &= marks->hugetlb_bytes == 0; /* a mark does not include huge pages */
 }
 
-void job_read_bounds(struct job *job, struct job_reading *reading)
+static void read_resident_bounds(struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
     uint64_t others = is_known(reading->process_bound) ? reading->process_bound - 1 : 0;
@@ -87,4 +89,15 @@ void job_read_bounds(struct job *job, struct job_reading *reading)
         smaller(sum_u64(product_u64(others, largest),
                         job->marks.outlived_main ? largest : main_bound(job)),
                 sum_u64(together, main_bound(job)));
+}
+
+/* The kernel keeps no mark of huge pages: the job may have had all of the machine. */
+void job_read_bounds(struct job *job, struct job_reading *reading)
+{
+    uint64_t *bounds[] = { &reading->main_rss_bound_bytes,
+                           &reading->descendants_rss_bound_bytes, &reading->rss_bound_bytes };
+
+    read_resident_bounds(job, reading);
+    for (size_t i = 0; i < ARRAY_SIZE(bounds) && job->marks.hugetlb_bytes > 0; i++)
+        *bounds[i] = sum_u64(*bounds[i], job->meters.huge_pool_bytes);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glance.c - a look at the job between two samples, so that peaks are not missed. */
-#include <sys/sysinfo.h>
-
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
@@ -38,6 +36,21 @@ static bool has_run_since_glance(struct job *job)
            abs_diff(cpu_ns, job->activity.cpu_ns) >= SENTINEL_CPU_NS;
 }
 
+void job_note_huge_pages(struct job *job)
+{
+    struct job_meters *meters = &job->meters;
+
+    if (meters->huge_pool_bytes > 0)
+        meters->huge_used_bytes = huge_pages_read(&meters->huge_pages, job->root);
+    raise_to(&meters->huge_pool_bytes, meters->huge_used_bytes);
+}
+
+void job_note_status_read(struct job *job)
+{
+    job->meters.swap_read_bytes = job->meters.swap_used_bytes;
+    job->meters.huge_read_bytes = job->meters.huge_used_bytes;
+}
+
 bool job_watch_memory(struct job *job)
 {
     struct job_sentinel *sentinel = &job->sentinel;
@@ -56,7 +69,9 @@ bool job_watch_memory(struct job *job)
         sentinel->grown_bytes = bytes - sentinel->least_bytes;
         sentinel->has_grown = sentinel->grown_bytes >= least_growth;
     }
-    sentinel->is_raised = sentinel->has_grown || (!has_cgroup && has_run_since_glance(job));
+    job_note_huge_pages(job);
+    sentinel->is_raised = sentinel->has_grown || (!has_cgroup && has_run_since_glance(job)) ||
+                          job->meters.huge_used_bytes != job->meters.huge_read_bytes;
     return sentinel->is_raised;
 }
 
@@ -73,14 +88,13 @@ uint64_t job_gpu_space_bytes(struct job *job)
     return sum_bytes;
 }
 
-/* How much of the machine's swap space is used, as the samples read it, by a system call of 0.3 us. */
+/* How much of the machine's swap space is used, as the samples read it. */
 static void note_swap(struct job *job)
 {
-    struct sysinfo info;
+    uint64_t bytes = swap_in_use_bytes(job->root);
 
-    if (job->root->is_live && sysinfo(&info) == 0)
-        job->meters.swap_used_bytes =
-            ((uint64_t)info.totalswap - (uint64_t)info.freeswap) * info.mem_unit;
+    if (is_known(bytes))
+        job->meters.swap_used_bytes = bytes;
 }
 
 /* The resident sizes of all processes, and how much of them is swapped out if that may have changed. */
@@ -98,8 +112,8 @@ static void read_sizes(struct job *job, const struct look *look)
             member_glance(member, look);
         else /* ticks are in a file that is lost when it ends */
             member_look(member, look);
-        if (look->uses_clocks && look->reads_swap)
-            member_read_swap(member, look->root);
+        if (look->uses_clocks && look->reads_status)
+            member_read_status(member, look->root);
         swap_bytes += member->swap_bytes;
         if (member->pid == job->main_pid)
             job_check_program(job, member, look);
@@ -109,11 +123,12 @@ static void read_sizes(struct job *job, const struct look *look)
         if (member->has_left || member->rss_bytes == 0)
             continue;
         process_count++;
-        resident_bytes += member->rss_bytes;
+        resident_bytes += member->rss_bytes + member->hugetlb_bytes;
         *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
     }
-    raise_to(&job->peaks.swap_bytes, swap_bytes);
-    job->meters.swap_read_bytes = job->meters.swap_used_bytes;
+    /* Forked processes have the same pages there. */
+    raise_to(&job->peaks.swap_bytes, smaller(swap_bytes, swap_in_use_bytes(job->root)));
+    job_note_status_read(job);
     job_raise_threads(job, main_threads, threads);
     /* All that have left, zombies too: one whose parent was settled before it would seem to have
      * left its figures to nobody. */
@@ -166,17 +181,18 @@ void job_glance(struct job *job, uint64_t now_ns)
     struct look look;
 
     note_swap(job);
+    job_note_huge_pages(job);
     look = job_look(job, now_ns, false);
     job_note_cpu(job, now_ns, job_quick_cpu_ns(job));
     has_come_to_rest = job->activity.has_come_to_rest;
     job_note_newborn(job);
-    if (job->activity.is_at_rest && !has_come_to_rest && !is_raised && !look.reads_swap)
+    if (job->activity.is_at_rest && !has_come_to_rest && !is_raised && !look.reads_status)
         return;
     if (has_come_to_rest) /* page faults, which tell of copies on write, are in the slower files */
         job_refresh(job, now_ns, false);
     else
         find_processes(job, &look);
-    if (!may_have_changed(job) && !has_come_to_rest && !is_raised && !look.reads_swap) {
+    if (!may_have_changed(job) && !has_come_to_rest && !is_raised && !look.reads_status) {
         activity_note_memory(&job->activity, job->activity.resident_bytes,
                              job->activity.process_count);
         return;

@@ -29,7 +29,9 @@ struct look job_look(const struct job *job, uint64_t now_ns, bool is_thorough)
         .is_thorough = is_thorough,
         .was_born = job->is_spawned,
         .is_main_only = job->is_main_only,
-        .reads_swap = job->meters.swap_used_bytes != job->meters.swap_read_bytes,
+        .reads_status = job->meters.swap_used_bytes != job->meters.swap_read_bytes ||
+                        job->meters.huge_used_bytes != job->meters.huge_read_bytes,
+        .has_huge_pages = job->meters.huge_used_bytes > 0,
     };
 }
 
@@ -224,6 +226,7 @@ void job_done(struct job *job)
     job_cgroup_close(&job->meters.job_cgroup);
     cgroup_watch_done(&job->meters.cgroup_watch);
     event_set_close(&job->meters.task_clock);
+    huge_pages_close(&job->meters.huge_pages);
 }
 
 void job_check_program(struct job *job, struct member *main, const struct look *look)
@@ -318,12 +321,14 @@ static struct activity_seen look_at_attached(struct job *job, const struct look 
 
 void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
 {
-    struct look look = job_look(job, now_ns, is_thorough);
+    struct look look;
     uint64_t cpu_ns = job_whole_cpu_ns(job); /* before: who runs meanwhile is looked at again */
     enum activity_look whom =
         is_thorough ? LOOK_AT_ALL : activity_look_at(&job->activity, cpu_ns, now_ns);
     struct activity_seen seen;
 
+    job_note_huge_pages(job);
+    look = job_look(job, now_ns, is_thorough);
     job->was_thorough = is_thorough;
     if (is_known(cpu_ns)) /* else glances tell */
         job_note_cpu(job, now_ns, cpu_ns);
@@ -335,7 +340,7 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
         return;
     }
     job->sum_holds = false;
-    job->meters.swap_read_bytes = job->meters.swap_used_bytes;
+    job_note_status_read(job);
     look.passes_over = whom == LOOK_AT_MOVERS;
     seen = job->was_read || job->is_spawned ? look_at_members(job, &look)
                                             : look_at_attached(job, &look);

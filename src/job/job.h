@@ -41,6 +41,7 @@
 #include "job/source_names.h"
 #include "job/usage.h"
 #include "source/cgroup/cgroup_events.h"
+#include "source/host/huge_pages.h"
 #include "source/perf/event_set.h"
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
@@ -134,6 +135,10 @@ struct job_meters {
     uint64_t attached_cpu_ns; /* what the processes had used when that began to count */
     uint64_t swap_used_bytes; /* of the machine; at samples set by the caller */
     uint64_t swap_read_bytes; /* likewise, when it was last read how much of it is the job's */
+    uint64_t
+        huge_pool_bytes; /* huge pages of the machine, used or free, so far; set by the caller */
+    uint64_t huge_used_bytes, huge_read_bytes; /* as for swap */
+    struct huge_pages huge_pages;
     /* Set by the caller: CPU time of the machine since the job began, and what interrupts and the hypervisor
      * had of it. UNKNOWN is fine. */
     uint64_t busy_ns, stolen_ns;
@@ -174,7 +179,7 @@ struct job_marks {
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all that we reaped */
     bool outlived_main;           /* others lived when main ended */
     struct group_bytes discount;  /* pages counted twice in a resident size, at most */
-    uint64_t hugetlb_bytes;       /* the most of one process */
+    uint64_t hugetlb_bytes;       /* huge pages: the most of one process */
     struct double_mapping main_doubled, descendants_doubled;
     struct heads thread_peaks;     /* of all looks; of threads only */
     uint64_t cgroup_peak_bytes;    /* the cgroup's own, as last read */
@@ -327,6 +332,12 @@ void job_read_bounds(struct job *job, struct job_reading *reading);
  * be read. */
 void job_label(const struct job *job, struct job_reading *reading);
 void job_label_denied(const struct job *job, struct job_reading *reading);
+
+/* glance.c: reads how many huge pages of the machine are in use. Those of the processes are read if that number
+ * has changed. */
+void job_note_huge_pages(struct job *job);
+/* All that is swapped out, and all huge pages, was read. */
+void job_note_status_read(struct job *job);
 
 /* The CPU time of the job so far; UNKNOWN: not known. */
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);

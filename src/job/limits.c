@@ -115,9 +115,23 @@ static uint64_t get_number(environment_get *get, const char *name)
     return text && parse_whole_u64(text, &value) == 0 && value > 0 ? value : UNKNOWN;
 }
 
+/* The memory of a Slurm step. srun puts it into no variable, but slurmstepd sets the limit of the resident set
+ * to it, which Linux ignores. */
+static uint64_t read_step_memory(const struct root *root, pid_t pid)
+{
+    char text[4096];
+    uint64_t bytes;
+
+    return root_read_start(root, text, sizeof(text), "proc/%d/limits", (int)pid) > 0 &&
+                   parse_key_u64(text, "Max resident set", &bytes) == 0 && bytes > 0
+               ? bytes
+               : UNKNOWN;
+}
+
 /* Memory is granted for the node: for all the CPUs the batch job has there, and
  * not only for those of one task. */
-static void apply_slurm(environment_get *get, struct limits *limits)
+static void apply_slurm(const struct root *root, pid_t pid, environment_get *get,
+                        struct limits *limits)
 {
     uint64_t task_cpus = get_number(get, "SLURM_CPUS_PER_TASK");
     uint64_t node_cpus = get_number(get, "SLURM_CPUS_ON_NODE");
@@ -130,6 +144,8 @@ static void apply_slurm(environment_get *get, struct limits *limits)
     if (!is_known(node_mib))
         node_mib = product_u64(cpu_mib, first_known(node_cpus, task_cpus));
     lower_memory(limits, product_u64(node_mib, MIB_BYTES), "slurm");
+    if (get("SLURM_JOB_ID"))
+        lower_memory(limits, read_step_memory(root, pid), "slurm");
 }
 
 void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
@@ -157,7 +173,7 @@ void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgrou
         if (!limits.cpus_source)
             limits.cpus_source = "affinity";
     }
-    apply_slurm(get, &limits);
+    apply_slurm(root, pid, get, &limits);
 
     if (!limits.cpus_source)
         limits.cpus = (double)NAN;

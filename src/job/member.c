@@ -285,7 +285,7 @@ void member_look(struct member *member, const struct look *look)
         return;
     }
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
-        member->rss_bytes > 0 && !look->reads_swap)
+        member->rss_bytes > 0 && !look->reads_status)
         return;
     /* Being a kept file, it tells whether the pid, and so the clock, is still ours. */
     if (is_gone(read_memory(member, look->root))) {
@@ -301,8 +301,8 @@ void member_look(struct member *member, const struct look *look)
     }
     if (is_slow_due(member, look, was_zombie))
         read_slow(member, look);
-    else if (look->reads_swap)
-        member_read_swap(member, look->root);
+    else if (look->reads_status)
+        member_read_status(member, look->root);
     /* The kernel gives its counts to the parent first and removes it then: who stops in between
      * would be counted twice. */
     member->has_left |= member->is_being_reaped;
@@ -340,7 +340,7 @@ void member_glance(struct member *member, const struct look *look)
         note_cpu(member, ns, look->now_ns);
 }
 
-void member_read_swap(struct member *member, const struct root *root)
+void member_read_status(struct member *member, const struct root *root)
 {
     if (!member->is_zombie)
         read_status(member, root);
@@ -379,6 +379,8 @@ static int read_first(struct member *member, const struct look *look)
         read_slow(member, look);
     else if (geteuid() != 0)
         read_io(member, look->root); /* once it has ended, only root may open it */
+    if (look->has_huge_pages)
+        read_status(member, look->root);
     return 0;
 }
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/root.h"
 #include "job/process_table.h"
@@ -26,12 +27,13 @@
 struct look {
     const struct root *root;
     uint64_t now_ns;
-    bool uses_clocks;  /* ask processes' CPU clocks */
-    bool is_thorough;  /* read io and status whatever the clock says */
-    bool passes_over;  /* what has not run since it was last looked at */
-    bool reads_swap;   /* read status also of what sleeps: others may have it swapped out */
-    bool was_born;     /* what is opened began while we looked: its peak is its size so far */
-    bool is_main_only; /* children that a process waited for do not count */
+    bool uses_clocks;    /* ask processes' CPU clocks */
+    bool is_thorough;    /* read io and status whatever the clock says */
+    bool passes_over;    /* what has not run since it was last looked at */
+    bool reads_status;   /* also of what sleeps: others may have it swapped out */
+    bool has_huge_pages; /* some are in use: what is opened may have them from its parent */
+    bool was_born;       /* what is opened began while we looked: its peak is its size so far */
+    bool is_main_only;   /* children that a process waited for do not count */
 };
 
 struct process_io {
@@ -60,7 +62,8 @@ struct member {
     uint64_t shared_bytes;        /* the part of rss that files or shared memory back */
     uint64_t rss_peak_bytes;      /* largest VmHWM read, or rss seen */
     uint64_t swap_bytes;
-    uint64_t hugetlb_bytes; /* in no resident size */
+    uint64_t hugetlb_bytes;   /* in no resident size */
+    uint64_t with_huge_bytes; /* the most of both together, if it had huge pages */
     uint64_t threads;
     uint64_t faults;       /* minor and major */
     uint64_t child_faults; /* likewise, of children that it waited for */
@@ -93,7 +96,8 @@ struct member {
 
     /* as of the last survey of its memory (job/memory/survey.h), or of its start */
     bool was_surveyed;
-    bool is_walked; /* by the survey that was last planned */
+    bool is_walked;     /* by the survey that was last planned */
+    unsigned char kind; /* likewise: of forked siblings that look alike, from 1; 0: of none */
     uint64_t surveyed_own_bytes;
     uint64_t surveyed_private_bytes;
     uint64_t surveyed_faults;
@@ -147,8 +151,14 @@ void member_glance(struct member *member, const struct look *look);
 /* Reads the size of its address space; 0 if it has none any more. */
 uint64_t member_space_bytes(struct member *member, const struct root *root);
 
-/* Reads its status alone: how much of it is swapped out. */
-void member_read_swap(struct member *member, const struct root *root);
+/* The most memory it was seen to have, or the kernel saw. */
+static inline uint64_t member_peak_bytes(const struct member *member)
+{
+    return larger(member->rss_peak_bytes, member->with_huge_bytes);
+}
+
+/* Reads its status alone: how much of it is swapped out, and its huge pages. */
+void member_read_status(struct member *member, const struct root *root);
 
 /* Reads its name again: it may have called exec. */
 void member_read_name(struct member *member, const struct root *root);

@@ -60,7 +60,7 @@ void job_read_discount(const struct job *job, struct group_bytes *ret)
     *ret = job->marks.discount;
     raise_to(&ret->main, double_mapping_bytes(&job->marks.main_doubled));
     raise_to(&ret->descendants, double_mapping_bytes(&job->marks.descendants_doubled));
-    ret->combined = larger(ret->main, ret->descendants);
+    raise_to(&ret->combined, larger(ret->main, ret->descendants));
 }
 
 static void raise_split(struct memory_split *peak, const struct memory_split *seen)
@@ -88,12 +88,69 @@ static void note_at_peak(struct job *job, const struct memory_split *seen)
     memory_split_keep_higher(&job->peaks.at_peak, &split);
 }
 
+/* Huge pages of a group of processes. */
+struct huge_sums {
+    uint64_t all, most; /* of all processes, and of one of them */
+};
+
+static void add_huge_pages_of(struct huge_sums *sums, const struct member *member)
+{
+    sums->all += member->hugetlb_bytes;
+    raise_to(&sums->most, member->hugetlb_bytes);
+}
+
+/* Processes may share them: together they have no more than the machine has in use. */
+static uint64_t huge_total(const struct job *job, const struct huge_sums *sums)
+{
+    return smaller(sums->all, larger(sums->most, job->meters.huge_used_bytes));
+}
+
+/* Pages that are counted more than once are shared. */
+static void add_huge_pages(const struct job *job, const struct huge_sums *sums,
+                           struct memory_split *split)
+{
+    uint64_t total = huge_total(job, sums), shared = smaller(sums->all - total, total);
+
+    split->total_bytes += total;
+    if (is_known(split->private_bytes)) {
+        split->private_bytes += total - shared;
+        split->shared_bytes += shared;
+    }
+}
+
+/* Resident sizes do not include huge pages. */
+static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
+{
+    struct huge_sums all = { 0 }, main = { 0 }, descendants = { 0 };
+
+    for (size_t i = 0; i < job->roster.count && job->marks.hugetlb_bytes > 0; i++) {
+        const struct member *member = &job->roster.list[i];
+
+        if (member->has_left || member->rss_bytes == 0 || member->borrows_memory)
+            continue;
+        add_huge_pages_of(&all, member);
+        add_huge_pages_of(member->pid == job->main_pid ? &main : &descendants, member);
+    }
+    if (all.all == 0)
+        return;
+    add_huge_pages(job, &main, &estimate->main);
+    add_huge_pages(job, &descendants, &estimate->descendants);
+    add_huge_pages(job, &all, &estimate->combined);
+    if (is_known(estimate->pss_bytes))
+        estimate->pss_bytes += huge_total(job, &all);
+    /* Only those of one process are certain: another program may have the rest of those in use. */
+    raise_to(&job->marks.discount.descendants,
+             huge_total(job, &descendants) - descendants.most);
+    raise_to(&job->marks.discount.combined, huge_total(job, &all) - all.most);
+}
+
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret)
 {
     struct memory_estimate *peaks = &job->peaks.memory;
 
     job->sharing.activity = activity_state(&job->activity);
     memory_sharing_update(&job->sharing, &job->roster, job->main_pid, is_glance, ret);
+    count_huge_pages(job, ret);
     note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);
     memory_estimate_order(peaks);

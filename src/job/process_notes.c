@@ -73,11 +73,12 @@ static void check_name(struct job *job, struct member *member)
 static bool is_candidate(const struct job *job, const struct member *member)
 {
     bool hardly_runs =
-        member->seen_cpu_ns < HARDLY_CPU_NS && member->rss_peak_bytes < HARDLY_BYTES;
+        member->seen_cpu_ns < HARDLY_CPU_NS && member_peak_bytes(member) < HARDLY_BYTES;
 
     if (member->pid != job->main_pid && job->roster.count > PROCESSES_LARGEST && hardly_runs)
         return false;
-    return process_table_keeps(&job->roster.ended, member->seen_cpu_ns, member->rss_peak_bytes);
+    return process_table_keeps(&job->roster.ended, member->seen_cpu_ns,
+                               member_peak_bytes(member));
 }
 
 /* A main process that we start waits for us before it calls exec: until then its command is ours. */
@@ -213,7 +214,7 @@ static struct process_entry describe(const struct job *job, const struct member 
         .started_ns = member->started_ns,
         .ended_ns = has_ended ? end_of(job, member, slot) : UNKNOWN,
         .cpu_ns = sub_floor0(member->cpu_ns, member->first_cpu_ns),
-        .peak_bytes = larger(member->rss_peak_bytes, slot ? slot->peak_bytes : 0),
+        .peak_bytes = larger(member_peak_bytes(member), slot ? slot->peak_bytes : 0),
         .read_bytes = io.read_bytes,
         .written_bytes = io.written_bytes,
         .gpu_bytes = member->gpu_peak_bytes,

@@ -92,7 +92,10 @@ void job_remember(struct job *job, struct member *member)
     }
     job->ledger.has_waited |= member->child_faults > 0 && job->is_spawned;
     job->untracked |= untracked_bit(member->comm);
-    raise_to(&job->marks.hugetlb_bytes, member->hugetlb_bytes);
+    if (member->hugetlb_bytes > 0 && member->rss_bytes > 0) {
+        raise_to(&job->marks.hugetlb_bytes, member->hugetlb_bytes);
+        raise_to(&member->with_huge_bytes, member->rss_bytes + member->hugetlb_bytes);
+    }
     job_note_command(job, member);
 }
 

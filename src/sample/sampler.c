@@ -174,6 +174,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
         sampler->job.meters.swap_read_bytes = host->memory.swap_used_bytes;
     if (sampler->job.meters.swap_read_bytes != host->memory.swap_used_bytes)
         activity_forget(&sampler->job.activity); /* processes at rest are being swapped out */
+    raise_to(&sampler->job.meters.huge_pool_bytes, host->memory.hugetlb_bytes);
     sampler->job.meters.stolen_ns =
         sub_known(stolen_ns(&host->cpu), stolen_ns(&sampler->first_cpu));
     sampler->job.meters.busy_ns = sub_known(busy_ns(&host->cpu), busy_ns(&sampler->first_cpu));

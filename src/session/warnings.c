@@ -145,17 +145,6 @@ static void warn_about_limits(spoor_session *session)
                             (double)swapped / 1e6);
 }
 
-static void warn_about_huge_pages(spoor_session *session)
-{
-    uint64_t bytes = session->sampler.job.marks.hugetlb_bytes;
-
-    if (bytes > 0)
-        session_add_warning(session, "huge-pages",
-                            "a process of the job has %.1f MB of huge pages (hugetlbfs), which "
-                            "the memory figures do not include",
-                            (double)bytes / 1e6);
-}
-
 static void warn_about_tracking(spoor_session *session)
 {
     const struct job *job = &session->sampler.job;
@@ -224,7 +213,6 @@ void session_warn(spoor_session *session)
 {
     warn_about_oom(session);
     warn_about_limits(session);
-    warn_about_huge_pages(session);
     warn_about_cpu(session);
     warn_about_cgroup(session);
     warn_about_tracking(session);

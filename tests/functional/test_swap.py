@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that no resident size has: swapped out, or of huge pages."""
+import csv
 import ctypes
 import os
 import pathlib
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, eventually, load, read_line, value, wait_for_samples
+from conftest import DEADLINE_SECONDS, children_of, eventually, load, read_line, value, wait_for_samples
 
 MB = 1 << 20
 HUGE_PAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
@@ -53,6 +54,11 @@ def swapped_bytes(pid):
     return int(status.partition("VmSwap:")[2].split()[0]) * 1024
 
 
+def machine_swap_bytes():
+    sizes = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+    return (int(sizes["SwapTotal"].split()[0]) - int(sizes["SwapFree"].split()[0])) * 1024
+
+
 def swap_out(pid, address, size):
     """process_madvise(MADV_PAGEOUT): the process sleeps on."""
     class Range(ctypes.Structure):
@@ -71,7 +77,7 @@ def test_memory_of_a_sleeping_process_is_seen_to_be_swapped_out(spoor, swap):
     path = spoor.new_path("result.json")
     tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB))
     address = int(read_line(tracker.stdout))
-    child = int(pathlib.Path(f"/proc/{tracker.pid}/task/{tracker.pid}/children").read_text().split()[0])
+    child = children_of(tracker.pid)[0]
     wait_until_at_rest(tracker.pid)
     swap_out(child, address, 60 * MB)
     swapped = eventually(lambda: swapped_bytes(child), "it is swapped out")
@@ -90,6 +96,26 @@ def test_memory_of_a_short_job_is_seen_to_be_swapped_out(spoor, swap):
     assert value(result, "memory.swap_peak_bytes") >= 30 * MB
 
 
+def test_swapped_memory_of_forked_processes_counts_once(spoor, swap):
+    """Each child has the parent's swapped pages in its VmSwap: 308 MB were reported for 68 MB."""
+    path = spoor.new_path("result.json")
+    then = f"""import os, time, atexit
+    memory.madvise(21)
+    child = os.fork() or time.sleep(1000)
+    atexit.register(os.kill, child, 9)
+    more = mmap.mmap(-1, {8 * MB}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    more[::4096] = bytes(range(128)) * {8 * MB // 4096 // 128}
+    more.madvise(21) # what the machine has in swap changes: the child is read too
+    print(flush=True)"""
+    tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB, then=then))
+    read_line(tracker.stdout)
+    read_line(tracker.stdout)
+    wait_until_at_rest(tracker.pid)
+    swapped, used = swapped_bytes(children_of(tracker.pid)[0]), machine_swap_bytes()
+    tracker.communicate(b"\n", timeout=DEADLINE_SECONDS)
+    assert 0.9 * swapped <= value(load(path), "memory.swap_peak_bytes") <= used + 16 * MB
+
+
 @pytest.fixture
 def huge_pages():
     before = HUGE_PAGES.read_text()
@@ -104,12 +130,40 @@ def huge_pages():
         HUGE_PAGES.write_text(before)
 
 
-def test_huge_pages_are_said_to_be_missing(spoor, huge_pages):
-    """20 MB of them were in no figure, and nothing said so."""
-    path = spoor.new_path("result.json")
-    tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(20 * MB, flags=0x40000))
+def run_with_huge_pages(spoor, then="pass"):
+    """The report and the samples of a job that has 20 MB of them until it is read at rest."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.csv")
+    command = job(20 * MB, flags=0x40000, then=then)
+    tracker = spoor.start("run", "-q", "-i", "0.05", "--samples", samples, "-o", path, "--", *command)
     read_line(tracker.stdout)
     wait_until_at_rest(tracker.pid)
     tracker.communicate(b"\n", timeout=DEADLINE_SECONDS)
-    messages = [warning["message"] for warning in load(path)["warnings"] if warning["code"] == "huge-pages"]
-    assert len(messages) == 1 and "21.0 MB" in messages[0]
+    with open(samples, encoding="utf-8") as file:
+        return load(path), list(csv.DictReader(file))
+
+
+def figure(result, path):
+    for key in path.split("."):
+        result = result[key]
+    return result
+
+
+def test_huge_pages_are_memory_of_the_job(spoor, huge_pages):
+    """200 MB of them were in no figure."""
+    result, rows = run_with_huge_pages(spoor)
+    for path in "main.total_rss_bytes", "combined.total_rss_bytes", "combined.private_rss_bytes":
+        memory = figure(result, "memory." + path)
+        assert 20 * MB < memory["value"] < 60 * MB, path
+        assert memory.get("low", 0) <= memory["value"] <= memory.get("high", memory["value"]), path
+    assert max(int(row["job_rss_bytes"] or 0) for row in rows) > 20 * MB
+    assert result["processes"]["largest"][0]["peak_rss_bytes"] > 20 * MB
+
+
+def test_huge_pages_of_two_processes_count_once(spoor, huge_pages):
+    """A forked child has those of its parent."""
+    then = "import os, time\n    child = os.fork() or time.sleep(1000)\n    " \
+           "__import__('atexit').register(os.kill, child, 9)"
+    result, _ = run_with_huge_pages(spoor, then)
+    assert 20 * MB < value(result, "memory.descendants.total_rss_bytes")
+    assert 20 * MB < value(result, "memory.combined.total_rss_bytes") < 40 * MB
+    assert value(result, "memory.combined.shared_rss_bytes") > 20 * MB

@@ -293,6 +293,39 @@ static void the_batch_system_limits_too(void **state)
     fake_root_done(&fake);
 }
 
+static const char *slurm_step(const char *name)
+{
+    return strcmp(name, "SLURM_JOB_ID") == 0 ? "7" : NULL;
+}
+
+/* srun puts the memory of a step into no variable. */
+static void a_step_has_the_memory_of_its_resource_limit(void **state)
+{
+    static const char lines[] =
+        "Limit                     Soft Limit           Hard Limit           Units     \n"
+        "Max cpu time              10                   unlimited            seconds   \n"
+        "Max resident set          209715200            209715200            bytes     \n"
+        "Max processes             20                   20                   processes \n";
+    struct limits limits;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    write_machine(&fake);
+    fake_root_write(&fake, "proc/42/limits", lines);
+    read_limits(&fake.root, slurm_step, &limits);
+    assert_int_equal(limits.memory_bytes, 200 * MIB);
+    assert_string_equal(limits.memory_source, "slurm");
+    read_limits(&fake.root, no_environment, &limits); /* the kernel ignores it */
+    assert_true(limits.memory_bytes == UNKNOWN);
+    fake_root_write(
+        &fake, "proc/42/limits",
+        "Max resident set          unlimited            unlimited            bytes\n");
+    read_limits(&fake.root, slurm_step, &limits);
+    assert_true(limits.memory_bytes == UNKNOWN);
+    fake_root_done(&fake);
+}
+
 static void what_the_batch_system_cannot_mean_is_not_heeded(void **state)
 {
     struct limits limits;
@@ -360,6 +393,7 @@ int main(void)
         cmocka_unit_test(a_cpuset_is_named_before_the_affinity_it_causes),
         cmocka_unit_test(a_limit_above_the_machine_is_none),
         cmocka_unit_test(the_batch_system_limits_too),
+        cmocka_unit_test(a_step_has_the_memory_of_its_resource_limit),
         cmocka_unit_test(what_the_batch_system_cannot_mean_is_not_heeded),
         cmocka_unit_test(a_machine_that_tells_nothing_is_unknown),
         cmocka_unit_test(damaged_files_are_no_limits),

@@ -10,6 +10,8 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "fake_root.h"
+#include "source/host/huge_pages.h"
 #include "source/host/meminfo.h"
 
 #define TEXT                     \
@@ -28,7 +30,8 @@
     "Dirty:              3 kB\n" \
     "Writeback:          2 kB\n" \
     "SReclaimable:      40 kB\n" \
-    "HugePages_Total:    0\n"
+    "HugePages_Total:    1\n"    \
+    "Hugetlb:        2048 kB\n"
 
 static void sizes_are_in_bytes(void **state)
 {
@@ -49,6 +52,24 @@ static void sizes_are_in_bytes(void **state)
     assert_int_equal(info.inactive_anon_bytes, 20 * 1024);
     assert_int_equal(info.swap_used_bytes, 1024);
     assert_int_equal(info.dirty_bytes, 5 * 1024);
+    assert_int_equal(info.hugetlb_bytes, 2048 * 1024);
+}
+
+static void huge_pages_of_all_sizes_are_added_up(void **state)
+{
+    struct huge_pages pages = { .count = 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(huge_pages_read(&pages, &fake.root), 0);
+    fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "5\n");
+    fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "2\n");
+    fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "1\n");
+    fake_root_write(&fake, "sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "0\n");
+    assert_int_equal(huge_pages_read(&pages, &fake.root), (6ull << 20) + (1ull << 30));
+    huge_pages_close(&pages);
+    fake_root_done(&fake);
 }
 
 static void without_available_the_caches_count_as_such(void **state)
@@ -132,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_in_bytes),
+        cmocka_unit_test(huge_pages_of_all_sizes_are_added_up),
         cmocka_unit_test(without_available_the_caches_count_as_such),
         cmocka_unit_test(a_machine_without_swap_uses_none),
         cmocka_unit_test(more_free_swap_than_there_is_makes_it_unknown),

@@ -89,6 +89,44 @@ static void a_crowd_of_small_processes_is_not_walked(void **state)
     memory_end(&f);
 }
 
+/* Only those that are walked have files. */
+static void of_copies_that_look_alike_some_are_walked(void **state)
+{
+    enum { ALIKE = 40, EACH = 3, ALL = ALIKE + 2, OTHER = CHILD + ALIKE };
+    struct memory_fixture f = { 0 };
+    struct memory_view views[ALL];
+    struct survey survey;
+    uint64_t private_bytes = 0;
+
+    (void)state;
+    copying = &f;
+    memory_begin(&f, SPOOR_DETAIL_AUTO);
+    memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1 });
+    for (int i = 0; i < ALIKE; i++) {
+        if (i % EACH == 0)
+            memory_put(&f, &(struct fake_memory){ .pid = CHILD + i, .own = 1, .shared = 2 });
+        else
+            (void)memory_add(&f, CHILD + i, 3 * MB);
+    }
+    memory_put(&f, &(struct fake_memory){ .pid = OTHER, .own = 3 });
+    roster_member(&f.roster, OTHER)->faults = 700;                    /* it has copied pages */
+    roster_member(&f.roster, CHILD + 1)->rss_bytes -= 5 * PAGE_BYTES; /* it is still growing */
+    for (int i = CHILD; i <= OTHER; i++)
+        roster_member(&f.roster, i)->has_exec = false;
+    survey = survey_plan(&f.roster, MAIN, false);
+    assert_int_equal(survey.walk_count, ALIKE / EACH + 3);
+    survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
+    survey_look_again(&survey, &f.fake.root, &f.roster);
+    assert_int_equal(survey.count, ALL);
+    assert_false(survey.has_ended);
+    for (int i = 0; i < ALL; i++)
+        private_bytes += views[i].private_total;
+    assert_int_equal(private_bytes, (1 + ALIKE + 3) * MB - 5 * PAGE_BYTES);
+    assert_int_equal(views[ALL - 2].pid, OTHER - 1);
+    assert_int_equal(survey_plan(&f.roster, MAIN, true).walk_count, ALL);
+    memory_end(&f);
+}
+
 /* Twenty walks over so much that took so long; what the next is expected to take, in microseconds. */
 static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, double *page_ns)
 {
@@ -134,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_copied_before_their_process_is_read_count),
         cmocka_unit_test(a_crowd_of_small_processes_is_not_walked),
+        cmocka_unit_test(of_copies_that_look_alike_some_are_walked),
         cmocka_unit_test(a_walk_is_expected_to_take_what_the_last_took),
         cmocka_unit_test(a_slow_walk_over_little_tells_little_of_much),
     };

@@ -9,7 +9,8 @@
 #include "source/proc/pid_statm.h"
 
 /* Of more processes than this, small programs are not walked unless they share memory with a copy of
- * themselves: their anonymous memory is private, and their files are libraries. */
+ * themselves: their anonymous memory is private, and their files are libraries. Of copies that look alike,
+ * some are walked. */
 enum { FEW = 16 };
 #define SMALL_BYTES ((uint64_t)4 << 20)
 
@@ -24,17 +25,62 @@ static bool is_copy(const struct member *member)
     return member->is_descendant && !member->has_exec;
 }
 
+/* So far apart may be the sizes of two that are alike: they are read at different moments of their start. */
+#define ALIKE_BYTES ((uint64_t)128 * 1024)
+#define ALIKE_FAULTS (ALIKE_BYTES / 4096)
+
+static bool is_near(uint64_t a, uint64_t b, uint64_t least)
+{
+    return abs_diff(a, b) <= larger(larger(a, b) / 16, least);
+}
+
+static bool are_alike(const struct member *a, const struct member *b)
+{
+    return a->parent_pid == b->parent_pid && is_near(a->rss_bytes, b->rss_bytes, ALIKE_BYTES) &&
+           is_near(a->shared_bytes, b->shared_bytes, ALIKE_BYTES) &&
+           is_near(a->faults, b->faults, ALIKE_FAULTS);
+}
+
+/* Finds out which kind of copy it is, if it has memory of its own. */
+static void find_kind(struct survey *survey, struct member *member)
+{
+    size_t i = 0;
+
+    member->kind = 0;
+    if (!is_copy(member) || member->borrows_memory || member->rss_bytes == 0 ||
+        member->rss_bytes > SMALL_BYTES)
+        return;
+    while (i < survey->kind_count && !are_alike(survey->kinds[i].first, member))
+        i++;
+    if (i == SURVEY_KINDS)
+        return;
+    if (i == survey->kind_count)
+        survey->kinds[survey->kind_count++] = (struct survey_kind){ .first = member };
+    survey->kinds[i].count++;
+    member->kind = (unsigned char)(i + 1);
+}
+
+/* Whether it is taken to be like another of its kind. */
+static bool is_like_another(struct survey *survey, const struct member *member)
+{
+    struct survey_kind *kind = member->kind > 0 ? &survey->kinds[member->kind - 1] : NULL;
+
+    return kind && kind->planned_count++ % (kind->count / SURVEY_MODELS + 1) != 0;
+}
+
 struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
 {
     struct survey survey = { 0 };
 
+    for (size_t i = 0; i < roster->count; i++)
+        find_kind(&survey, &roster->list[i]);
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
 
         survey.has_copies |= is_copy(member);
         member->is_walked = walks_all || roster->count <= FEW ||
                             member->rss_bytes > SMALL_BYTES || member->pid == main_pid ||
-                            is_copy(member);
+                            (is_copy(member) && !is_like_another(&survey, member));
     }
     for (size_t i = 0; i < roster->count && survey.has_copies; i++) {
         const struct member *member = &roster->list[i];
@@ -125,21 +171,64 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
                       larger(survey->moved_bytes, survey->gained_bytes) > read_bytes / 100;
 }
 
-static void read_view(struct survey *survey, const struct root *root, struct member *member,
+/* Not walked, but like others that are. */
+static bool is_guessed(const struct member *member)
+{
+    return member->kind > 0 && !member->is_walked;
+}
+
+/* The view of one like it, less the anonymous memory that it does not have yet: what comes later counts as
+ * growth. */
+static void copy_view(const struct memory_view *model, const struct member *member,
                       struct memory_view *view)
 {
-    int r = member->is_walked ? memory_view_read(root, member_memory_pid(member), view) : 0;
+    uint64_t less = sub_floor0(sub_floor0(model->resident, model->mapped), own_bytes(member));
+
+    *view = *model;
+    view->resident = sub_floor0(model->resident, less);
+    view->rss = sub_floor0(model->rss, less);
+    view->pss = sub_floor0(model->pss, less);
+    view->private_total = sub_floor0(model->private_total, less);
+    view->private_dirty = sub_floor0(model->private_dirty, less);
+}
+
+static int read_view(struct survey *survey, const struct root *root,
+                     const struct member *member, struct memory_view *view)
+{
+    struct survey_kind *kind = member->kind > 0 ? &survey->kinds[member->kind - 1] : NULL;
+    pid_t pid = view->pid;
+    int r = 0;
+
+    if (member->is_walked)
+        r = memory_view_read(root, pid, view);
+    else if (kind && kind->model)
+        copy_view(kind->model, member, view);
+    else if (kind && !survey->is_denied)
+        return -ESRCH; /* the others have exited */
+    else
+        memory_view_from_statm(member, view);
+    view->pid = pid;
+    if (r < 0)
+        memory_view_from_statm(member, view);
+    else if (kind && member->is_walked)
+        kind->model = view;
+    return r;
+}
+
+static void read_member(struct survey *survey, const struct root *root, struct member *member,
+                        struct memory_view *view)
+{
+    int r = read_view(survey, root, member, view);
 
     if (r == -ESRCH || r == -ENOENT) {
         survey->has_ended = true;
         return;
     }
-    if (r < 0 || !member->is_walked)
-        memory_view_from_statm(member, view);
     survey->is_denied |= r < 0;
     member->was_surveyed = true;
     member->surveyed_private_bytes = view->private_total;
-    member->surveyed_own_bytes = sub_floor0(view->resident, view->mapped);
+    member->surveyed_own_bytes =
+        is_guessed(member) ? own_bytes(member) : sub_floor0(view->resident, view->mapped);
     survey->count++;
 }
 
@@ -169,6 +258,6 @@ void survey_take(struct survey *survey, const struct root *root, struct roster *
             continue;
         *view = (struct memory_view){ .pid = member_memory_pid(member),
                                       .is_main = member->pid == main_pid };
-        read_view(survey, root, member, view);
+        read_member(survey, root, member, view);
     }
 }

@@ -16,8 +16,20 @@
 #include "job/memory/shared_memory.h"
 #include "job/roster.h"
 
+/* Forks of one process that have done the same since, by their sizes and page faults. Some of them are walked,
+ * spread over all; the others are taken to be like the one before them. */
+enum { SURVEY_KINDS = 8, SURVEY_MODELS = 16 };
+
+struct survey_kind {
+    const struct member *first;
+    size_t count, planned_count;
+    const struct memory_view *model; /* of the one that was walked last; NULL: none yet */
+};
+
 struct survey {
     /* of survey_plan() */
+    struct survey_kind kinds[SURVEY_KINDS];
+    size_t kind_count;
     bool has_copies;     /* a process shares inherited pages copy-on-write */
     size_t walk_count;   /* processes whose page tables are to be walked */
     uint64_t walk_bytes; /* their resident memory */

@@ -20,7 +20,7 @@ static const char *const pressure_paths[PRESSURE_COUNT] = {
 const struct host_reading HOST_READING_UNKNOWN = {
     .cpu = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
-                UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
+                UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN },
     .disk = { UNKNOWN, UNKNOWN },
     .network = { UNKNOWN, UNKNOWN },
     .space = { UNKNOWN, UNKNOWN, UNKNOWN },

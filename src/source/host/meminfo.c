@@ -27,6 +27,7 @@ enum line {
     LINE_DIRTY,
     LINE_WRITEBACK,
     LINE_SLAB_RECLAIMABLE,
+    LINE_HUGETLB,
     LINE_COUNT,
 };
 
@@ -45,6 +46,7 @@ static const char *const keys[LINE_COUNT] = {
     [LINE_DIRTY] = "Dirty:",
     [LINE_WRITEBACK] = "Writeback:",
     [LINE_SLAB_RECLAIMABLE] = "SReclaimable:",
+    [LINE_HUGETLB] = "Hugetlb:",
 };
 
 /* What the kernel calls kB is 1024 bytes. A number without it is cut short. */
@@ -88,6 +90,7 @@ int meminfo_parse(const char *text, struct meminfo *ret)
         .inactive_anon_bytes = bytes[LINE_INACTIVE_ANON],
         .swap_total_bytes = bytes[LINE_SWAP_TOTAL],
         .swap_used_bytes = UNKNOWN,
+        .hugetlb_bytes = bytes[LINE_HUGETLB],
         .dirty_bytes = sum_u64(bytes[LINE_DIRTY], bytes[LINE_WRITEBACK]),
     };
     /* Kernels before 3.14 have no MemAvailable. */

@@ -18,7 +18,8 @@ struct meminfo {
     uint64_t active_anon_bytes, inactive_anon_bytes; /* the parts of it that no file backs */
     uint64_t swap_total_bytes;
     uint64_t swap_used_bytes;
-    uint64_t dirty_bytes; /* written by programs, and not yet to storage */
+    uint64_t hugetlb_bytes; /* of all huge pages (hugetlbfs), used and free */
+    uint64_t dirty_bytes;   /* written by programs, and not yet to storage */
 };
 
 /* -EBADMSG: it does not even tell the total. */

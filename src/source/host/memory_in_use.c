@@ -13,3 +13,12 @@ uint64_t memory_in_use_bytes(const struct root *root)
         return UNKNOWN;
     return (uint64_t)(info.totalram - info.freeram) * info.mem_unit;
 }
+
+uint64_t swap_in_use_bytes(const struct root *root)
+{
+    struct sysinfo info;
+
+    if (!root->is_live || sysinfo(&info) != 0)
+        return UNKNOWN;
+    return (uint64_t)(info.totalswap - info.freeswap) * info.mem_unit;
+}

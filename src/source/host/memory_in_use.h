@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_in_use.h - the memory of the machine that is in use, by one system call of 0.25 us. */
+/* memory_in_use.h - the memory and swap space of the machine in use, by one system call of 0.25 us. */
 #ifndef SOURCE_HOST_MEMORY_IN_USE_H
 #define SOURCE_HOST_MEMORY_IN_USE_H
 
@@ -9,5 +9,6 @@
 
 /* In bytes, page cache included. UNKNOWN if `root` is not the live machine. */
 uint64_t memory_in_use_bytes(const struct root *root);
+uint64_t swap_in_use_bytes(const struct root *root);
 
 #endif

@@ -3,7 +3,7 @@
  * huge transparent|reserved - memory in pages of 2 MiB.
  *
  * transparent: 256 MiB, which a child inherits, and of which it writes a quarter
- * reserved:    32 MiB of hugetlb, which belongs to no resident set, beside 50 MB that does
+ * reserved:    32 MiB of hugetlb, which is in no resident set, beside 50 MB that is
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -72,7 +72,7 @@ static void use_reserved(void)
     hold_ms(HOLD_MS);
     release(ordinary, 50 * MB);
     release(reserved, bytes);
-    ledger_set_lone_memory(base + 50.0 * MB);
+    ledger_set_lone_memory(base + 50.0 * MB + (double)bytes);
 }
 
 int main(int argc, char **argv)
