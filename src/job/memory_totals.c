@@ -33,8 +33,8 @@ static void note_doubled(struct double_mapping *mapping, uint64_t read_bytes,
     double_mapping_seen(mapping, mapped_bytes);
 }
 
-/* How far resident sizes may be above the pages there are: by pages that were merged, and by those that
- * a process may map twice. */
+/* How far resident sizes may be above the pages there are: by pages that were merged, by those that a process
+ * may map twice, and by those of processes that were not read. */
 static void note_discount(struct job *job)
 {
     const struct memory_sharing *sharing = &job->sharing;
@@ -49,7 +49,9 @@ static void note_discount(struct job *job)
         note_doubled(&job->marks.descendants_doubled, found->mapped_max.descendants,
                      found->doubled.descendants, bases->descendants.mapped_max);
         raise_to(&job->marks.discount.main, bases->main.discount);
-        raise_to(&job->marks.discount.descendants, bases->descendants.discount);
+        raise_to(&job->marks.discount.descendants,
+                 larger(bases->descendants.discount, sharing->guessed_bytes));
+        raise_to(&job->marks.discount.combined, sharing->guessed_bytes);
     } else if (sharing->delta.job.count == 1) {
         double_mapping_seen(&job->marks.main_doubled, sharing->delta.main.mapped);
     }

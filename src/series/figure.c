@@ -165,16 +165,19 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
 }
 
 /* How far a peak may be above the pages there were: the kernel counts a page once for each time it
- * is mapped. */
+ * is mapped, and of many processes that look alike only some are read. */
 static double discount(const struct summary *summary, enum metric peak)
 {
     static const enum metric discounts[METRIC_COUNT] = {
         [METRIC_MAIN_RSS] = METRIC_MAIN_RSS_DISCOUNT,
         [METRIC_MAIN_SHARED] = METRIC_MAIN_RSS_DISCOUNT,
         [METRIC_DESCENDANTS_RSS] = METRIC_DESCENDANTS_RSS_DISCOUNT,
+        [METRIC_DESCENDANTS_PRIVATE] = METRIC_DESCENDANTS_RSS_DISCOUNT,
         [METRIC_DESCENDANTS_SHARED] = METRIC_DESCENDANTS_RSS_DISCOUNT,
         [METRIC_JOB_RSS] = METRIC_JOB_RSS_DISCOUNT,
+        [METRIC_JOB_PRIVATE] = METRIC_JOB_RSS_DISCOUNT,
         [METRIC_JOB_SHARED] = METRIC_JOB_RSS_DISCOUNT,
+        [METRIC_JOB_PSS] = METRIC_JOB_RSS_DISCOUNT,
     };
     uint64_t bytes = discounts[peak] ? summary->tally[discounts[peak]].max : 0;
 

@@ -122,6 +122,7 @@ static void of_copies_that_look_alike_some_are_walked(void **state)
     for (int i = 0; i < ALL; i++)
         private_bytes += views[i].private_total;
     assert_int_equal(private_bytes, (1 + ALIKE + 3) * MB - 5 * PAGE_BYTES);
+    assert_int_equal(survey.guessed_bytes, ALIKE * (EACH - 1) / EACH * MB - 5 * PAGE_BYTES);
     assert_int_equal(views[ALL - 2].pid, OTHER - 1);
     assert_int_equal(survey_plan(&f.roster, MAIN, true).walk_count, ALL);
     memory_end(&f);

@@ -75,6 +75,7 @@ static void remember(struct memory_sharing *sharing, const struct survey *survey
     raise_split(&sharing->highest.combined, &sharing->estimate.combined);
     sharing->has_estimate = true;
     sharing->is_denied = survey->is_denied;
+    sharing->guessed_bytes = survey->guessed_bytes;
     sharing->members_changed = survey->has_ended;
     sharing->was_racy = survey->is_racy;
     sharing->left_private_bytes = 0;

@@ -43,6 +43,7 @@ struct memory_sharing {
     bool members_changed;         /* since the last read; set by the job */
     bool is_on_credit;            /* the read that was just decided on */
     bool was_read;                /* at the last update */
+    uint64_t guessed_bytes;       /* of the last read, see struct survey */
     enum activity_state activity; /* set by the job */
     uint64_t left_private_bytes;  /* of members that left since the last read */
     struct memory_estimate estimate; /* of the last read */

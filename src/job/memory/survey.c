@@ -225,6 +225,7 @@ static void read_member(struct survey *survey, const struct root *root, struct m
         return;
     }
     survey->is_denied |= r < 0;
+    survey->guessed_bytes += is_guessed(member) ? view->private_total : 0;
     member->was_surveyed = true;
     member->surveyed_private_bytes = view->private_total;
     member->surveyed_own_bytes =

@@ -34,12 +34,13 @@ struct survey {
     size_t walk_count;   /* processes whose page tables are to be walked */
     uint64_t walk_bytes; /* their resident memory */
 
-    size_t count;          /* of views */
-    uint64_t gained_bytes; /* growth meanwhile, including possible copies on write */
-    uint64_t moved_bytes;  /* change of sizes meanwhile */
-    bool has_ended;        /* a process exited meanwhile */
-    bool is_racy;          /* has_ended, or sizes changed too much: the parts do not add up */
-    bool is_denied;        /* a process of another user could not be read */
+    size_t count;           /* of views */
+    uint64_t guessed_bytes; /* private memory of those that are taken to be like others */
+    uint64_t gained_bytes;  /* growth meanwhile, including possible copies on write */
+    uint64_t moved_bytes;   /* change of sizes meanwhile */
+    bool has_ended;         /* a process exited meanwhile */
+    bool is_racy;           /* has_ended, or sizes changed too much: the parts do not add up */
+    bool is_denied;         /* a process of another user could not be read */
 };
 
 /* Decides which processes to walk: all, or those whose sizes do not tell enough. Nothing is read. */
