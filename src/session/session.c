@@ -136,11 +136,12 @@ static int open_streams(spoor_session *session, const struct spoor_options *opti
         return error_set(err, EINVAL, "at most %d streams are allowed", SPOOR_STREAMS_MAX);
     for (size_t i = 0; i < first + options->stream_count; i++) {
         const struct spoor_stream *stream = i < first ? &samples : &options->streams[i - first];
-        int r =
-            samples_file_open(&session->streams[session->stream_count++], stream, options, err);
+        struct samples_file *file = &session->streams[session->stream_count++];
+        int r = samples_file_open(file, stream, options, err);
 
         if (r < 0)
             return r;
+        file->run_id = session->run.id;
     }
     return 0;
 }
