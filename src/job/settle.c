@@ -112,21 +112,32 @@ static void add_departed(struct job *job, const struct member *member)
     usage_add(&job->ledger.departed, &usage);
 }
 
-void job_settle_left(struct job *job)
+/* Oldest first: a parent that has waited for some of its children and then ignored SIGCHLD has most probably
+ * waited for the oldest. */
+static void find_inherited(struct job *job)
 {
     struct asked_parent asked = { 0 };
 
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
+
+        member->is_inherited =
+            member->has_left && !member->is_counted && was_inherited(job, member, &asked);
+    }
+}
+
+void job_settle_left(struct job *job)
+{
+    find_inherited(job);
     /* Children first: what they read and wrote is subtracted from their parents'. */
     for (size_t i = job->roster.count; i-- > 0;) {
         struct member *member = &job->roster.list[i];
-        bool is_inherited;
 
         if (!member->has_left)
             continue;
-        is_inherited = !member->is_counted && was_inherited(job, member, &asked);
-        if (!member->is_counted && !is_inherited)
+        if (!member->is_counted && !member->is_inherited)
             add_departed(job, member);
-        job_note_end(job, member, is_inherited);
+        job_note_end(job, member, member->is_inherited);
         if (member->pid == job->main_pid)
             job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
