@@ -112,7 +112,8 @@ static int copy_text(const char *text, char **ret)
 /* Without a job, the GPUs are those of the machine. */
 static int copy_texts(spoor_session *session, const struct spoor_options *options)
 {
-    const char *gpus = options->pid == 0 && !options->gpus ? "all" : options->gpus;
+    bool has_job = options->pid != 0 || options->flags & SPOOR_TRACK_CGROUP;
+    const char *gpus = !has_job && !options->gpus ? "all" : options->gpus;
     int r = copy_text(options->root, &session->root_path);
 
     return r < 0 ? r : copy_text(gpus, &session->gpus);
