@@ -21,6 +21,7 @@
 #include "job/job.h"
 #include "job/memory/peak_owner.h"
 #include "job/untracked.h"
+#include "source/proc/pid_stat.h"
 #include "source/proc/pid_status.h"
 
 /* The parent that was last asked whether it waits for its children: many have the same one. */
@@ -151,7 +152,7 @@ void job_settle_left(struct job *job)
 void job_disown(struct job *job, const struct member *agent)
 {
     if (job->is_spawned && agent->has_exec) /* we are told when it ends */
-        agents_note(&job->agents, agent->pid);
+        agents_note(&job->agents, (struct process_id){ agent->pid, agent->start_ticks });
     if (agent->has_exec)
         process_events_disown(&job->process_events, agent->pid);
 }
@@ -287,10 +288,12 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
 static void end_agent(struct job *job, pid_t pid)
 {
     struct rusage rusage = { 0 };
+    struct pid_stat stat;
     int wait_status;
 
-    if (read_final_rusage(pid, &rusage, &wait_status))
-        agents_end(&job->agents, pid,
+    if (job->agents.live_count > 0 && read_final_rusage(pid, &rusage, &wait_status) &&
+        pid_stat_read_once(job->root, pid, &stat) == 0)
+        agents_end(&job->agents, (struct process_id){ pid, stat.start_ticks },
                    timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
 }
 
