@@ -347,8 +347,9 @@ void session_take_last_sample(spoor_session *session)
     struct instant now = clock_now();
     struct instant end;
 
+    process_events_drain(&session->sampler.job.process_events, true); /* the end of the job */
     pthread_mutex_lock(&session->mutex);
-    end = session->end;
+    end = session->end.monotonic_ns != 0 ? session->end : now;
     pthread_mutex_unlock(&session->mutex);
     if (session_job_ended_ns(session) != 0 &&
         end.monotonic_ns > session_job_ended_ns(session)) {
@@ -356,7 +357,7 @@ void session_take_last_sample(spoor_session *session)
         end.monotonic_ns = session_job_ended_ns(session);
     }
     /* What took long between the end of the job and this sample is not part of the run. */
-    if (end.monotonic_ns != 0 && now.monotonic_ns > end.monotonic_ns + LATE_NS &&
+    if (now.monotonic_ns > end.monotonic_ns + LATE_NS &&
         sub_floor0(end.monotonic_ns, session->sampler.started.monotonic_ns) >
             session->latest.elapsed_ns)
         now = end;

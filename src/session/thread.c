@@ -120,6 +120,8 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
 /* None if the job ended in a gap: the last sample, of its end, is to come. */
 static void take_sample(spoor_session *session, enum sample_kind kind, bool follows_gap)
 {
+    if (follows_gap)
+        process_events_drain(&session->sampler.job.process_events, false);
     if (!follows_gap || session_job_ended_ns(session) == 0)
         session_take_sample(session, clock_now(), kind);
 }
