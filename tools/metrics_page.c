@@ -51,9 +51,11 @@ static void write_metrics(struct buffer *out)
     }
     buffer_add_text(
         out,
-        "\nA CSV row begins with `timestamp` (seconds since 1970, UTC) and\n"
-        "`elapsed_seconds`. A counter never decreases; its rate is the increase per second\n"
-        "since the previous sample.\n");
+        "\nA row begins with `timestamp` (seconds since 1970, UTC), `elapsed_seconds` and\n"
+        "`run_id`, the `run.id` of the report: several runs may append to one file at the "
+        "same\n"
+        "time. A counter never decreases; its rate is the increase per second since the\n"
+        "previous sample.\n");
 }
 
 static void write_gpu_measures(struct buffer *out)

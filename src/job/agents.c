@@ -8,6 +8,7 @@
 #include "base/arithmetic.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_cmdline.h"
+#include "source/proc/pid_stat.h"
 #include "spoor/spoor.h"
 
 #define PROGRAM "spoor"
@@ -60,34 +61,56 @@ bool agents_has(const struct root *root, const struct member *member)
            strcmp(word, PHASE_COMMAND) == 0;
 }
 
-void agents_note(struct agents *agents, pid_t pid)
+void agents_note(struct agents *agents, struct process_id id)
 {
     for (size_t i = 0; i < agents->live_count; i++) {
-        if (agents->live[i] == pid)
+        if (process_id_equal(agents->live[i].id, id))
             return;
     }
     if (agents->live_count < AGENTS_MAX)
-        agents->live[agents->live_count++] = pid;
+        agents->live[agents->live_count++] = (struct live_agent){ .id = id };
 }
 
-void agents_end(struct agents *agents, pid_t pid, uint64_t cpu_ns)
+static void end(struct agents *agents, size_t i, uint64_t cpu_ns)
+{
+    agents->live[i] = agents->live[--agents->live_count];
+    agents->ended_cpu_ns = sum_u64(agents->ended_cpu_ns, cpu_ns);
+}
+
+void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns)
 {
     for (size_t i = 0; i < agents->live_count; i++) {
-        if (agents->live[i] != pid)
-            continue;
-        agents->live[i] = agents->live[--agents->live_count];
-        agents->ended_cpu_ns = sum_u64(agents->ended_cpu_ns, cpu_ns);
-        return;
+        if (process_id_equal(agents->live[i].id, id)) {
+            end(agents, i, cpu_ns);
+            return;
+        }
     }
 }
 
-uint64_t agents_cpu_ns(const struct agents *agents, const struct root *root)
+/* Whether it is still there after something was read of it: its pid may be another process's. */
+static bool is_there(const struct root *root, struct process_id id)
 {
-    uint64_t sum_ns = agents->ended_cpu_ns, ns;
+    struct pid_stat stat;
 
-    for (size_t i = 0; i < agents->live_count; i++) {
-        if (cpu_clock_read(root, agents->live[i], &ns) == 0)
-            sum_ns = sum_u64(sum_ns, ns);
+    return pid_stat_read_once(root, id.pid, &stat) == 0 && stat.start_ticks == id.start_ticks;
+}
+
+uint64_t agents_cpu_ns(struct agents *agents, const struct root *root)
+{
+    uint64_t sum_ns;
+
+    for (size_t i = agents->live_count; root->is_live && i-- > 0;) {
+        struct live_agent *agent = &agents->live[i];
+        uint64_t ns;
+        bool has_clock = cpu_clock_read(root, agent->id.pid, &ns) == 0;
+
+        if (!is_there(root, agent->id)) /* a subreaper of the job has reaped it */
+            end(agents, i, agent->cpu_ns);
+        else if (has_clock)
+            agent->cpu_ns = ns;
     }
+    sum_ns = agents->ended_cpu_ns;
+    for (size_t i = 0; i < agents->live_count; i++)
+        sum_ns = sum_u64(sum_ns, agents->live[i].cpu_ns);
     return sum_ns;
 }

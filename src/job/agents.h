@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/process_id.h"
 #include "base/root.h"
 #include "job/member.h"
 
@@ -28,18 +29,21 @@ bool agents_has(const struct root *root, const struct member *member);
 /* The agents among the job's processes: the job cgroup and perf count what they use, too. Zeroed is
  * empty. */
 struct agents {
-    pid_t live[AGENTS_MAX];
+    struct live_agent {
+        struct process_id id;
+        uint64_t cpu_ns; /* as last read */
+    } live[AGENTS_MAX];
     size_t live_count;
     uint64_t ended_cpu_ns; /* of those that have been reaped */
 };
 
 /* Notes an agent. More than AGENTS_MAX at once are not followed. */
-void agents_note(struct agents *agents, pid_t pid);
+void agents_note(struct agents *agents, struct process_id id);
 
 /* A process has ended; if it is an agent, that is what it has used. */
-void agents_end(struct agents *agents, pid_t pid, uint64_t cpu_ns);
+void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns);
 
 /* CPU time of all of them so far. */
-uint64_t agents_cpu_ns(const struct agents *agents, const struct root *root);
+uint64_t agents_cpu_ns(struct agents *agents, const struct root *root);
 
 #endif

@@ -199,6 +199,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .sentinel.least_bytes = UNKNOWN,
         .peaks = JOB_PEAKS_NONE,
         .started_count = 1,
+        .suspended_ns = clock_suspended_ns(),
     };
     job->meters.job_cgroup.reason =
         "the job was already running: only a job started by spoor gets its own cgroup";

@@ -211,6 +211,7 @@ struct job {
     uint64_t started_count;
     unsigned search_count;
     uint64_t searched_ns;    /* when that was */
+    uint64_t suspended_ns;   /* clock_suspended_ns() when processes were last searched */
     uint64_t searched_ticks; /* likewise, of an adopted cgroup: since boot; 0: never */
     bool is_full;            /* more processes than the table holds */
     bool has_newborn;   /* the command of a process is read once it has lived for a while */

@@ -80,6 +80,7 @@ struct member {
     bool is_being_reaped; /* its parent has its counts already */
     bool is_busy;      /* it runs, waits for a CPU, or for a disk: it has not gone to sleep */
     bool has_left;     /* it ended and was reaped */
+    bool is_inherited; /* its final usage is in that of a process that waited for it */
     bool is_counted;   /* its final usage is in the job's account already */
     bool io_is_denied; /* we may not read it: what it reads and writes is unknown */
     bool io_has_children; /* it includes that of children that do not count */

@@ -337,13 +337,16 @@ void job_search(struct job *job, const struct look *look)
     struct search search = { job, look, 0 };
     struct process_events *events = &job->process_events;
     bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0 || events->needs_search;
+    uint64_t suspended_ns;
 
     if (job->root->proc_fault || job->is_main_only ||
         (events->is_complete && !look->is_thorough &&
          look->now_ns - job->searched_ns < CHECK_EVENTS_EVERY_NS))
         return;
     job->searched_ns = look->now_ns;
+    suspended_ns = clock_suspended_ns();
     search_job(&search, is_full);
+    job->suspended_ns = suspended_ns;
     if (events->needs_search)
         process_events_resume(events);
 }

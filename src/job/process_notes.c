@@ -12,7 +12,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
@@ -35,17 +34,14 @@ enum { NAMED_RATIO = 4 };
 
 /* ---- while it runs -------------------------------------------------------- */
 
-/* By the stat file, in clock ticks since boot. */
-static uint64_t start_by_ticks_ns(uint64_t start_ticks)
+/* By the stat file, in clock ticks since boot. The machine may have been suspended since the process started, or
+ * just before: the start is then known to be after the last search. */
+static uint64_t start_by_ticks_ns(const struct job *job, uint64_t start_ticks)
 {
     uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
-    struct timespec now = { 0 };
-    uint64_t age_ns;
 
-    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
-    age_ns = sub_floor0((uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec,
-                        product_u64(start_ticks, tick_ns));
-    return sub_floor0(clock_now().monotonic_ns, age_ns);
+    return smaller(sub_floor0(product_u64(start_ticks, tick_ns), job->suspended_ns),
+                   clock_now().monotonic_ns);
 }
 
 void job_note_start(struct job *job, struct member *member, uint64_t now_ns)
@@ -55,7 +51,7 @@ void job_note_start(struct job *job, struct member *member, uint64_t now_ns)
     if (process && process->started_ns > 0)
         member->started_ns = process->started_ns;
     else if (job->root->is_live && is_known(member->start_ticks))
-        member->started_ns = start_by_ticks_ns(member->start_ticks);
+        member->started_ns = start_by_ticks_ns(job, member->start_ticks);
     else
         member->started_ns = now_ns;
 }

@@ -21,6 +21,7 @@
 #include "job/job.h"
 #include "job/memory/peak_owner.h"
 #include "job/untracked.h"
+#include "source/proc/pid_stat.h"
 #include "source/proc/pid_status.h"
 
 /* The parent that was last asked whether it waits for its children: many have the same one. */
@@ -115,21 +116,32 @@ static void add_departed(struct job *job, const struct member *member)
     usage_add(&job->ledger.departed, &usage);
 }
 
-void job_settle_left(struct job *job)
+/* Oldest first: a parent that has waited for some of its children and then ignored SIGCHLD has most probably
+ * waited for the oldest. */
+static void find_inherited(struct job *job)
 {
     struct asked_parent asked = { 0 };
 
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
+
+        member->is_inherited =
+            member->has_left && !member->is_counted && was_inherited(job, member, &asked);
+    }
+}
+
+void job_settle_left(struct job *job)
+{
+    find_inherited(job);
     /* Children first: what they read and wrote is subtracted from their parents'. */
     for (size_t i = job->roster.count; i-- > 0;) {
         struct member *member = &job->roster.list[i];
-        bool is_inherited;
 
         if (!member->has_left)
             continue;
-        is_inherited = !member->is_counted && was_inherited(job, member, &asked);
-        if (!member->is_counted && !is_inherited)
+        if (!member->is_counted && !member->is_inherited)
             add_departed(job, member);
-        job_note_end(job, member, is_inherited);
+        job_note_end(job, member, member->is_inherited);
         if (member->pid == job->main_pid)
             job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
@@ -143,7 +155,7 @@ void job_settle_left(struct job *job)
 void job_disown(struct job *job, const struct member *agent)
 {
     if (job->is_spawned && agent->has_exec) /* we are told when it ends */
-        agents_note(&job->agents, agent->pid);
+        agents_note(&job->agents, (struct process_id){ agent->pid, agent->start_ticks });
     if (agent->has_exec)
         process_events_disown(&job->process_events, agent->pid);
 }
@@ -279,10 +291,12 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
 static void end_agent(struct job *job, pid_t pid)
 {
     struct rusage rusage = { 0 };
+    struct pid_stat stat;
     int wait_status;
 
-    if (read_final_rusage(pid, &rusage, &wait_status))
-        agents_end(&job->agents, pid,
+    if (job->agents.live_count > 0 && read_final_rusage(pid, &rusage, &wait_status) &&
+        pid_stat_read_once(job->root, pid, &stat) == 0)
+        agents_end(&job->agents, (struct process_id){ pid, stat.start_ticks },
                    timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
 }
 

@@ -67,20 +67,35 @@ static const struct {
     { USAGE_WRITTEN_CHARS, METRIC_JOB_WRITTEN_CHARS },
 };
 
-/* Exit records have what processes did that were never waited for. Labels a counter by what has counted it. */
-static void take_recorded(const struct job *job, struct job_reading *reading,
+/* The most that a task does beside its exit record: the kernel cuts bytes to whole KiB, and writes the record
+ * before the end of the task. */
+enum { UNRECORDED_BYTES = 1023, UNRECORDED_EVENTS = 16 };
+
+/* Labels a counter by what has counted it. The sum over processes may lack what processes did that were never
+ * waited for, and may hold twice what others did: then exit records overrule it, though more was reported before. */
+static void take_recorded(struct job *job, struct job_reading *reading,
                           enum usage_counter counter, enum metric metric)
 {
     const struct evidence *evidence = &reading->evidence;
+    const struct process_events *events = &job->process_events;
     uint64_t *value = &reading->usage.counter[counter];
-    uint64_t recorded = job->process_events.recorded.counter[counter];
+    uint64_t recorded = events->recorded.counter[counter];
     bool has_records = !inexact_reason(evidence, COUNTED_BY_EXIT_RECORDS);
+    bool is_chars = counter == USAGE_READ_CHARS || counter == USAGE_WRITTEN_CHARS;
+    bool sum_is_exact = !inexact_reason(evidence, COUNTED_BY_PROCESSES) &&
+                        !(is_chars && job->ledger.lost_chars);
+    uint64_t lacking =
+        product_u64(events->recorded_tasks,
+                    counter < USAGE_MINOR_FAULTS ? UNRECORDED_BYTES : UNRECORDED_EVENTS);
     struct origin *origin = &reading->origin[metric];
 
-    origin->is_exact = has_records || !inexact_reason(evidence, COUNTED_BY_PROCESSES);
-    if (!has_records || !is_known(recorded) || (is_known(*value) && recorded <= *value))
+    origin->is_exact =
+        sum_is_exact || (has_records && (!is_chars || lacking <= recorded / 100));
+    if (!has_records || !is_known(recorded) ||
+        (is_known(*value) && recorded <= *value &&
+         (sum_is_exact || *value - recorded <= lacking)))
         return;
-    *value = recorded;
+    *value = job->ledger.reported.counter[counter] = recorded;
     origin->source = "taskstats";
 }
 
@@ -123,30 +138,25 @@ static void read_storage(const struct job *job, struct job_reading *reading)
     reading->origin[METRIC_JOB_WRITTEN].is_exact &= written == 0;
 }
 
-static void read_io(const struct job *job, struct job_reading *reading)
+static void read_io(struct job *job, struct job_reading *reading)
 {
     for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++)
         take_recorded(job, reading, io_counters[i].counter, io_counters[i].metric);
-    if (job->ledger.lost_chars &&
-        inexact_reason(&reading->evidence, COUNTED_BY_EXIT_RECORDS) != NULL)
-        reading->origin[METRIC_JOB_READ_CHARS].is_exact =
-            reading->origin[METRIC_JOB_WRITTEN_CHARS].is_exact = false;
     read_storage(job, reading);
 }
 
 /* 0 would say that nothing was read or written, while processes whose counts are missing may have. */
 static void forget_uncertain_zeros(const struct job *job, struct job_reading *reading)
 {
-    if (!job->ledger.has_joined &&
-        (!reading->evidence.has_unwaited ||
-         !inexact_reason(&reading->evidence, COUNTED_BY_EXIT_RECORDS)))
-        return;
     for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++) {
-        if (reading->usage.counter[io_counters[i].counter] != 0)
+        uint64_t *value = &reading->usage.counter[io_counters[i].counter];
+        struct origin *origin = &reading->origin[io_counters[i].metric];
+
+        if (*value != 0 ||
+            (!job->ledger.has_joined && (!reading->evidence.has_unwaited || origin->is_exact)))
             continue;
-        reading->usage.counter[io_counters[i].counter] = UNKNOWN;
-        reading->origin[io_counters[i].metric].reason =
-            job->ledger.has_joined ? JOINED : UNWAITED;
+        *value = UNKNOWN;
+        origin->reason = job->ledger.has_joined ? JOINED : UNWAITED;
     }
 }
 
@@ -203,7 +213,7 @@ static void add_living(struct job *job, struct job_reading *reading)
 /* Page faults of a process that goes on are read from its stat file. Context switches are known of ended
  * processes: before the job's program runs there are none; while its first process lives, those of a few
  * orphans would say nothing of the job. */
-static void read_events(const struct job *job, struct job_reading *reading)
+static void read_events(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
     const struct evidence *evidence = &reading->evidence;

@@ -144,6 +144,7 @@ void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out)
 
     csv_add_text(&csv, "timestamp");
     csv_add_text(&csv, "elapsed_seconds");
+    csv_add_text(&csv, "run_id");
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
 
@@ -172,6 +173,7 @@ void csv_stream_row(const struct stream_row *row, struct buffer *out)
 
     csv_add_seconds(&csv, sample->realtime_ns, 3);
     csv_add_seconds(&csv, sample->elapsed_ns, 0);
+    csv_add_text(&csv, row->run_id);
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         csv_begin_cell(&csv);
         metric_write((enum metric)i, sample->value[i], out);

@@ -26,6 +26,7 @@ void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
     json_begin_line(&json, NULL, '{');
     json_add_seconds(&json, "timestamp", sample->realtime_ns);
     json_add_seconds(&json, "elapsed_seconds", sample->elapsed_ns);
+    json_add_text(&json, "run_id", row->run_id);
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
 

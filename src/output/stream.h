@@ -24,6 +24,7 @@ struct stream_row {
     pid_t pid;                         /* the main process of the job; 0: there is no job */
     bool is_main_only;                 /* its descendants are not tracked */
     bool is_machine_only;              /* no job is tracked */
+    const char *run_id;                /* as in the report, or NULL */
     const char *name;                  /* label of the run, or NULL */
     /* Of both samples, if stream_lists_devices(). */
     const struct device_sample *devices, *previous_devices;

@@ -32,6 +32,7 @@ struct replay {
     double first_unix, last_unix, last_elapsed;
     double interval_seconds; /* NaN: not known yet */
     struct sample sample;
+    char run_id[33]; /* empty: unknown */
 };
 
 struct replay *replay_new(void)
@@ -75,6 +76,7 @@ void replay_row_clear(struct replay_row *row)
 {
     row->unix_seconds = row->elapsed_seconds = row->interval_seconds = (double)NAN;
     row->gpus.count = 0;
+    row->run_id[0] = '\0';
     for (int i = 0; i < METRIC_COUNT; i++)
         row->value[i] = (double)NAN;
 }
@@ -87,6 +89,11 @@ static double elapsed_of(const struct replay *replay, const struct replay_row *r
     if (!isnan(row->interval_seconds) && replay->row_count > 0)
         return replay->last_elapsed + row->interval_seconds;
     return row->unix_seconds - replay->first_unix;
+}
+
+bool replay_has_id_of(const struct replay *replay, const struct replay_row *row)
+{
+    return replay->row_count == 0 || strcmp(replay->run_id, row->run_id) == 0;
 }
 
 bool replay_is_over(const struct replay *replay, const struct replay_row *row)
@@ -217,8 +224,10 @@ void replay_add(struct replay *replay, const struct replay_row *row)
 {
     double elapsed;
 
-    if (replay->row_count == 0)
+    if (replay->row_count == 0) {
         replay->first_unix = row->unix_seconds;
+        memcpy(replay->run_id, row->run_id, sizeof(replay->run_id));
+    }
     elapsed = elapsed_of(replay, row);
     replay->row_count++;
     replay->last_elapsed = elapsed;
@@ -243,6 +252,7 @@ static int fill_record(const struct replay *replay, const char *name, uint64_t s
     const struct gpu_view gpu = { .state = GPU_PENDING, .reason = REASON };
     struct warning warning = { .code = "samples" };
     struct record_input input = {
+        .id = *replay->run_id ? replay->run_id : NULL,
         .name = name,
         .is_tracked = true,
         .interval_ns = ns_of(replay->interval_seconds),

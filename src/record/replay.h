@@ -23,6 +23,7 @@ struct replay_row {
     double interval_seconds;    /* since the row before; NaN: as unix_seconds says */
     double value[METRIC_COUNT]; /* in base units; NaN: unknown */
     struct series_gpus gpus;
+    char run_id[33]; /* empty: unknown */
 };
 
 struct replay;
@@ -36,6 +37,9 @@ int replay_metric(const char *name);
 void replay_set_kind(struct replay *replay, int metric, enum replay_kind kind);
 
 void replay_row_clear(struct replay_row *row);
+
+/* Does a row have the run ID of the rows so far? true also if there is none yet. */
+bool replay_has_id_of(const struct replay *replay, const struct replay_row *row);
 
 /* Does a row belong to another run, which began after the rows so far? */
 bool replay_is_over(const struct replay *replay, const struct replay_row *row);

@@ -13,6 +13,7 @@
 #define MIB 1048576.0
 #define KIB 1024.0
 
+#define RUN_ID "run_id"
 #define NESTED_TIME "timestamp_secs"
 #define NESTED_INTERVAL "actual_interval_ms"
 
@@ -206,6 +207,8 @@ static void find_own(const char *name, struct sample_column *ret)
 
     if (strcmp(name, "elapsed_seconds") == 0)
         ret->use = COLUMN_ELAPSED;
+    else if (strcmp(name, RUN_ID) == 0)
+        ret->use = COLUMN_RUN_ID;
     else if (metric >= 0)
         *ret = (struct sample_column){
             .use = COLUMN_METRIC, .metrics = { metric, -1 }, .kind = REPLAY_VALUE, .unit = 1
@@ -255,8 +258,8 @@ int sample_columns_find(const char *const *names, size_t count, struct sample_co
 
 const char *sample_columns_optional(const char *const *names, size_t count, size_t index)
 {
-    if (!has(names, count, NESTED_TIME))
-        return NULL;
+    if (!has(names, count, NESTED_TIME)) /* rows of an earlier version have no ID */
+        return index == 0 ? RUN_ID : NULL;
     if (index < ARRAY_SIZE(nested_rules))
         return nested_rules[index].name;
     index -= ARRAY_SIZE(nested_rules);
@@ -329,6 +332,7 @@ void sample_column_add(const struct sample_column *column, double value, struct 
     case COLUMN_INTERVAL_MS:
         row->interval_seconds = value / 1e3;
         break;
+    case COLUMN_RUN_ID: /* a text */
     case COLUMN_OTHER:
         break;
     }

@@ -13,6 +13,7 @@ enum sample_column_use {
     COLUMN_UNIX,
     COLUMN_ELAPSED,
     COLUMN_INTERVAL_MS,
+    COLUMN_RUN_ID,
     COLUMN_METRIC,
     COLUMN_GPU,
 };

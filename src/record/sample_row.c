@@ -12,6 +12,19 @@
 /* More are not from us. */
 enum { COLUMNS_MAX = 16384, DEPTH_MAX = 32 };
 
+/* A cell or a value that may be quoted. Whatever is not from us is no ID. */
+static void read_run_id(const char *at, struct replay_row *ret)
+{
+    size_t length;
+
+    at += *at == '"';
+    length = strspn(at, "0123456789abcdef");
+    if (length >= sizeof(ret->run_id))
+        return;
+    memcpy(ret->run_id, at, length);
+    ret->run_id[length] = '\0';
+}
+
 /* ---- CSV ------------------------------------------------------------------------ */
 
 /* A number, with or without quotes; NaN: an empty cell. The cursor stops behind it. */
@@ -36,7 +49,9 @@ static bool read_csv_row(const struct sample_columns *columns, const char *at,
         const struct sample_column *column = &columns->items[i];
         double value;
 
-        if (column->use == COLUMN_OTHER) {
+        if (column->use == COLUMN_RUN_ID)
+            read_run_id(at, ret);
+        if (column->use == COLUMN_OTHER || column->use == COLUMN_RUN_ID) {
             at = strchrnul(at, ',');
         } else {
             if (!read_cell(&at, &value))
@@ -288,6 +303,8 @@ static int read_leaf(void *data, const struct leaf *leaf, const char **cursor)
 
     if (!leaf->parent && is_gpu_list(&leaf->member))
         return read_gpus(cursor, reading->row) ? 0 : -EBADMSG;
+    if (column.use == COLUMN_RUN_ID)
+        read_run_id(*cursor, reading->row);
     if (!read_value(cursor, &value))
         return -EBADMSG;
     if (leaf->parent && column.use == COLUMN_GPU)

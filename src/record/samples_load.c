@@ -13,12 +13,19 @@
 
 #define NOT_SAMPLES "expected a report, or samples as --samples or --stream writes them"
 
+/* A run whose end has not been read. Concurrent runs may have written rows between its own. */
+struct open_run {
+    struct replay *replay;
+    uint64_t skipped; /* rows that could not be read, each behind a row of this run */
+};
+
 struct loading {
     struct line_reader *lines; /* borrowed */
     struct sample_table table;
     const char *name;
-    struct replay *replay; /* of the run that is read */
-    uint64_t skipped;      /* rows of it that could not be read */
+    struct open_run *runs; /* one at least; owned */
+    size_t run_count;
+    size_t current; /* the run of the last row */
     struct records records;
     struct spoor_error *err;
 };
@@ -26,21 +33,36 @@ struct loading {
 static void loading_done(struct loading *loading)
 {
     sample_table_done(&loading->table);
-    replay_free(loading->replay);
+    for (size_t i = 0; i < loading->run_count; i++)
+        replay_free(loading->runs[i].replay);
+    free(loading->runs);
     records_done(&loading->records);
 }
 
-static int begin_run(struct loading *loading)
+static int begin_run(struct loading *loading, struct open_run *run)
 {
-    loading->replay = replay_new();
-    loading->skipped = 0;
-    if (!loading->replay)
+    *run = (struct open_run){ .replay = replay_new() };
+    if (!run->replay)
         return error_set(loading->err, ENOMEM, "out of memory");
-    sample_columns_begin(&loading->table.columns, loading->replay);
+    sample_columns_begin(&loading->table.columns, run->replay);
     return 0;
 }
 
-static int end_run(struct loading *loading)
+static int add_run(struct loading *loading)
+{
+    struct open_run *runs =
+        reallocarray(loading->runs, loading->run_count + 1, sizeof(*loading->runs));
+
+    if (!runs)
+        return error_set(loading->err, ENOMEM, "out of memory");
+    loading->runs = runs;
+    if (loading->run_count == LOAD_REPORTS_MAX)
+        return error_set(loading->err, EFBIG, "more than %d runs", LOAD_REPORTS_MAX);
+    loading->current = loading->run_count++;
+    return begin_run(loading, &runs[loading->current]);
+}
+
+static int end_run(struct loading *loading, struct open_run *run)
 {
     struct records *records = &loading->records;
     struct record *items =
@@ -52,28 +74,43 @@ static int end_run(struct loading *loading)
     records->items = items;
     if (records->count == LOAD_REPORTS_MAX)
         return error_set(loading->err, EFBIG, "more than %d runs", LOAD_REPORTS_MAX);
-    r = replay_finish(loading->replay, loading->name, loading->skipped, &items[records->count]);
+    r = replay_finish(run->replay, loading->name, run->skipped, &items[records->count]);
     if (r == -ENODATA)
         return error_set(loading->err, EBADMSG, "no complete row; " NOT_SAMPLES);
     if (r < 0)
         return error_sys(loading->err, r, "cannot make the report");
     records->count++;
-    replay_free(loading->replay);
-    loading->replay = NULL;
+    replay_free(take_ptr(run->replay));
     return 0;
+}
+
+/* Makes the run of a row the current one. */
+static int find_run(struct loading *loading, const struct replay_row *row)
+{
+    size_t i = loading->current;
+
+    if (replay_has_id_of(loading->runs[i].replay, row))
+        return 0;
+    for (i = 0; i < loading->run_count; i++) {
+        loading->current = i;
+        if (replay_has_id_of(loading->runs[i].replay, row))
+            return 0;
+    }
+    return add_run(loading);
 }
 
 static int add_row(struct loading *loading, const struct replay_row *row)
 {
-    int r = 0;
+    int r = find_run(loading, row);
+    struct open_run *run = &loading->runs[loading->current];
 
-    if (replay_is_over(loading->replay, row)) {
-        r = end_run(loading);
+    if (r == 0 && replay_is_over(run->replay, row)) {
+        r = end_run(loading, run);
         if (r == 0)
-            r = begin_run(loading);
+            r = begin_run(loading, run);
     }
     if (r == 0)
-        replay_add(loading->replay, row);
+        replay_add(run->replay, row);
     return r;
 }
 
@@ -95,7 +132,7 @@ static int read_rows(struct loading *loading, struct line line)
         if (!line.is_torn && sample_table_read(&loading->table, line.text, &row))
             r = add_row(loading, &row);
         else if (line.length > 0)
-            loading->skipped++;
+            loading->runs[loading->current].skipped++;
         if (r >= 0)
             r = refuse_line(loading, line_reader_next(loading->lines, &line));
     }
@@ -115,10 +152,12 @@ static int load(struct loading *loading)
         return error_set(loading->err, EBADMSG, "the file is empty; " NOT_SAMPLES);
     if (!loading->table.is_json) /* it was the header */
         line = (struct line){ .text = line.text + line.length };
-    r = begin_run(loading);
+    r = add_run(loading);
     if (r == 0)
         r = read_rows(loading, line);
-    return r < 0 ? r : end_run(loading);
+    for (size_t i = 0; r >= 0 && i < loading->run_count; i++)
+        r = end_run(loading, &loading->runs[i]);
+    return r;
 }
 
 int samples_load(struct line_reader *lines, const char *name, struct records *ret,

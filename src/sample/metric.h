@@ -37,7 +37,8 @@ struct metric_row {
     enum metric_clock clock;
     bool starts_at_zero; /* a counter that is 0 when the run begins, though known only later */
     bool is_charted;     /* the curve of a run has it (series/series.h) */
-    bool may_fall;       /* a counter of which a part may turn out not to be the job's */
+    bool
+        may_fall; /* a counter of which a part may turn out not to be the job's, or counted twice */
 };
 
 const struct metric_row *metric_row(enum metric metric);

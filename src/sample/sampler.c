@@ -75,7 +75,9 @@ static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, u
 static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now_ns)
 {
     const struct job_reading *reading = &sampler->reading;
-    uint64_t ended_ns = sampler->job.main.ended_ns;
+    uint64_t ended_ns = sampler->job.main.ended_ns != 0
+                            ? sampler->job.main.ended_ns
+                            : process_events_ended_ns(&sampler->job.process_events);
     struct sample_clock main = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
     struct sample_clock job = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
 

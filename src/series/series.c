@@ -357,7 +357,7 @@ static double count_at_end(const struct series *series, const struct series_metr
 {
     double count = counted_at_end(series, column, tally, open, point);
 
-    if (!metric_row((enum metric)column->metric)->may_fall)
+    if (!metric_row((enum metric)column->metric)->may_fall || !tally->has_fallen)
         return count;
     for (size_t i = point + 1; i < series->count; i++)
         count = fmin(count, counted_at_end(series, column, tally, open, i));

@@ -290,6 +290,7 @@ static void add_count(struct summary *summary, enum metric metric, const struct 
         close_window(tally, metric, count_at_sample(tally, metric, sample), sample);
     if (was_reset(tally, value) && only_rises(metric))
         tally->offset = tally->count - value;
+    tally->has_fallen |= value < tally->count;
     tally->count = next_count(tally, metric, value);
 }
 

@@ -32,6 +32,7 @@ struct tally {
 
     /* of counters */
     uint64_t count;                /* as `last`, without what was missed; see only_rises() */
+    bool has_fallen;               /* see metric_row.may_fall */
     uint64_t offset;               /* of it to the counter, which was reset */
     uint64_t missed, first_missed; /* used besides, not known when: see struct sample */
     uint64_t start, start_ns;      /* count at the start of the first window */

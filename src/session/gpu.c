@@ -33,14 +33,33 @@ static const char *why_not_opened(const spoor_session *session)
                                                                 : "this machine has no GPU";
 }
 
-void session_start_gpus(spoor_session *session)
+/* The processes whose environments name the GPUs of the job; 0: ours does. */
+static size_t list_processes(const spoor_session *session, pid_t *pids, size_t most)
 {
     const struct job *job = &session->sampler.job;
+    size_t count = 0;
+
+    if (job->tracker_pid != 0)
+        return 0;
+    if (session->pid != 0)
+        pids[count++] = session->pid;
+    for (size_t i = 0; session->pid == 0 && i < job->roster.count && count < most; i++)
+        pids[count++] = job->roster.list[i].pid;
+    return count;
+}
+
+void session_start_gpus(spoor_session *session)
+{
+    enum { PROCESSES_MAX = 64 }; /* of a cgroup */
+    const struct job *job = &session->sampler.job;
+    pid_t pids[PROCESSES_MAX];
     uint64_t start_ns = session->sampler.started.monotonic_ns;
     struct gpu_call_options options = {
         .root = session->root_path,
         .gpus = session->gpus,
         .main_pid = session->pid,
+        .pids = pids,
+        .pid_count = list_processes(session, pids, PROCESSES_MAX),
         .tracker_pid = job->tracker_pid,
         .is_main_only = job->is_main_only,
         .leaves_drivers = session->flags & SPOOR_LEAVE_DRIVERS,

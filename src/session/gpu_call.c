@@ -99,12 +99,12 @@ static int read_choice(const struct gpu_call_options *options, struct gpu_choice
     struct root root;
     int r;
 
-    if (options->tracker_pid != 0 || options->main_pid == 0)
+    if (options->pid_count == 0)
         return gpu_choice_init(ret, options->gpus, environment_own);
     r = root_open(options->root, &root);
     if (r < 0)
         return r;
-    r = gpu_choice_init_for(ret, options->gpus, &root, options->main_pid);
+    r = gpu_choice_init_for(ret, options->gpus, &root, options->pids, options->pid_count);
     root_close(&root);
     return r;
 }

@@ -20,9 +20,11 @@ enum gpu_request {
 };
 
 struct gpu_call_options {
-    const char *root;    /* folder that stands for "/"; NULL is "/" */
-    const char *gpus;    /* as --gpus; NULL: by the environment */
-    pid_t main_pid;      /* 0: there is no job */
+    const char *root;  /* folder that stands for "/"; NULL is "/" */
+    const char *gpus;  /* as --gpus; NULL: by the environment */
+    pid_t main_pid;    /* 0: there is no job, or it has no main process */
+    const pid_t *pids; /* of a job that was already running; borrowed, for gpu_call_open() */
+    size_t pid_count;
     bool is_main_only;   /* its descendants are not part of the job */
     pid_t tracker_pid;   /* ours, if we spawned the job, which has our environment; else 0 */
     bool leaves_drivers; /* at the end they stay open, and the thread with them */

@@ -30,6 +30,7 @@ struct samples_file {
     uint64_t short_ns;     /* a sample so soon after a row is part of the next row */
     pid_t pid;             /* of the job; 0: there is none */
     bool is_main_only;
+    const char *run_id;   /* borrowed; NULL: unknown */
     char *name;           /* label of the run; owned; NULL: it has none */
     bool is_machine_only; /* there is no job */
     struct device_sample devices, previous_devices, older_devices; /* if rows list them */

@@ -112,7 +112,8 @@ static int copy_text(const char *text, char **ret)
 /* Without a job, the GPUs are those of the machine. */
 static int copy_texts(spoor_session *session, const struct spoor_options *options)
 {
-    const char *gpus = options->pid == 0 && !options->gpus ? "all" : options->gpus;
+    bool has_job = options->pid != 0 || options->flags & SPOOR_TRACK_CGROUP;
+    const char *gpus = !has_job && !options->gpus ? "all" : options->gpus;
     int r = copy_text(options->root, &session->root_path);
 
     return r < 0 ? r : copy_text(gpus, &session->gpus);
@@ -136,11 +137,12 @@ static int open_streams(spoor_session *session, const struct spoor_options *opti
         return error_set(err, EINVAL, "at most %d streams are allowed", SPOOR_STREAMS_MAX);
     for (size_t i = 0; i < first + options->stream_count; i++) {
         const struct spoor_stream *stream = i < first ? &samples : &options->streams[i - first];
-        int r =
-            samples_file_open(&session->streams[session->stream_count++], stream, options, err);
+        struct samples_file *file = &session->streams[session->stream_count++];
+        int r = samples_file_open(file, stream, options, err);
 
         if (r < 0)
             return r;
+        file->run_id = session->run.id;
     }
     return 0;
 }
@@ -345,8 +347,9 @@ void session_take_last_sample(spoor_session *session)
     struct instant now = clock_now();
     struct instant end;
 
+    process_events_drain(&session->sampler.job.process_events, true); /* the end of the job */
     pthread_mutex_lock(&session->mutex);
-    end = session->end;
+    end = session->end.monotonic_ns != 0 ? session->end : now;
     pthread_mutex_unlock(&session->mutex);
     if (session_job_ended_ns(session) != 0 &&
         end.monotonic_ns > session_job_ended_ns(session)) {
@@ -354,7 +357,7 @@ void session_take_last_sample(spoor_session *session)
         end.monotonic_ns = session_job_ended_ns(session);
     }
     /* What took long between the end of the job and this sample is not part of the run. */
-    if (end.monotonic_ns != 0 && now.monotonic_ns > end.monotonic_ns + LATE_NS &&
+    if (now.monotonic_ns > end.monotonic_ns + LATE_NS &&
         sub_floor0(end.monotonic_ns, session->sampler.started.monotonic_ns) >
             session->latest.elapsed_ns)
         now = end;

@@ -5,10 +5,11 @@ import os
 import resource
 import signal
 import subprocess
+import time
 
 import pytest
 
-from conftest import descriptors_of, eventually, load, read_line, value
+from conftest import descriptors_of, eventually, load, read_line, state_of, value
 
 
 def first_rows(path, count=3):
@@ -239,3 +240,31 @@ def test_curve_has_no_pressure_of_the_host_as_that_of_the_job(spoor, held):
         source = result["pressure"][f"{kind}_seconds"]["source"]
         if source is None or source.startswith("host."):
             assert f"job_{kind}_pressure_seconds" not in columns
+
+
+@pytest.mark.parametrize("interval", ["0.01", "1"])
+def test_end_while_the_tracker_is_stopped_is_the_end(spoor, interval):
+    """Elapsed time went on, and means were too low, until the tracker was continued."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
+    burn = "import sys, time\nsys.stdin.readline()\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\n"
+    job = subprocess.Popen(["/usr/bin/python3", "-c", burn + "sys.stdin.readline()"], stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE)
+    began = time.monotonic()
+    tracker = spoor.start("attach", "-q", "-i", interval, "-o", path, "--samples", samples, str(job.pid))
+    eventually(lambda: samples.exists() and samples.read_text(), "a sample")
+    job.stdin.write(b"\n")
+    job.stdin.flush()
+    read_line(job.stdout)
+    tracker.send_signal(signal.SIGSTOP)
+    eventually(lambda: state_of(tracker.pid) == "T", "the tracker is stopped")
+    job.communicate()
+    lived = time.monotonic() - began
+    time.sleep(2 * lived)
+    tracker.send_signal(signal.SIGCONT)
+    assert tracker.wait() == 0
+    result = load(path)
+    if result["processes"]["started"]["source"] != "proc-connector":
+        pytest.skip("no event reports the end")
+    elapsed = result["run"]["elapsed_seconds"]
+    assert elapsed <= lived
+    assert value(result, "cpu.mean_cores") * elapsed >= 0.7 * value(result, "cpu.total_seconds")

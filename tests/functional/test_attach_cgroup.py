@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from conftest import DEADLINE_SECONDS, cpu_time, eventually, load, read_line, value
+from gpus import card
 
 
 def hierarchies():
@@ -268,6 +269,22 @@ def test_processes_come_and_go(spoor, group, workload, held):
     first.stdin.close()
     first.wait()
     assert tracker.wait() == 0 and held.poll() is None
+
+
+@pytest.mark.parametrize("lists, selected", [([None, "1"], [1]), (["", "2", "0"], [0, 2]), ([None], [0, 1, 2])])
+def test_gpus_are_those_of_the_processes(spoor, group, machine, monkeypatch, lists, selected):
+    machine.play(*map(card, range(3)))
+    path, job = spoor.new_path("result.json"), group()
+    for each in lists:
+        if each is not None:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", each)
+        assert read_line(group.start(job, "sh", "-c", "echo ready; read line").stdout) == "ready"
+    tracker = spoor.start("attach", "-q", "-o", path, "--cgroup", job.path(),
+                          env={**machine.environment, "CUDA_VISIBLE_DEVICES": "1,2"})
+    machine.wait_for(times=3)
+    tracker.send_signal(signal.SIGINT)
+    assert tracker.wait() == 0
+    assert load(path)["gpu"]["selected"] == [f"GPU-{i}000-aaaa" for i in selected]
 
 
 def test_report_names_the_cgroup(spoor, group, workload):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job reads and writes."""
+import csv
 import os
 import shutil
+import signal
 import stat
 
 import pytest
 
-from conftest import value
+from conftest import eventually, load, read_line, state_of, value
 
 WRITTEN = 10_000_000
 
@@ -76,3 +78,89 @@ def test_written_bytes_are_not_exact(spoor, workload, tmp_path):
     written = result["io"]["written_bytes"]
     assert written["value"] == 0 or not written["exact"]  # 0: memory
     assert written["value"] == 0 or written["value"] >= (4 << 20) + 100 * 8192
+
+
+NEEDS_RECORDS = pytest.mark.skipif(os.geteuid() != 0, reason="only root has exit records")
+MIB = 1 << 20
+# The parent waits for its first child and ignores SIGCHLD from then on: the kernel reaps the second.
+FIRST_READS, SECOND_READS = 100 * MIB, 20 * MIB
+WAITS_ONCE = f"""
+import os, select, signal, sys
+def start(size, held):
+    ended, end = os.pipe()
+    done, ready = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        held = b"x" * held
+        with open("/dev/zero", "rb", buffering=0) as file:
+            for _ in range(size >> 20):
+                file.read(1 << 20)
+        os.write(ready, b"x")
+        while not select.select([ended], [], [], 0.05)[0]:  # what sleeps all the time is not read again
+            pass
+        os._exit(0)
+    os.read(done, 1)
+    return pid, end
+first, end_first = start({FIRST_READS}, 8 << 20)
+_, end_second = start({SECOND_READS}, 0)
+print("ready", flush=True)
+sys.stdin.readline()
+os.write(end_first, b"x")
+os.waitpid(first, 0)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.write(end_second, b"x")
+try: os.wait()
+except ChildProcessError: print("gone", flush=True)
+sys.stdin.readline()
+"""
+
+
+def rows_of(path):
+    """Whole ones."""
+    return list(csv.DictReader(path.read_text().split("\n")[:-1])) if path.exists() else []
+
+
+def has_read_all(path):
+    """I/O is not read for every sample."""
+    return any(row["job_read_chars_bytes"] and int(row["job_read_chars_bytes"]) > FIRST_READS + SECOND_READS
+               for row in rows_of(path))
+
+
+@pytest.mark.parametrize("disabled", [
+    pytest.param("", marks=NEEDS_RECORDS), pytest.param("cgroup", marks=NEEDS_RECORDS), "cgroup,taskstats"])
+def test_child_that_was_waited_for_is_counted_once(spoor, disabled):
+    """Although another one, which nobody waited for, ended before the tracker could look again."""
+    path, samples = spoor.new_path("result.json"), spoor.new_path("samples.csv")
+    process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--samples", samples, "--", "/usr/bin/python3",
+                          "-c", WAITS_ONCE, env={**os.environ, "SPOOR_DISABLE": disabled})
+    assert read_line(process.stdout) == "ready"
+    eventually(lambda: has_read_all(samples), "a sample with what both have read")
+    process.send_signal(signal.SIGSTOP)
+    eventually(lambda: state_of(process.pid) == "T", "the tracker is stopped")
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    assert read_line(process.stdout) == "gone"
+    before = len(rows_of(samples))
+    process.send_signal(signal.SIGCONT)
+    eventually(lambda: len(rows_of(samples)) > before + 2, "samples without the children")
+    process.stdin.close()
+    assert process.wait() == 0
+    assert value(load(path), "io.read_chars") == pytest.approx(FIRST_READS + SECOND_READS, rel=0.01)
+
+
+@NEEDS_RECORDS
+def test_records_of_less_than_a_kilobyte_are_not_0(spoor):
+    """The kernel cuts the bytes of an exit record to whole KiB."""
+    job = """if True:
+        import os, signal
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        for _ in range(25):
+            if os.fork() == 0:
+                with open("/dev/null", "wb", buffering=0) as file:
+                    file.write(b"x" * 500)
+                os._exit(0)
+            try: os.wait()
+            except ChildProcessError: pass"""
+    _, result = spoor.result("/usr/bin/python3", "-c", job)
+    chars = result["io"]["written_chars"]
+    assert not chars["exact"] and chars["value"] != 0

@@ -222,7 +222,7 @@ def test_samples_of_both_kinds_have_the_same_columns(spoor, workload, tmp_path):
     with open(tmp_path / "s.jsonl", encoding="utf-8") as file:
         objects = list(map(json.loads, file))
     header = rows.pop(0)
-    assert header[:2] == ["timestamp", "elapsed_seconds"]
+    assert header[:3] == ["timestamp", "elapsed_seconds", "run_id"]
     assert {"job_cpu_seconds", "job_cpu_cores", "job_rss_bytes", "main_rss_bytes",
             "host_cpu_seconds", "job_processes"} <= set(header)
     assert all(list(row) == header + ["gpus"] for row in objects)  # one list for all GPUs
@@ -232,7 +232,7 @@ def test_samples_of_both_kinds_have_the_same_columns(spoor, workload, tmp_path):
         times = [float(row[column]) for row in rows]
         assert times == sorted(times)
     for row in rows:
-        assert all(cell == "" or float(cell) >= 0 for cell in row)
+        assert all(cell == "" or float(cell) >= 0 for cell in row[:2] + row[3:])
 
 
 def test_samples_are_appended_to_when_asked(spoor, tmp_path):

@@ -254,6 +254,38 @@ def test_runs_that_were_appended_are_told_apart(spoor, tmp_path):
     assert len(list(csv.DictReader(done.stdout.splitlines()))) == 3
 
 
+def rows_of(path):
+    """Whole rows."""
+    text = path.read_text()
+    lines = text[:text.rfind("\n") + 1].splitlines()
+    return list(csv.DictReader(lines) if path.suffix == ".csv" else map(json.loads, lines))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_concurrent_runs_of_one_file_are_told_apart(spoor, workload, tmp_path, suffix):
+    path = tmp_path / f"s.{suffix}"
+    path.touch()
+    runs = [spoor.start("run", "-q", "-i", "10ms", "--append", "--samples", path, "-o",
+                        tmp_path / f"{name}.json", "--", workload("hold"), "1") for name in "ab"]
+
+    def turns():
+        ids = [row["run_id"] for row in rows_of(path)]
+        return sum(a != b for a, b in zip(ids, ids[1:]))
+
+    eventually(lambda: turns() >= 4, "rows of each run between those of the other")
+    for run in runs:
+        run.stdin.close()
+        assert run.wait() == 0
+    rows = rows_of(path)
+    ids = [load(tmp_path / f"{name}.json")["run"]["id"] for name in "ab"]
+    assert {row["run_id"] for row in rows} == set(ids) and len(set(ids)) == 2
+    done = spoor("report", "-f", "csv", path)
+    found = {row["run_id"]: int(row["samples"]) for row in csv.DictReader(done.stdout.splitlines())}
+    assert found == {each: sum(row["run_id"] == each for row in rows) for each in ids}
+    done = spoor("report", "-f", "csv", path, tmp_path / "b.json")
+    assert [row["run_id"] for row in csv.DictReader(done.stdout.splitlines())] == [ids[1], ids[0]]
+
+
 def test_million_rows_fit_into_little_memory(spoor, page, tmp_path):
     """A tenth of a million: what counts is that memory does not grow with them."""
     count, path = 100000, tmp_path / "s.csv"

@@ -164,17 +164,41 @@ static void of_an_agent_that_ended_its_time_is_kept(void **state)
     struct root none = ROOT_CLOSED;
 
     (void)state;
-    agents_note(&agents, 11);
-    agents_note(&agents, 11); /* it is found by every search */
-    agents_note(&agents, 12);
+    agents_note(&agents, (struct process_id){ 11, 1 });
+    agents_note(&agents, (struct process_id){ 11, 1 }); /* it is found by every search */
+    agents_note(&agents, (struct process_id){ 12, 1 });
     assert_int_equal(agents.live_count, 2);
-    agents_end(&agents, 11, 5 * SECOND);
-    agents_end(&agents, 11, 5 * SECOND);
-    agents_end(&agents, 13, 7 * SECOND); /* a process of the job */
+    agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
+    agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
+    agents_end(&agents, (struct process_id){ 13, 1 }, 7 * SECOND); /* a process of the job */
     assert_int_equal(agents_cpu_ns(&agents, &none), 5 * SECOND);
     for (pid_t pid = 100; pid < 100 + 2 * AGENTS_MAX; pid++)
-        agents_note(&agents, pid);
+        agents_note(&agents, (struct process_id){ pid, 1 });
     assert_int_equal(agents.live_count, AGENTS_MAX);
+}
+
+/* A subreaper of the job reaps an agent, and another process gets its pid. */
+static void another_process_with_the_pid_of_an_agent_is_none(void **state)
+{
+    struct agents agents = { .live_count = 0 };
+    struct process_id id = { .pid = getpid() };
+    struct pid_stat stat;
+    struct root root;
+    uint64_t agent_ns;
+
+    (void)state;
+    assert_int_equal(root_open("/", &root), 0);
+    assert_int_equal(pid_stat_read_once(&root, id.pid, &stat), 0);
+    id.start_ticks = stat.start_ticks;
+    agents_note(&agents, id);
+    agent_ns = agents_cpu_ns(&agents, &root);
+    assert_true(agent_ns > 0);
+    agents.live[0].id.start_ticks--;
+    assert_int_equal(agents_cpu_ns(&agents, &root), agent_ns); /* as last read */
+    assert_int_equal(agents.live_count, 0);
+    agents_end(&agents, id, SECOND);
+    assert_int_equal(agents_cpu_ns(&agents, &root), agent_ns);
+    root_close(&root);
 }
 
 static void a_process_may_turn_out_to_be_an_agent(void **state)
@@ -394,6 +418,7 @@ int main(void)
         cmocka_unit_test(no_more_at_once_than_events_tell_of),
         cmocka_unit_test(an_agent_is_of_no_job),
         cmocka_unit_test(of_an_agent_that_ended_its_time_is_kept),
+        cmocka_unit_test(another_process_with_the_pid_of_an_agent_is_none),
         cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
         cmocka_unit_test(without_children_files_parents_are_searched),
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),

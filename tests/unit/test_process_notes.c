@@ -6,7 +6,9 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_job.h"
@@ -34,6 +36,28 @@ static void put(struct fake_job *f, int pid, const char *name, const char *comma
             .pid = pid, .parent = 10, .name = name, .user_ticks = ticks, .resident_pages = 9 });
     (void)snprintf(path, sizeof(path), "proc/%d/cmdline", pid);
     fake_root_write(&f->fake, path, command);
+}
+
+/* Processes are searched, one starts, and the machine is suspended before the next search finds it. */
+static void start_of_a_process_does_not_move_with_a_suspend(void **state)
+{
+    const uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+    const uint64_t now_ns = clock_now().monotonic_ns, slept_ns = clock_suspended_ns();
+    struct member member = { .start_ticks = (now_ns + slept_ns) / tick_ns };
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main_process, true);
+    f.fake.root.is_live = true;
+    f.job.suspended_ns = slept_ns + 3 * NS_PER_SECOND;
+    job_note_start(&f.job, &member, now_ns);
+    assert_in_range(member.started_ns, now_ns - 3 * NS_PER_SECOND - tick_ns,
+                    now_ns - 3 * NS_PER_SECOND);
+    f.job.suspended_ns = sub_floor0(slept_ns, 3 * NS_PER_SECOND);
+    job_note_start(&f.job, &member, now_ns);
+    assert_true(member.started_ns <= clock_now().monotonic_ns);
+    f.fake.root.is_live = false;
+    fake_job_end(&f);
 }
 
 /* A job that was attached to has used something before. */
@@ -196,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_counted_in_pages_of_the_machine),
+        cmocka_unit_test(start_of_a_process_does_not_move_with_a_suspend),
         cmocka_unit_test(what_was_used_before_the_first_reading_does_not_count),
         cmocka_unit_test(a_process_stays_listed_after_its_end),
         cmocka_unit_test(after_exec_the_name_and_the_command_are_new),

@@ -67,6 +67,27 @@ static void rows_of_ours_have_the_columns_of_the_header(void **state)
     assert_true(isnan(read_one(&table, "1,2,,,,,,,\r", "job_rss_bytes", &row)));
 }
 
+static void a_row_names_its_run(void **state)
+{
+    AUTO_DONE struct sample_table table =
+        begin("timestamp,elapsed_seconds,run_id,job_rss_bytes");
+    AUTO_DONE struct sample_table lines =
+        begin("{\"timestamp\": 1, \"elapsed_seconds\": 0, \"job_rss_bytes\": 3}");
+    struct replay_row row;
+
+    (void)state;
+    (void)read_one(&table, "1,2,0f3a,4", "job_rss_bytes", &row);
+    assert_string_equal(row.run_id, "0f3a");
+    (void)read_one(&table, "1,2,\"b7\",4", "job_rss_bytes", &row);
+    assert_string_equal(row.run_id, "b7");
+    (void)read_one(&table, "1,2,,4", "job_rss_bytes", &row);
+    assert_string_equal(row.run_id, "");
+    (void)read_one(&table, "1,2,0123456789abcdef0123456789abcdef0,4", "job_rss_bytes", &row);
+    assert_string_equal(row.run_id, ""); /* too long */
+    (void)read_one(&lines, "{\"timestamp\": 2, \"run_id\": \"c1\"}", "job_rss_bytes", &row);
+    assert_string_equal(row.run_id, "c1"); /* behind rows without one */
+}
+
 static void a_row_that_is_not_whole_is_none(void **state)
 {
     static const char *const rows[] = {
@@ -220,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_ours_have_the_columns_of_the_header),
+        cmocka_unit_test(a_row_names_its_run),
         cmocka_unit_test(a_row_that_is_not_whole_is_none),
         cmocka_unit_test(json_rows_may_change_their_order),
         cmocka_unit_test(damaged_json_is_no_row),

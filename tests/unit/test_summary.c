@@ -175,6 +175,18 @@ static void a_process_that_turns_out_to_be_an_agent_is_taken_back(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_STARTED].last, 2);
 }
 
+static void bytes_that_were_counted_twice_are_taken_back(void **state)
+{
+    struct summary summary;
+
+    (void)state;
+    summary_init(&summary, 0);
+    add(&summary, 0, METRIC_JOB_READ, 0);
+    add(&summary, 1000, METRIC_JOB_READ, 200);
+    add(&summary, 2000, METRIC_JOB_READ, 120);
+    assert_int_equal(summary.tally[METRIC_JOB_READ].last, 120);
+}
+
 static void a_counter_from_the_start_begins_there_though_it_is_known_later(void **state)
 {
     const struct tally *tally;
@@ -343,6 +355,7 @@ int main(void)
         cmocka_unit_test(samples_at_the_same_time_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
         cmocka_unit_test(a_process_that_turns_out_to_be_an_agent_is_taken_back),
+        cmocka_unit_test(bytes_that_were_counted_twice_are_taken_back),
         cmocka_unit_test(the_parts_of_memory_are_those_of_the_peak),
         cmocka_unit_test(missed_cpu_time_counts_for_totals_only),
     };

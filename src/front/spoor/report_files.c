@@ -109,9 +109,11 @@ static int load_file(const char *path, struct report_file *ret, struct spoor_err
 
 /* ---- samples of a run that has a report ------------------------------------------ */
 
-/* Reports have whole milliseconds. */
+/* Reports have whole milliseconds. Some rows have no run ID. */
 static bool is_same_run(const struct record *a, const struct record *b)
 {
+    if (a->id && b->id)
+        return strcmp(a->id, b->id) == 0;
     return fabs(a->started_at - b->started_at) < 0.0015; /* not if unknown */
 }
 

@@ -2,6 +2,7 @@
 #include "job/gpu/gpu_choice.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,21 +50,42 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
     return NULL;
 }
 
+/* A list of several processes. What follows an item that is no device does not count: "-1" goes last. */
+static int join(struct gpu_choice *choice, enum visible_source source, const char *text)
+{
+    char *before = choice->texts[source], *joined;
+    bool is_last = text && *text == '-';
+
+    if (!before || *before == '\0') {
+        free(text ? before : NULL);
+        return set(choice, source, text);
+    }
+    if (!text || *text == '\0' || strcmp(before, text) == 0)
+        return 0;
+    if (asprintf(&joined, "%s,%s", is_last ? before : text, is_last ? text : before) < 0)
+        return -ENOMEM;
+    free(before);
+    choice->texts[source] = joined;
+    return 0;
+}
+
 int gpu_choice_init_for(struct gpu_choice *choice, const char *gpus, const struct root *root,
-                        pid_t pid)
+                        const pid_t *pids, size_t count)
 {
     AUTO_FREE char *block = malloc(BLOCK_SIZE);
-    ssize_t n;
     int r;
 
     *choice = (struct gpu_choice){ 0 };
     if (!block)
         return -ENOMEM;
-    n = root_read_start(root, block, BLOCK_SIZE, "proc/%d/environ", (int)pid);
     r = set(choice, VISIBLE_OPTION, gpus);
-    for (int i = VISIBLE_OPTION + 1; r == 0 && n > 0 && i <= VISIBLE_SLURM; i++)
-        r = set(choice, (enum visible_source)i,
-                gpu_choice_find(block, (size_t)n, visible_name((enum visible_source)i)));
+    for (size_t k = 0; k < count; k++) {
+        ssize_t n = root_read_start(root, block, BLOCK_SIZE, "proc/%d/environ", (int)pids[k]);
+
+        for (int i = VISIBLE_OPTION + 1; r == 0 && n > 0 && i <= VISIBLE_SLURM; i++)
+            r = join(choice, (enum visible_source)i,
+                     gpu_choice_find(block, (size_t)n, visible_name((enum visible_source)i)));
+    }
     if (r < 0)
         gpu_choice_done(choice);
     return r;

@@ -20,10 +20,10 @@ struct gpu_choice {
 /* `gpus` is the value of --gpus, or NULL. Returns 0 or -ENOMEM. */
 int gpu_choice_init(struct gpu_choice *choice, const char *gpus, environment_get *environment);
 
-/* The same for a running process, using the environment it was started with. An unreadable
- * environment counts as empty. */
+/* The same for running processes, using the environments they were started with: all GPUs that one of
+ * them was given, or all if none has a list. An unreadable environment counts as empty. */
 int gpu_choice_init_for(struct gpu_choice *choice, const char *gpus, const struct root *root,
-                        pid_t pid);
+                        const pid_t *pids, size_t count);
 void gpu_choice_done(struct gpu_choice *choice);
 
 /* Finds a variable in the contents of /proc/PID/environ; NULL: not set. */
