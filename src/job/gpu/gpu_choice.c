@@ -62,7 +62,7 @@ static int join(struct gpu_choice *choice, enum visible_source source, const cha
     }
     if (!text || *text == '\0' || strcmp(before, text) == 0)
         return 0;
-    if (asprintf(&joined, "%s,%s", is_last ? before : text, is_last ? text : before) < 0)
+    if (asprintf(&joined, "%s%s%s", is_last ? before : text, ",", is_last ? text : before) < 0)
         return -ENOMEM;
     free(before);
     choice->texts[source] = joined;
