@@ -123,6 +123,7 @@ void process_events_mark_inexact(struct process_events *events, const char *why)
 void process_events_mark_incomplete(struct process_events *events, const char *why)
 {
     events->is_complete = false;
+    events->was_incomplete = true;
     process_events_mark_inexact(events, why);
 }
 

@@ -68,6 +68,8 @@ struct process_events {
     /* Every new process is reported: no search is needed to find them. */
     bool is_complete;
     bool needs_search; /* it will be again after process_events_resume() */
+    /* At some time it was not: a process may live whose end was reported, or whose start was not. */
+    bool was_incomplete;
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
@@ -133,7 +135,9 @@ void process_events_announce(struct process_events *events, uint64_t until_ns,
  * lives, or it is not known. */
 static inline uint64_t process_events_ended_ns(const struct process_events *events)
 {
-    return events->source && events->now.processes == 0 ? events->all_ended_ns : 0;
+    return events->source && events->now.processes == 0 && !events->was_incomplete
+               ? events->all_ended_ns
+               : 0;
 }
 
 /* Whether a process other than the main one lives. Right after a drain at the end of the main

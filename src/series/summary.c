@@ -72,6 +72,14 @@ static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
                                      (double)(read_ns - tally->last_ns));
 }
 
+/* A last sample that comes late is dated back to the end of the job, but the machine has gone on since. */
+static bool is_dated_back(enum metric metric, const struct sample *sample)
+{
+    const struct sample_clock *clock = &sample->clocks[CLOCK_HOST_CPU];
+
+    return metric_row(metric)->clock == CLOCK_HOST_CPU && clock->late_ns > clock->resolution_ns;
+}
+
 static uint64_t shortest_window_ns(const struct summary *summary, const struct tally *tally,
                                    uint64_t resolution_ns)
 {
@@ -276,7 +284,7 @@ struct origin tally_growth_origin(const struct tally *tally)
 static void add_count(struct summary *summary, enum metric metric, const struct sample *sample)
 {
     struct tally *tally = &summary->tally[metric];
-    uint64_t value = sample->value[metric];
+    uint64_t value = sample->value[metric], at_sample = count_at_sample(tally, metric, sample);
 
     tally->resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
     if (metric_row(metric)->may_fall && value < tally->anchor) {
@@ -287,18 +295,19 @@ static void add_count(struct summary *summary, enum metric metric, const struct 
     if (has_own_windows(summary, metric) &&
         sub_floor0(sample->elapsed_ns, tally->anchor_ns) >=
             shortest_window_ns(summary, tally, tally->resolution_ns))
-        close_window(tally, metric, count_at_sample(tally, metric, sample), sample);
+        close_window(tally, metric, at_sample, sample);
     if (was_reset(tally, value) && only_rises(metric))
         tally->offset = tally->count - value;
     tally->has_fallen |= value < tally->count;
-    tally->count = next_count(tally, metric, value);
+    tally->count = is_dated_back(metric, sample) ? at_sample : next_count(tally, metric, value);
 }
 
 static void tally_add(struct summary *summary, enum metric metric, const struct sample *sample)
 {
     struct tally *tally = &summary->tally[metric];
     uint64_t value = first_known(sample->highest[metric], sample->value[metric]);
-    uint64_t now_ns = sample_read_ns(sample, metric);
+    uint64_t now_ns =
+        is_dated_back(metric, sample) ? sample->elapsed_ns : sample_read_ns(sample, metric);
 
     tally->origin = sample->origin[metric];
     if (!is_known(value)) {

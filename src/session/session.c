@@ -342,24 +342,33 @@ uint64_t session_job_ended_ns(const spoor_session *session)
     return ended_ns + LATE_NS < clock_now().monotonic_ns ? ended_ns : 0;
 }
 
-void session_take_last_sample(spoor_session *session)
+/* When the run ends: with its job, but not before the latest sample, during which the tracker may have been
+ * stopped. */
+static struct instant end_of_run(spoor_session *session)
 {
-    struct instant now = clock_now();
-    struct instant end;
+    uint64_t latest_ns = session->sampler.started.monotonic_ns + session->latest.elapsed_ns;
+    struct instant end, now = clock_now();
+    uint64_t ended_ns;
 
-    process_events_drain(&session->sampler.job.process_events, true); /* the end of the job */
+    process_events_drain(&session->sampler.job.process_events, true);
+    ended_ns = session_job_ended_ns(session);
     pthread_mutex_lock(&session->mutex);
     end = session->end.monotonic_ns != 0 ? session->end : now;
     pthread_mutex_unlock(&session->mutex);
-    if (session_job_ended_ns(session) != 0 &&
-        end.monotonic_ns > session_job_ended_ns(session)) {
-        end.realtime_ns -= end.monotonic_ns - session_job_ended_ns(session);
-        end.monotonic_ns = session_job_ended_ns(session);
-    }
+    if (ended_ns == 0 || ended_ns > end.monotonic_ns)
+        ended_ns = end.monotonic_ns;
+    raise_to(&ended_ns, latest_ns);
+    end.realtime_ns += ended_ns - end.monotonic_ns;
+    end.monotonic_ns = ended_ns;
+    return end;
+}
+
+void session_take_last_sample(spoor_session *session)
+{
+    struct instant now = clock_now(), end = end_of_run(session);
+
     /* What took long between the end of the job and this sample is not part of the run. */
-    if (now.monotonic_ns > end.monotonic_ns + LATE_NS &&
-        sub_floor0(end.monotonic_ns, session->sampler.started.monotonic_ns) >
-            session->latest.elapsed_ns)
+    if (now.monotonic_ns > end.monotonic_ns + LATE_NS)
         now = end;
     session_take_sample(session, now, SAMPLE_LAST);
     read_devices(session);

@@ -117,17 +117,24 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
 /* Samples are never so late unless the tracker was stopped or the machine is very busy. */
 #define GAP_NS (100 * NS_PER_MS)
 
-/* Takes none once the job has ended in a gap: the last sample, of its end, is to come. */
-static void take_sample(spoor_session *session, enum sample_kind kind, bool follows_gap)
+/* Takes none once the job has ended in a gap: the last sample, of its end, is to come. The tracker may have been
+ * stopped since it woke up, or in a sample. A job that it started it follows to the end only. */
+static void take_sample(spoor_session *session, enum sample_kind kind, const struct pace *pace)
 {
-    session->missed_end =
-        (session->missed_end || follows_gap) && session_job_ended_ns(session) != 0;
+    struct job *job = &session->sampler.job;
+    struct instant now = clock_now();
+    bool follows_gap = sub_floor0(now.monotonic_ns, pace->deadline_ns) > GAP_NS;
+
+    if (follows_gap)
+        job_take_events(job, now.monotonic_ns, false);
+    session->missed_end = session_job_ended_ns(session) != 0 &&
+                          (session->missed_end || follows_gap || job->is_spawned);
     if (!session->missed_end)
-        session_take_sample(session, clock_now(), kind);
+        session_take_sample(session, now, kind);
 }
 
 /* Takes a sample if callers wait for one. */
-static void take_asked_sample(spoor_session *session, bool follows_gap)
+static void take_asked_sample(spoor_session *session, const struct pace *pace)
 {
     uint64_t asked, given;
 
@@ -137,19 +144,19 @@ static void take_asked_sample(spoor_session *session, bool follows_gap)
     pthread_mutex_unlock(&session->mutex);
     if (asked == given)
         return;
-    take_sample(session, SAMPLE_BORDER, follows_gap);
+    take_sample(session, SAMPLE_BORDER, pace);
     pthread_mutex_lock(&session->mutex);
     session->given_samples = asked;
     (void)pthread_cond_broadcast(&session->changed);
     pthread_mutex_unlock(&session->mutex);
 }
 
-static void take_due_sample(spoor_session *session, struct pace *pace, bool follows_gap)
+static void take_due_sample(spoor_session *session, struct pace *pace)
 {
     unsigned stop_changes;
     uint64_t missed;
 
-    take_sample(session, SAMPLE_REGULAR, follows_gap);
+    take_sample(session, SAMPLE_REGULAR, pace);
     missed = pace_sampled(pace, clock_now().monotonic_ns);
     stop_changes = session->stop_changes;
     if (stop_changes % 2 == 0 && stop_changes == pace->stop_changes)
@@ -162,16 +169,15 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
 {
     struct job *job = &session->sampler.job;
     uint64_t now_ns = clock_now().monotonic_ns;
-    bool follows_gap = sub_floor0(now_ns, pace->deadline_ns) > GAP_NS;
 
-    if (now_ns >= events_due_ns(&job->process_events, pace) || follows_gap) {
+    if (now_ns >= events_due_ns(&job->process_events, pace)) {
         job_take_events(job, now_ns, false);
         (void)charge(session, bill, SPENT_EVENTS);
     }
     session_begin_delivery(session);
-    take_asked_sample(session, follows_gap);
+    take_asked_sample(session, pace);
     if (now_ns >= pace->deadline_ns && !session->holds_samples) {
-        take_due_sample(session, pace, follows_gap);
+        take_due_sample(session, pace);
         (void)charge(session, bill, SPENT_SAMPLES);
     }
     if (now_ns >= pace->sentinel_ns && now_ns < pace->glance_ns)

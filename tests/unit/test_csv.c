@@ -132,6 +132,7 @@ static void add_row(struct stream stream, const struct example *example, size_t 
         .previous = i > 0 ? &example->samples[i - 1] : NULL,
         .gpu = &example->gpu,
         .of_gpus = &no_gpus,
+        .run_id = "cafe",
     };
 
     assert_true(stream_write_row(&stream, &row, out));
@@ -154,13 +155,13 @@ static void samples_are_rows_under_the_names_of_the_metrics(void **state)
 
     write_stream(stream_for_path("x.csv"), example, &out);
     assert_int_equal(check_lines(&out), 1 + EXAMPLE_SAMPLES);
-    assert_ptr_equal(strstr(out.text, "timestamp,elapsed_seconds,main_cpu_seconds,"
+    assert_ptr_equal(strstr(out.text, "timestamp,elapsed_seconds,run_id,main_cpu_seconds,"
                                       "main_cpu_cores,main_rss_bytes,"),
                      out.text);
     assert_non_null(strstr(out.text, ",job_read_bytes,job_read_bytes_per_second,"));
     /* No rate at the first, one at the second; unknown is an empty cell. */
-    assert_non_null(strstr(out.text, "\n1773480413.589,0,0,,2000000,1000000,1000000,"));
-    assert_non_null(strstr(out.text, "\n1773480414.589,1,0.5,0.5,100000000,90000000,"));
+    assert_non_null(strstr(out.text, "\n1773480413.589,0,cafe,0,,2000000,1000000,1000000,"));
+    assert_non_null(strstr(out.text, "\n1773480414.589,1,cafe,0.5,0.5,100000000,90000000,"));
     buffer_done(&out);
 }
 
@@ -172,8 +173,9 @@ static void samples_are_objects_of_one_line_each(void **state)
     char *next;
 
     write_stream(stream_for_path("x.jsonl"), example, &out);
-    assert_non_null(strstr(out.text, "{\"timestamp\": 1773480413.589, \"elapsed_seconds\": 0, "
-                                     "\"main_cpu_seconds\": 0, \"main_cpu_cores\": null, "));
+    assert_non_null(strstr(
+        out.text, "{\"timestamp\": 1773480413.589, \"elapsed_seconds\": 0, "
+                  "\"run_id\": \"cafe\", \"main_cpu_seconds\": 0, \"main_cpu_cores\": null, "));
     assert_non_null(strstr(out.text, "\"job_cpu_seconds\": 0.5, \"job_cpu_cores\": 0.5, "));
     for (char *line = out.text; *line; line = next + 1, lines++) {
         next = strchr(line, '\n');
@@ -192,7 +194,7 @@ static void time_that_stood_still_gives_no_rate(void **state)
 
     example->samples[1].elapsed_ns = 0;
     add_row(stream_for_path("x.csv"), example, 1, &out);
-    assert_ptr_equal(strstr(out.text, "1773480414.589,0,0.5,,100000000,"), out.text);
+    assert_ptr_equal(strstr(out.text, "1773480414.589,0,cafe,0.5,,100000000,"), out.text);
     buffer_done(&out);
 }
 

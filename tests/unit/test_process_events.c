@@ -367,6 +367,24 @@ static void those_that_live_for_a_while_are_announced_parents_first(void **state
     end(&events);
 }
 
+static void the_end_of_the_last_process_is_that_of_the_job(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    events.source = "proc-connector";
+    forked(&events, MAIN, MAIN + 1);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(process_events_ended_ns(&events), 0);
+        process_events_note(&events, &(struct process_event){ .kind = PROCESS_EXITED,
+                                                              .pid = MAIN + (pid_t)i,
+                                                              .time_ns = 1000 + i });
+    }
+    assert_int_equal(process_events_ended_ns(&events), 1001);
+    end(&events);
+}
+
 /* As after a set-uid exec: perf says that it ended. */
 static void an_end_that_is_none_makes_it_inexact(void **state)
 {
@@ -379,6 +397,7 @@ static void an_end_that_is_none_makes_it_inexact(void **state)
     assert_int_equal(root_open(NULL, &root), 0);
     gated_job_start(&job, do_nothing);
     begin(&events, false);
+    events.source = "perf.fork-ring";
     events.root = &root;
     forked(&events, MAIN, job.pid);
     event.pid = job.pid;
@@ -386,6 +405,10 @@ static void an_end_that_is_none_makes_it_inexact(void **state)
     process_events_note(&events, &event);
     assert_false(events.is_exact);
     assert_non_null(strstr(events.reason, "set-uid"));
+    event.pid = MAIN;
+    process_events_note(&events, &event);
+    assert_int_equal(events.now.processes, 0);
+    assert_int_equal(process_events_ended_ns(&events), 0); /* it lives */
     gated_job_begin(&job);
     gated_job_end(&job);
     end(&events);
@@ -474,6 +497,7 @@ int main(void)
         cmocka_unit_test(a_process_is_known_again_after_a_suspend),
         cmocka_unit_test(lost_processes_are_adopted),
         cmocka_unit_test(those_that_live_for_a_while_are_announced_parents_first),
+        cmocka_unit_test(the_end_of_the_last_process_is_that_of_the_job),
         cmocka_unit_test(an_end_that_is_none_makes_it_inexact),
         cmocka_unit_test(without_a_source_nothing_is_known),
         cmocka_unit_test(an_agent_is_disowned_with_its_go_between),

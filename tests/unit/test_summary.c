@@ -117,6 +117,31 @@ static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
     assert_near(summary.tally[METRIC_JOB_READ].max_rate, 1000);
 }
 
+/* The job ends in the middle of a second; the tracker reads the machine's counter two seconds later. */
+static void a_sample_that_is_dated_back_has_no_more_than_the_machine_did(void **state)
+{
+    struct summary summary;
+    const struct tally *tally = &summary.tally[METRIC_HOST_CPU];
+
+    (void)state;
+    summary_init(&summary, NS_PER_SECOND);
+    for (uint64_t i = 0; i < 4; i++) {
+        struct sample sample;
+
+        sample_clear(&sample);
+        sample.elapsed_ns = i < 3 ? i * NS_PER_SECOND : 5 * NS_PER_SECOND / 2;
+        sample.clocks[CLOCK_HOST_CPU] =
+            (struct sample_clock){ i < 3 ? NS_PER_MS : 2 * NS_PER_SECOND, 30 * NS_PER_MS };
+        sample.value[METRIC_HOST_CPU] =
+            2 * (sample.elapsed_ns + sample.clocks[CLOCK_HOST_CPU].late_ns); /* two cores */
+        summary_add(&summary, &sample);
+    }
+    assert_near(summary_max_rate(&summary, METRIC_HOST_CPU), 2);
+    assert_near(
+        (double)(tally->last - tally->first) / (double)(tally->last_ns - tally->first_ns), 2);
+    assert_int_equal(tally->last_ns, 5 * NS_PER_SECOND / 2);
+}
+
 /* One core, by a counter that moves by 10 ms, read every millisecond. */
 static void a_coarse_counter_makes_no_fast_rate(void **state)
 {
@@ -351,6 +376,7 @@ int main(void)
         cmocka_unit_test(the_fastest_interval_is_kept),
         cmocka_unit_test(a_moment_makes_no_peak_rate),
         cmocka_unit_test(a_rate_is_taken_between_the_readings_of_its_counter),
+        cmocka_unit_test(a_sample_that_is_dated_back_has_no_more_than_the_machine_did),
         cmocka_unit_test(a_coarse_counter_makes_no_fast_rate),
         cmocka_unit_test(samples_at_the_same_time_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
