@@ -82,7 +82,7 @@ struct job_peaks {
         .at_peak = MEMORY_SPLIT_UNKNOWN,                    \
     }
 
-/* What is added up, each value with its origin (job_measure()). */
+/* The sums over all processes; job_measure() gives each value with its origin. */
 struct job_reading {
     struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
     uint64_t cpu_error_ns;                     /* what the CPU time may be off besides */
@@ -95,7 +95,7 @@ struct job_reading {
     bool all_waited;          /* every process was waited for, so that all it did is counted */
     bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool missed_cgroup_peak; /* it rose since the last reading, and no look saw that much */
-    bool io_has_children;    /* that of a process includes that of children that do not count */
+    bool io_has_children;    /* a process's I/O includes that of children outside the job */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct job_cgroup_reading job_cgroup;
     struct cgroup_events
@@ -240,7 +240,7 @@ struct job {
     struct job_sentinel sentinel;
     struct job_peaks peaks; /* since the last reading */
     struct job_reading sum; /* of all that was seen, at the last reading */
-    bool sum_holds;         /* nobody was looked at since */
+    bool sum_holds;         /* no process was read since then */
     bool was_read;
 };
 
@@ -347,7 +347,7 @@ void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 /* `is_glance`: between samples. */
 void job_read_discount(const struct job *job, struct group_bytes *ret);
 void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *ret);
-/* What the evidence says of a count that the cgroup of a hierarchy keeps. */
+/* Whether a count that the job's cgroup keeps in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
                          enum cgroup_tree tree); /* totals.c */
 /* Whether the cgroup's peak has risen since the last reading above all that was seen. Then the I/O of all

@@ -125,7 +125,7 @@ static void label_cgroup(const struct job *job, struct origin *origins)
 
     explain(origins, of_cgroup, ARRAY_SIZE(of_cgroup), cgroup->reason);
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        if (!job->meters.has_pressure[i]) /* that of the machine has to do */
+        if (!job->meters.has_pressure[i]) /* the sample has the machine's pressure */
             origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
     }
     if (job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) || cgroup->is_adopted)

@@ -67,11 +67,10 @@ struct member {
     uint64_t threads;
     uint64_t faults;       /* minor and major */
     uint64_t child_faults; /* likewise, of children that it waited for */
-    uint64_t waited_faults,
-        settled_waited_faults; /* likewise, those of processes without memory
-                                                    * of their own included; and when processes
-                                                    * that exited were last settled */
-    uint64_t size_faults;      /* `faults` as known before its size was last read */
+    /* Likewise, including children that had no memory of their own: now, and when exited processes were
+     * last settled. */
+    uint64_t waited_faults, settled_waited_faults;
+    uint64_t size_faults; /* `faults` as known before its size was last read */
     bool has_exec;
     bool is_descendant;  /* not the job's first process */
     bool borrows_memory; /* it has no memory of its own yet, but runs in that of memory_owner */
@@ -83,7 +82,7 @@ struct member {
     bool is_inherited; /* its final usage is in that of a process that waited for it */
     bool is_counted;   /* its final usage is in the job's account already */
     bool io_is_denied; /* we may not read it: what it reads and writes is unknown */
-    bool io_has_children; /* it includes that of children that do not count */
+    bool io_has_children; /* its I/O includes that of children outside the job */
     bool io_is_stale;     /* it could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
@@ -139,11 +138,11 @@ bool member_has_run(const struct member *member);
 /* Reads what may have changed. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);
 
-/* Reads its page faults so far alone, and those of the children it waited for. As they were where that
- * fails. */
+/* Reads only its page faults so far and those of the children that it waited for. They stay as they were if the
+ * read fails. */
 uint64_t member_read_faults(struct member *member, const struct root *root);
 
-/* What it has used since it joined the job. */
+/* Its usage since it joined the job. */
 struct usage member_usage(const struct member *member);
 
 /* Reads the resident size and the CPU clock alone: the cheapest look, for peaks between samples. */

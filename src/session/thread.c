@@ -118,7 +118,7 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
 #define GAP_NS (100 * NS_PER_MS)
 
 /* Takes none once the job has ended in a gap: the last sample, of its end, is to come. The tracker may have been
- * stopped since it woke up, or in a sample. A job that it started it follows to the end only. */
+ * stopped since it woke up, or in a sample. It follows a job that it started only until the job ends. */
 static void take_sample(spoor_session *session, enum sample_kind kind, const struct pace *pace)
 {
     struct job *job = &session->sampler.job;
