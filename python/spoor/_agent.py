@@ -3,7 +3,7 @@
 
 libspoor starts it (spoor_agent_start) such that it is not our child: the program around us never
 meets it in os.wait() or through SIGCHLD. It ends when our end of its socket is closed, which the
-kernel does however we end. src/front/common/agent.h describes the protocol.
+kernel does however we end. src/front/agent.h describes the protocol.
 """
 from __future__ import annotations
 

@@ -10,9 +10,9 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "cgroup/cgroup_file.h"
+#include "cgroup/cgroup_folder.h"
 #include "job/job_cgroup_scope.h"
-#include "source/cgroup/cgroup_file.h"
-#include "source/cgroup/cgroup_folder.h"
 
 static const char *const controllers[] = { "memory", "pids", "io", NULL };
 

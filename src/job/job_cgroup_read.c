@@ -4,9 +4,9 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "cgroup/cgroup_file.h"
+#include "cgroup/cgroup_totals.h"
 #include "job/job_cgroup.h"
-#include "source/cgroup/cgroup_file.h"
-#include "source/cgroup/cgroup_totals.h"
 #include "source/host/pressure.h"
 
 bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup)

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "source/cgroup/cgroup_folder.h"
-#include "source/cgroup/systemd_scope.h"
+#include "cgroup/cgroup_folder.h"
+#include "cgroup/systemd_scope.h"
 
 #define TIME_NS (250 * NS_PER_MS)
 

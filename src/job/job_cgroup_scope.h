@@ -14,8 +14,8 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "source/cgroup/cgroup.h"
-#include "source/cgroup/scope_keeper.h"
+#include "cgroup/cgroup.h"
+#include "cgroup/scope_keeper.h"
 
 struct job_cgroup_scope {
     struct cgroup scope; /* ours to enable controllers in; goes when all in it have ended */

@@ -25,11 +25,11 @@
 
 #include "base/reserve.h"
 #include "base/unknown.h"
+#include "cgroup/cgroup_directory.h"
 #include "job/agents.h"
+#include "job/cpu_spent.h"
 #include "job/job.h"
-#include "job/memory/cpu_spent.h"
 #include "job/pre_exec.h"
-#include "source/cgroup/cgroup_directory.h"
 #include "source/proc/children.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_stat.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "output/page.h"
+#include "output/text_layout.h"
 #include "text/escape.h"
 #include "text/number.h"
 

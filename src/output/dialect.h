@@ -125,7 +125,7 @@ void dialect_f64_row(const struct stream *stream, const struct stream_row *row,
 /* For the dialect resource-tracker-rs. */
 void dialect_rust_json_row(const struct stream_row *row, struct buffer *out);
 
-/* ---- the tables --------------------------------------------------------------- */
+/* ---- the tables: compat/dialect_*.c --------------------------------------------------------------- */
 
 extern const struct dialect dialect_resource_tracker;     /* Python, 0.5 */
 extern const struct dialect dialect_resource_tracker_0_3; /* Python, 0.3: its README */

@@ -5,8 +5,8 @@
 
 #include "base/unknown.h"
 #include "output/format.h"
-#include "output/page.h"
 #include "output/text_gpu.h"
+#include "output/text_layout.h"
 #include "record/server.h"
 #include "text/number.h"
 

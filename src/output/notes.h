@@ -3,7 +3,7 @@
 #ifndef OUTPUT_NOTES_H
 #define OUTPUT_NOTES_H
 
-#include "output/page.h"
+#include "output/text_layout.h"
 #include "record/record.h"
 
 /* Which figures are sampled and how far off a peak may be; which are missing and

@@ -3,7 +3,7 @@
 #ifndef OUTPUT_PHASE_TABLE_H
 #define OUTPUT_PHASE_TABLE_H
 
-#include "output/page.h"
+#include "output/text_layout.h"
 #include "record/record.h"
 
 enum { PHASE_TABLE_ROWS_MAX = 8 };

@@ -3,7 +3,7 @@
 #ifndef OUTPUT_PROCESS_LIST_H
 #define OUTPUT_PROCESS_LIST_H
 
-#include "output/page.h"
+#include "output/text_layout.h"
 #include "record/record.h"
 
 /* record->shown_processes of them, those with the most CPU time first; nothing if that is 0. */

@@ -4,7 +4,7 @@
 #define OUTPUT_RECOMMENDATION_H
 
 #include "output/format.h"
-#include "output/page.h"
+#include "output/text_layout.h"
 #include "recommend/needs.h"
 #include "text/json_writer.h"
 

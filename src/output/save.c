@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/output_file.h"
 #include "output/format.h"
+#include "output/output_file.h"
 
 /* ---- appending -------------------------------------------------------------- */
 

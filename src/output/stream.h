@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/output_file.h"
+#include "output/output_file.h"
 #include "sample/device_sample.h"
 #include "sample/gpu_columns.h"
 #include "sample/sample.h"

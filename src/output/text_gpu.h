@@ -3,7 +3,7 @@
 #ifndef OUTPUT_TEXT_GPU_H
 #define OUTPUT_TEXT_GPU_H
 
-#include "output/page.h"
+#include "output/text_layout.h"
 #include "record/record.h"
 
 /* What the job used of its GPUs, and a row for each that it used. Nothing if it has none. */

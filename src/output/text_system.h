@@ -3,7 +3,7 @@
 #ifndef OUTPUT_TEXT_SYSTEM_H
 #define OUTPUT_TEXT_SYSTEM_H
 
-#include "output/page.h"
+#include "output/text_layout.h"
 #include "record/record.h"
 
 /* Writes the headline and a row for each quantity and device. record->system is there. */

@@ -6,8 +6,8 @@
 #include <sys/types.h>
 
 #include "job/gpu/gpu_view.h"
-#include "job/limits.h"
 #include "job/process_table.h"
+#include "record/limits.h"
 #include "record/record.h"
 #include "sample/metric.h"
 #include "series/series.h"

@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "cgroup/cgroup_directory.h"
 #include "run/process.h"
-#include "source/cgroup/cgroup_directory.h"
 
 #define POLLING_MS 20 /* where there is no pidfd */
 #define CGROUP_MS \

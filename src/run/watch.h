@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "source/cgroup/cgroup.h"
+#include "cgroup/cgroup.h"
 #include "spoor/spoor.h"
 
 struct watch {

@@ -10,7 +10,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/helper.h"
-#include "job/memory/cpu_spent.h"
+#include "job/cpu_spent.h"
 #include "source/proc/pid_stat.h"
 
 /* A call may take so long at the end, unless its driver has taken this long already. */

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/root.h"
-#include "job/probe.h"
 #include "output/format.h"
 #include "record/fill.h"
+#include "session/probe.h"
 #include "session/session.h"
 
 int spoor_machine_check(const struct spoor_options *options,

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "base/output_file.h"
 #include "base/writer_process.h"
+#include "output/output_file.h"
 #include "text/buffer.h"
 
 /* Starts the writer. It opens the file or creates it, and leaves what is in it. Fails if that

@@ -13,8 +13,8 @@
 #include "base/condition.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "cgroup/cgroup_directory.h"
 #include "session/thread.h"
-#include "source/cgroup/cgroup_directory.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_status.h"
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/thread_start.h"
-#include "job/memory/cpu_spent.h"
+#include "job/cpu_spent.h"
 #include "session/pace.h"
 #include "session/session.h"
 

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/unknown.h"
+#include "cgroup/cgroup.h"
+#include "cgroup/cgroup_events.h"
+#include "cgroup/cgroup_file.h"
+#include "cgroup/cgroup_totals.h"
+#include "cgroup/scope_message.h"
 #include "fuzz.h"
-#include "source/cgroup/cgroup.h"
-#include "source/cgroup/cgroup_events.h"
-#include "source/cgroup/cgroup_file.h"
-#include "source/cgroup/cgroup_totals.h"
-#include "source/cgroup/scope_message.h"
 
 static void check_cgroup(const struct cgroup *cgroup)
 {

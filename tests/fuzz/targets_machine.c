@@ -15,7 +15,7 @@
 #include "base/root.h"
 #include "base/unknown.h"
 #include "fuzz.h"
-#include "job/limits.h"
+#include "record/limits.h"
 #include "record/load.h"
 #include "session/session.h"
 #include "source/host/facts.h"

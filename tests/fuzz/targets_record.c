@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "front/gpu_tracker/subtrack/results.h"
+#include "compat/gpu_tracker/subtrack/results.h"
 #include "fuzz.h"
 #include "output/format.h"
 #include "output/stream.h"
-#include "recommend/catalog.h"
 #include "record/load.h"
 #include "record/samples_load.h"
+#include "services/prices/catalog.h"
 
 /* ---- records ---------------------------------------------------------------------- */
 

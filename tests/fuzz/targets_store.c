@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "front/gpu_tracker/subtrack/analysis.h"
-#include "front/spoor/tracking_load.h"
+#include "compat/gpu_tracker/subtrack/analysis.h"
+#include "compat/tracking/sub_tracking_file.h"
+#include "compat/tracking/tracking_read.h"
 #include "fuzz.h"
-#include "store/sub_tracking_file.h"
-#include "store/tracking_read.h"
+#include "record/tracking_load.h"
 
 /* ---- tracking files ------------------------------------------------------------------ */
 
@@ -123,14 +123,14 @@ static void run_sub_tracking_sqlite(char *text, size_t length)
 static void run_sub_tracking_append(char *text, size_t length)
 {
     const char *path = write_file("append.csv", "", 0);
-    struct block_mark mark = { .process_id = (int64_t)length, .name = text, .timestamp = 1.5 };
+    struct phase_mark mark = { .process_id = (int64_t)length, .name = text, .timestamp = 1.5 };
     struct block_log log = { 0 };
     struct spoor_error err;
 
     (void)unlink(path);
-    CHECK(sub_tracking_append(path, &mark, true, &err) == 0);
+    CHECK(phase_file_append(path, &mark, true, &err) == 0);
     mark.is_stop = true;
-    CHECK(sub_tracking_append(path, &mark, true, &err) == 0);
+    CHECK(phase_file_append(path, &mark, true, &err) == 0);
     CHECK(sub_tracking_read(path, &log, &err) == 0);
     CHECK(log.count == 2 && !log.events[0].is_stop && log.events[1].is_stop);
     CHECK(strcmp(block_log_name(&log, &log.events[1]), text) == 0);

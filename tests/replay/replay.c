@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "front/gpu_tracker/report.h"
-#include "front/gpu_tracker/rows.h"
+#include "compat/gpu_tracker/report.h"
+#include "compat/gpu_tracker/rows.h"
 #include "output/stream.h"
 #include "session/session.h"
 #include "text/decimal.h"

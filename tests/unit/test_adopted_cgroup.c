@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "base/unknown.h"
+#include "cgroup/cgroup_directory.h"
 #include "fake_job.h"
 #include "sample/sampler.h"
-#include "source/cgroup/cgroup_directory.h"
 
 #define JOB "sys/fs/cgroup/job"
 #define MIB (UINT64_C(1) << 20)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "front/common/arguments.h"
+#include "front/arguments.h"
 
 enum { PACK = 1u << 0, SHIP = 1u << 1, EVERY = PACK | SHIP };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "front/gpu_tracker/subtrack/calls.h"
+#include "compat/gpu_tracker/subtrack/calls.h"
 
 struct step {
     int process_id;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "recommend/catalog.h"
+#include "services/prices/catalog.h"
 
 #define MIB 1048576.0
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "cgroup/cgroup.h"
 #include "fake_root.h"
-#include "source/cgroup/cgroup.h"
 
 #define V2_MOUNT "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
 #define HYBRID_MOUNTS                                                             \

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cgroup/cgroup_directory.h"
 #include "fake_root.h"
-#include "source/cgroup/cgroup_directory.h"
 
 #define V2 "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
 #define HYBRID                                                                    \

@@ -8,8 +8,8 @@
 #include <errno.h>
 
 #include "base/unknown.h"
+#include "cgroup/cgroup_events.h"
 #include "fake_root.h"
-#include "source/cgroup/cgroup_events.h"
 
 static void oom_kills_of_both_versions_are_parsed(void **state)
 {

@@ -10,8 +10,8 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "cgroup/cgroup_file.h"
 #include "fake_root.h"
-#include "source/cgroup/cgroup_file.h"
 
 static const struct cgroup v1 = { .path = "cg/v1", .mount_length = 2 };
 static const struct cgroup v2 = { .path = "cg/v2", .mount_length = 2, .is_v2 = true };

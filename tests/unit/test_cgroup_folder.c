@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "cgroup/cgroup_folder.h"
 #include "fake_root.h"
-#include "source/cgroup/cgroup_folder.h"
 
 /* Beyond all pids there can be. */
 #define DEAD_TRACKER "spoor-5000000-1"

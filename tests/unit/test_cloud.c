@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "fake_root.h"
-#include "source/cloud/cloud.h"
+#include "services/cloud/cloud.h"
 
 /* Nothing listens on port 1. */
 #define DEAD_END "http://127.0.0.1:1"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "source/cloud/answer.h"
+#include "services/cloud/answer.h"
 
 #define TO(member)                                  \
     .offset = offsetof(struct cloud_facts, member), \

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fake_root.h"
-#include "source/cloud/cache.h"
+#include "services/cloud/cache.h"
 
 #define FILE_PATH "home/.cache/spoor/cloud.json"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "source/cloud/vendor.h"
+#include "services/cloud/vendor.h"
 
 #define AZURE_TAG "7783-7084-3265-9085-8269-3286-77"
 

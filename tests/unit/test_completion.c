@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/common/completion.h"
+#include "front/completion.h"
 
 static const struct option rows[] = {
     { 'o', "output", "FILE", "write to FILE (- for stdout)", 1, .complete = COMPLETE_FILES },

@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "compat/gpu_tracker/options.h"
+#include "compat/gpu_tracker/program.h"
 #include "fake_root.h"
-#include "front/common/config.h"
-#include "front/gpu_tracker/options.h"
-#include "front/gpu_tracker/program.h"
+#include "front/config.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 

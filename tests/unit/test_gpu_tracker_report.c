@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "front/gpu_tracker/report.h"
+#include "compat/gpu_tracker/report.h"
 
 /* Twelve cores, one GPU, a script whose children do the work. */
 static const struct resource_usage workstation = {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "front/gpu_tracker/rows.h"
+#include "compat/gpu_tracker/rows.h"
 
 enum { METRICS_MAX = 256 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "front/gpu_tracker/usage.h"
+#include "compat/gpu_tracker/usage.h"
 
 /* Figures of a test, by path; all others are not known. */
 struct figure {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "export/gzip.h"
+#include "services/upload/gzip.h"
 
 static void unpack(const struct buffer *packed, char *text, size_t size)
 {

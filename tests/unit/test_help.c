@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/common/help.h"
-#include "front/gpu_tracker/program.h"
+#include "compat/gpu_tracker/program.h"
+#include "front/help.h"
 #include "front/spoor/program.h"
 
 /* What is printed about a command, or with NULL about the program; the caller frees it. */

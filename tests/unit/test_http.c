@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/http.h"
+#include "services/http.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n"
 

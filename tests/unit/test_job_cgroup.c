@@ -17,10 +17,10 @@
 
 #include "base/clock.h"
 #include "base/unknown.h"
+#include "cgroup/cgroup_folder.h"
+#include "cgroup/cgroup_totals.h"
 #include "job/job_cgroup.h"
 #include "job/source_names.h"
-#include "source/cgroup/cgroup_folder.h"
-#include "source/cgroup/cgroup_totals.h"
 
 static void rungs_are_named_in_a_list(void **state)
 {

@@ -14,8 +14,8 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "net/http.h"
-#include "recommend/keeper.h"
+#include "services/http.h"
+#include "services/prices/keeper.h"
 
 #define GIB 1073741824.0
 #define MIB 1048576.0

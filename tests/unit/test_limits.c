@@ -11,7 +11,7 @@
 
 #include "base/unknown.h"
 #include "fake_root.h"
-#include "job/limits.h"
+#include "record/limits.h"
 
 #define MIB (1ull << 20)
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "front/common/nearest.h"
+#include "front/nearest.h"
 
 static void distance_counts_single_changes(void **state)
 {

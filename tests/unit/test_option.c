@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "base/compiler.h"
-#include "front/common/option.h"
+#include "front/option.h"
 
 enum size { SMALL, MIDDLE, LARGE };
 

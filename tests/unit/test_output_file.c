@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/output_file.h"
 #include "fake_root.h"
+#include "output/output_file.h"
 
 struct fixture {
     struct fake_root fake;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "export/request.h"
 #include "front/spoor/settings.h"
+#include "recommend/scheduler_request.h"
 
 #define MIB 1048576.0
 #define GIB 1073741824.0

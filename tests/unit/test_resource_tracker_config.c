@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "compat/resource_tracker/config.h"
+#include "compat/resource_tracker/options.h"
+#include "compat/resource_tracker/program.h"
 #include "fake_root.h"
-#include "front/resource_tracker/config.h"
-#include "front/resource_tracker/options.h"
-#include "front/resource_tracker/program.h"
 
 struct setup {
     struct fake_root fake; /* its folder is the current one */

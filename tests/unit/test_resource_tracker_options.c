@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "front/resource_tracker/options.h"
-#include "front/resource_tracker/program.h"
+#include "compat/resource_tracker/options.h"
+#include "compat/resource_tracker/program.h"
 
 /* Reads the options of a command. The caller ends the settings. */
 static int parse(const struct command *command, const char *const argv[],

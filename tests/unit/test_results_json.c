@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "front/gpu_tracker/subtrack/results.h"
+#include "compat/gpu_tracker/subtrack/results.h"
 
 enum { MANY = 100000 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "export/s3.h"
+#include "services/upload/s3.h"
 
 static void objects_have_urls(void **state)
 {

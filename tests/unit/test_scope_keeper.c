@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/root.h"
+#include "cgroup/scope_keeper.h"
 #include "job/agents.h"
-#include "source/cgroup/scope_keeper.h"
 
 static int start(void **state)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "source/cgroup/scope_message.h"
+#include "cgroup/scope_message.h"
 
 static const char unit[] = "spoor-1-cafe.scope";
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "export/sentinel.h"
+#include "services/upload/sentinel.h"
 
 static struct buffer as_buffer(const char *text)
 {

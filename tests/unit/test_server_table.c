@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/server_table.h"
+#include "services/prices/server_table.h"
 
 #define NO ((double)NAN)
 

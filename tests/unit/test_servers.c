@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "recommend/server.h"
+#include "services/prices/server.h"
 
 #define GIB 1073741824.0
 #define NO ((double)NAN)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "front/common/small_stack.h"
+#include "front/small_stack.h"
 
 /* Fills far more than the limit below. */
 static int use_stack(void *data)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/spool.h"
+#include "services/upload/spool.h"
 
 #define HEADER "a,b\n"
 

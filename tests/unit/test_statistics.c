@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/compiler.h"
-#include "front/gpu_tracker/subtrack/statistics.h"
+#include "compat/gpu_tracker/subtrack/statistics.h"
 
 static void check(const double *values, size_t count, double min, double max, double mean,
                   double std)

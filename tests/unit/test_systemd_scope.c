@@ -13,9 +13,9 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "cgroup/scope_message.h"
+#include "cgroup/systemd_scope.h"
 #include "fake_manager.h"
-#include "source/cgroup/scope_message.h"
-#include "source/cgroup/systemd_scope.h"
 
 /* For those that answer: only a hung test waits so long. For those that do not. */
 #define PATIENT_NS (20 * NS_PER_SECOND)

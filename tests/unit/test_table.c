@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compat/tracking/table.h"
 #include "fake_root.h"
-#include "store/table.h"
 
 static const char *const columns[] = { "name", "size" };
 static const struct table_place place = { "data", 0 };

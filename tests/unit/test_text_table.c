@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/compiler.h"
-#include "front/gpu_tracker/subtrack/text_table.h"
+#include "compat/gpu_tracker/subtrack/text_table.h"
 
 static void check_table(const struct text_table *table, unsigned tabs, const char *expected)
 {

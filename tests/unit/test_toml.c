@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/common/toml.h"
+#include "front/toml.h"
 
 /* All that was reported, as "key=text(type) ". */
 struct found {

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "compat/tracking/tracking_file.h"
 #include "fake_root.h"
-#include "store/tracking_file.h"
 
 #define FACT_HEADER                                                                \
     "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity," \

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "compat/tracking/tracking_read.h"
+#include "compat/tracking/tracking_writer.h"
 #include "fake_root.h"
-#include "store/tracking_read.h"
-#include "store/tracking_writer.h"
 
 static const struct tracking_facts facts = { .ram_unit = "gigabytes",
                                              .gpu_ram_unit = "gigabytes",

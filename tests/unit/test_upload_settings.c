@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "export/upload_settings.h"
+#include "services/upload/upload_settings.h"
 
 static const char *const *variables; /* name, value, ..., NULL */
 

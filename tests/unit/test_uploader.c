@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "export/uploader.h"
+#include "services/upload/uploader.h"
 
 static void batches_are_numbered(void **state)
 {

@@ -4,11 +4,11 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/common/tracking_agent.h"
 #include "front/spoor/gpus_check.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"
+#include "front/tracking_agent.h"
 
 /* Failures are warnings in the result: the agent's stderr is not read. */
 static void write_files(spoor_session *session, void *data)

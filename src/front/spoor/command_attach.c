@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command_attach.c - spoor attach: track a process that is already running. */
 #include "base/compiler.h"
-#include "front/common/attachment.h"
+#include "front/attachment.h"
 #include "front/spoor/gpus_check.h"
 #include "front/spoor/live.h"
 #include "front/spoor/outputs.h"

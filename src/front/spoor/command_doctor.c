@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "front/common/help.h"
+#include "front/help.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/session_options.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "front/common/help.h"
+#include "front/help.h"
 #include "front/spoor/program.h"
 
 int command_help(const struct command *command, int argc, char **argv)

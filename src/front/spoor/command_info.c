@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "front/spoor/gpus_check.h"
 #include "front/spoor/program.h"
-#include "source/cloud/cloud.h"
+#include "services/cloud/cloud.h"
 
 int command_info(const struct command *command, int argc, char **argv)
 {

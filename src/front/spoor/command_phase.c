@@ -17,9 +17,9 @@
 #include "base/error.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
+#include "run/phase_file.h"
 #include "run/phase_socket.h"
 #include "run/process.h"
-#include "store/sub_tracking_file.h"
 
 #define PHASE_FILE_VARIABLE "SPOOR_PHASE_FILE"
 
@@ -58,7 +58,7 @@ static void say(const char *message)
     complain("%s", message);
 }
 
-static int write_row(const struct settings *settings, const struct block_mark *mark,
+static int write_row(const struct settings *settings, const struct phase_mark *mark,
                      struct spoor_error *err)
 {
     const char *named = named_file(settings);
@@ -67,11 +67,11 @@ static int write_row(const struct settings *settings, const struct block_mark *m
     int r;
 
     if (named)
-        return sub_tracking_append(named, mark, false, err);
+        return phase_file_append(named, mark, false, err);
     if (run_count > 0)
         return 0;
     r = default_file((pid_t)mark->process_id, &path, err);
-    return r < 0 ? r : sub_tracking_append(path, mark, true, err);
+    return r < 0 ? r : phase_file_append(path, mark, true, err);
 }
 
 int command_phase(const struct command *command, int argc, char **argv)
@@ -79,7 +79,7 @@ int command_phase(const struct command *command, int argc, char **argv)
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
     const char *const *words = arguments.operands;
-    struct block_mark mark = {
+    struct phase_mark mark = {
         .process_id = getppid(), /* the caller is in the phase, not we */
         .timestamp = (double)clock_now().realtime_ns / (double)NS_PER_SECOND,
     };

@@ -5,11 +5,11 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "export/request.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/server_search.h"
 #include "output/recommendation.h"
+#include "recommend/scheduler_request.h"
 #include "record/load.h"
 
 static int add_file(struct needs *needs, struct server_search *search, const char *path,

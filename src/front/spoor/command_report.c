@@ -13,11 +13,11 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/output_file.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/report_files.h"
 #include "output/chart.h"
+#include "output/output_file.h"
 #include "output/save.h"
 
 /* "runs/a.json": "runs/a.html" */

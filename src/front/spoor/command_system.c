@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "front/common/attachment.h"
+#include "front/attachment.h"
 #include "front/spoor/gpus_check.h"
 #include "front/spoor/live.h"
 #include "front/spoor/outputs.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "output/page.h"
 #include "output/sparkline.h"
+#include "output/text_layout.h"
 #include "text/number.h"
 #include "text/utf8.h"
 

@@ -10,12 +10,12 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/output_file.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
+#include "output/output_file.h"
 #include "output/save.h"
 #include "output/stream.h"
-#include "source/cloud/cloud.h"
+#include "services/cloud/cloud.h"
 
 bool outputs_has_color(enum color color, int fd)
 {

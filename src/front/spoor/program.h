@@ -3,7 +3,7 @@
 #ifndef FRONT_SPOOR_PROGRAM_H
 #define FRONT_SPOOR_PROGRAM_H
 
-#include "front/common/program.h"
+#include "front/program.h"
 
 extern const struct program spoor_program;
 

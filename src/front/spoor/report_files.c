@@ -11,9 +11,9 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/spoor/tracking_load.h"
 #include "output/format.h"
 #include "record/samples_load.h"
+#include "record/tracking_load.h"
 #include "text/buffer.h"
 
 enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING };

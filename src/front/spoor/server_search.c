@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "recommend/keeper.h"
+#include "services/prices/keeper.h"
 
 void server_search_done(struct server_search *search)
 {

@@ -7,8 +7,8 @@
 #define FRONT_SPOOR_SERVER_SEARCH_H
 
 #include "front/spoor/settings.h"
-#include "output/server_table.h"
-#include "source/cloud/cloud.h"
+#include "services/cloud/cloud.h"
+#include "services/prices/server_table.h"
 
 /* Zeroed is ready. */
 struct server_search {

@@ -9,10 +9,10 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "export/request.h"
 #include "front/spoor/duration.h"
 #include "front/spoor/program.h"
 #include "output/stream.h"
+#include "recommend/scheduler_request.h"
 
 enum { SERVERS_SHOWN = 5, SERVERS_SHOWN_MAX = 1000, PROCESSES_SHOWN_MAX = 200 };
 

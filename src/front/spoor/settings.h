@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "front/common/arguments.h"
+#include "front/arguments.h"
 #include "spoor/spoor.h"
 
 #define SETTINGS_TAGS_MAX 64

@@ -1,5 +1,5 @@
 // What to request for the next run, in the syntax of schedulers and workflow managers: the same
-// lines as `spoor recommend --for NAME` writes (src/export/request.c).
+// lines as `spoor recommend --for NAME` writes (src/recommend/scheduler_request.c).
 
 import {
   gpusOf,

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cgroup/cgroup_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+
+static int check(const struct root *root, const struct cgroup *cgroup)
+{
+    if (!root->is_live)
+        return -ENOTSUP;
+    return cgroup_is_visible(cgroup) ? 0 : -ENOENT;
+}
+
+int cgroup_make(const struct root *root, const struct cgroup *cgroup)
+{
+    int r = check(root, cgroup);
+
+    if (r < 0)
+        return r;
+    return mkdirat(root->fd, cgroup->path, 0755) < 0 ? -errno : 0;
+}
+
+int cgroup_remove(const struct root *root, const struct cgroup *cgroup)
+{
+    int r = check(root, cgroup);
+
+    if (r < 0)
+        return r;
+    return unlinkat(root->fd, cgroup->path, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+static int write_file(const struct root *root, const struct cgroup *cgroup, const char *file,
+                      const char *text)
+{
+    AUTO_CLOSE int fd = -1;
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s/%s", cgroup->path, file);
+    int r = check(root, cgroup);
+
+    if (r < 0)
+        return r;
+    if (length < 0 || (size_t)length >= sizeof(path))
+        return -ENAMETOOLONG;
+    fd = openat(root->fd, path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+int cgroup_move(const struct root *root, const struct cgroup *cgroup, pid_t pid)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof(text), "%d", (int)pid); /* fits any pid */
+    return write_file(root, cgroup, "cgroup.procs", text);
+}
+
+int cgroup_make_child(const struct root *root, const struct cgroup *parent, const char *name,
+                      pid_t pid, struct cgroup *ret)
+{
+    struct cgroup child = *parent;
+    int r = cgroup_to_child(&child, name);
+
+    if (r == 0)
+        r = cgroup_make(root, &child);
+    if (r < 0)
+        return r;
+    r = cgroup_move(root, &child, pid);
+    if (r < 0)
+        (void)cgroup_remove(root, &child); /* empty: it was made just now */
+    else
+        *ret = child;
+    return r;
+}
+
+static int set_controller(const struct root *root, const struct cgroup *cgroup, char sign,
+                          const char *controller)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof(text), "%c%s", sign, controller); /* names of ours: they fit */
+    return write_file(root, cgroup, "cgroup.subtree_control", text);
+}
+
+unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
+                       const char *const *controllers)
+{
+    char text[256] = "";
+    unsigned enabled = 0;
+
+    (void)root_read(root, text, sizeof(text), "%s/cgroup.subtree_control", cgroup->path);
+    for (unsigned i = 0; controllers[i]; i++) {
+        if (!parse_has_word(text, controllers[i]) &&
+            set_controller(root, cgroup, '+', controllers[i]) == 0)
+            enabled |= 1u << i;
+    }
+    return enabled;
+}
+
+void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
+                    const char *const *controllers, unsigned enabled)
+{
+    for (unsigned i = 0; controllers[i]; i++) {
+        if (enabled & 1u << i)
+            (void)set_controller(root, cgroup, '-', controllers[i]); /* in use: it stays */
+    }
+}
+
+/* Reads up to a page of cgroup.procs; more are read when these have been moved. */
+static ssize_t read_procs(const struct root *root, const struct cgroup *cgroup, char *text,
+                          size_t size)
+{
+    return root_read_start(root, text, size, "%s/cgroup.procs", cgroup->path);
+}
+
+/* Moves the processes of a list. Returns 0 if one has gone from `from`, whether by us or by its
+ * end, or the last error. */
+static int move_listed(const struct root *root, const char *list, const struct cgroup *to)
+{
+    bool has_progress = false;
+    int error = -EBADMSG;
+    uint64_t pid;
+
+    for (; parse_u64(&list, &pid) == 0 && *list == '\n'; list++) {
+        int r = cgroup_move(root, to, (pid_t)pid);
+
+        if (r == 0 || r == -ESRCH)
+            has_progress = true;
+        else
+            error = r;
+    }
+    return has_progress ? 0 : error;
+}
+
+int cgroup_move_all(const struct root *root, const struct cgroup *from, const struct cgroup *to)
+{
+    /* A process may fork faster than we move; then we give up. One that is exiting stays, though
+     * the kernel says that it was moved: it is waited for, 1 s at most. */
+    enum { ROUNDS = 100 };
+    static const struct timespec pause = { .tv_nsec = 10000000 };
+    char text[4096], before[4096] = "";
+
+    for (int round = 0; round < ROUNDS; round++) {
+        ssize_t n = read_procs(root, from, text, sizeof(text));
+        int r = n > 0 ? move_listed(root, text, to) : (int)n;
+
+        if (n <= 0 || r < 0)
+            return r;
+        if (strcmp(text, before) == 0)
+            (void)nanosleep(&pause, NULL);
+        memcpy(before, text, (size_t)n + 1);
+    }
+    return -EBUSY;
+}
+
+bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid_t pid)
+{
+    char text[64], expected[16];
+
+    (void)snprintf(expected, sizeof(expected), "%d\n", (int)pid); /* fits any pid */
+    return check(root, cgroup) == 0 && read_procs(root, cgroup, text, sizeof(text)) > 0 &&
+           strcmp(text, expected) == 0;
+}
+
+/* "spoor-PID-...", and there is no such process here. */
+static bool names_dead_tracker(const char *name)
+{
+    static const char prefix[] = "spoor-";
+    const char *cursor = name + sizeof(prefix) - 1;
+    uint64_t pid;
+
+    if (strncmp(name, prefix, sizeof(prefix) - 1) != 0 || parse_u64(&cursor, &pid) < 0 ||
+        *cursor != '-' || pid == 0 || pid > INT32_MAX)
+        return false;
+    return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* A tracker of another pid namespace may have a number that is not in use here. So only a folder
+ * older than a minute is taken for abandoned, and only an empty one is removed. */
+static bool is_abandoned(int folder, const char *name)
+{
+    enum { SECONDS = 60 };
+    struct stat stat;
+
+    return names_dead_tracker(name) && fstatat(folder, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(stat.st_mode) && time(NULL) - stat.st_ctime > SECONDS;
+}
+
+static DIR *open_folder(const struct root *root, const struct cgroup *cgroup)
+{
+    AUTO_CLOSE int fd = check(root, cgroup) < 0 ? -1 : root_open_dir(root, "%s", cgroup->path);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+    if (folder)
+        (void)take_fd(&fd); /* closed with the folder */
+    return folder;
+}
+
+/* The next cgroup below; NULL: no more. */
+static const char *next_below(DIR *folder)
+{
+    const struct dirent *entry;
+
+    while ((entry = readdir(folder))) {
+        if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0)
+            return entry->d_name;
+    }
+    return NULL;
+}
+
+bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const char *name)
+{
+    DIR *folder = open_folder(root, parent);
+    const char *other = NULL;
+
+    if (!folder)
+        return false;
+    do {
+        other = next_below(folder);
+    } while (other && strncmp(other, name, strlen(name)) == 0);
+    closedir(folder);
+    return !other;
+}
+
+static int remove_tree(const struct root *root, const struct cgroup *cgroup,
+                       const struct cgroup *to, int depth)
+{
+    enum { DEPTH_MAX = 32 };
+    int r = cgroup_remove(root, cgroup);
+    const char *name;
+    DIR *folder;
+
+    if (r != -EBUSY && r != -ENOTEMPTY) /* most have none below */
+        return r;
+    folder = depth < DEPTH_MAX ? open_folder(root, cgroup) : NULL;
+    while (folder && (name = next_below(folder))) {
+        struct cgroup below = *cgroup;
+
+        if (cgroup_to_child(&below, name) < 0)
+            continue; /* too long a path: it stays */
+        if (to && names_dead_tracker(name))
+            (void)cgroup_move_all(root, &below, to);
+        (void)remove_tree(root, &below, to, depth + 1); /* else that of `cgroup` fails */
+    }
+    if (folder)
+        closedir(folder);
+    return cgroup_remove(root, cgroup);
+}
+
+int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
+                       const struct cgroup *to)
+{
+    int r = remove_tree(root, cgroup, to, 0);
+    int moved;
+
+    if (r != -EBUSY || !to)
+        return r;
+    moved = cgroup_move_all(root, cgroup, to);
+    return moved < 0 ? moved : cgroup_remove(root, cgroup);
+}
+
+void cgroup_remove_abandoned(const struct root *root, const struct cgroup *parent)
+{
+    DIR *folder = open_folder(root, parent);
+    const char *name;
+
+    while (folder && (name = next_below(folder))) {
+        struct cgroup abandoned = *parent;
+
+        if (is_abandoned(dirfd(folder), name) && cgroup_to_child(&abandoned, name) == 0)
+            (void)cgroup_remove_tree(root, &abandoned, NULL); /* in use: next time */
+    }
+    if (folder)
+        closedir(folder);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dialect_columns.h - for the tables of dialects: names of raw values and units. */
+#ifndef COMPAT_DIALECT_COLUMNS_H
+#define COMPAT_DIALECT_COLUMNS_H
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "output/dialect.h"
+
+/* Offsets in a sample. */
+#define AT(member) offsetof(struct sample, member)
+#define VALUE(metric) AT(value[metric])
+#define MOMENT(metric) AT(moment[metric])
+#define HOST(member) AT(host.member)
+
+/* Units, in raw ones: nanoseconds, bytes, millionths. */
+#define SECONDS NS_PER_SECOND
+#define TICKS (NS_PER_SECOND / 100) /* USER_HZ of Linux */
+#define BYTES 1
+#define KIB 1024
+#define MIB 1048576
+#define GIB 1073741824
+#define GB 1000000000
+#define GPUS 1000000
+
+#define ALL COLUMN_ALL_DECIMALS
+#define INTEGER COLUMN_INTEGER
+#define FIXED COLUMN_FIXED
+#define ZERO COLUMN_ZERO
+
+/* clang-format off */
+
+/* Columns that several tables have. The memory is proportional, and resident if that is not known;
+ * of a job that has ended, what it had before; of one that nobody has seen, its peak. */
+#define TIME(decimals, flags) \
+    { "timestamp", COLUMN_LEVEL, SECONDS, decimals, flags, .plus = { AT(realtime_ns) } }
+#define PID { "pid", COLUMN_PID, 1, 0, INTEGER, .plus = { 0 } }
+#define CHILDREN(flags) { "children", COLUMN_CHILDREN, 1, 0, INTEGER | (flags), .plus = { 0 } }
+#define JOB_UTIME(per, decimals, flags)                                    \
+    { "utime", COLUMN_PART, per, decimals, flags,                          \
+      .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } }
+#define JOB_STIME(per, decimals, flags)                                    \
+    { "stime", COLUMN_REST, per, decimals, flags,                          \
+      .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } }
+#define JOB_CPU(flags) \
+    { "cpu_usage", COLUMN_CORES, 1, 4, flags, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU }
+#define JOB_MEMORY(name, per, decimals, flags)                             \
+    { name, COLUMN_FIRST, per, decimals, flags,                            \
+      .plus = { MOMENT(METRIC_JOB_PSS), MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_PSS), VALUE(METRIC_JOB_RSS) }, \
+      .fallback = VALUE(METRIC_JOB_RSS_PEAK) }
+#define JOB_BYTES(name, metric) { name, COLUMN_GROWTH, BYTES, 0, INTEGER, .plus = { VALUE(metric) } }
+
+#define PROCESSES { "processes", COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } }
+/* Without the time of interrupts. */
+#define HOST_UTIME(per, decimals, flags) \
+    { "utime", COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.user_ns) } }
+#define HOST_STIME(per, decimals, flags)                                   \
+    { "stime", COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.system_ns) }, .minus = { HOST(cpu.interrupt_ns) } }
+#define HOST_CPU                                                           \
+    { "cpu_usage", COLUMN_CORES, 1, 4, ZERO, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns) }, \
+      .minus = { HOST(cpu.interrupt_ns) }, .clock = CLOCK_HOST_CPU }
+#define LEVEL(name, per, decimals, flags, member) \
+    { name, COLUMN_LEVEL, per, decimals, flags, .plus = { HOST(member) } }
+#define HOST_BYTES(name, member) { name, COLUMN_GROWTH, BYTES, 0, INTEGER, .plus = { HOST(member) } }
+#define SPACE(per, decimals, flags)                                        \
+    LEVEL("disk_space_total_gb", per, decimals, flags, space.total_bytes), \
+    { "disk_space_used_gb", COLUMN_LEVEL, per, decimals, flags,            \
+      .plus = { HOST(space.total_bytes) }, .minus = { HOST(space.free_bytes) } },           \
+    LEVEL("disk_space_free_gb", per, decimals, flags, space.free_bytes)
+#define HOST_IO                                                            \
+    HOST_BYTES("disk_read_bytes", disk.read_bytes),                        \
+    HOST_BYTES("disk_write_bytes", disk.written_bytes)
+#define NETWORK                                                            \
+    HOST_BYTES("net_recv_bytes", network.received_bytes),                  \
+    HOST_BYTES("net_sent_bytes", network.sent_bytes)
+
+/* The three columns of GPUs; `kind` counts them. */
+#define GPU(vram, decimals, flags, utilization, memory, kind)              \
+    { "gpu_usage", COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(utilization) } }, \
+    { vram, COLUMN_LEVEL, MIB, decimals, flags, .plus = { MOMENT(memory) } },      \
+    { "gpu_utilized", kind, 1, 0, INTEGER | (flags), .plus = { 0 } }
+
+/* The same of the job and, without one, of the machine. */
+#define JOB_GPU_USAGE(name, decimals, flags)                               \
+    { name, COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(METRIC_JOB_GPU_UTILIZATION) }, \
+      .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION) }
+#define JOB_GPU_MEMORY(name, decimals, flags)                              \
+    { name, COLUMN_LEVEL, MIB, decimals, flags, .plus = { MOMENT(METRIC_JOB_GPU_MEMORY) }, \
+      .fallback = MOMENT(METRIC_HOST_GPU_MEMORY) }
+#define JOB_GPU_COUNT(name, flags)                                         \
+    { name, COLUMN_JOB_GPUS, 1, 0, INTEGER | (flags), .plus = { 0 },       \
+      .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION) }
+
+/* clang-format on */
+
+#endif

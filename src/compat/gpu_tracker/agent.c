@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compat/gpu_tracker/agent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "compat/gpu_tracker/options.h"
+#include "compat/gpu_tracker/output.h"
+#include "compat/gpu_tracker/program.h"
+#include "compat/gpu_tracker/report.h"
+#include "compat/gpu_tracker/subtrack/agent.h"
+#include "compat/gpu_tracker/tracking.h"
+#include "front/arguments.h"
+#include "front/tracking_agent.h"
+
+enum { WARNINGS_MAX = 32 };
+
+/* Warnings wait for the next answer that has a place for them. */
+struct told {
+    struct tracking tracking;
+    char *warnings[WARNINGS_MAX]; /* owned */
+    size_t warning_count;
+    size_t told_count; /* of them */
+};
+
+/* Before the sampling thread runs, from that thread, and after it has ended: never at once. */
+static void keep_warning(void *data, const char *message)
+{
+    struct told *told = data;
+    char *copy = told->warning_count < WARNINGS_MAX ? strdup(message) : NULL;
+
+    if (copy)
+        told->warnings[told->warning_count++] = copy;
+}
+
+static void refuse(void *data, int code, const char *message)
+{
+    (void)data;
+    (void)agent_refuse(code, message);
+}
+
+static void told_done(struct told *told)
+{
+    tracking_done(&told->tracking);
+    for (size_t i = 0; i < told->warning_count; i++)
+        free(told->warnings[i]);
+    told->warning_count = 0;
+}
+
+/* ---- answers -------------------------------------------------------------- */
+
+static void add_warnings(struct told *told, size_t end, struct json_writer *json)
+{
+    json_begin(json, "warnings", '[');
+    while (told->told_count < end)
+        json_add_text(json, NULL, told->warnings[told->told_count++]);
+    json_end(json);
+}
+
+static void finish(spoor_session *session, void *data)
+{
+    struct told *told = data;
+
+    told->tracking.session = session;
+    tracking_finish(&told->tracking);
+}
+
+static int add_result(spoor_session *session, void *data, struct json_writer *json,
+                      struct spoor_error *err)
+{
+    struct told *told = data;
+    struct report_style style = told->tracking.settings->style;
+    struct resource_usage usage =
+        tracking_usage(&told->tracking, told->tracking.rows.latest.elapsed_seconds);
+    CLEANUP(buffer_done) struct buffer document = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    style.format = GPU_TRACKER_JSON;
+    report_write(&usage, style, &document);
+    style.format = GPU_TRACKER_TEXT;
+    report_write(&usage, style, &text);
+    if (buffer_error(&document) < 0 || buffer_error(&text) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    add_warnings(told, told->warning_count, json);
+    json_add_document(json, "usage", &document);
+    json_add_text(json, "text", text.text);
+    return tracking_agent_add_report(session, json, err);
+}
+
+/* ---- the agent ------------------------------------------------------------ */
+
+/* A process that has gone has a result too: nothing. */
+static int attach(struct told *told, pid_t pid, struct attachment *ret, struct spoor_error *err)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    char message[100];
+    int r;
+
+    options.pid = pid;
+    tracking_configure(&told->tracking, &options);
+    r = attachment_open(&options, ret, err);
+    if (r != -ESRCH)
+        return r;
+    (void)snprintf(message, sizeof(message),
+                   "The target process of ID %d ended before tracking could begin.",
+                   (int)pid); /* fits */
+    if (!told->tracking.settings->is_silent)
+        keep_warning(told, message);
+    return 0;
+}
+
+static int serve(struct told *told, pid_t pid)
+{
+    static const struct tracking_agent_kind kind = { .finish = finish,
+                                                     .add_result = add_result };
+    CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
+    struct spoor_error err = { 0 };
+    struct agent_answer ready;
+    size_t early_count;
+
+    if (tracking_prepare(&told->tracking, refuse) < 0)
+        return 1;
+    early_count = told->warning_count;
+    if (attach(told, pid, &attachment, &err) < 0) {
+        tracking_finish(&told->tracking);
+        return agent_refuse(err.code, err.message);
+    }
+    tracking_listen(&told->tracking, pid);
+    tracking_started(&told->tracking, attachment.session);
+    if (attachment.session)
+        spoor_session_release_samples(attachment.session);
+    agent_begin_ready(&ready);
+    add_warnings(told, attachment.session ? early_count : told->warning_count, &ready.json);
+    agent_end_answer(&ready);
+    return tracking_agent_serve(&attachment, &kind, told);
+}
+
+static int check(const struct gpu_tracker_settings *settings)
+{
+    CLEANUP(gpu_tracker_gpus_done) struct gpu_tracker_gpus gpus = { 0 };
+    struct agent_answer ready;
+    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, &gpus);
+
+    if (r < 0)
+        return agent_refuse(r, gpus.message);
+    agent_begin_ready(&ready);
+    agent_end_answer(&ready);
+    return 0;
+}
+
+static int read_pid(const char *text, pid_t *ret, struct spoor_error *err)
+{
+    uint64_t pid;
+
+    if (!text)
+        return error_set(err, EINVAL, "missing PID: gpu-tracker agent --pid=PID");
+    if (parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+        return error_set(err, EINVAL, "--pid: invalid process ID '%s'", text);
+    *ret = (pid_t)pid;
+    return 0;
+}
+
+int gpu_tracker_agent(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
+    CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
+    CLEANUP(told_done) struct told told = { .warning_count = 0 };
+    struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &texts);
+    struct spoor_error err = { 0 };
+    pid_t pid = 0;
+
+    if (argc > 1 && strcmp(argv[1], "sub-track") == 0)
+        return subtrack_agent(argc - 2);
+    agent_begin();
+    if (arguments_parse(&arguments, argc, argv, &err) < 0 ||
+        (!texts.is_check && read_pid(texts.pid, &pid, &err) < 0) ||
+        gpu_tracker_settings_make(&texts, &settings, &err) < 0)
+        return agent_refuse(err.code, err.message);
+    told.tracking = (struct tracking){
+        .settings = &settings,
+        .warn = keep_warning,
+        .warn_data = &told,
+    };
+    return texts.is_check ? check(&settings) : serve(&told, pid);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options.h - what the user of gpu-tracker asked for.
+ *
+ * Options are texts first, from the command line or the config file. Then all are checked, in
+ * the order of the predecessor, before anything runs.
+ */
+#ifndef COMPAT_GPU_TRACKER_OPTIONS_H
+#define COMPAT_GPU_TRACKER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compat/gpu_tracker/report.h"
+#include "compat/gpu_tracker/usage.h"
+#include "front/option.h"
+#include "spoor/spoor.h"
+
+/* Which commands have an option: bits of option.flags. */
+enum { TRACK_SCOPE = 1u << 0, AGENT_SCOPE = 1u << 1 };
+
+extern const struct option_table gpu_tracker_table;
+
+/* The options as they were given; NULL: not given. The texts are owned. */
+struct gpu_tracker_texts {
+    char *command;
+    char *output_path;
+    char *format;
+    char *config_path;
+    char *sleep_time;
+    char *ram_unit, *gpu_ram_unit, *time_unit;
+    char *core_count;
+    char *gpu_uuids;
+    char *gpu_brand;
+    char *tracking_path;
+    char *spelling;
+    char *pid; /* of an agent */
+    bool is_check;
+    bool is_silent;
+    bool overwrites;
+    bool propagates;
+};
+
+/* The options, checked. The texts are borrowed from those above. */
+struct gpu_tracker_settings {
+    const char *command;     /* as it was given; NULL: an agent's */
+    char **words;            /* the same, split; owned; at least one */
+    const char *output_path; /* NULL: stdout */
+    struct report_style style;
+    double sleep_seconds; /* at most an hour */
+    const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
+    uint64_t expected_core_count; /* 0: as many as there are */
+    const char *gpu_uuids;        /* separated by commas; NULL: all */
+    const char *gpu_brand;        /* NULL: any */
+    const char *tracking_path;    /* NULL: none */
+    bool is_silent;               /* no warnings */
+    bool overwrites;
+    bool propagates; /* the command's exit code is ours */
+};
+
+void gpu_tracker_texts_done(struct gpu_tracker_texts *texts);
+
+/* Checks all options. On success the caller frees *ret with gpu_tracker_settings_done(). */
+int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
+                              struct gpu_tracker_settings *ret, struct spoor_error *err);
+void gpu_tracker_settings_done(struct gpu_tracker_settings *settings);
+
+#endif

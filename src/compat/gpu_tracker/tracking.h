@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tracking.h - a session of gpu-tracker, of a command or an agent: facts about the
+ * machine, the rows of the tracking file, and the usage in the end.
+ */
+#ifndef COMPAT_GPU_TRACKER_TRACKING_H
+#define COMPAT_GPU_TRACKER_TRACKING_H
+
+#include "compat/gpu_tracker/gpus.h"
+#include "compat/gpu_tracker/options.h"
+#include "compat/gpu_tracker/rows.h"
+#include "compat/gpu_tracker/usage.h"
+#include "compat/tracking/tracking_writer.h"
+#include "run/job_socket.h"
+#include "spoor/spoor.h"
+
+/* Parts of a report that can be unknown independently of each other. */
+enum { TRACKING_PARTS = 9 };
+
+typedef void tracking_say(void *data, const char *message);
+typedef void tracking_complain(void *data, int code, const char *message);
+
+struct tracking {
+    const struct gpu_tracker_settings *settings;
+    tracking_say *warn; /* also from the sampling thread */
+    void *warn_data;
+    /* The command need not wait for GPU drivers, because no option depends on them: the session
+     * is asked in the end. The same happens if the drivers did not respond at first. */
+    bool finds_gpus_later;
+
+    struct gpu_tracker_gpus gpus;
+    struct usage_facts facts;
+    struct rows rows;
+    struct tracking_writer file;  /* closed: none */
+    spoor_session *session;       /* NULL: nothing was tracked */
+    struct job_listener requests; /* for rows */
+    _Atomic double wanted_after;  /* as in rows_take(), for now; NaN: no request */
+    _Atomic double row_seconds;   /* since 1970, of the latest row; NaN: there is none */
+    const char
+        *missing[TRACKING_PARTS];    /* why a part is unknown; borrowed. NULL: it is known */
+    bool has_warned[TRACKING_PARTS]; /* about that, once */
+};
+
+/* Reads the facts of the machine and creates the tracking file, beside an old one. The caller sets
+ * the first members. Fails if something that was asked for is missing; `complain` gets the
+ * reason. */
+int tracking_prepare(struct tracking *tracking, tracking_complain *complain);
+void tracking_done(struct tracking *tracking);
+
+/* Sets the interval, the GPUs and the receiver of the samples, which are held until
+ * spoor_session_release_samples(). */
+void tracking_configure(struct tracking *tracking, struct spoor_options *options);
+
+/* Before the job runs, in process `pid`. If there is a tracking file, processes of the job get rows of it
+ * on request, so that a code block has figures even if it is shorter than the interval. The service
+ * "gpu-tracker-rows" of the main process (run/job_socket.h) takes one number: 0 if a block is
+ * about to start, or the time at which the block that now stops did, in seconds since 1970. A
+ * sample is taken, which makes a row as rows_take() says. The answer, which waits for
+ * tracking_started(), is the time of the latest row. */
+void tracking_listen(struct tracking *tracking, pid_t pid);
+
+/* The job runs: replaces an old tracking file. Before the first sample is delivered. `session`
+ * NULL: nothing is tracked. */
+void tracking_started(struct tracking *tracking, spoor_session *session);
+
+/* After the last sample: completes the tracking file. */
+void tracking_finish(struct tracking *tracking);
+
+struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.h - the options of resource-tracker and of its agent. */
+#ifndef COMPAT_RESOURCE_TRACKER_OPTIONS_H
+#define COMPAT_RESOURCE_TRACKER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "front/arguments.h"
+#include "front/option.h"
+
+/* Which commands have an option: bits of option.flags. */
+enum { TRACK_SCOPE = 1u << 0, AGENT_SCOPE = 1u << 1, UPLOAD_SCOPE = 1u << 2 };
+
+extern const struct option_table resource_tracker_table;
+
+/* In the order of the words of --format. */
+enum tracker_format { TRACKER_JSON, TRACKER_CSV };
+
+/* What describes the run to the Sentinel service, besides the job's name. */
+enum { TRACKER_METADATA_COUNT = 10 };
+
+/* Texts and lists are owned; a text that was not given is NULL. */
+struct tracker_settings {
+    pid_t pid; /* 0: none was given */
+    uint64_t interval_ns;
+    enum tracker_format format;
+    char *config_path;
+    char *output_path; /* NULL: stderr */
+    char *job_name;
+    bool is_quiet;
+    char *metadata[TRACKER_METADATA_COUNT];
+    struct text_list tags;
+    /* of the agent */
+    bool excludes_children;
+    char *dialect; /* NULL: the newest */
+    char *process_rows_path, *system_rows_path;
+    char *upload_path; /* what to upload, and how; NULL: nothing is uploaded */
+};
+
+/* -EINVAL: it is not the ID of a process. */
+int tracker_parse_pid(const char *text, pid_t *ret, struct spoor_error *err);
+
+void tracker_settings_init(struct tracker_settings *settings);
+void tracker_settings_done(struct tracker_settings *settings);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sub_tracking_file.h - when the code blocks of a job started and stopped.
+ *
+ * A row is process_id, code_block_name, position (0 start, 1 stop), timestamp (seconds since
+ * 1970). The name of the file says its kind: .csv or .sqlite (table data).
+ */
+#ifndef COMPAT_TRACKING_SUB_TRACKING_FILE_H
+#define COMPAT_TRACKING_SUB_TRACKING_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run/phase_file.h"
+#include "spoor/spoor.h"
+
+struct block_event {
+    int64_t process_id;
+    size_t name;  /* where it begins in block_log.names */
+    size_t order; /* among the rows of the file, from 0 */
+    double timestamp;
+    bool is_stop;
+};
+
+/* All rows of a file. Zeroed is empty. */
+struct block_log {
+    struct block_event *events; /* owned */
+    size_t count, capacity;
+    char *names; /* NUL-ended, one behind the other; owned */
+    size_t names_length, names_capacity;
+};
+
+/* Adds a row, in memory. 0 or -ENOMEM. */
+int block_log_add(struct block_log *log, int64_t process_id, const char *name, bool is_stop,
+                  double timestamp);
+const char *block_log_name(const struct block_log *log, const struct block_event *event);
+void block_log_done(struct block_log *log);
+
+/* Reads a file. Every message names it. */
+int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_error *err);
+
+/* Writes the rows of all files, in their order, to a new one. All must be of the same kind.
+ * What is written is taken away again where one of them fails. */
+int sub_tracking_combine(const char *path, const char *const *files, size_t count,
+                         struct spoor_error *err);
+
+/* The columns, in their order. */
+enum { SUB_TRACKING_COLUMNS = 4 };
+extern const char *const sub_tracking_columns[SUB_TRACKING_COLUMNS];
+
+#endif

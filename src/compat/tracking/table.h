@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h - rows of a CSV file or of a table in an SQLite file, one after the other.
+ *
+ *     static const char *const columns[] = { "name", "size" };
+ *     r = table_open(path, &source, columns, 2, &table, &err);
+ *     while ((r = table_next(table, &err)) > 0)
+ *         r = table_number(table, 1, &size, &err);
+ *     table_close(table);
+ *
+ * The name of the file says which kind it is. Only one row is held in memory. Columns may
+ * stand in any order in the file, with others between them.
+ */
+#ifndef COMPAT_TRACKING_TABLE_H
+#define COMPAT_TRACKING_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spoor/spoor.h"
+
+enum { TABLE_COLUMNS_MAX = 32 };
+
+enum table_kind { TABLE_NONE, TABLE_CSV, TABLE_SQLITE };
+
+/* Where the rows are, in a file of either kind. */
+struct table_place {
+    const char *name;      /* the table of an SQLite file */
+    unsigned lines_before; /* the lines of a CSV file before its header */
+};
+
+struct table;
+struct sqlite3;
+
+/* Another user may have made the file: its tables are read, but its views and triggers, which can do
+ * work of any length, are not run, and no cell is longer than a record of a CSV file may be. Returns a code
+ * of SQLite. */
+int table_distrust(struct sqlite3 *db);
+
+/* TABLE_NONE: neither .csv nor .sqlite. */
+enum table_kind table_kind(const char *path);
+
+/* As table_kind(), but -EINVAL with a message where the name is of neither kind. */
+int table_check_name(const char *path, struct spoor_error *err);
+
+/* Every message names the file. -EBADMSG: it is not what it should be. */
+int table_open(const char *path, const struct table_place *place, const char *const *columns,
+               size_t count, struct table **ret, struct spoor_error *err);
+void table_close(struct table *table);
+
+/* Goes to the next row: 1; 0 at the end; -errno. */
+int table_next(struct table *table, struct spoor_error *err);
+
+/* A cell of the row, by the place of its column in `columns`. The text lives until the next
+ * row. In a number of an SQLite file no digit is lost to table_number(). */
+const char *table_text(struct table *table, size_t column);
+int table_number(struct table *table, size_t column, double *ret, struct spoor_error *err);
+int table_integer(struct table *table, size_t column, int64_t *ret, struct spoor_error *err);
+
+/* -EBADMSG with a message about the row we are at. */
+int table_refuse(const struct table *table, struct spoor_error *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tracking_file.h - the tracking file of gpu-tracker: facts of the run, and a row per sample.
+ *
+ * The name says what it is: .csv (lines end in CR LF; two lines of facts, then a header and
+ * the rows) or .sqlite (tables static_data and data). Each row is on its way to the disk when
+ * tracking_file_add() returns: it is there if this process is killed.
+ */
+#ifndef COMPAT_TRACKING_TRACKING_FILE_H
+#define COMPAT_TRACKING_TRACKING_FILE_H
+
+#include <stdbool.h>
+
+#include "spoor/spoor.h"
+
+/* The columns of a row, in their order. Memory is in the unit of the facts, a percentage is
+ * of one CPU or GPU (sum) or of all that are expected (hardware), the time is in seconds
+ * since 1970. */
+enum tracking_column {
+    TRACKING_MAIN_RAM,
+    TRACKING_DESCENDANTS_RAM,
+    TRACKING_COMBINED_RAM,
+    TRACKING_SYSTEM_RAM,
+    TRACKING_MAIN_GPU_RAM,
+    TRACKING_DESCENDANTS_GPU_RAM,
+    TRACKING_COMBINED_GPU_RAM,
+    TRACKING_SYSTEM_GPU_RAM,
+    TRACKING_GPU_SUM_UTILIZATION_PERCENT,
+    TRACKING_GPU_HARDWARE_UTILIZATION_PERCENT,
+    TRACKING_MAIN_N_THREADS,
+    TRACKING_DESCENDANTS_N_THREADS,
+    TRACKING_COMBINED_N_THREADS,
+    TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT,
+    TRACKING_CPU_SYSTEM_HARDWARE_UTILIZATION_PERCENT,
+    TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT,
+    TRACKING_CPU_MAIN_HARDWARE_UTILIZATION_PERCENT,
+    TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT,
+    TRACKING_CPU_DESCENDANTS_HARDWARE_UTILIZATION_PERCENT,
+    TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT,
+    TRACKING_CPU_COMBINED_HARDWARE_UTILIZATION_PERCENT,
+    TRACKING_TIMESTAMP,
+    TRACKING_COLUMNS
+};
+
+/* The facts of the run: its static data. The texts are borrowed. */
+struct tracking_facts {
+    const char *ram_unit;
+    const char *gpu_ram_unit;
+    const char *time_unit;
+    double ram_system_capacity;
+    double gpu_ram_system_capacity;
+    unsigned system_core_count;
+    unsigned n_expected_cores;
+    unsigned system_gpu_count;
+    unsigned n_expected_gpus;
+};
+
+struct tracking_file;
+
+/* Does the name end in .csv or .sqlite? 0, or -EINVAL with a message. Nothing is opened. */
+int tracking_file_check_name(const char *path, struct spoor_error *err);
+
+/* Creates the file and writes the facts. An existing file is refused (-EEXIST) unless
+ * `overwrite` is set; then the new one waits beside it until there are rows. */
+int tracking_file_open(const char *path, bool overwrite, const struct tracking_facts *facts,
+                       struct tracking_file **ret, struct spoor_error *err);
+
+/* Now there will be rows: replaces an old file. 0 or -errno with a message. */
+int tracking_file_begin(struct tracking_file *file, struct spoor_error *err);
+
+/* Adds a row; NaN (not known) is written as 0. Failing costs rows, not the run: the first
+ * failure returns -errno with a message (a warning for the user), later ones return 0. May be
+ * called from another thread than open and close, not at the same time as they. */
+int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLUMNS],
+                      struct spoor_error *err);
+
+/* Finishes the file and frees it; NULL is fine. If there were to be no rows, the new file is
+ * removed and an old one stays. Returns 0, or -errno with a message if the end could not be
+ * written. */
+int tracking_file_close(struct tracking_file *file, struct spoor_error *err);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/tracking_load.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "compat/tracking/tracking_read.h"
+#include "record/replay.h"
+
+/* The facts of a tracking file, in its order. */
+enum {
+    RAM_UNIT = 0,
+    GPU_RAM_UNIT = 1,
+    RAM_CAPACITY = 3,
+    GPU_RAM_CAPACITY = 4,
+    CORE_COUNT = 5,
+    EXPECTED_CORES = 6,
+    GPU_COUNT = 7,
+};
+
+enum { GPUS_MAX = 1024 };
+
+enum unit { UNIT_OF_RAM, UNIT_OF_GPU_RAM, UNIT_OF_PERCENT, UNIT_OF_COUNT };
+
+/* clang-format off */
+static const struct {
+    enum tracking_column column;
+    const char *metric;
+    enum unit unit;
+    enum replay_kind kind;
+    bool is_of_gpus; /* unknown if the machine has none */
+} columns[] = {
+    { TRACKING_MAIN_RAM, "main_rss_bytes", UNIT_OF_RAM, REPLAY_VALUE, false },
+    { TRACKING_DESCENDANTS_RAM, "descendants_rss_bytes", UNIT_OF_RAM, REPLAY_VALUE, false },
+    { TRACKING_COMBINED_RAM, "job_rss_bytes", UNIT_OF_RAM, REPLAY_VALUE, false },
+    { TRACKING_SYSTEM_RAM, "host_memory_used_bytes", UNIT_OF_RAM, REPLAY_VALUE, false },
+    { TRACKING_MAIN_GPU_RAM, "main_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
+    { TRACKING_DESCENDANTS_GPU_RAM, "descendants_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
+    { TRACKING_COMBINED_GPU_RAM, "job_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
+    { TRACKING_SYSTEM_GPU_RAM, "host_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
+    { TRACKING_GPU_SUM_UTILIZATION_PERCENT, "host_gpu_utilization_gpus", UNIT_OF_PERCENT, REPLAY_VALUE, true },
+    { TRACKING_GPU_SUM_UTILIZATION_PERCENT, "host_gpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, true },
+    { TRACKING_MAIN_N_THREADS, "main_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
+    { TRACKING_DESCENDANTS_N_THREADS, "descendants_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
+    { TRACKING_COMBINED_N_THREADS, "job_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
+    { TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT, "host_cpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, false },
+    { TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT, "main_cpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, false },
+    { TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT, "descendants_cpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, false },
+    { TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT, "job_cpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, false },
+};
+/* clang-format on */
+
+struct tracking {
+    struct tracking_read_facts facts;
+    struct replay *replay;
+    size_t rows;
+};
+
+static double bytes_in(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = { { "bytes", 1 },
+                  { "kilobytes", 1e3 },
+                  { "megabytes", 1e6 },
+                  { "gigabytes", 1e9 },
+                  { "terabytes", 1e12 } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+        if (strcmp(units[i].name, unit) == 0)
+            return units[i].bytes;
+    }
+    return (double)NAN;
+}
+
+static double scale_of(const struct tracking *tracking, enum unit unit)
+{
+    switch (unit) {
+    case UNIT_OF_RAM:
+        return bytes_in(tracking->facts.texts[RAM_UNIT]);
+    case UNIT_OF_GPU_RAM:
+        return bytes_in(tracking->facts.texts[GPU_RAM_UNIT]);
+    case UNIT_OF_PERCENT:
+        return 0.01;
+    case UNIT_OF_COUNT:
+        break;
+    }
+    return 1;
+}
+
+static uint64_t gpu_count(const struct tracking *tracking)
+{
+    double number = tracking->facts.numbers[GPU_COUNT];
+
+    return number >= 0 && number < 1e6 ? (uint64_t)number : UNKNOWN;
+}
+
+/* What all GPUs did is what the only one did. */
+static struct series_gpus only_gpu(const struct replay_row *row)
+{
+    struct series_gpus gpus = { .count = 1, .places = { { 0, -1 } } };
+
+    for (size_t i = 0; i < SERIES_GPU_MEASURES; i++) {
+        double value = (double)NAN;
+
+        switch ((int)series_gpu_measure(i)) {
+        case GPU_MEMORY:
+            value = row->value[METRIC_HOST_GPU_MEMORY];
+            break;
+        case GPU_JOB_MEMORY:
+            value = row->value[METRIC_JOB_GPU_MEMORY];
+            break;
+        case GPU_UTILIZATION:
+            value = row->value[METRIC_HOST_GPU_UTILIZATION];
+            break;
+        }
+        gpus.values[0][i] = (float)value;
+    }
+    return gpus;
+}
+
+static int add_row(const double cells[TRACKING_COLUMNS], void *data)
+{
+    struct tracking *tracking = data;
+    bool has_gpus = tracking->facts.numbers[GPU_COUNT] > 0;
+    struct replay_row row;
+
+    replay_row_clear(&row);
+    row.unix_seconds = cells[TRACKING_TIMESTAMP];
+    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+        if (columns[i].is_of_gpus && !has_gpus)
+            continue;
+        row.value[replay_metric(columns[i].metric)] =
+            cells[columns[i].column] * scale_of(tracking, columns[i].unit);
+    }
+    if (gpu_count(tracking) == 1)
+        row.gpus = only_gpu(&row);
+    if (replay_is_over(tracking->replay, &row))
+        return 0; /* the clock was set back */
+    replay_add(tracking->replay, &row);
+    tracking->rows++;
+    return 0;
+}
+
+static uint64_t count_of(double number)
+{
+    return number > 0 && number < 1e15 ? (uint64_t)number : UNKNOWN;
+}
+
+static void add_measures(struct record *record, struct record_gpu *gpu)
+{
+    static const struct {
+        enum record_gpu_measure measure;
+        const char *path;
+    } figures[] = {
+        { RECORD_GPU_MEMORY, "gpu.memory.system_bytes" },
+        { RECORD_GPU_JOB_MEMORY, "gpu.memory.combined_bytes" },
+        { RECORD_GPU_UTILIZATION_MEAN, "gpu.utilization.mean_gpus" },
+        { RECORD_GPU_UTILIZATION_MAX, "gpu.utilization.max_gpus" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+        gpu->measures[figures[i].measure] = record_find(record->figures, figures[i].path);
+}
+
+/* The capacity is that of all GPUs, which are taken to be alike. */
+static void add_gpus(const struct tracking *tracking, struct record *record)
+{
+    const double *numbers = tracking->facts.numbers;
+    double bytes = numbers[GPU_RAM_CAPACITY] * bytes_in(tracking->facts.texts[GPU_RAM_UNIT]);
+    size_t count = is_known(record->whole_gpus) ? (size_t)record->whole_gpus : 0;
+
+    if (count == 0 || count > GPUS_MAX)
+        return;
+    record->gpus = record_alloc(record, count, sizeof(*record->gpus));
+    record->gpu_count = record->gpus ? count : 0;
+    for (size_t i = 0; i < record->gpu_count; i++) {
+        struct record_gpu *gpu = &record->gpus[i];
+
+        *gpu = (struct record_gpu){ .index = i,
+                                    .part = UNKNOWN,
+                                    .memory_bytes = count_of(bytes / (double)count),
+                                    .is_selected = true };
+        for (size_t k = 0; k < RECORD_GPU_MEASURES; k++)
+            gpu->measures[k] = record_unknown_figure("not in the tracking file");
+        if (count == 1)
+            add_measures(record, gpu);
+    }
+}
+
+static void add_facts(const struct tracking *tracking, struct record *record)
+{
+    const double *numbers = tracking->facts.numbers;
+
+    record->cpus = count_of(numbers[CORE_COUNT]);
+    record->memory_bytes =
+        count_of(numbers[RAM_CAPACITY] * bytes_in(tracking->facts.texts[RAM_UNIT]));
+    if (numbers[EXPECTED_CORES] > 0)
+        record->cpus_limit = numbers[EXPECTED_CORES];
+    record->whole_gpus = gpu_count(tracking);
+    add_gpus(tracking, record);
+}
+
+static int finish(struct tracking *tracking, const char *path, const char *name, bool is_torn,
+                  struct records *ret, struct spoor_error *err)
+{
+    struct records records = { calloc(1, sizeof(*records.items)), 1 };
+    int r;
+
+    if (!records.items)
+        return error_set(err, ENOMEM, "out of memory");
+    r = replay_finish(tracking->replay, name, is_torn, records.items);
+    if (r < 0) {
+        free(records.items);
+        return r == -ENODATA ? error_set(err, EBADMSG, "'%s': the file has no rows", path)
+                             : error_sys(err, r, "cannot make the report");
+    }
+    add_facts(tracking, records.items);
+    *ret = records;
+    return 0;
+}
+
+/* A run that was interrupted may have left its last row incomplete. */
+int tracking_load(const char *path, const char *name, struct records *ret,
+                  struct spoor_error *err)
+{
+    struct tracking tracking = { .replay = replay_new() };
+    int r;
+
+    if (!tracking.replay)
+        return error_set(err, ENOMEM, "out of memory");
+    for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+        replay_set_kind(tracking.replay, replay_metric(columns[i].metric), columns[i].kind);
+    r = tracking_read(path, &tracking.facts, add_row, &tracking, err);
+    if (r == 0 || (r == -EBADMSG && tracking.rows > 0))
+        r = finish(&tracking, path, name, r < 0, ret, err);
+    replay_free(tracking.replay);
+    return r;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arguments.c - the command line and the variables.
+ *
+ * The strongest source is read first and marks what it set; a weaker one only fills what
+ * is still open. So tags of the command line replace those of a config file, and a
+ * variable that an option overrides is not even looked at.
+ */
+#include "front/arguments.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "front/config.h"
+#include "front/nearest.h"
+
+struct cursor {
+    struct arguments *arguments;
+    int argc;
+    char *const *argv;
+    int next;               /* index of the word to read next */
+    bool has_ended_options; /* by "--" */
+};
+
+int arguments_apply(struct arguments *arguments, const struct option *option, const char *value,
+                    struct spoor_error *err)
+{
+    int r = option->check ? option->check(value, err) : 0;
+
+    return r < 0 ? r : option->apply(arguments->target, option, value, err);
+}
+
+static enum setting_source *source_of(struct arguments *arguments, const struct option *option)
+{
+    return &arguments->sources[option - arguments->command->options->rows];
+}
+
+enum setting_source arguments_source(const struct arguments *arguments, const char *name)
+{
+    const struct option_table *table = arguments->command->options;
+
+    for (size_t i = 0; i < table->count; i++) {
+        if (arguments->sources[i] != SET_BY_NOTHING && strcmp(table->rows[i].name, name) == 0)
+            return arguments->sources[i];
+    }
+    return SET_BY_NOTHING;
+}
+
+/* ---- finding an option ----------------------------------------------------- */
+
+/* That of the command, or else one of another command. */
+static const struct option *find_name(const struct command *command, const char *name,
+                                      size_t length)
+{
+    const struct option *found = NULL;
+
+    for (size_t i = 0; i < command->options->count; i++) {
+        const struct option *option = &command->options->rows[i];
+
+        if (option->flags & OPTION_FILE_ONLY || strlen(option->name) != length ||
+            memcmp(option->name, name, length) != 0)
+            continue;
+        if (option->flags & command->scope)
+            return option;
+        found = option;
+    }
+    return found;
+}
+
+static const struct option *find_letter(const struct command *command, char letter)
+{
+    const struct option *found = NULL;
+
+    for (size_t i = 0; i < command->options->count; i++) {
+        const struct option *option = &command->options->rows[i];
+
+        if (option->letter == letter && option->flags & command->scope)
+            return option;
+        if (option->letter == letter)
+            found = option;
+    }
+    return found;
+}
+
+static int unknown_name(const struct arguments *arguments, const char *name,
+                        struct spoor_error *err)
+{
+    const struct command *command = arguments->command;
+    struct nearest nearest = NEAREST_TO(name);
+    const char *near;
+
+    for (size_t i = 0; i < command->options->count; i++) {
+        if (option_is_in(&command->options->rows[i], command->scope))
+            nearest_offer(&nearest, command->options->rows[i].name);
+    }
+    near = nearest_get(&nearest);
+    if (near)
+        return error_set(err, EINVAL, "unknown option --%s; did you mean --%s?", name, near);
+    if (arguments->program->has_full_usage)
+        return error_set(err, EINVAL, "unknown option --%s", name);
+    return error_set(err, EINVAL, "unknown option --%s; see '%s%s%s --help'", name,
+                     arguments->program->name, *command->name ? " " : "", command->name);
+}
+
+static int unknown_letter(const struct arguments *arguments, char letter,
+                          struct spoor_error *err)
+{
+    int other = islower((unsigned char)letter) ? toupper((unsigned char)letter)
+                                               : tolower((unsigned char)letter);
+    const struct option *near = find_letter(arguments->command, (char)other);
+
+    if (near && option_is_in(near, arguments->command->scope))
+        return error_set(err, EINVAL, "unknown option -%c; did you mean -%c (--%s)?", letter,
+                         near->letter, near->name);
+    if (arguments->program->has_full_usage)
+        return error_set(err, EINVAL, "unknown option -%c", letter);
+    return error_set(err, EINVAL, "unknown option -%c; see '%s%s%s --help'", letter,
+                     arguments->program->name, *arguments->command->name ? " " : "",
+                     arguments->command->name);
+}
+
+/* The only option of the command that begins so. NULL: there is none, or more than one,
+ * which the message says. */
+static const struct option *find_prefix(const struct command *command, const char *name,
+                                        size_t length, struct spoor_error *err)
+{
+    const struct option *found = NULL;
+    char list[200] = "";
+    unsigned count = 0;
+
+    for (size_t i = 0; i < command->options->count; i++) {
+        const struct option *option = &command->options->rows[i];
+        size_t used = strlen(list);
+
+        if (!option_is_in(option, command->scope) || strncmp(option->name, name, length) != 0)
+            continue;
+        found = option;
+        (void)snprintf(list + used, sizeof(list) - used, "%s--%s", count ? ", " : "",
+                       option->name); /* a list that is too long is cut */
+        count++;
+    }
+    if (count > 1)
+        (void)error_set(err, EINVAL, "--%.*s is not a unique prefix: %s?", (int)length, name,
+                        list);
+    return count == 1 ? found : NULL;
+}
+
+/* ---- the command line ------------------------------------------------------ */
+
+static int refuse_scope(const struct arguments *arguments, const struct option *option,
+                        const char *shown, struct spoor_error *err)
+{
+    const struct program *program = arguments->program;
+
+    for (const struct command *other = program->commands; other->name; other++) {
+        if (!other->is_hidden && other->options == arguments->command->options &&
+            option_is_in(option, other->scope))
+            return error_set(err, EINVAL, "'%s %s' has no option %s; '%s %s' does",
+                             program->name, arguments->command->name, shown, program->name,
+                             other->name);
+    }
+    return error_set(err, EINVAL, "unknown option %s", shown);
+}
+
+/* Applies one option; `shown` is how the user wrote it. */
+static int apply(struct cursor *cursor, const struct option *option, const char *shown,
+                 const char *value, struct spoor_error *err)
+{
+    struct arguments *arguments = cursor->arguments;
+    int r;
+
+    if (!option_is_in(option, arguments->command->scope))
+        return refuse_scope(arguments, option, shown, err);
+    if (!option->value && value && !arguments->program->flags_take_values)
+        return error_set(err, EINVAL, "%s takes no value", shown);
+    if (option->value && !value && !(option->flags & OPTION_OPTIONAL)) {
+        if (cursor->next >= cursor->argc)
+            return error_set(err, EINVAL, "%s requires a value: %s", shown, option->value);
+        value = cursor->argv[cursor->next++];
+    }
+    r = arguments_apply(arguments, option, value, err);
+    if (r < 0)
+        return error_prefix(err, r, "%s", shown);
+    *source_of(arguments, option) = SET_BY_OPTION;
+    return r;
+}
+
+static int parse_long(struct cursor *cursor, const char *text, struct spoor_error *err)
+{
+    const struct arguments *arguments = cursor->arguments;
+    size_t length = strcspn(text, "=");
+    const struct option *option = find_name(arguments->command, text, length);
+    struct spoor_error ambiguous = { 0 };
+    char shown[64];
+
+    /* A name that does not fit is cut in the message; it is unknown then. */
+    (void)snprintf(shown, sizeof(shown), "--%.*s", length < 60 ? (int)length : 60, text);
+    if (!option && arguments->program->allows_abbreviations)
+        option = find_prefix(arguments->command, text, length, &ambiguous);
+    if (ambiguous.code)
+        return error_set(err, EINVAL, "%s", ambiguous.message);
+    if (!option)
+        return unknown_name(arguments, shown + 2, err);
+    return apply(cursor, option, shown, text[length] == '=' ? text + length + 1 : NULL, err);
+}
+
+static int parse_letters(struct cursor *cursor, const char *text, struct spoor_error *err)
+{
+    for (; *text; text++) {
+        const struct option *option = find_letter(cursor->arguments->command, *text);
+        const char shown[] = { '-', *text, '\0' };
+        const char *value = NULL;
+        int r;
+
+        if (!option)
+            return unknown_letter(cursor->arguments, *text, err);
+        if (option->value && text[1])
+            value = text + 1;
+        r = apply(cursor, option, shown, value, err);
+        if (r != 0 || option->value)
+            return r;
+    }
+    return 0;
+}
+
+/* Reads options up to the first word that is none. Returns 0, an action, or -errno. */
+static int parse_options(struct cursor *cursor, struct spoor_error *err)
+{
+    int r = 0;
+
+    while (r == 0 && !cursor->has_ended_options && cursor->next < cursor->argc) {
+        const char *word = cursor->argv[cursor->next];
+
+        if (word[0] != '-' || word[1] == '\0')
+            break;
+        cursor->next++;
+        cursor->has_ended_options = strcmp(word, "--") == 0;
+        if (cursor->has_ended_options)
+            break;
+        r = word[1] == '-' ? parse_long(cursor, word + 2, err)
+                           : parse_letters(cursor, word + 1, err);
+    }
+    return r;
+}
+
+static int add_operand(struct arguments *arguments, const char *word, struct spoor_error *err)
+{
+    const struct command *command = arguments->command;
+
+    if (arguments->operand_count < command->max_operands) {
+        arguments->operands[arguments->operand_count++] = word;
+        return 0;
+    }
+    if (command->max_operands == 1)
+        return error_set(err, EINVAL, "unexpected argument '%s': only one %s may be given",
+                         word, command->operands);
+    return error_set(err, EINVAL, "unexpected argument '%s'", word);
+}
+
+static int check_required(const struct arguments *arguments, struct spoor_error *err)
+{
+    const struct option_table *table = arguments->command->options;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct option *option = &table->rows[i];
+
+        if (option_is_in(option, arguments->command->scope) &&
+            option->flags & OPTION_REQUIRED && arguments->sources[i] == SET_BY_NOTHING)
+            return error_set(err, EINVAL, "missing option: --%s=%s", option->name,
+                             option->value);
+    }
+    return 0;
+}
+
+/* The operand names the subcommand; options of another one are refused. */
+static int choose_subcommand(struct arguments *arguments, struct spoor_error *err)
+{
+    const struct command *parent = arguments->command;
+    const struct command *found;
+
+    if (arguments->operand_count == 0)
+        return error_set(err, EINVAL, "missing subcommand: expected %s", parent->operands);
+    found = command_find(parent->subcommands, arguments->operands[0]);
+    if (!found)
+        return error_set(err, EINVAL, "unknown subcommand '%s': expected %s",
+                         arguments->operands[0], parent->operands);
+    for (size_t i = 0; i < parent->options->count; i++) {
+        const struct option *option = &parent->options->rows[i];
+
+        if (arguments->sources[i] == SET_BY_OPTION && !option_is_in(option, found->scope))
+            return error_set(err, EINVAL, "'%s %s' has no option --%s", parent->name,
+                             found->name, option->name);
+    }
+    arguments->command = found;
+    return 0;
+}
+
+/* Operands go where words that were read have been. */
+static void move_operand(struct arguments *arguments, char **argv, char *word)
+{
+    arguments->first_operand = 1;
+    argv[arguments->first_operand + arguments->operand_count++] = word;
+}
+
+int arguments_parse(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)
+{
+    struct cursor cursor = { arguments, argc, argv, 1, false };
+    int r = parse_options(&cursor, err);
+
+    arguments->first_operand = cursor.next;
+    while (r == 0 && arguments->command->max_operands != OPERANDS_REST && cursor.next < argc) {
+        if (arguments->command->max_operands == OPERANDS_MANY)
+            move_operand(arguments, argv, argv[cursor.next++]);
+        else
+            r = add_operand(arguments, argv[cursor.next++], err);
+        if (r == 0)
+            r = parse_options(&cursor, err);
+    }
+    if (r < 0)
+        return r;
+    arguments->action = (enum option_action)r;
+    if (arguments->action != ACTION_WORK)
+        return 0;
+    if (arguments->command->subcommands)
+        r = choose_subcommand(arguments, err);
+    return r < 0 ? r : check_required(arguments, err);
+}
+
+/* ---- variables -------------------------------------------------------------- */
+
+static void variable_name(const char *prefix, const char *option, char *buf, size_t size)
+{
+    (void)snprintf(buf, size, "%s%s", prefix, option); /* names are short: ours */
+    for (char *c = buf; *c; c++)
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+/* A variable of a repeatable option holds several values, separated by commas. */
+static int apply_variable(struct arguments *arguments, const struct option *option,
+                          const char *text, struct spoor_error *err)
+{
+    AUTO_FREE char *copy = NULL;
+    char *rest, *value;
+
+    if (!(option->flags & OPTION_REPEATABLE))
+        return arguments_apply(arguments, option, text, err);
+    copy = strdup(text);
+    if (!copy)
+        return error_set(err, ENOMEM, "out of memory");
+    rest = copy;
+    while ((value = strsep(&rest, ",")) != NULL) {
+        int r = arguments_apply(arguments, option, value, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int read_variables(struct arguments *arguments, struct spoor_error *err)
+{
+    const struct command *command = arguments->command;
+
+    for (size_t i = 0; i < command->options->count; i++) {
+        const struct option *option = &command->options->rows[i];
+        const char *text;
+        char name[64];
+        int r;
+
+        if (!option_is_in(option, command->scope) || option->flags & OPTION_NO_VARIABLE ||
+            arguments->sources[i] != SET_BY_NOTHING)
+            continue;
+        variable_name(arguments->program->environment_prefix, option->name, name, sizeof(name));
+        text = getenv(name);
+        if (!text || *text == '\0')
+            continue;
+        r = apply_variable(arguments, option, text, err);
+        if (r < 0)
+            return error_prefix(err, r, "%s", name);
+        arguments->sources[i] = SET_BY_VARIABLE;
+    }
+    return 0;
+}
+
+/* The config file that an option or a variable named; NULL: none. */
+static const char *config_path(const struct arguments *arguments)
+{
+    const struct command *command = arguments->command;
+
+    for (size_t i = 0; i < command->options->count; i++) {
+        const struct option *option = &command->options->rows[i];
+
+        if (option_is_in(option, command->scope) && option->flags & OPTION_CONFIG_FILE)
+            return *(char **)option_member(arguments->target, option);
+    }
+    return NULL;
+}
+
+int arguments_complete(struct arguments *arguments, struct spoor_error *err)
+{
+    const char *path;
+    int r = 0;
+
+    if (arguments->program->environment_prefix && !arguments->command->ignores_variables)
+        r = read_variables(arguments, err);
+    path = r < 0 ? NULL : config_path(arguments);
+    return path ? config_read(arguments, path, err) : r;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arguments.h - the settings of one command: from its command line, the environment and
+ * its config file.
+ *
+ * Each setting is taken from the first of: the option, the variable, the config file, the
+ * default.
+ *
+ * Accepted on the command line: -i5, -i 5, -qi5, --interval 5, --interval=5. "--" ends the
+ * options. Options may follow operands, unless the command's operands are a command line
+ * (OPERANDS_REST).
+ */
+#ifndef FRONT_ARGUMENTS_H
+#define FRONT_ARGUMENTS_H
+
+#include "front/program.h"
+
+enum setting_source { SET_BY_NOTHING, SET_BY_OPTION, SET_BY_VARIABLE, SET_BY_FILE };
+
+enum { ARGUMENTS_OPERANDS_MAX = 4 };
+
+/* The caller sets the first three. */
+struct arguments {
+    const struct program *program;
+    const struct command *command; /* once read: the subcommand, if there are any */
+    void *target;                  /* of the options */
+
+    enum option_action action;
+    enum setting_source sources[OPTIONS_MAX]; /* by row of the table of options */
+    const char *operands[ARGUMENTS_OPERANDS_MAX];
+    int operand_count;
+    int first_operand; /* with OPERANDS_REST and OPERANDS_MANY: its index in argv */
+};
+
+#define ARGUMENTS_INIT(program_, command_, target_)                       \
+    {                                                                     \
+        .program = (program_), .command = (command_), .target = (target_) \
+    }
+
+/* Reads the command line; argv[0] is the command's name. If the help or version is asked
+ * for, reading stops there and `action` says so. With OPERANDS_MANY, moves the operands to the front
+ * of argv. -EINVAL: the message names the option. */
+int arguments_parse(struct arguments *arguments, int argc, char **argv,
+                    struct spoor_error *err);
+
+/* Then the variables and the config file, for what is not set yet. Their messages name the
+ * variable, or the file with line and column. */
+int arguments_complete(struct arguments *arguments, struct spoor_error *err);
+
+/* What set an option. */
+enum setting_source arguments_source(const struct arguments *arguments, const char *name);
+
+/* Applies one value to the target: checks it, then stores it. */
+int arguments_apply(struct arguments *arguments, const struct option *option, const char *value,
+                    struct spoor_error *err);
+
+#endif

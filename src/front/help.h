@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help.h - what the tables of a program say: for people and for the manual. */
+#ifndef FRONT_HELP_H
+#define FRONT_HELP_H
+
+#include <stdio.h>
+
+#include "front/program.h"
+
+/* Writes words to `out`, broken at spaces before column 80, each line but the first
+ * indented. `column` is where the first word starts, from 0. */
+void help_wrap(FILE *out, const char *text, int column, int indent);
+
+/* `spoor --help`: the commands. */
+void help_overview(FILE *out, const struct program *program);
+
+/* `spoor COMMAND --help`. */
+void help_command(FILE *out, const struct program *program, const struct command *command);
+
+/* "Usage:" and how to call the command. */
+void help_usage(FILE *out, const struct program *program, const struct command *command);
+
+/* The options of a command as scdoc source, for the manual page. */
+void man_options(FILE *out, const struct command *command);
+
+/* The manual page of a command up to its options, likewise. */
+void man_page(FILE *out, const struct program *program, const struct command *command);
+
+/* The list of commands for the manual page of the program, likewise. */
+void man_commands(FILE *out, const struct program *program);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * option.h - options as rows of a table.
+ *
+ * One row is one option. The command line, the environment variables, the config
+ * file, --help, the manual page and the shell completion are all driven by the same
+ * rows, so they cannot disagree.
+ *
+ * A row names the function that stores its value and the member of the target that
+ * it is stored in:
+ *
+ *     { 'o', "output", "FILE", "write the report to FILE", RUN,
+ *       OPTION_TEXT(struct settings, output_path), .complete = COMPLETE_FILES },
+ */
+#ifndef FRONT_OPTION_H
+#define FRONT_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "spoor/spoor.h"
+
+struct option;
+
+/* Stores one value in the target. `value` is NULL for a flag without one; what is kept
+ * is copied. Returns 0, one of option_action to stop reading, or -errno with a message
+ * that does not name the option: the caller does. */
+typedef int option_apply(void *target, const struct option *option, const char *value,
+                         struct spoor_error *err);
+
+enum option_action { ACTION_WORK, ACTION_HELP, ACTION_VERSION };
+
+/* Bits of option.flags. The lower 16 are the program's: the commands that have it. */
+enum {
+    OPTION_REPEATABLE = 1u << 16, /* each use adds a value; otherwise the last one counts */
+    OPTION_REQUIRED = 1u << 17,
+    OPTION_NO_VARIABLE = 1u << 18, /* cannot be set by an environment variable */
+    OPTION_NO_FILE = 1u << 19,     /* cannot be set in a config file */
+    OPTION_FILE_ONLY = 1u << 20,   /* a key of the config file, not an option */
+    OPTION_CONFIG_FILE = 1u << 21, /* names the config file */
+    /* What a config file may hold; without them, a string or a number. */
+    OPTION_FILE_STRING = 1u << 22,
+    OPTION_FILE_LIST = 1u << 23, /* a string, or a list of strings to join by commas */
+    OPTION_OPTIONAL = 1u << 24,  /* --name without "=VALUE" is a flag: its value is NULL */
+};
+
+struct option {
+    char letter;       /* '\0': none */
+    const char *name;  /* without the dashes */
+    const char *value; /* what help calls it; "a|b|c" lists all there are; NULL: a flag */
+    const char *help;  /* a phrase without a full stop */
+    unsigned flags;
+    option_apply *apply;
+    size_t offset; /* of the member in the target, for the functions below */
+    /* Refuses a bad value before it is stored. NULL: any will do. */
+    int (*check)(const char *value, struct spoor_error *err);
+    const char *key;      /* in a config file; NULL: the name */
+    const char *complete; /* see below; NULL: the words of `value`, if it lists them */
+};
+
+/* What a shell offers to complete a value: one of these, or words separated by spaces. */
+#define COMPLETE_FILES "<files>"
+#define COMPLETE_COMMANDS "<commands>"
+#define COMPLETE_PIDS "<processes>"
+
+enum { OPTIONS_MAX = 64 }; /* rows of a table */
+
+struct option_table {
+    const struct option *rows;
+    size_t count;
+};
+
+/* Strings, owned by the target, ended by NULL. Zeroed is empty. */
+struct text_list {
+    char **items;
+    size_t count;
+};
+
+void text_list_done(struct text_list *list);
+
+/* Functions for rows. The macros below check the type of the member. */
+option_apply option_text;     /* char *: must not be empty */
+option_apply option_any_text; /* char *: may be empty */
+option_apply option_list;     /* struct text_list: adds a text */
+option_apply option_flag;     /* bool: NULL, yes, true, on, 1 against no, false, off, 0 */
+option_apply option_choice;   /* an enum: the number of the word in option->value */
+option_apply option_help;     /* no member: stops reading */
+option_apply option_version;
+
+/* The number of a word in option->value, from 0. -EINVAL: it is not one of them. */
+int option_find_choice(const struct option *option, const char *value, struct spoor_error *err);
+
+#define OPTION_MEMBER(function, is_right, type, member) \
+    .apply = (function),                                \
+    .offset = offsetof(type, member) + 0 * sizeof(char[(is_right) ? 1 : -1])
+#define OPTION_IS(wanted, type, member) \
+    __builtin_types_compatible_p(__typeof__(((type *)0)->member), wanted)
+
+#define OPTION_TEXT(type, member) \
+    OPTION_MEMBER(option_text, OPTION_IS(char *, type, member), type, member)
+#define OPTION_ANY_TEXT(type, member) \
+    OPTION_MEMBER(option_any_text, OPTION_IS(char *, type, member), type, member)
+#define OPTION_LIST(type, member) \
+    OPTION_MEMBER(option_list, OPTION_IS(struct text_list, type, member), type, member)
+#define OPTION_FLAG(type, member) \
+    OPTION_MEMBER(option_flag, OPTION_IS(bool, type, member), type, member)
+#define OPTION_CHOICE(type, member) \
+    OPTION_MEMBER(option_choice, sizeof(((type *)0)->member) == sizeof(unsigned), type, member)
+
+/* The member of the target that a row stores its value in. */
+void *option_member(void *target, const struct option *option);
+
+/* Frees the texts and lists of a target and clears them. */
+void option_free(const struct option_table *table, void *target);
+
+/* Does the command line of the commands in `scope` have it? */
+static inline bool option_is_in(const struct option *option, unsigned scope)
+{
+    return (option->flags & scope) && !(option->flags & OPTION_FILE_ONLY);
+}
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/program.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/loading.h"
+#include "base/signal_name.h"
+#include "front/arguments.h"
+#include "front/help.h"
+#include "front/nearest.h"
+#include "run/interruptible.h"
+#include "run/reraise.h"
+#include "text/buffer.h"
+#include "text/escape.h"
+
+const struct command *command_find(const struct command *commands, const char *name)
+{
+    for (; commands->name; commands++) {
+        if (strcmp(commands->name, name) == 0)
+            return commands;
+    }
+    return NULL;
+}
+
+/* Needs no memory. */
+static void say_no_memory(const char *prefix)
+{
+    char line[128];
+    int length = snprintf(line, sizeof(line), "%sout of memory\n", prefix); /* fits */
+
+    (void)!write(STDERR_FILENO, line,
+                 (size_t)length); /* if it fails, there is no other place */
+}
+
+/* One line, in one piece. `text` NULL: there was no memory for it. */
+static void say_text(const char *prefix, const char *text)
+{
+    CLEANUP(buffer_done) struct buffer line = { 0 };
+
+    buffer_add_text(&line, prefix);
+    escape_unsafe(text ? text : "", &line);
+    buffer_add(&line, "\n", 1);
+    if (!text || buffer_error(&line) < 0)
+        say_no_memory(prefix);
+    else
+        (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place */
+}
+
+static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
+
+static void say(const char *prefix, const char *fmt, va_list args)
+{
+    AUTO_FREE char *text = NULL;
+
+    if (vasprintf(&text, fmt, args) < 0)
+        text = NULL;
+    say_text(prefix, text);
+}
+
+int program_complain(const struct program *program, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say(program->error_prefix, fmt, args);
+    va_end(args);
+    return program->failure_code;
+}
+
+void program_warn(const struct program *program, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say(program->warning_prefix, fmt, args);
+    va_end(args);
+}
+
+static int refuse_exec(const struct program *program, const char *file, int code)
+{
+    if (code == ENOENT && !strchr(file, '/'))
+        program_complain(program, "'%s': command not found", file);
+    else if (code == ENOENT && access(file, F_OK) == 0)
+        program_complain(program, "cannot run '%s': the interpreter it names does not exist",
+                         file);
+    else
+        program_complain(program, "cannot run '%s': %s", file, strerror(code));
+    return code == ENOENT ? 127 : 126;
+}
+
+int program_run(const struct program *program, struct track_options *options,
+                void (*finish)(const struct tracked *tracked, void *data), void *data)
+{
+    struct spoor_error err = { 0 };
+    struct tracked tracked;
+
+    switch (track(options, &tracked, &err)) {
+    case TRACK_REFUSED:
+        return program_complain(program, "%s", err.message);
+    case TRACK_NO_EXEC:
+        return refuse_exec(program, options->command[0], err.code);
+    case TRACK_RAN:
+        break;
+    }
+    if (tracked.session || options->reports_untracked)
+        finish(&tracked, data);
+    spoor_session_close(tracked.session);
+    if (WIFSIGNALED(tracked.end.wait_status))
+        reraise(WTERMSIG(tracked.end.wait_status));
+    return supervise_exit_code(tracked.end.wait_status);
+}
+
+int program_write_report(const struct program *program, int (*write)(void *data), void *data)
+{
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+    int r = run_interruptible(write, data);
+
+    if (r >= 0)
+        return r;
+    if (poll(&room, 1, 0) == 1) /* it may be what the report waited for */
+        program_complain(program, "the report is incomplete: interrupted by %s",
+                         signal_name(-r));
+    return 1;
+}
+
+static int suggest_tracking(const struct program *program, const char *const *line)
+{
+    struct buffer text = { 0 };
+
+    escape_command(line, &text);
+    program_complain(program, "unknown command '%s'; to track it: %s %s -- %s", line[0],
+                     program->name, program->commands->name,
+                     buffer_error(&text) < 0 ? line[0] : text.text);
+    buffer_done(&text);
+    return program->failure_code;
+}
+
+int program_refuse_command(const struct program *program, const char *word,
+                           const char *const *line)
+{
+    struct nearest nearest = NEAREST_TO(word);
+    const char *near;
+
+    for (const struct command *command = program->commands; command->name; command++) {
+        if (!command->is_hidden)
+            nearest_offer(&nearest, command->name);
+    }
+    near = nearest_get(&nearest);
+    if (near)
+        return program_complain(program, "unknown command '%s'; did you mean '%s'?", word,
+                                near);
+    if (line && program->commands->max_operands == OPERANDS_REST)
+        return suggest_tracking(program, line);
+    return program_complain(program, "unknown command '%s'; see '%s --help'", word,
+                            program->name);
+}
+
+static int show_version(const struct program *program)
+{
+    return printf("%s%s" LOADING_NOTE "\n", program->version_prefix, spoor_version()) < 0;
+}
+
+int program_show(const struct arguments *arguments)
+{
+    if (arguments->action == ACTION_VERSION)
+        return show_version(arguments->program);
+    help_command(stdout, arguments->program, arguments->command);
+    return 0;
+}
+
+int program_read(struct arguments *arguments, int argc, char **argv)
+{
+    const struct program *program = arguments->program;
+    const struct command *command = arguments->command;
+    struct spoor_error err = { 0 };
+
+    if (arguments_parse(arguments, argc, argv, &err) < 0) {
+        if (!program->has_full_usage)
+            return program_complain(program, "%s", err.message);
+        say_text("", err.message);
+        help_usage(stderr, program, command);
+        return program->failure_code;
+    }
+    if (arguments->action != ACTION_WORK)
+        return program_show(arguments);
+    if (arguments_complete(arguments, &err) < 0)
+        return program_complain(program, "%s", err.message);
+    return -1;
+}
+
+int program_main(const struct program *program, int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : NULL;
+    const struct command *command = word ? command_find(program->commands, word) : NULL;
+
+    if (command)
+        return command->main(command, argc - 1, argv + 1);
+    if (program->main_command)
+        return program->main_command->main(program->main_command, argc, argv);
+    if (!word) {
+        help_overview(stderr, program);
+        return program->failure_code;
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        help_overview(stdout, program);
+        return 0;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        return show_version(program);
+    if (word[0] == '-')
+        return program_complain(program, "options go after the subcommand: %s %s %s ...",
+                                program->name, program->commands->name, word);
+    return program_refuse_command(program, word, (const char *const *)(argv + 1));
+}

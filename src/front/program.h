@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * program.h - a program as data: its commands, its options and its conventions.
+ *
+ * spoor and its predecessors are one binary under several names. What differs between
+ * them on the command line is in their struct program; the code that reads options,
+ * variables and config files, and that writes help, manual pages and completion, is
+ * shared.
+ */
+#ifndef FRONT_PROGRAM_H
+#define FRONT_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "front/option.h"
+#include "run/track.h"
+
+/* Exit code of spoor and of agents when they fail before the job is tracked. */
+#define EXIT_OWN_FAILURE 125
+
+/* command.max_operands. REST: the first operand ends the options, and all that follows are operands.
+ * MANY: as many as there are, with options between them. */
+enum { OPERANDS_REST = -1, OPERANDS_MANY = -2 };
+
+struct command {
+    const char *name;
+    const struct option_table *options; /* NULL: none */
+    unsigned scope;                     /* bits of option.flags: which of them it has */
+    const char *operands;               /* as in "spoor attach [OPTIONS] PID"; NULL: none */
+    int max_operands;
+    const char *complete; /* the operands, as option.complete; NULL: nothing is offered */
+    const char *summary;  /* a phrase, for the list of commands */
+    const char *about;    /* a few sentences, for its own help */
+    const char *notes;    /* the same, below the options; NULL: none */
+    const char *example;  /* NULL: none */
+    bool is_hidden;       /* from help and completion: for programs, not people */
+    bool ignores_variables;
+    const struct command *subcommands; /* ended by a row without a name; NULL: none */
+    /* argv[0] is the command's name. Returns the exit code. NULL: a subcommand. */
+    int (*main)(const struct command *command, int argc, char **argv);
+};
+
+struct program {
+    const char *name;
+    const char *description;            /* one sentence */
+    const struct command *commands;     /* ended by a row without a name */
+    const struct command *main_command; /* what it does without a command word; NULL: nothing */
+    const char *version_prefix;         /* "spoor ", as in "spoor 0.1.0" */
+    const char *environment_prefix;     /* "SPOOR_"; NULL: reads no variables */
+    const char *error_prefix;           /* "spoor: " */
+    const char *warning_prefix;
+    int failure_code;          /* the exit code when it refuses to start */
+    bool allows_abbreviations; /* --form for --format */
+    bool flags_take_values;    /* --quiet=no */
+    bool ignores_null;         /* in a config file, null leaves the default */
+    bool has_full_usage;       /* usage lists every option, and is shown with an error */
+};
+
+/* Runs the command that argv[1] names. Returns the exit code. */
+int program_main(const struct program *program, int argc, char **argv);
+
+/* The command of that name in a table; NULL: there is none. */
+const struct command *command_find(const struct command *commands, const char *name);
+
+/* Write a message with its prefix to stderr, in one piece; control characters are replaced:
+ * a message may quote a file or a name. The first returns the program's failure code. */
+int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Runs a command to its end (track.h) and ends as it did: returns its exit code, or dies of the signal
+ * that killed it. If it was tracked, or options->reports_untracked, calls finish(tracked, data) before. A command that cannot be run
+ * is reported; the exit code is that of a shell then: 127 if it was not found, else 126. */
+int program_run(const struct program *program, struct track_options *options,
+                void (*finish)(const struct tracked *tracked, void *data), void *data);
+
+/* Calls write(data), which writes a report, so that a signal can interrupt it (interruptible.h);
+ * that is then said, if stderr has room for it. Returns what write() returned, or 1. */
+int program_write_report(const struct program *program, int (*write)(void *data), void *data);
+
+/* Says that there is no such command, and what may have been meant. `line`: the command line that
+ * begins with the word; NULL if its help was asked for. Returns the exit code. */
+int program_refuse_command(const struct program *program, const char *word,
+                           const char *const *line);
+
+struct arguments;
+
+/* Reads all settings into the target of `arguments`. Returns -1 to go on, or the exit
+ * code: the help or the version was shown, or something was refused. */
+int program_read(struct arguments *arguments, int argc, char **argv);
+
+/* Shows the help or the version that was asked for. Returns the exit code. */
+int program_show(const struct arguments *arguments);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - all programs in one binary: the name it is called by says which. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "compat/gpu_tracker/program.h"
+#include "compat/resource_tracker/program.h"
+#include "front/completion.h"
+#include "front/help.h"
+#include "front/program.h"
+#include "front/small_stack.h"
+#include "front/spoor/program.h"
+
+/* The first is the one for any other name. */
+static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,
+                                                  &resource_tracker_program };
+
+/* If stdin, stdout or stderr is closed, the next file we open would take its number and
+ * be written to by mistake. The stand-in fails like a closed one (EBADF), and closes at exec:
+ * the job finds what we found. */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0)
+            return; /* no /dev/null: nothing more can be done */
+    }
+}
+
+static const struct program *find_program(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+        if (strcmp(programs[i]->name, name) == 0)
+            return programs[i];
+    }
+    return NULL;
+}
+
+/* For the build: `spoor --completion PROGRAM SHELL`, `spoor --man-commands PROGRAM`, `spoor --man-options
+ * PROGRAM [COMMAND]` and `spoor --man-page PROGRAM COMMAND`. Returns the exit code, or -1: it is not one of these. */
+static int generate(int argc, char **argv)
+{
+    const struct program *program = argc >= 3 ? find_program(argv[2]) : NULL;
+    const struct command *command;
+
+    if (!program)
+        return -1;
+    if (strcmp(argv[1], "--completion") == 0)
+        return argc == 4 && completion_write(stdout, program, argv[3]) == 0
+                   ? 0
+                   : program->failure_code;
+    command = argc > 3 ? command_find(program->commands, argv[3]) : program->main_command;
+    if (strcmp(argv[1], "--man-commands") == 0)
+        man_commands(stdout, program);
+    else if (strcmp(argv[1], "--man-options") == 0 && command)
+        man_options(stdout, command);
+    else if (strcmp(argv[1], "--man-page") == 0 && command)
+        man_page(stdout, program, command);
+    else
+        return strncmp(argv[1], "--man-", 6) == 0 ? program->failure_code : -1;
+    return 0;
+}
+
+static int run_program(const struct program *program, int argc, char **argv)
+{
+    int code = program == programs[0] ? generate(argc, argv) : -1;
+
+    return code >= 0 ? code : program_main(program, argc, argv);
+}
+
+/* What was printed may fail to reach a full disk or a closed descriptor only now. */
+static int check_stdout(const struct program *program, int code)
+{
+    bool has_failed = ferror(stdout);
+
+    if (fflush(stdout) == 0 && !has_failed)
+        return code;
+    return program_complain(program, "cannot write to standard output: %s", strerror(errno));
+}
+
+struct command_line {
+    int argc;
+    char **argv;
+};
+
+static int run(void *data)
+{
+    const struct command_line *line = data;
+    int argc = line->argc;
+    char **argv = line->argv;
+    const struct program *program = argc > 0 ? find_program(basename(argv[0])) : NULL;
+
+    if (!program)
+        program = programs[0];
+    fill_standard_descriptors();
+    return check_stdout(program, run_program(program, argc, argv));
+}
+
+int main(int argc, char **argv)
+{
+    struct command_line line = { argc, argv };
+
+    return small_stack_call(run, &line);
+}

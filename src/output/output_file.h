@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output_file.h - files that a user named for output.
+ *
+ * They are checked before a job starts, without being touched, and written when there is
+ * something to write. A whole file is written under a temporary name in the same directory and
+ * then renamed, so that a reader finds the old content or the new one, and a failure leaves the
+ * old one. A process that is killed meanwhile leaves the temporary file. The next one that writes to
+ * the directory removes it, once it is an hour old.
+ *
+ * Messages do not name the file: the caller prefixes them.
+ */
+#ifndef OUTPUT_OUTPUT_FILE_H
+#define OUTPUT_OUTPUT_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "spoor/spoor.h"
+
+/* How a file is going to be written. */
+enum output_mode {
+    OUTPUT_REPLACE,    /* by renaming another over it */
+    OUTPUT_TRUNCATE,   /* in place */
+    OUTPUT_APPEND,     /* in place */
+    OUTPUT_NO_CLOBBER, /* it must not exist */
+};
+
+/* Checks that a regular file can be written or created. 0 or -errno with a message. Symbolic
+ * links are refused (-ELOOP), and so is everything that is not a regular file, or not trusted (below)
+ * and to be written in place. */
+int output_file_check(const char *path, enum output_mode mode, struct spoor_error *err);
+
+/* The same for the directory of a file that does not exist yet. */
+int output_file_check_directory(const char *path, struct spoor_error *err);
+
+/* The descriptor of this process that a path names (/dev/stdout, /dev/stderr, /dev/fd/N or
+ * /proc/self/fd/N), or -1. */
+int output_file_descriptor(const char *path);
+
+/* Whether two names lead to one file, or would if it existed: two spellings of a name, hard or
+ * symbolic links, or a descriptor that leads to a regular file. */
+bool output_file_is_same(const char *a, const char *b);
+
+/* Checks that a descriptor was passed to this program and can be written to. What we opened
+ * ourselves, such as the stand-in for a closed stderr, is close-on-exec; a descriptor from the user
+ * is not. */
+int output_file_check_descriptor(int fd, struct spoor_error *err);
+
+/* False if something is there, link or file, that another user may have put there as a trap: in a
+ * directory where everyone may create files, everything that belongs neither to us nor to the
+ * directory's owner. */
+bool output_file_is_trusted(const char *path);
+
+/* Whether a path leads to a device or a named pipe. */
+bool output_file_is_special(const char *path);
+
+/* Checks that one may be written to. A symbolic link is followed, but in a directory where everyone
+ * may create files, a link or a pipe of another user is refused. 0 or -errno with a message. */
+int output_file_check_special(const char *path, struct spoor_error *err);
+
+/* Checks and opens one; for a pipe it waits for a reader, as a shell does. Returns the descriptor, or
+ * -errno with a message. */
+int output_file_open_special(const char *path, struct spoor_error *err);
+
+/* Locks a file against other writers that do the same, until it is closed or unlocked. Waits
+ * some seconds at most and goes on without: a lock must not hold a result back. Not a lock of
+ * flock(2), which the user may hold around us. */
+void output_file_lock(int fd);
+void output_file_unlock(int fd);
+
+/* Claims a file for as long as it is open: alone, or together with others that do not claim it alone.
+ * -EBUSY: another process has a claim against it. A later call changes the claim. */
+int output_file_claim(int fd, bool is_alone);
+
+/* A new content of a file. */
+struct replacement {
+    int fd; /* to write it to */
+    const char *path;
+    char temporary[PATH_MAX];
+};
+
+/* Creates an empty file beside `path`, which must outlive it. It gets the owner and the mode of the
+ * file that is there, if that is trusted; `is_private`: mode 0600. At no moment does it have rights
+ * that it will not have in the end. 0 or -errno. */
+int replacement_open(struct replacement *replacement, const char *path, bool is_private);
+
+/* Waits until the content is on the disk, so that no crash of the machine leaves the new name with
+ * a part of the content. 0 or -errno. */
+int replacement_sync(const struct replacement *replacement);
+
+/* Closes it and puts it in place. `is_no_clobber`: -EEXIST if there is a file. On failure the
+ * temporary file is removed. 0 or -errno. */
+int replacement_commit(struct replacement *replacement, bool is_no_clobber);
+void replacement_cancel(struct replacement *replacement);
+
+#endif

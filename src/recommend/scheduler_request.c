@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.c - the formats.
+ *
+ * Units differ. Slurm, docker and Nextflow write M or MB and mean MiB; Kubernetes has Mi. Metaflow
+ * passes its MB on to Kubernetes as 10^6 bytes, and so does Snakemake count mem_mb: these are
+ * rounded up.
+ *
+ * What is unknown is left out. Nothing from a report gets here but numbers, and the reasons, which
+ * are escaped.
+ */
+#include "recommend/scheduler_request.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "text/escape.h"
+
+static bool is_wanted(const struct need *need)
+{
+    return need->value > 0; /* not if NaN */
+}
+
+static uint64_t whole(double value)
+{
+    return (uint64_t)ceil(value);
+}
+
+static uint64_t minutes_of(const struct needs *needs)
+{
+    return whole(needs->seconds.value / 60);
+}
+
+static uint64_t megabytes_of(const struct needs *needs)
+{
+    return whole(needs->memory_bytes.value / 1e6);
+}
+
+/* The memory in GiB if that is whole, otherwise in MiB. */
+static void add_binary(const struct needs *needs, const char *mib_unit, const char *gib_unit,
+                       struct buffer *out)
+{
+    uint64_t mib = whole(needs->memory_bytes.value / 1048576);
+    bool is_whole = mib % 1024 == 0;
+
+    buffer_format(out, "%" PRIu64 "%s", is_whole ? mib / 1024 : mib,
+                  is_whole ? gib_unit : mib_unit);
+}
+
+/* ---- GPUs ----------------------------------------------------------------- */
+
+struct vendor {
+    const char *name, *kubernetes, *docker;
+};
+
+/* docker passes NVIDIA GPUs by number, and the others as devices. */
+static const struct vendor *vendor_of(const struct needs *needs)
+{
+    static const struct vendor vendors[] = {
+        { "nvidia", "nvidia.com/gpu", NULL },
+        { "amd", "amd.com/gpu", " --device=/dev/kfd --device=/dev/dri" },
+        { "intel", "gpu.intel.com/i915", " --device=/dev/dri" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(vendors); i++) {
+        if (strcmp(vendors[i].name, needs->gpu_vendor) == 0)
+            return &vendors[i];
+    }
+    return &vendors[0];
+}
+
+/* ---- formats -------------------------------------------------------------- */
+
+static void write_sbatch(const struct needs *needs, struct buffer *out)
+{
+    if (is_wanted(&needs->cpus))
+        buffer_format(out, "#SBATCH --cpus-per-task=%" PRIu64 "\n", whole(needs->cpus.value));
+    if (is_wanted(&needs->memory_bytes)) {
+        buffer_add_text(out, "#SBATCH --mem=");
+        add_binary(needs, "M\n", "G\n", out);
+    }
+    if (is_wanted(&needs->gpus))
+        buffer_format(out, "#SBATCH --gpus=%" PRIu64 "\n", whole(needs->gpus.value));
+    if (is_wanted(&needs->seconds))
+        buffer_format(out, "#SBATCH --time=%02" PRIu64 ":%02" PRIu64 ":00\n",
+                      minutes_of(needs) / 60, minutes_of(needs) % 60);
+}
+
+/* No limit of CPUs: it would throttle the job while others are idle. */
+static void write_kubernetes(const struct needs *needs, struct buffer *out)
+{
+    bool has_memory = is_wanted(&needs->memory_bytes), has_gpus = is_wanted(&needs->gpus);
+
+    if (!is_wanted(&needs->cpus) && !has_memory && !has_gpus)
+        return;
+    buffer_add_text(out, "resources:\n");
+    if (is_wanted(&needs->cpus) || has_memory)
+        buffer_add_text(out, "  requests:\n");
+    if (is_wanted(&needs->cpus))
+        buffer_format(out, "    cpu: \"%" PRIu64 "\"\n", whole(needs->cpus.value));
+    for (int i = 0; has_memory && i < 2; i++) {
+        if (i == 1)
+            buffer_add_text(out, "  limits:\n");
+        buffer_add_text(out, "    memory: ");
+        add_binary(needs, "Mi\n", "Gi\n", out);
+    }
+    if (has_gpus && !has_memory)
+        buffer_add_text(out, "  limits:\n");
+    if (has_gpus)
+        buffer_format(out, "    %s: %" PRIu64 "\n", vendor_of(needs)->kubernetes,
+                      whole(needs->gpus.value));
+}
+
+/* "name=VALUE" in a list. */
+static void add_pair(const char *separator, const char *name, uint64_t value,
+                     struct buffer *out)
+{
+    if (out->length > 0)
+        buffer_add_text(out, separator);
+    buffer_format(out, "%s=%" PRIu64, name, value);
+}
+
+static void write_metaflow(const struct needs *needs, struct buffer *out)
+{
+    struct buffer pairs = { 0 };
+
+    if (is_wanted(&needs->cpus))
+        add_pair(", ", "cpu", whole(needs->cpus.value), &pairs);
+    if (is_wanted(&needs->memory_bytes))
+        add_pair(", ", "memory", megabytes_of(needs), &pairs);
+    if (is_wanted(&needs->gpus))
+        add_pair(", ", "gpu", whole(needs->gpus.value), &pairs);
+    if (is_wanted(&needs->seconds))
+        buffer_format(out, "@timeout(minutes=%" PRIu64 ")\n", minutes_of(needs));
+    if (pairs.length > 0)
+        buffer_format(out, "@resources(%s)\n", pairs.text);
+    buffer_done(&pairs);
+}
+
+static void write_nextflow(const struct needs *needs, struct buffer *out)
+{
+    if (is_wanted(&needs->cpus))
+        buffer_format(out, "cpus %" PRIu64 "\n", whole(needs->cpus.value));
+    if (is_wanted(&needs->memory_bytes)) {
+        buffer_add_text(out, "memory ");
+        add_binary(needs, ".MB\n", ".GB\n", out);
+    }
+    if (is_wanted(&needs->seconds))
+        buffer_format(out, "time %" PRIu64 ".min\n", minutes_of(needs));
+    if (is_wanted(&needs->gpus))
+        buffer_format(out, "accelerator %" PRIu64 "\n", whole(needs->gpus.value));
+}
+
+static void write_snakemake(const struct needs *needs, struct buffer *out)
+{
+    static const char separator[] = ",\n    ";
+    struct buffer pairs = { 0 };
+
+    if (is_wanted(&needs->memory_bytes))
+        add_pair(separator, "mem_mb", megabytes_of(needs), &pairs);
+    if (is_wanted(&needs->seconds))
+        add_pair(separator, "runtime", minutes_of(needs), &pairs);
+    if (is_wanted(&needs->gpus))
+        add_pair(separator, "gpu", whole(needs->gpus.value), &pairs);
+    if (is_wanted(&needs->cpus))
+        buffer_format(out, "threads: %" PRIu64 "\n", whole(needs->cpus.value));
+    if (pairs.length > 0)
+        buffer_format(out, "resources:\n    %s\n", pairs.text);
+    buffer_done(&pairs);
+}
+
+static void write_docker(const struct needs *needs, struct buffer *out)
+{
+    const struct vendor *vendor = vendor_of(needs);
+
+    buffer_add_text(out, "docker run");
+    if (is_wanted(&needs->cpus))
+        buffer_format(out, " --cpus=%" PRIu64, whole(needs->cpus.value));
+    if (is_wanted(&needs->memory_bytes)) {
+        buffer_add_text(out, " --memory=");
+        add_binary(needs, "m", "g", out);
+    }
+    if (is_wanted(&needs->gpus) && vendor->docker)
+        escape_unsafe(vendor->docker, out);
+    else if (is_wanted(&needs->gpus))
+        buffer_format(out, " --gpus=%" PRIu64, whole(needs->gpus.value));
+    buffer_add_text(out, " IMAGE\n");
+}
+
+static const struct request_format formats[] = {
+    { "sbatch", "#", write_sbatch },       { "kubernetes", "#", write_kubernetes },
+    { "metaflow", "#", write_metaflow },   { "nextflow", "//", write_nextflow },
+    { "snakemake", "#", write_snakemake }, { "docker", "#", write_docker },
+};
+
+const struct request_format *request_get(size_t index)
+{
+    return index < ARRAY_SIZE(formats) ? &formats[index] : NULL;
+}
+
+const struct request_format *request_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    }
+    return NULL;
+}
+
+/* ---- what the syntax has no place for -------------------------------------- */
+
+static void add_comment(const struct request_format *format, const char *name,
+                        const struct need *need, struct buffer *out)
+{
+    if (!isnan(need->value) && !need->is_guess)
+        return;
+    escape_unsafe(format->comment, out);
+    buffer_format(out, " %s%s: ", name, isnan(need->value) ? " is unknown" : "");
+    escape_terminal(need->why, out);
+    buffer_add_text(out, "\n");
+}
+
+void request_write(const struct request_format *format, const struct needs *needs,
+                   struct buffer *out)
+{
+    static const char *const names[NEEDS_FIELDS] = { "CPUs", "memory", "GPUs", "GPU memory",
+                                                     "time" };
+
+    for (size_t i = 0; i < NEEDS_FIELDS; i++)
+        add_comment(format, names[i], needs_get(needs, i), out);
+    if (is_wanted(&needs->gpus) && is_wanted(&needs->vram_bytes)) {
+        escape_unsafe(format->comment, out);
+        buffer_format(out, " GPU memory: %" PRIu64 " MiB in all\n",
+                      whole(needs->vram_bytes.value / 1048576));
+    }
+    format->write(needs, out);
+}

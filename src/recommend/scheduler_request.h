@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.h - a request for resources in the syntax of a scheduler or workflow tool, ready to
+ * paste.
+ *
+ * To add one: a write function and a row in request.c, and its name in the option --for.
+ */
+#ifndef RECOMMEND_SCHEDULER_REQUEST_H
+#define RECOMMEND_SCHEDULER_REQUEST_H
+
+#include "recommend/needs.h"
+#include "text/buffer.h"
+
+struct request_format {
+    const char *name;    /* "sbatch" */
+    const char *comment; /* starts a comment line: "#" */
+    void (*write)(const struct needs *needs, struct buffer *out);
+};
+
+/* NULL: there is no such format. */
+const struct request_format *request_find(const char *name);
+
+/* All of them, ended by NULL: NULL after the last index. */
+const struct request_format *request_get(size_t index);
+
+/* The request, after a comment for each quantity that is unknown or a guess. */
+void request_write(const struct request_format *format, const struct needs *needs,
+                   struct buffer *out);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits.c - the smallest of all limits wins, and gives its name.
+ *
+ * What is not below the machine's own size is no limit: a quota of 64 CPUs on 8,
+ * or the memory of a batch job that has the node to itself.
+ */
+#include "record/limits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "cgroup/cgroup_file.h"
+#include "source/host/facts.h"
+
+static const uint64_t MIB_BYTES = 1ull << 20;
+static const uint64_t CPUS_PLAUSIBLE = UINT16_MAX;
+
+/* CPUs are counted, so a limit of none is a misreading. */
+static void lower_cpus(struct limits *limits, double cpus, const char *source)
+{
+    if (!(cpus > 0) || cpus >= limits->cpus)
+        return;
+    limits->cpus = cpus;
+    limits->cpus_source = source;
+}
+
+static void lower_memory(struct limits *limits, uint64_t bytes, const char *source)
+{
+    if (bytes >= limits->memory_bytes)
+        return;
+    limits->memory_bytes = bytes;
+    limits->memory_source = source;
+}
+
+/* Quotas do not pass down the tree: each ancestor's binds on its own. */
+static void apply_quota(const struct root *root, struct cgroup cgroup, struct limits *limits)
+{
+    const char *source = cgroup.is_v2 ? "cgroup.cpu.max" : "cgroup.cpu.cfs_quota_us";
+    double cpus;
+
+    do {
+        if (cgroup_read_quota(root, &cgroup, &cpus) == 0)
+            lower_cpus(limits, cpus, source);
+    } while (cgroup_to_parent(&cgroup));
+}
+
+static void apply_memory(const struct root *root, struct cgroup cgroup, struct limits *limits)
+{
+    const char *file = cgroup.is_v2 ? "memory.max" : "memory.limit_in_bytes";
+    const char *source = cgroup.is_v2 ? "cgroup.memory.max" : "cgroup.memory.limit_in_bytes";
+    uint64_t bytes;
+
+    do {
+        if (cgroup_read_u64(root, &cgroup, file, &bytes) == 0)
+            lower_memory(limits, bytes, source);
+    } while (cgroup_to_parent(&cgroup));
+}
+
+/* The effective set already heeds the ancestors', so the nearest one counts. */
+static void apply_cpuset(const struct root *root, struct cgroup cgroup, struct limits *limits)
+{
+    static const struct {
+        bool is_v2;
+        const char *file;
+        const char *source;
+    } files[] = {
+        { true, "cpuset.cpus.effective", "cgroup.cpuset.cpus.effective" },
+        { false, "cpuset.effective_cpus", "cgroup.cpuset.effective_cpus" },
+        { false, "cpuset.cpus", "cgroup.cpuset.cpus" },
+    };
+    unsigned count;
+
+    do {
+        for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+            if (files[i].is_v2 == cgroup.is_v2 &&
+                cgroup_read_cpu_count(root, &cgroup, files[i].file, &count) == 0) {
+                lower_cpus(limits, count, files[i].source);
+                return;
+            }
+        }
+    } while (cgroup_to_parent(&cgroup));
+}
+
+static int read_affinity(const struct root *root, pid_t pid, unsigned *ret_count)
+{
+    enum { SIZE = 64 * 1024 };
+    AUTO_FREE char *text = malloc(SIZE);
+    const char *list;
+    ssize_t n;
+
+    if (!text)
+        return -ENOMEM;
+    n = root_read_lines(root, text, SIZE, CPU_LIST_SIZE, "proc/%d/status", (int)pid);
+    if (n < 0)
+        return (int)n;
+    list = parse_key(text, "Cpus_allowed_list:");
+    return list ? parse_cpu_list_count(list, ret_count) : -ENOENT;
+}
+
+/* A variable that is a number above 0, or UNKNOWN. Slurm writes 0 for "all". */
+static uint64_t get_number(environment_get *get, const char *name)
+{
+    const char *text = get(name);
+    uint64_t value;
+
+    return text && parse_whole_u64(text, &value) == 0 && value > 0 ? value : UNKNOWN;
+}
+
+/* The memory of a Slurm step. srun puts it into no variable, but slurmstepd sets the limit of the resident set
+ * to it, which Linux ignores. */
+static uint64_t read_step_memory(const struct root *root, pid_t pid)
+{
+    char text[4096];
+    uint64_t bytes;
+
+    return root_read_start(root, text, sizeof(text), "proc/%d/limits", (int)pid) > 0 &&
+                   parse_key_u64(text, "Max resident set", &bytes) == 0 && bytes > 0
+               ? bytes
+               : UNKNOWN;
+}
+
+/* Memory is granted for the node: for all the CPUs the batch job has there, and
+ * not only for those of one task. */
+static void apply_slurm(const struct root *root, pid_t pid, environment_get *get,
+                        struct limits *limits)
+{
+    uint64_t task_cpus = get_number(get, "SLURM_CPUS_PER_TASK");
+    uint64_t node_cpus = get_number(get, "SLURM_CPUS_ON_NODE");
+    uint64_t node_mib = get_number(get, "SLURM_MEM_PER_NODE");
+    uint64_t cpu_mib = get_number(get, "SLURM_MEM_PER_CPU");
+    uint64_t cpus = first_known(task_cpus, node_cpus);
+
+    if (cpus <= CPUS_PLAUSIBLE)
+        lower_cpus(limits, (double)cpus, "slurm");
+    if (!is_known(node_mib))
+        node_mib = product_u64(cpu_mib, first_known(node_cpus, task_cpus));
+    lower_memory(limits, product_u64(node_mib, MIB_BYTES), "slurm");
+    if (get("SLURM_JOB_ID"))
+        lower_memory(limits, read_step_memory(root, pid), "slurm");
+}
+
+void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgroups,
+                 environment_get *get, struct limits *ret)
+{
+    struct host_facts facts;
+    unsigned affinity;
+    struct limits limits;
+
+    host_facts_read(root, &facts);
+    limits = (struct limits){
+        .cpus = is_known(facts.cpus) ? (double)facts.cpus : HUGE_VAL,
+        .memory_bytes = facts.memory_bytes,
+    };
+    /* A cpuset narrows the affinity too: asked first, it is the one that is named. */
+    if (cgroups) {
+        apply_cpuset(root, cgroups->of[CGROUP_CPUSET], &limits);
+        apply_quota(root, cgroups->of[CGROUP_CPU], &limits);
+        apply_memory(root, cgroups->of[CGROUP_MEMORY], &limits);
+    }
+    if (read_affinity(root, pid, &affinity) == 0) {
+        lower_cpus(&limits, affinity, "affinity");
+        /* Nothing is narrower than the machine, and this is what says so. The list
+         * may also name CPUs that could be plugged in: the machine's count holds. */
+        if (!limits.cpus_source)
+            limits.cpus_source = "affinity";
+    }
+    apply_slurm(root, pid, get, &limits);
+
+    if (!limits.cpus_source)
+        limits.cpus = (double)NAN;
+    if (!limits.memory_source)
+        limits.memory_bytes = UNKNOWN;
+    *ret = limits;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http.h - requests over HTTP and HTTPS, made by libcurl.
+ *
+ * libcurl is loaded by the first http_open() and never at the start of a program: loading it takes
+ * longer than all else that `spoor run` does before the job starts. Part of the program, not of
+ * the library.
+ *
+ * A client serves one thread. It keeps connections open between requests.
+ */
+#ifndef SERVICES_HTTP_H
+#define SERVICES_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spoor/spoor.h"
+#include "text/buffer.h"
+
+struct http;
+
+/* An answer holds no more than this. */
+enum { HTTP_BODY_MAX = 16 << 20 };
+
+/* Signs a request with AWS Signature Version 4 for the service S3. */
+struct http_signature {
+    const char *access_key, *secret_key;
+    const char *session_token; /* NULL: the credentials have none */
+    const char *region;
+};
+
+struct http_request {
+    const char *method;         /* NULL: GET */
+    const char *url;            /* http:// or https:// */
+    const char *const *headers; /* "Name: value", ended by NULL; NULL: none */
+    const void *body;           /* NULL: none */
+    size_t body_length;
+    /* Redirects are not followed with one: the session token is for one server. NULL: not signed. */
+    const struct http_signature *signature;
+    uint64_t timeout_ms; /* for the whole request; not 0 */
+    bool is_local; /* never through a proxy, and redirects are not followed: for services of the
+                      machine itself, such as cloud metadata */
+    const char *wanted_header; /* name of the header to be returned; NULL: none */
+};
+
+/* Zeroed is empty; one response can serve several requests. */
+struct http_response {
+    int status;         /* 200 */
+    struct buffer body; /* its text is not NULL after a success */
+    char header[256];   /* value of the wanted header; empty: there was none, or it is longer */
+};
+
+void http_response_done(struct http_response *response);
+
+/* -ENOSYS: libcurl is not installed. The caller ends *ret with http_close(). */
+int http_open(struct http **ret, struct spoor_error *err);
+
+/* Accepts NULL; always returns NULL. */
+struct http *http_close(struct http *http);
+
+/* Sends a request and waits for the answer. 0: there is an answer, whatever its status is.
+ * -ETIMEDOUT, -ECONNREFUSED (also: the host cannot be found or reached), -EFBIG: an answer of more
+ * than HTTP_BODY_MAX, -EINVAL: the URL or the signature cannot be used, -ENOMEM, -EIO: anything else. */
+int http_send(struct http *http, const struct http_request *request, struct http_response *ret,
+              struct spoor_error *err);
+
+/* Whether a status says that the request succeeded: 200 to 299. */
+static inline bool http_is_success(int status)
+{
+    return status >= 200 && status < 300;
+}
+
+#endif

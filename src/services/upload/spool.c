@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/upload/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "output/output_file.h"
+#include "text/json_writer.h"
+
+#define STATE "state.json"
+#define END_SPACE "end.space"
+
+/* A batch per second for twelve days. */
+enum { BATCHES_MAX = 1 << 20 };
+
+enum { FILE_MAX_BYTES = 4 << 20, END_BYTES = 512 };
+
+/* ---- where they are --------------------------------------------------------- */
+
+/* As mkdir -p, for the user alone. */
+static int make_directories(char *path)
+{
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        int r;
+
+        if (slash)
+            *slash = '\0';
+        r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        if (!slash)
+            return r;
+        *slash = '/';
+        if (r < 0 && r != -EROFS && r != -EACCES) /* it may exist all the same */
+            return r;
+    }
+}
+
+/* A directory that others can write to may be somebody else's trap. */
+static bool is_ours(const char *path)
+{
+    struct stat status;
+
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & 022) == 0 && access(path, W_OK | X_OK) == 0;
+}
+
+static bool try_base(const char *directory, const char *below, char base[PATH_MAX])
+{
+    int n;
+
+    if (!directory || directory[0] != '/')
+        return false;
+    n = snprintf(base, PATH_MAX, "%s%s", directory, below);
+    return n > 0 && n < PATH_MAX && make_directories(base) == 0 && is_ours(base);
+}
+
+int spool_find_base(char base[PATH_MAX], struct spoor_error *err)
+{
+    const char *temporary = getenv("TMPDIR");
+    char below[64];
+
+    (void)snprintf(below, sizeof(below), "/spoor-uploads-%u", (unsigned)geteuid());
+    if (try_base(getenv("XDG_STATE_HOME"), "/spoor/uploads", base) ||
+        try_base(getenv("HOME"), "/.local/state/spoor/uploads", base) ||
+        try_base(temporary ? temporary : "/tmp", below, base))
+        return 0;
+    return error_set(err, EACCES,
+                     "no directory for samples that wait to be uploaded: set XDG_STATE_HOME to "
+                     "a directory that you can write to");
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Names start with a date. */
+int spool_for_each(const char *base, void (*each)(const char *path, void *data), void *data)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(base, &entries, is_visible, alphasort);
+
+    if (count < 0)
+        return -errno;
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof(path), "%s/%s", base, entries[i]->d_name);
+
+        if (n > 0 && (size_t)n < sizeof(path))
+            each(path, data);
+        free(entries[i]);
+    }
+    free(entries);
+    return 0;
+}
+
+/* ---- files ------------------------------------------------------------------ */
+
+static int name_file(const struct spool *spool, const char *name, char path[PATH_MAX])
+{
+    int n = snprintf(path, PATH_MAX, "%s/%s", spool->path, name);
+
+    return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static int replace_file(const struct spool *spool, const char *name, const struct buffer *text,
+                        bool is_synced)
+{
+    struct replacement replacement = { .fd = -1 };
+    char path[PATH_MAX];
+    int r = buffer_error(text);
+
+    if (r == 0)
+        r = name_file(spool, name, path);
+    if (r == 0)
+        r = replacement_open(&replacement, path, true);
+    if (r < 0)
+        return r;
+    r = buffer_write(text, replacement.fd);
+    if (r == 0 && is_synced && fdatasync(replacement.fd) < 0)
+        r = -errno;
+    if (r == 0)
+        return replacement_commit(&replacement, false);
+    replacement_cancel(&replacement);
+    return r;
+}
+
+int spool_write(const struct spool *spool, const char *name, const struct buffer *text)
+{
+    return replace_file(spool, name, text, false);
+}
+
+int spool_read(const struct spool *spool, const char *name, struct buffer *ret)
+{
+    char path[PATH_MAX];
+    int r = name_file(spool, name, path);
+
+    return r < 0 ? r : buffer_read_file(ret, path, FILE_MAX_BYTES);
+}
+
+/* The descriptor, or -errno. */
+static int open_file(const struct spool *spool, const char *name, int flags)
+{
+    char path[PATH_MAX];
+    int r = name_file(spool, name, path);
+    int fd = r < 0 ? r : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+
+    return r == 0 && fd < 0 ? -errno : fd;
+}
+
+/* Makes a new file of zeros. */
+static int make_file(const struct spool *spool, const char *name, size_t size)
+{
+    AUTO_CLOSE int fd = open_file(spool, name, O_CREAT | O_EXCL);
+    const char zeros[END_BYTES] = { 0 };
+    ssize_t n = fd < 0 ? 0 : write(fd, zeros, size);
+
+    if (fd < 0)
+        return fd;
+    if (n < 0)
+        return -errno;
+    return (size_t)n < size ? -ENOSPC : 0;
+}
+
+int spool_write_end(const struct spool *spool, const struct buffer *text)
+{
+    char path[PATH_MAX], space_path[PATH_MAX];
+    AUTO_CLOSE int fd = open_file(spool, END_SPACE, 0);
+    int r = fd < 0 ? fd : buffer_error(text);
+
+    if (r == 0)
+        r = buffer_write(text, fd);
+    if (r == 0 && ftruncate(fd, (off_t)text->length) < 0)
+        r = -errno;
+    if (r == 0)
+        r = name_file(spool, SPOOL_END, path);
+    if (r == 0)
+        r = name_file(spool, END_SPACE, space_path);
+    if (r == 0 && rename(space_path, path) < 0)
+        r = -errno;
+    return r;
+}
+
+/* ---- the state -------------------------------------------------------------- */
+
+int spool_save(const struct spool *spool)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct json_writer json = { .out = &text };
+
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "run_id", spool->run.id);
+    json_add_text(&json, "upload_uri_prefix", spool->run.uri_prefix);
+    json_add_text(&json, "region", spool->region);
+    json_add_u64(&json, "offset", spool->offset);
+    json_add_u64(&json, "batches", spool->batches);
+    json_add_u64(&json, "dropped_rows", spool->dropped_rows);
+    json_end(&json);
+    /* What it says was sent is deleted: it must not be lost with the machine. */
+    return replace_file(spool, STATE, &text, true);
+}
+
+static void load_text(const json_t *object, const char *key, char *buf, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    if (text && strlen(text) < size)
+        memcpy(buf, text, strlen(text) + 1);
+}
+
+static uint64_t load_count(const json_t *object, const char *key)
+{
+    json_int_t count = json_integer_value(json_object_get(object, key));
+
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+/* *ret is to be freed with json_decref(). */
+static int load_object(const struct spool *spool, const char *name, json_t **ret)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = spool_read(spool, name, &text);
+
+    if (r < 0)
+        return r;
+    *ret = json_loadb(text.text, text.length, 0, NULL);
+    return *ret ? 0 : -EBADMSG;
+}
+
+static int load_run(struct spool *spool)
+{
+    json_t *object;
+    int r = load_object(spool, SPOOL_RUN, &object);
+
+    if (r < 0)
+        return r == -ENOENT ? -ENODATA : r;
+    load_text(object, "api_url", spool->api_url, sizeof(spool->api_url));
+    spool->has_short_keys = json_is_true(json_object_get(object, "has_short_keys"));
+    json_decref(object);
+    return 0;
+}
+
+/* Without a state, nothing has been sent. No batch is empty, so there are no more of them than bytes. */
+static int load_state(struct spool *spool)
+{
+    json_t *object;
+    int r = load_object(spool, STATE, &object);
+
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    load_text(object, "run_id", spool->run.id, sizeof(spool->run.id));
+    load_text(object, "upload_uri_prefix", spool->run.uri_prefix,
+              sizeof(spool->run.uri_prefix));
+    load_text(object, "region", spool->region, sizeof(spool->region));
+    spool->offset = load_count(object, "offset");
+    spool->batches = load_count(object, "batches");
+    spool->dropped_rows = load_count(object, "dropped_rows");
+    json_decref(object);
+    if (spool->run.id[0] != '\0' && !sentinel_is_run_id(spool->run.id))
+        return -EBADMSG;
+    return spool->batches > smaller(spool->offset, BATCHES_MAX) ? -EBADMSG : 0;
+}
+
+/* ---- lifetime --------------------------------------------------------------- */
+
+static int lock_directory(struct spool *spool, int how)
+{
+    spool->lock_fd = open(spool->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (spool->lock_fd >= 0 && flock(spool->lock_fd, how) == 0)
+        return 0;
+    return errno == EWOULDBLOCK ? -EBUSY : -errno;
+}
+
+static int populate(struct spool *spool, const struct buffer *description, int *ret_run_fd)
+{
+    AUTO_CLOSE int run_fd = -1;
+    int r = spool_write(spool, SPOOL_RUN, description);
+
+    if (r == 0)
+        r = make_file(spool, END_SPACE, END_BYTES);
+    if (r == 0)
+        r = make_file(spool, SPOOL_ROWS, 0); /* only the user can read it */
+    if (r < 0)
+        return r;
+    run_fd = open_file(spool, SPOOL_RUN, 0);
+    if (run_fd < 0)
+        return run_fd;
+    if (flock(run_fd, LOCK_SH) < 0)
+        return -errno;
+    r = load_run(spool);
+    if (r < 0)
+        return r;
+    *ret_run_fd = take_fd(&run_fd);
+    return 0;
+}
+
+/* The lock comes before run.json: then no other process takes it for a spool that was left.
+ * -ENOENT: one has done so before the lock, and removed it. */
+static int create_in(const char *base, const struct buffer *description, struct spool *ret,
+                     int *ret_run_fd)
+{
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    struct clock_text date = clock_format((double)clock_now().realtime_ns / 1e9);
+    int n = snprintf(spool.path, sizeof(spool.path), "%s/%s-%d-XXXXXX", base, date.text,
+                     (int)getpid());
+    int r;
+
+    if (n < 0 || (size_t)n >= sizeof(spool.path))
+        return -ENAMETOOLONG;
+    if (!mkdtemp(spool.path))
+        return -errno;
+    r = lock_directory(&spool, LOCK_EX);
+    if (r == 0)
+        r = populate(&spool, description, ret_run_fd);
+    if (r < 0) {
+        spool_remove(&spool);
+        return r;
+    }
+    *ret = spool;
+    spool.lock_fd = -1;
+    return 0;
+}
+
+int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
+                 struct spoor_error *err)
+{
+    enum { ATTEMPTS = 10 };
+    char base[PATH_MAX];
+    int r = spool_find_base(base, err);
+
+    if (r < 0)
+        return r;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        r = create_in(base, description, ret, ret_run_fd);
+        if (r != -ENOENT)
+            break;
+    }
+    return r < 0 ? error_sys(err, r, "cannot write to '%s'", base) : 0;
+}
+
+static int load(struct spool *spool)
+{
+    int r = load_run(spool);
+
+    return r < 0 ? r : load_state(spool);
+}
+
+int spool_open(const char *path, struct spool *ret)
+{
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    int r;
+
+    if (strlen(path) >= sizeof(spool.path))
+        return -ENAMETOOLONG;
+    memcpy(spool.path, path, strlen(path) + 1);
+    r = lock_directory(&spool, LOCK_EX | LOCK_NB);
+    if (r == 0)
+        r = load(&spool);
+    if (r == -ENODATA)
+        spool_remove(&spool); /* its owner was killed while it created or removed it */
+    if (r < 0)
+        return r;
+    *ret = spool;
+    spool.lock_fd = -1;
+    return 0;
+}
+
+int spool_peek(const char *path, struct spool *ret)
+{
+    struct spool spool = SPOOL_CLOSED;
+    int r;
+
+    if (strlen(path) >= sizeof(spool.path))
+        return -ENAMETOOLONG;
+    memcpy(spool.path, path, strlen(path) + 1);
+    r = load(&spool);
+    if (r == 0)
+        *ret = spool;
+    return r;
+}
+
+void spool_close(struct spool *spool)
+{
+    if (spool->lock_fd >= 0)
+        close(spool->lock_fd);
+    spool->lock_fd = -1;
+}
+
+/* run.json goes first: without it there is no run. A temporary file may be left from a crash. */
+void spool_remove(struct spool *spool)
+{
+    DIR *directory = NULL;
+    struct dirent *entry;
+    int fd = spool->lock_fd < 0 ? -1 : fcntl(spool->lock_fd, F_DUPFD_CLOEXEC, 3);
+
+    if (fd >= 0) {
+        (void)unlinkat(fd, SPOOL_RUN, 0);
+        directory = fdopendir(fd);
+    }
+    while (directory && (entry = readdir(directory))) {
+        if (entry->d_type != DT_DIR)
+            (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+    if (directory)
+        closedir(directory);
+    (void)rmdir(spool->path);
+    spool_close(spool);
+}
+
+bool spool_run_is_over(const struct spool *spool)
+{
+    AUTO_CLOSE int fd = -1;
+    char path[PATH_MAX];
+
+    if (name_file(spool, SPOOL_END, path) == 0 && access(path, F_OK) == 0)
+        return true;
+    fd = open_file(spool, SPOOL_RUN, 0);
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}

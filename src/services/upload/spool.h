@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spool.h - the samples of a run on disk, from when they are taken until they are uploaded.
+ *
+ * Each run has a directory under $XDG_STATE_HOME/spoor/uploads (~/.local/state/spoor/uploads, or
+ * below $TMPDIR if there is no home):
+ *
+ *     run.json     what describes the run to the service; locked (flock) by the tracker while the
+ *                  run goes on
+ *     rows.csv     a header and a row per sample. What was sent becomes a hole in the file.
+ *     state.json   how far the upload is; replaced as a whole after each step
+ *     end.json     how the run ended. Until then it is end.space, which takes up as much on the disk:
+ *                  how a run ended can be said even if the disk is full.
+ *
+ * Whoever uploads holds a lock on the directory, so that no row is sent twice. An uploader may be
+ * killed at any moment: a batch that it had sent but not noted is sent again under the same name.
+ * Neither token nor credentials are stored.
+ */
+#ifndef SERVICES_UPLOAD_SPOOL_H
+#define SERVICES_UPLOAD_SPOOL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "services/upload/sentinel.h"
+#include "text/buffer.h"
+
+#define SPOOL_RUN "run.json"
+#define SPOOL_ROWS "rows.csv"
+#define SPOOL_END "end.json"
+
+struct spool {
+    char path[PATH_MAX];
+    int lock_fd; /* of the directory; -1: closed */
+    /* run.json */
+    char api_url[1024];
+    bool has_short_keys; /* objects are named as by the Python package */
+    /* state.json */
+    struct sentinel_run run;     /* its id is empty until it is registered */
+    char region[S3_REGION_SIZE]; /* empty: unknown */
+    uint64_t offset;             /* rows.csv before this was sent or dropped */
+    uint64_t batches;            /* sent */
+    uint64_t dropped_rows;
+};
+
+#define SPOOL_CLOSED  \
+    {                 \
+        .lock_fd = -1 \
+    }
+
+/* The directory of all spools. It is created if it does not exist. */
+int spool_find_base(char base[PATH_MAX], struct spoor_error *err);
+
+/* Makes a new one and locks it. On success, *ret_run_fd is run.json, locked: the run lasts until it is
+ * closed. */
+int spool_create(const struct buffer *description, struct spool *ret, int *ret_run_fd,
+                 struct spoor_error *err);
+
+/* Opens one and locks it. -EBUSY: another process uploads it; -ENODATA: there was no run in it, and
+ * it was removed. */
+int spool_open(const char *path, struct spool *ret);
+
+/* What is known of one, without its lock: it is only to be looked at. */
+int spool_peek(const char *path, struct spool *ret);
+
+/* Closes it; its lock goes with the last descriptor. Accepts a closed one. */
+void spool_close(struct spool *spool);
+
+/* Deletes its files, and closes it. */
+void spool_remove(struct spool *spool);
+
+/* Whether the run is over, as far as the tracker is concerned: it may have been killed. */
+bool spool_run_is_over(const struct spool *spool);
+
+/* Replaces a file of the spool as a whole. */
+int spool_write(const struct spool *spool, const char *name, const struct buffer *text);
+int spool_read(const struct spool *spool, const char *name, struct buffer *ret);
+
+/* Writes end.json, once. */
+int spool_write_end(const struct spool *spool, const struct buffer *text);
+
+/* Replaces state.json. */
+int spool_save(const struct spool *spool);
+
+/* Calls `each` with the path of every spool in the base, the oldest first. */
+int spool_for_each(const char *base, void (*each)(const char *path, void *data), void *data);
+
+/* ---- rows: spool_rows.c ------------------------------------------------------ */
+
+/* A part of rows.csv. */
+struct spool_batch {
+    struct buffer csv; /* the header and whole rows */
+    uint64_t rows;
+    uint64_t end; /* the new offset */
+};
+
+/* The rows that are to be sent next, `max_bytes` at most. None is not an error. The caller ends
+ * `ret->csv` with buffer_done(). */
+int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_batch *ret);
+
+/* The batch was sent: the offset moves, state.json is written, and the disk space is given back. */
+int spool_advance(struct spool *spool, uint64_t end);
+
+/* How many rows and bytes wait. */
+int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_bytes);
+
+/* If more than `limit_bytes` wait, drops the oldest rows, a quarter of the limit at once, and counts
+ * them. */
+int spool_enforce_limit(struct spool *spool, uint64_t limit_bytes);
+
+#endif

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/probe.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/environment.h"
+#include "base/unknown.h"
+#include "job/gpu/gpu_inquiry.h"
+#include "job/job.h"
+#include "session/trial_child.h"
+#include "source/perf/task_clock.h"
+#include "source/proc/cpu_clock.h"
+#include "source/proc/pid_io.h"
+#include "source/proc/smaps_rollup.h"
+
+/* A job that does nothing, tracked as any other: what works for it works here. */
+struct trial {
+    const struct root *root;
+    pid_t pid;  /* 0: there is no job, and `error` says why */
+    int end_fd; /* it ends when this is closed */
+    struct job job;
+    int error;
+    unsigned disabled;
+    enum spoor_detail detail;
+    enum spoor_cgroup cgroup;
+    const char
+        *remedy; /* from a probe that knows better than the table; NULL: from the table */
+    char text[sizeof(((struct spoor_error *)0)->message)];
+    struct {
+        const char *name; /* of the GPU vendor that was asked last; NULL: none was */
+        const char *why_not, *remedy;
+        bool keeps_accounts;
+    } vendor;
+};
+
+_Static_assert(FORK_RING_CPU_MAX == 8, "as the reason says");
+
+static const char no_remedy[] = "";
+
+static void trial_start(struct trial *trial, const struct root *root,
+                        const struct job_options *like)
+{
+    struct job_options options = *like;
+    struct cgroups cgroups;
+    pid_t pid;
+
+    *trial = (struct trial){
+        .root = root, .disabled = like->disabled, .detail = like->detail, .cgroup = like->cgroup
+    };
+    pid = root->is_live ? trial_child_start(false, &trial->end_fd) : -ENOTSUP;
+    if (pid < 0) {
+        trial->error = pid;
+        return;
+    }
+    trial->pid = options.pid = pid;
+    options.caller_spawned = true;
+    options.environment = environment_own;
+    if (cgroups_read(root, pid, &cgroups) == 0)
+        options.cgroups = &cgroups;
+    trial->error = job_init(&trial->job, root, &options, clock_now().monotonic_ns);
+    if (trial->error == -ENOTSUP) /* no required cgroup: the rows say why */
+        trial->error = 0;
+}
+
+static void trial_end(struct trial *trial)
+{
+    if (trial->pid == 0)
+        return;
+    trial_child_end(trial->pid, trial->end_fd);
+    job_done(&trial->job);
+}
+
+/* ---- probes: NULL where the source serves, or why not ------------------- */
+
+typedef const char *probe(struct trial *trial);
+
+static const char *why(struct trial *trial, int r)
+{
+    if (r < 0 && trial->root->proc_fault) {
+        trial->remedy = "mount /proc in this PID namespace (unshare --mount-proc)";
+        return trial->root->proc_fault;
+    }
+    switch (-r) {
+    case 0:
+        return NULL;
+    case EACCES:
+    case EPERM:
+        return "permission denied";
+    case ENOENT:
+    case ENOSYS:
+    case EOPNOTSUPP:
+        return "not supported by this kernel";
+    default:
+        return "refused by the kernel";
+    }
+}
+
+static const char *why_no_trial(struct trial *trial)
+{
+    if (trial->error == -ENOTSUP)
+        return "not a live system";
+    return trial->pid == 0 ? "cannot start a process" : why(trial, trial->error);
+}
+
+static const char *probe_cgroup(struct trial *trial, bool serves)
+{
+    if (serves)
+        return NULL;
+    if (trial->cgroup == SPOOR_CGROUP_OFF)
+        trial->remedy = "remove --cgroup off";
+    if (trial->job.meters.job_cgroup.reason)
+        return trial->job.meters.job_cgroup.reason;
+    trial->remedy = no_remedy; /* version 1 has a directory for each controller */
+    return "the cgroup of the job has no controller for it";
+}
+
+static const char *probe_leaf_unified(struct trial *trial)
+{
+    return probe_cgroup(trial,
+                        job_cgroup_has(&trial->job.meters.job_cgroup, CGROUP_TREE_UNIFIED));
+}
+
+static const char *probe_leaf_cpu(struct trial *trial)
+{
+    return probe_cgroup(trial, is_known(job_cgroup_read_cpu_ns(&trial->job.meters.job_cgroup)));
+}
+
+static const char *probe_leaf_memory(struct trial *trial)
+{
+    return probe_cgroup(trial, job_cgroup_has_memory(&trial->job.meters.job_cgroup));
+}
+
+static const char *probe_leaf_threads(struct trial *trial)
+{
+    struct job_cgroup_reading reading;
+
+    job_cgroup_read(&trial->job.meters.job_cgroup, &reading);
+    return probe_cgroup(trial, is_known(reading.threads_peak));
+}
+
+static const char *probe_leaf_pressure(struct trial *trial)
+{
+    struct job_cgroup_reading reading = JOB_CGROUP_READING_UNKNOWN;
+
+    job_cgroup_read_pressure(&trial->job.meters.job_cgroup, &reading);
+    return probe_cgroup(trial, is_known(reading.pressure_ns[PRESSURE_CPU]));
+}
+
+static const char *probe_task_clock(struct trial *trial)
+{
+    struct event_set events = { 0 };
+    int r = task_clock_add(&events, trial->pid);
+
+    event_set_close(&events);
+    return why(trial, r);
+}
+
+static const char *probe_ring(struct trial *trial)
+{
+    struct fork_ring ring;
+    int r = fork_ring_open(trial->root, trial->pid, &ring);
+
+    fork_ring_close(&ring);
+    if (r == -E2BIG) {
+        trial->remedy = "bind the job to at most 8 CPUs (taskset)";
+        return "more than 8 CPUs";
+    }
+    return why(trial, r);
+}
+
+static const char *probe_connector(struct trial *trial)
+{
+    struct proc_connector connector;
+    int r = proc_connector_open(trial->root, &connector);
+
+    proc_connector_close(&connector);
+    if (r == -ENOTSUP) {
+        trial->remedy = "run outside containers and user namespaces";
+        return "not available in this namespace, or not supported by this kernel";
+    }
+    return why(trial, r);
+}
+
+/* The connector is preferred: it costs the job nothing. Its events of different CPUs come out of order. */
+static const char *probe_thread_events(struct trial *trial)
+{
+    if (!trial->job.process_events.is_machine_wide)
+        return probe_ring(trial);
+    trial->remedy = no_remedy;
+    return "proc-connector is used";
+}
+
+static const char *probe_exit_records(struct trial *trial)
+{
+    if (!trial->job.process_events.source)
+        return "needs proc-connector or perf.fork-ring, below";
+    return trial->job.process_events.has_peaks ? NULL : "permission denied";
+}
+
+static const char *probe_always(struct trial *trial)
+{
+    (void)trial;
+    return NULL;
+}
+
+/* The files that every process has. */
+static const char *probe_files(struct trial *trial)
+{
+    return why(trial, trial->root->proc_fault ? -ESRCH : 0);
+}
+
+static const char *probe_cpu_clock(struct trial *trial)
+{
+    uint64_t ns;
+
+    return why(trial, cpu_clock_read(trial->root, trial->pid, &ns));
+}
+
+static const char *probe_rollup(struct trial *trial)
+{
+    struct smaps_rollup rollup;
+
+    if (trial->detail == SPOOR_DETAIL_NEVER) {
+        trial->remedy = "remove --detail never";
+        return "disabled by --detail never";
+    }
+    return why(trial, smaps_rollup_read(trial->root, trial->pid, &rollup));
+}
+
+static const char *probe_children(struct trial *trial)
+{
+    if (trial->root->proc_fault)
+        return why(trial, -ESRCH);
+    return trial->job.lists_children ? NULL : "not supported by this kernel";
+}
+
+static int read_io(const struct root *root, pid_t pid)
+{
+    struct cached_file file = CACHED_FILE_CLOSED;
+    struct pid_io io;
+    int r = pid_io_read(&file, root, pid, &io);
+
+    cached_file_close(&file);
+    return r;
+}
+
+static const char *probe_io(struct trial *trial)
+{
+    return why(trial, read_io(trial->root, trial->pid));
+}
+
+/* A process of another user: root makes one, and everybody else looks at the first process, which
+ * is root's, or theirs in a container of their own. */
+static const char *probe_foreign(struct trial *trial)
+{
+    struct smaps_rollup rollup;
+    bool is_root = geteuid() == 0;
+    int end_fd = -1;
+    pid_t pid = is_root ? trial_child_start(true, &end_fd) : 1;
+    int r = pid < 0 ? pid : read_io(trial->root, pid);
+
+    if (r == 0)
+        r = smaps_rollup_read(trial->root, pid, &rollup);
+    if (is_root && pid > 0)
+        trial_child_end(pid, end_fd);
+    if (r == -ENOENT && !root_exists(trial->root, "proc/%d", (int)pid)) {
+        trial->remedy = "mount /proc without hidepid, or run as root";
+        return "they are hidden: /proc is mounted with hidepid";
+    }
+    return why(trial, r);
+}
+
+static const char *probe_pressure(struct trial *trial)
+{
+    char text[512];
+    ssize_t n = root_read(trial->root, text, sizeof(text), "proc/pressure/cpu");
+
+    return why(trial, n < 0 ? (int)n : 0);
+}
+
+/* What helps against a failure of a GPU's driver. NVIDIA's alone has versions that must agree. */
+static const char *remedy_of_driver(int error)
+{
+    switch (error) {
+    case ELIBBAD:
+        return "reboot, or reload the nvidia kernel module";
+    case ETIMEDOUT:
+        return "enable persistence mode if the GPU is slow to start; otherwise check dmesg for "
+               "errors, then reset the GPU or reboot";
+    default:
+        return NULL;
+    }
+}
+
+static bool keep_accounts(const struct gpu_inventory *inventory)
+{
+    for (size_t i = 0; i < inventory->count; i++) {
+        if (inventory->units[i].device.keeps_accounts)
+            return true;
+    }
+    return false;
+}
+
+/* Opens a vendor as a run would. */
+static const char *ask_vendor(struct trial *trial, const char *name)
+{
+    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
+    size_t count = gpu_vendors_enabled(trial->disabled, vendors);
+
+    for (size_t i = 0; i < count; i++) {
+        struct gpu_inventory found;
+        const struct spoor_error *error = &found.absent;
+        int r;
+
+        if (strcmp(vendors[i]->name, name) != 0)
+            continue;
+        r = gpu_inquire(trial->root, &vendors[i], 1, "all", &found);
+        trial->vendor.keeps_accounts = keep_accounts(&found);
+        gpu_inventory_close(&found);
+        if (found.refusal_count > 0)
+            error = &found.refusals[0].error;
+        trial->remedy = remedy_of_driver(r == -ETIMEDOUT ? ETIMEDOUT : error->code);
+        if (r == -ETIMEDOUT)
+            return gpu_inquiry_silence;
+        memcpy(trial->text, error->message, sizeof(trial->text));
+        return r == 0 ? NULL : trial->text[0] ? trial->text : "no such GPU in this machine";
+    }
+    return "not supported by this version";
+}
+
+/* Once for the sources of a vendor, which stand together. */
+static const char *probe_vendor(struct trial *trial, const char *name)
+{
+    if (!trial->vendor.name || strcmp(trial->vendor.name, name) != 0) {
+        trial->vendor.name = name;
+        trial->vendor.why_not = ask_vendor(trial, name);
+        trial->vendor.remedy = trial->remedy;
+    }
+    trial->remedy = trial->vendor.remedy;
+    return trial->vendor.why_not;
+}
+
+static const char *probe_nvidia(struct trial *trial)
+{
+    return probe_vendor(trial, "nvidia");
+}
+
+static const char *probe_accounts(struct trial *trial)
+{
+    if (probe_nvidia(trial)) {
+        trial->remedy = no_remedy; /* as above */
+        return "see 'NVIDIA GPUs' above";
+    }
+    return trial->vendor.keeps_accounts
+               ? NULL
+               : "accounting mode is off, or not visible in a container";
+}
+
+static const char *probe_amd(struct trial *trial)
+{
+    return probe_vendor(trial, "amd");
+}
+
+static const char *probe_intel(struct trial *trial)
+{
+    return probe_vendor(trial, "intel");
+}
+
+static const char *probe_later(struct trial *trial)
+{
+    (void)trial;
+    return "not implemented yet";
+}
+
+/* A step that would change it: for a user, and for root, who may be refused in a container. */
+struct remedy {
+    const char *of_user, *of_root; /* NULL: none is known */
+};
+
+static const struct remedy delegate = {
+    "run as root, or delegate a cgroup and pass --cgroup DIRECTORY",
+    "delegate a cgroup and pass --cgroup DIRECTORY",
+};
+static const struct remedy allow_perf = {
+    "sysctl kernel.perf_event_paranoid=2; in a container, allow perf_event_open",
+    "in a container, allow perf_event_open",
+};
+static const struct remedy be_root = {
+    "run as root",
+    "run outside containers, with CAP_NET_ADMIN",
+};
+static const struct remedy show_proc = {
+    "mount /proc without hidepid, or run as root",
+    "mount /proc without hidepid",
+};
+static const struct remedy allow_ptrace = {
+    "run as root; in a container, also allow CAP_SYS_PTRACE",
+    "in a container, allow CAP_SYS_PTRACE",
+};
+static const struct remedy list_children = {
+    "use a kernel built with CONFIG_PROC_CHILDREN",
+    "use a kernel built with CONFIG_PROC_CHILDREN",
+};
+static const struct remedy boot_with_pressure = { "boot with psi=1", "boot with psi=1" };
+
+#define GET_NVIDIA \
+    "install the NVIDIA driver; in a container, pass the GPUs through (docker run --gpus all)"
+static const struct remedy get_nvidia = { GET_NVIDIA, GET_NVIDIA };
+
+#define ACCOUNT "outside containers, run nvidia-smi --accounting-mode=1"
+static const struct remedy account = { "as root, " ACCOUNT, ACCOUNT };
+
+#define CGROUP SOURCE_CGROUP
+#define GPUS(vendor) (SOURCE_GPU | (vendor))
+
+/* The sources of a quantity together, best first. */
+/* clang-format off */
+static const struct {
+    const char *quantity;
+    const char *source;
+    probe *probe;
+    const struct remedy *remedy; /* NULL: none */
+    unsigned disabled_by;        /* any of them disables it */
+    bool needs_job;              /* the probe looks at the trial's job */
+} sources[] = {
+{ "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, &delegate, CGROUP, true },
+{ "CPU time of a job", "wait4, verified by perf", probe_task_clock, &allow_perf, SOURCE_PERF, true },
+{ "CPU time of a job", "wait4 (subreaper)", probe_always, NULL, 0, false },
+{ "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, SOURCE_CLOCK, true },
+{ "CPU time of a process", "procfs.stat", probe_files, NULL, 0, false },
+{ "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory, &delegate, CGROUP, true },
+{ "peak memory of a job", "procfs.statm, between samples", probe_files, NULL, 0, false },
+{ "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
+{ "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, SOURCE_TASKSTATS, true },
+{ "private and shared memory", "procfs.smaps_rollup", probe_rollup, &show_proc, 0, true },
+{ "processes of a job", "cgroup.procs", probe_leaf_unified, &delegate, CGROUP, true },
+{ "processes of a job", "procfs.children", probe_children, &list_children, SOURCE_CHILDREN, true },
+{ "processes of a job", "scan of /proc", probe_files, NULL, 0, false },
+{ "number of processes started", "proc-connector", probe_connector, &be_root, SOURCE_CONNECTOR, true },
+{ "number of processes started", "perf.fork-ring", probe_ring, &allow_perf, SOURCE_RING, true },
+{ "number of processes started", "processes seen by samples", probe_files, NULL, 0, false },
+{ "peak number of threads", "perf.fork-ring", probe_thread_events, &allow_perf, SOURCE_RING, true },
+{ "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
+{ "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
+{ "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
+{ "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
+{ "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },
+{ "pressure stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure, 0, false },
+{ "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia, GPUS(SOURCE_NVIDIA), false },
+{ "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts, &account, GPUS(SOURCE_NVIDIA), false },
+{ "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL, GPUS(SOURCE_AMD), false },
+{ "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL, GPUS(SOURCE_INTEL), false },
+{ "CPU energy", "rapl", probe_later, NULL, 0, false },
+};
+/* clang-format on */
+
+static const char *check(struct trial *trial, size_t i)
+{
+    trial->remedy = NULL;
+    if (trial->disabled & sources[i].disabled_by) {
+        trial->remedy = "unset SPOOR_DISABLE";
+        return "disabled by SPOOR_DISABLE";
+    }
+    if (sources[i].needs_job && trial->error < 0) {
+        trial->remedy = no_remedy;
+        return why_no_trial(trial);
+    }
+    return sources[i].probe(trial);
+}
+
+/* NULL: none is known. */
+static const char *remedy_now(const struct trial *trial, const struct remedy *remedy)
+{
+    if (trial->remedy || !remedy)
+        return trial->remedy == no_remedy ? NULL : trial->remedy;
+    return geteuid() == 0 ? remedy->of_root : remedy->of_user;
+}
+
+void probe_sources(const struct root *root, const struct job_options *like,
+                   void (*each)(const struct spoor_source *source, void *data), void *data)
+{
+    struct trial trial;
+
+    trial_start(&trial, root, like);
+    for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+        struct spoor_source source = { .quantity = sources[i].quantity,
+                                       .source = sources[i].source };
+
+        source.why_not = check(&trial, i);
+        source.is_available = !source.why_not;
+        source.remedy = source.why_not ? remedy_now(&trial, sources[i].remedy) : NULL;
+        each(&source, data);
+    }
+    trial_end(&trial);
+}
