@@ -34,7 +34,6 @@
 #include "job/cpu_sources.h"
 #include "job/exactness.h"
 #include "job/job_cgroup.h"
-#include "job/memory/double_mapping.h"
 #include "job/memory/memory_sharing.h"
 #include "job/memory/shared_memory.h"
 #include "job/process_events.h"

@@ -8,11 +8,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "cgroup/cgroup_file.h"
 #include "cgroup/cgroup_folder.h"
-#include "job/job_cgroup_scope.h"
+#include "cgroup/cgroup_totals.h"
+#include "cgroup/systemd_scope.h"
+#include "source/host/pressure.h"
 
 static const char *const controllers[] = { "memory", "pids", "io", NULL };
 
@@ -284,4 +289,369 @@ void job_cgroup_close(struct job_cgroup *job_cgroup)
     else
         job_cgroup_remove(job_cgroup);
     job_cgroup->root = NULL;
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup)
+{
+    if (job_cgroup_has(job_cgroup, CGROUP_TREE_MEMORY))
+        return true;
+    return job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) &&
+           root_exists(job_cgroup->root, "%s/memory.current",
+                       job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
+}
+
+/* The name of a file with version 1, and in which tree, and with version 2. NULL: there is none. */
+static const struct {
+    enum cgroup_tree v1_tree;
+    const char *v1, *v2;
+} files[CGROUP_TREE_FILE_COUNT] = {
+    [CGROUP_TREE_FILE_CPU_STAT] = { .v2 = "cpu.stat" },
+    [CGROUP_TREE_FILE_CPU] = { CGROUP_TREE_CPUACCT, "cpuacct.usage", NULL },
+    [CGROUP_TREE_FILE_CPU_USER] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_user", NULL },
+    [CGROUP_TREE_FILE_CPU_SYSTEM] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_sys", NULL },
+    [CGROUP_TREE_FILE_MEMORY_PEAK] = { CGROUP_TREE_MEMORY, "memory.max_usage_in_bytes",
+                                       "memory.peak" },
+    [CGROUP_TREE_FILE_MEMORY_CURRENT] = { CGROUP_TREE_MEMORY, "memory.usage_in_bytes",
+                                          "memory.current" },
+    [CGROUP_TREE_FILE_MEMORY_STAT] = { CGROUP_TREE_MEMORY, "memory.stat", "memory.stat" },
+    [CGROUP_TREE_FILE_THREADS_PEAK] = { CGROUP_TREE_PIDS, "pids.peak", "pids.peak" },
+    [CGROUP_TREE_FILE_IO] = { .v2 = "io.stat" },
+    [CGROUP_TREE_FILE_PRESSURE + PRESSURE_CPU] = { .v2 = "cpu.pressure" },
+    [CGROUP_TREE_FILE_PRESSURE + PRESSURE_MEMORY] = { .v2 = "memory.pressure" },
+    [CGROUP_TREE_FILE_PRESSURE + PRESSURE_IO] = { .v2 = "io.pressure" },
+};
+
+/* Reads a file from the tree that has it, version 1 first; -ENOENT if none has. */
+static ssize_t read_record(struct job_cgroup *job_cgroup, enum job_cgroup_file file, char *text,
+                           size_t size)
+{
+    bool is_v1 = files[file].v1 && job_cgroup_has(job_cgroup, files[file].v1_tree);
+    enum cgroup_tree tree = is_v1 ? files[file].v1_tree : CGROUP_TREE_UNIFIED;
+    const char *name = is_v1 ? files[file].v1 : files[file].v2;
+    ssize_t n;
+
+    if (!name || !job_cgroup_has(job_cgroup, tree) || job_cgroup->is_missing[file])
+        return -ENOENT;
+    n = cached_file_read_record(&job_cgroup->files[file], job_cgroup->root, text, size, "%s/%s",
+                                job_cgroup->folders[tree].own.path, name);
+    job_cgroup->is_missing[file] = n == -ENOENT;
+    return n;
+}
+
+static uint64_t read_number(struct job_cgroup *job_cgroup, enum job_cgroup_file file)
+{
+    char text[64];
+    uint64_t value;
+
+    if (read_record(job_cgroup, file, text, sizeof(text)) < 0 ||
+        cgroup_parse_u64(text, &value) < 0)
+        return UNKNOWN;
+    return value;
+}
+
+static bool read_cpu_stat(struct job_cgroup *job_cgroup, struct cgroup_cpu *ret)
+{
+    char text[1024];
+
+    return read_record(job_cgroup, CGROUP_TREE_FILE_CPU_STAT, text, sizeof(text)) >= 0 &&
+           cgroup_parse_cpu_stat(text, ret) == 0;
+}
+
+static void read_cpu(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
+{
+    struct cgroup_cpu cpu;
+
+    if (!read_cpu_stat(job_cgroup, &cpu)) {
+        cpu.total_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU);
+        cpu.user_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU_USER);
+        cpu.system_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU_SYSTEM);
+        cgroup_split_cpu(&cpu, job_cgroup->last.user_ns, job_cgroup->last.system_ns);
+        reading->split_is_by_ticks = true;
+    }
+    reading->cpu_ns = cpu.total_ns;
+    reading->user_ns = cpu.user_ns;
+    reading->system_ns = cpu.system_ns;
+}
+
+uint64_t job_cgroup_read_cpu_ns(struct job_cgroup *job_cgroup)
+{
+    struct cgroup_cpu cpu;
+
+    return read_cpu_stat(job_cgroup, &cpu) ? cpu.total_ns
+                                           : read_number(job_cgroup, CGROUP_TREE_FILE_CPU);
+}
+
+static int read_memory_stat(struct job_cgroup *job_cgroup, struct cgroup_memory *ret)
+{
+    char text[8192];
+    ssize_t n = read_record(job_cgroup, CGROUP_TREE_FILE_MEMORY_STAT, text, sizeof(text));
+
+    return n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
+}
+
+uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup)
+{
+    return read_number(job_cgroup, CGROUP_TREE_FILE_MEMORY_CURRENT);
+}
+
+static void note_memory(struct job_cgroup *job_cgroup)
+{
+    if (job_cgroup->is_adopted)
+        raise_to(&job_cgroup->peaks.memory_seen_bytes,
+                 job_cgroup_read_memory_bytes(job_cgroup));
+}
+
+/* Of a cgroup that was there before us, the kernel's peak counts if it has risen since. Otherwise
+ * the most that was seen does. */
+static void take_adopted_peaks(struct job_cgroup *job_cgroup,
+                               struct job_cgroup_reading *reading)
+{
+    const struct job_cgroup_peaks *peaks = &job_cgroup->peaks;
+
+    note_memory(job_cgroup);
+    if (is_known(reading->threads_peak) && reading->threads_peak <= peaks->threads_before)
+        reading->threads_peak = UNKNOWN;
+    reading->memory_peak_is_sampled = !is_known(reading->memory_peak_bytes) ||
+                                      reading->memory_peak_bytes <= peaks->memory_before_bytes;
+    if (reading->memory_peak_is_sampled)
+        reading->memory_peak_bytes =
+            peaks->memory_seen_bytes > 0 ? peaks->memory_seen_bytes : UNKNOWN;
+}
+
+static void read_memory(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
+{
+    (void)read_memory_stat(job_cgroup, &reading->memory); /* else it stays unknown */
+    reading->memory_peak_bytes = read_number(job_cgroup, CGROUP_TREE_FILE_MEMORY_PEAK);
+}
+
+void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak)
+{
+    struct cgroup_memory memory;
+
+    note_memory(job_cgroup);
+    if (read_memory_stat(job_cgroup, &memory) < 0)
+        return;
+    raise_to(&peak->anon_bytes, memory.anon_bytes);
+    raise_to(&peak->shmem_bytes, memory.shmem_bytes);
+    raise_to(&peak->page_cache_bytes, memory.page_cache_bytes);
+}
+
+static void read_io(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
+{
+    struct children_buffer *buffer = &job_cgroup->io_text;
+    struct cgroup_io io;
+    ssize_t n;
+
+    do
+        n = buffer->size == 0
+                ? -EFBIG
+                : read_record(job_cgroup, CGROUP_TREE_FILE_IO, buffer->text, buffer->size);
+    while (n == -EFBIG && children_buffer_grow(buffer) == 0);
+    if (n < 0 || cgroup_parse_io_stat(buffer->text, &io) < 0)
+        return;
+    reading->read_bytes = io.read_bytes;
+    reading->written_bytes = io.written_bytes;
+}
+
+void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
+{
+    char text[512];
+
+    for (int i = 0; i < PRESSURE_COUNT; i++) {
+        if (read_record(job_cgroup, (enum job_cgroup_file)(CGROUP_TREE_FILE_PRESSURE + i), text,
+                        sizeof(text)) >= 0)
+            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays as it was */
+    }
+}
+
+static bool is_lost(uint64_t value, uint64_t before)
+{
+    return !is_known(value) && is_known(before);
+}
+
+/* A cgroup that is not ours, or that systemd made for us, may be removed as soon as it is empty. What
+ * was last read of it stands. */
+static void keep_last(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
+{
+    if (is_lost(reading->cpu_ns, job_cgroup->last.cpu_ns) ||
+        is_lost(reading->memory_peak_bytes, job_cgroup->last.memory_peak_bytes)) {
+        *reading = job_cgroup->last;
+        reading->is_gone = true;
+    } else {
+        job_cgroup->last = *reading;
+    }
+}
+
+void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *ret)
+{
+    *ret = (struct job_cgroup_reading)JOB_CGROUP_READING_UNKNOWN;
+    if (!job_cgroup->root)
+        return;
+    read_cpu(job_cgroup, ret);
+    read_memory(job_cgroup, ret);
+    read_io(job_cgroup, ret);
+    job_cgroup_read_pressure(job_cgroup, ret);
+    ret->threads_peak = read_number(job_cgroup, CGROUP_TREE_FILE_THREADS_PEAK);
+    if (job_cgroup->is_adopted)
+        take_adopted_peaks(job_cgroup, ret);
+    keep_last(job_cgroup, ret);
+}
+
+ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size)
+{
+    if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED))
+        return -ENOENT;
+    return cached_file_read(&job_cgroup->files[CGROUP_TREE_FILE_PROCS], job_cgroup->root, text,
+                            size, "%s/cgroup.procs",
+                            job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
+}
+
+/* ---- one that systemd makes ---------------------------------------------------- */
+
+#define TIME_NS (250 * NS_PER_MS)
+
+enum { UNIT_SIZE = 64 };
+
+/* The processes of a service are found by its cgroup when it is stopped. Those of a scope were
+ * put there from outside, as a login session's; but folders below one are somebody's. */
+static bool is_in_scope(const struct cgroup *cgroup)
+{
+    const char *part = basename(cgroup->path);
+    const char *dot = strrchr(part, '.');
+
+    return dot && dot != part && strcmp(dot, ".scope") == 0;
+}
+
+/* Has it no limit of its own? Limits on the number of processes are not asked about: systemd
+ * sets the same one on every scope. */
+static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
+{
+    static const struct {
+        const char *file;
+        const char *unlimited; /* how its text begins then; "": it is empty */
+    } limits[] = {
+        { "memory.max", "max" }, { "memory.high", "max" }, { "memory.swap.max", "max" },
+        { "cpu.max", "max" },    { "cpuset.cpus", "" },    { "cpuset.mems", "" },
+        { "io.max", "" },
+    };
+    char text[256];
+
+    for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+        const char *unlimited = limits[i].unlimited;
+        ssize_t n =
+            root_read_start(root, text, sizeof(text), "%s/%s", cgroup->path, limits[i].file);
+
+        if (n < 0) /* without its controller there is no limit */
+            continue;
+        if (*unlimited ? strncmp(text, unlimited, strlen(unlimited)) != 0
+                       : text[strspn(text, "\n")] != '\0')
+            return false;
+    }
+    return true;
+}
+
+/* All cgroups that the job would leave. The manager of a user is in the user's slice, that of
+ * the machine may be anywhere. */
+static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t uid)
+{
+    char slice[32];
+
+    (void)snprintf(slice, sizeof(slice), "user-%u.slice", (unsigned)uid); /* fits */
+    do {
+        if (uid != 0 && strcmp(basename(cgroup.path), slice) == 0)
+            return true;
+        if (!is_unlimited(root, &cgroup))
+            return false;
+    } while (cgroup_to_parent(&cgroup));
+    return uid == 0;
+}
+
+static bool machine_counts_memory(const struct root *root, struct cgroup cgroup)
+{
+    char text[256];
+
+    while (cgroup_to_parent(&cgroup))
+        continue;
+    return root_read(root, text, sizeof(text), "%s/cgroup.controllers", cgroup.path) >= 0 &&
+           parse_has_word(text, "memory");
+}
+
+bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid)
+{
+    const struct cgroup *cgroup = &cgroups->of[CGROUP_UNIFIED];
+
+    return cgroup_is_visible(cgroup) && cgroups->of[CGROUP_MEMORY].is_v2 &&
+           is_in_scope(cgroup) && !root_exists(root, ".dockerenv") &&
+           !root_exists(root, "run/.containerenv") && machine_counts_memory(root, *cgroup) &&
+           leaves_no_limit(root, *cgroup, uid);
+}
+
+/* The kernel wants no process beside cgroups with controllers: so both that are in the scope
+ * get a folder in it. What systemd said is not believed: the kernel is asked where they are. */
+static int populate_scope(const struct root *root, const char *unit, const char *name,
+                          pid_t child, struct job_cgroup_scope *scope)
+{
+    struct cgroup aside;
+    struct cgroups cgroups;
+    char text[UNIT_SIZE];
+    int r = cgroups_read(root, child, &cgroups);
+
+    if (r < 0)
+        return r;
+    scope->scope = cgroups.of[CGROUP_UNIFIED];
+    if (strcmp(basename(scope->scope.path), unit) != 0)
+        return -ENOENT;
+    if ((size_t)snprintf(text, sizeof(text), "%s-self", name) >= sizeof(text))
+        return -ENAMETOOLONG;
+    r = cgroup_make_child(root, &scope->scope, text, scope->keeper.pid, &aside);
+    return r < 0 ? r : cgroup_make_child(root, &scope->scope, name, child, &scope->own);
+}
+
+static int ask(const struct root *root, int fd, uint64_t deadline_ns, const char *name,
+               pid_t child, struct job_cgroup_scope *scope)
+{
+    char unit[UNIT_SIZE], before[4096], now[4096];
+    int r = (int)root_read(root, before, sizeof(before), "proc/%d/cgroup", (int)child);
+
+    if (r < 0)
+        return r;
+    if ((size_t)snprintf(unit, sizeof(unit), "%s.scope", name) >= sizeof(unit))
+        return -ENAMETOOLONG;
+    r = systemd_start_scope(fd, deadline_ns, unit, child, scope->keeper.pid);
+    if (r == 0)
+        return populate_scope(root, unit, name, child, scope) < 0 ? -EINPROGRESS : 0;
+    /* A manager that fails may have moved it all the same. */
+    if (root_read(root, now, sizeof(now), "proc/%d/cgroup", (int)child) < 0 ||
+        strcmp(now, before) != 0)
+        return -EINPROGRESS;
+    return r;
+}
+
+int job_cgroup_scope_open(const struct root *root, const struct cgroups *cgroups,
+                          const char *name, pid_t child, struct job_cgroup_scope *ret)
+{
+    uint64_t deadline_ns = clock_now().monotonic_ns + TIME_NS;
+    struct job_cgroup_scope scope = { 0 };
+    AUTO_CLOSE int fd = -1;
+    char path[64] = "/run/systemd/private";
+    uid_t uid = geteuid();
+    int r;
+
+    if (!root->is_live || !job_cgroup_scope_is_fit(root, cgroups, uid))
+        return -ENOTSUP;
+    if (uid != 0) /* fits: a uid has ten digits at most */
+        (void)snprintf(path, sizeof(path), "/run/user/%u/systemd/private", (unsigned)uid);
+    fd = systemd_connect(path, deadline_ns);
+    if (fd < 0)
+        return fd;
+    r = scope_keeper_start(&scope.keeper);
+    if (r == 0)
+        r = ask(root, fd, deadline_ns, name, child, &scope);
+    if (r < 0)
+        scope_keeper_stop(&scope.keeper);
+    else
+        *ret = scope;
+    return r;
 }

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "job/agents.h"
 #include "source/proc/children.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_io.h"
@@ -420,4 +422,32 @@ void member_close(struct member *member)
     cached_file_close(&member->children_file);
     free(member->command);
     member->command = NULL;
+}
+
+/* ---- before and just after exec ------------------------------------------- */
+
+/* A process older than this is what it is. The kernel tells ages in hundredths of a second. */
+#define YOUNG_TICKS 5
+#define YOUNG_CPU_NS (50 * NS_PER_MS)
+
+/* On a busy machine its first millisecond may come late: what still waits for it has not become
+ * anything yet. */
+static bool is_young(const struct member *member)
+{
+    uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+    struct timespec now = { 0 };
+    uint64_t now_ticks;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
+    now_ticks = (uint64_t)now.tv_sec * ticks_per_second +
+                (uint64_t)now.tv_nsec * ticks_per_second / NS_PER_SECOND;
+    return now_ticks < member->start_ticks + YOUNG_TICKS ||
+           (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
+}
+
+bool member_is_pre_exec(const struct root *root, const struct member *member)
+{
+    if (!root->is_live || member->is_zombie || !is_young(member))
+        return false;
+    return member->has_exec ? agents_is_unclear(root, member) : member->borrows_memory;
 }

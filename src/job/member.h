@@ -163,4 +163,15 @@ void member_read_status(struct member *member, const struct root *root);
 /* Reads its name again: it may have called exec. */
 void member_read_name(struct member *member, const struct root *root);
 
+/*
+ * Whether it is about to call exec, or has just called it.
+ *
+ * A child made by vfork or posix_spawn has its parent's memory until it calls exec; if it were
+ * counted, a large parent would count twice. For a moment after exec a process has no arguments,
+ * which distinguish an agent (agents.h) from another spoor. Both states last about a millisecond
+ * of CPU time, which the process may have to wait for. If they last longer, the process is counted
+ * as it is.
+ */
+bool member_is_pre_exec(const struct root *root, const struct member *member);
+
 #endif

@@ -29,7 +29,7 @@
 #include "job/agents.h"
 #include "job/cpu_spent.h"
 #include "job/job.h"
-#include "job/pre_exec.h"
+#include "job/member.h"
 #include "source/proc/children.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_stat.h"

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,11 +13,59 @@
 #include "base/unknown.h"
 #include "job/gpu/gpu_inquiry.h"
 #include "job/job.h"
-#include "session/trial_child.h"
 #include "source/perf/task_clock.h"
 #include "source/proc/cpu_clock.h"
 #include "source/proc/pid_io.h"
 #include "source/proc/smaps_rollup.h"
+
+/* ---- a process that does nothing, to try sources on ------------------------ */
+
+/* The child: says that it is ready, and waits for the end of its input. */
+static _Noreturn void be_child(int fd, bool is_foreign)
+{
+    enum { NOBODY = 65534 };
+    char byte = 0;
+
+    if (is_foreign && setresuid(NOBODY, NOBODY, NOBODY) < 0)
+        _exit(1);
+    _exit(write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 0 ? 0 : 1);
+}
+
+static void trial_child_end(pid_t pid, int end_fd)
+{
+    close(end_fd);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+/* Starts a child that ends when *ret_end_fd is closed. It belongs to this user or, which only root
+ * can do, to another one. Returns its pid or -errno. */
+static pid_t trial_child_start(bool is_foreign, int *ret_end_fd)
+{
+    int fds[2];
+    pid_t pid;
+    char byte;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+        return -errno;
+    pid = fork();
+    if (pid == 0) {
+        close(fds[1]);
+        be_child(fds[0], is_foreign);
+    }
+    if (pid < 0)
+        pid = -errno;
+    close(fds[0]);
+    if (pid > 0 && read(fds[1], &byte, 1) != 1) {
+        trial_child_end(pid, fds[1]);
+        return -EPERM;
+    }
+    if (pid > 0)
+        *ret_end_fd = fds[1];
+    else
+        close(fds[1]);
+    return pid;
+}
 
 /* A job that does nothing, tracked as any other: what works for it works here. */
 struct trial {

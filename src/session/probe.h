@@ -8,6 +8,9 @@
 #ifndef SESSION_PROBE_H
 #define SESSION_PROBE_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/root.h"
 #include "job/job.h"
 #include "spoor/spoor.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/memory/double_mapping.h"
+#include "job/memory/shared_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

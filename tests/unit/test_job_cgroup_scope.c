@@ -14,7 +14,7 @@
 
 #include "base/compiler.h"
 #include "fake_root.h"
-#include "job/job_cgroup_scope.h"
+#include "job/job_cgroup.h"
 
 #define USER_SLICE "sys/fs/cgroup/user.slice/user-1000.slice"
 #define SESSION USER_SLICE "/session-3.scope"

@@ -6,7 +6,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
-#include "job/memory/peak_timeline.h"
+#include "job/lives.h"
 
 static void only_those_that_lived_together_add_up(void **state)
 {

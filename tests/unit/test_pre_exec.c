@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "fake_root.h"
-#include "job/pre_exec.h"
+#include "job/member.h"
 
 /* What vfork has made: it has the memory of its parent. It began when the machine did. */
 static struct member of_vfork(void)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "fake_memory.h"
-#include "job/memory/memory_view.h"
+#include "source/proc/smaps_rollup.h"
 
 enum { COPIED_PAGES = 300, PAGE_BYTES = 4096, CROWD = 20 };
 
@@ -27,14 +27,14 @@ static void put_stat(struct memory_fixture *f, int pid, unsigned faults)
 /* The machine on which pages are copied while main is read. */
 static struct memory_fixture *copying;
 
-int __real_memory_view_read(const struct root *root, pid_t pid, struct memory_view *view);
-int __wrap_memory_view_read(const struct root *root, pid_t pid, struct memory_view *view);
+int __real_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_rollup *ret);
+int __wrap_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_rollup *ret);
 
-int __wrap_memory_view_read(const struct root *root, pid_t pid, struct memory_view *view)
+int __wrap_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_rollup *ret)
 {
     if (pid == MAIN)
         put_stat(copying, CHILD, COPIED_PAGES);
-    return __real_memory_view_read(root, pid, view);
+    return __real_smaps_rollup_read(root, pid, ret);
 }
 
 /* Main was read as it shared those pages, the child as it had copies of its own. */

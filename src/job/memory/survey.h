@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
+#include "job/member.h"
 #include "job/memory/shared_memory.h"
 #include "job/roster.h"
 
