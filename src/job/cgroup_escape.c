@@ -21,7 +21,7 @@ void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *j
     *escape = (struct cgroup_escape){ 0 };
     if (!job_cgroup->root || !read_text(job_cgroup->root, main_pid, text))
         return;
-    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++) {
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         if (job_cgroup_has(job_cgroup, (enum cgroup_tree)i) &&
             cgroup_find_path(text, (enum cgroup_controller)i, &path) == 0 &&
             path.length < sizeof(escape->home[i]))
@@ -47,7 +47,7 @@ static bool is_at_or_below(struct text_part path, const char *home)
 
 static bool is_watching(const struct cgroup_escape *escape)
 {
-    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++) {
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         if (escape->home[i][0] != '\0' && !escape->has_left[i])
             return true;
     }
@@ -65,7 +65,7 @@ void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
     member->placed_rss_bytes = member->rss_bytes;
     if (!read_text(root, member->pid, text))
         return;
-    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++) {
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         if (escape->home[i][0] == '\0' || escape->has_left[i] ||
             cgroup_find_path(text, (enum cgroup_controller)i, &path) < 0 ||
             is_at_or_below(path, escape->home[i]))

@@ -17,9 +17,8 @@
 
 /* Zeroed: there is no job cgroup, and so none to leave. */
 struct cgroup_escape {
-    char home[CGROUP_TREE_TREE_COUNT]
-             [CGROUP_PATH_SIZE];           /* as in /proc/PID/cgroup; empty: none */
-    bool has_left[CGROUP_TREE_TREE_COUNT]; /* a process was seen elsewhere */
+    char home[CGROUP_TREE_COUNT][CGROUP_PATH_SIZE]; /* as in /proc/PID/cgroup; empty: none */
+    bool has_left[CGROUP_TREE_COUNT];               /* a process was seen elsewhere */
 };
 
 /* Records where the main process is; call it as soon as it is in the job cgroup. */

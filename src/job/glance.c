@@ -130,9 +130,9 @@ static void read_sizes(struct job *job, const struct look *look)
     raise_to(&job->peaks.swap_bytes, smaller(swap_bytes, swap_in_use_bytes(job->root)));
     job_note_status_read(job);
     job_raise_threads(job, main_threads, threads);
-    /* All that have left, zombies too: one whose parent was settled before it would seem to have
+    /* All that have left, zombies too: one whose parent was accounted for before it would seem to have
      * left its figures to nobody. */
-    job_settle_left(job);
+    job_account_exits(job);
     raise_to(&job->peaks.process_count, process_count);
     job_cgroup_raise_memory(&job->meters.job_cgroup, &job->peaks.job_cgroup);
     activity_note_memory(&job->activity, resident_bytes, process_count);

@@ -294,7 +294,7 @@ static void refresh_resting(struct job *job, const struct look *look)
     if (!job->meters.job_cgroup.is_adopted)
         return;
     job_search(job, look);
-    job_settle_left(job);
+    job_account_exits(job);
 }
 
 static bool has_departed(const struct job *job)
@@ -314,7 +314,7 @@ static struct activity_seen look_at_attached(struct job *job, const struct look 
     struct activity_seen seen = look_at_members(job, look);
 
     for (int i = 1; i < LOOKS_MAX && has_departed(job); i++) {
-        job_settle_left(job);
+        job_account_exits(job);
         seen = look_at_members(job, look);
     }
     return seen;
@@ -352,5 +352,5 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
     job_drop_agents(job);
     for (size_t i = 0; i < job->roster.count; i++)
         job_remember(job, &job->roster.list[i]);
-    job_settle_left(job);
+    job_account_exits(job);
 }

@@ -3,7 +3,7 @@
  * job.h - a process and everything it started: who belongs, and what they used.
  *
  *   membership.c   who belongs
- *   settle.c       what becomes of the counters of those that end
+ *   exits.c       what becomes of the counters of those that end
  *   totals.c       the sum, each quantity from the best source that serves
  *   measures.c     what is handed up: each value with its source
  *   cpu_totals.c   the CPU time
@@ -250,7 +250,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
              uint64_t now_ns);
 void job_done(struct job *job);
 
-/* Looks at every process that may have changed (activity.h), finds new ones and settles those that
+/* Looks at every process that may have changed (activity.h), finds new ones and accounts for those that
  * ended. `is_thorough` reads the slow files too. */
 void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough);
 
@@ -326,7 +326,7 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 
 /* Notes what outlives the process: peaks, main's CPU time. */
 void job_remember(struct job *job, struct member *member);
-void job_settle_left(struct job *job);
+void job_account_exits(struct job *job);
 void job_read_bounds(struct job *job, struct job_reading *reading);
 /* measures.c: the sources that a reading starts with; and what is unknown because files of a process may not
  * be read. */

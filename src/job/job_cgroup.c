@@ -173,7 +173,7 @@ static int remove_folder(struct job_cgroup *job_cgroup, const struct job_cgroup_
 
 static void remove_folders(struct job_cgroup *job_cgroup)
 {
-    for (int i = CGROUP_TREE_TREE_COUNT - 1; i >= 0; i--) {
+    for (int i = CGROUP_TREE_COUNT - 1; i >= 0; i--) {
         struct job_cgroup_folder *folder = &job_cgroup->folders[i];
         int r = folder->is_made ? remove_folder(job_cgroup, folder) : 0;
 
@@ -228,7 +228,7 @@ static int open_own(struct job_cgroup *job_cgroup, pid_t tracker, pid_t child,
 static void init(struct job_cgroup *job_cgroup, const struct root *root)
 {
     *job_cgroup = (struct job_cgroup){ .root = root, .last = JOB_CGROUP_READING_UNKNOWN };
-    for (int i = 0; i < CGROUP_TREE_FILE_COUNT; i++)
+    for (int i = 0; i < JOB_CGROUP_FILE_COUNT; i++)
         job_cgroup->files[i] = (struct cached_file)CACHED_FILE_CLOSED;
 }
 
@@ -240,7 +240,7 @@ void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
     init(job_cgroup, root);
     job_cgroup->is_adopted = true;
     job_cgroup->adopted = *own;
-    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++) {
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         const struct cgroup *cgroup = &cgroups->of[i];
 
         if (cgroup_is_visible(cgroup) && cgroup->is_v2 == (i == CGROUP_TREE_UNIFIED))
@@ -281,7 +281,7 @@ void job_cgroup_close(struct job_cgroup *job_cgroup)
 {
     if (!job_cgroup->root)
         return;
-    for (int i = 0; i < CGROUP_TREE_FILE_COUNT; i++)
+    for (int i = 0; i < JOB_CGROUP_FILE_COUNT; i++)
         cached_file_close(&job_cgroup->files[i]);
     children_buffer_done(&job_cgroup->io_text);
     if (job_cgroup->keeper.pid != 0)
@@ -306,21 +306,21 @@ bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup)
 static const struct {
     enum cgroup_tree v1_tree;
     const char *v1, *v2;
-} files[CGROUP_TREE_FILE_COUNT] = {
-    [CGROUP_TREE_FILE_CPU_STAT] = { .v2 = "cpu.stat" },
-    [CGROUP_TREE_FILE_CPU] = { CGROUP_TREE_CPUACCT, "cpuacct.usage", NULL },
-    [CGROUP_TREE_FILE_CPU_USER] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_user", NULL },
-    [CGROUP_TREE_FILE_CPU_SYSTEM] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_sys", NULL },
-    [CGROUP_TREE_FILE_MEMORY_PEAK] = { CGROUP_TREE_MEMORY, "memory.max_usage_in_bytes",
-                                       "memory.peak" },
-    [CGROUP_TREE_FILE_MEMORY_CURRENT] = { CGROUP_TREE_MEMORY, "memory.usage_in_bytes",
-                                          "memory.current" },
-    [CGROUP_TREE_FILE_MEMORY_STAT] = { CGROUP_TREE_MEMORY, "memory.stat", "memory.stat" },
-    [CGROUP_TREE_FILE_THREADS_PEAK] = { CGROUP_TREE_PIDS, "pids.peak", "pids.peak" },
-    [CGROUP_TREE_FILE_IO] = { .v2 = "io.stat" },
-    [CGROUP_TREE_FILE_PRESSURE + PRESSURE_CPU] = { .v2 = "cpu.pressure" },
-    [CGROUP_TREE_FILE_PRESSURE + PRESSURE_MEMORY] = { .v2 = "memory.pressure" },
-    [CGROUP_TREE_FILE_PRESSURE + PRESSURE_IO] = { .v2 = "io.pressure" },
+} files[JOB_CGROUP_FILE_COUNT] = {
+    [JOB_CGROUP_FILE_CPU_STAT] = { .v2 = "cpu.stat" },
+    [JOB_CGROUP_FILE_CPU] = { CGROUP_TREE_CPUACCT, "cpuacct.usage", NULL },
+    [JOB_CGROUP_FILE_CPU_USER] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_user", NULL },
+    [JOB_CGROUP_FILE_CPU_SYSTEM] = { CGROUP_TREE_CPUACCT, "cpuacct.usage_sys", NULL },
+    [JOB_CGROUP_FILE_MEMORY_PEAK] = { CGROUP_TREE_MEMORY, "memory.max_usage_in_bytes",
+                                      "memory.peak" },
+    [JOB_CGROUP_FILE_MEMORY_CURRENT] = { CGROUP_TREE_MEMORY, "memory.usage_in_bytes",
+                                         "memory.current" },
+    [JOB_CGROUP_FILE_MEMORY_STAT] = { CGROUP_TREE_MEMORY, "memory.stat", "memory.stat" },
+    [JOB_CGROUP_FILE_THREADS_PEAK] = { CGROUP_TREE_PIDS, "pids.peak", "pids.peak" },
+    [JOB_CGROUP_FILE_IO] = { .v2 = "io.stat" },
+    [JOB_CGROUP_FILE_PRESSURE + PRESSURE_CPU] = { .v2 = "cpu.pressure" },
+    [JOB_CGROUP_FILE_PRESSURE + PRESSURE_MEMORY] = { .v2 = "memory.pressure" },
+    [JOB_CGROUP_FILE_PRESSURE + PRESSURE_IO] = { .v2 = "io.pressure" },
 };
 
 /* Reads a file from the tree that has it, version 1 first; -ENOENT if none has. */
@@ -355,7 +355,7 @@ static bool read_cpu_stat(struct job_cgroup *job_cgroup, struct cgroup_cpu *ret)
 {
     char text[1024];
 
-    return read_record(job_cgroup, CGROUP_TREE_FILE_CPU_STAT, text, sizeof(text)) >= 0 &&
+    return read_record(job_cgroup, JOB_CGROUP_FILE_CPU_STAT, text, sizeof(text)) >= 0 &&
            cgroup_parse_cpu_stat(text, ret) == 0;
 }
 
@@ -364,9 +364,9 @@ static void read_cpu(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
     struct cgroup_cpu cpu;
 
     if (!read_cpu_stat(job_cgroup, &cpu)) {
-        cpu.total_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU);
-        cpu.user_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU_USER);
-        cpu.system_ns = read_number(job_cgroup, CGROUP_TREE_FILE_CPU_SYSTEM);
+        cpu.total_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU);
+        cpu.user_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_USER);
+        cpu.system_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_SYSTEM);
         cgroup_split_cpu(&cpu, job_cgroup->last.user_ns, job_cgroup->last.system_ns);
         reading->split_is_by_ticks = true;
     }
@@ -380,20 +380,20 @@ uint64_t job_cgroup_read_cpu_ns(struct job_cgroup *job_cgroup)
     struct cgroup_cpu cpu;
 
     return read_cpu_stat(job_cgroup, &cpu) ? cpu.total_ns
-                                           : read_number(job_cgroup, CGROUP_TREE_FILE_CPU);
+                                           : read_number(job_cgroup, JOB_CGROUP_FILE_CPU);
 }
 
 static int read_memory_stat(struct job_cgroup *job_cgroup, struct cgroup_memory *ret)
 {
     char text[8192];
-    ssize_t n = read_record(job_cgroup, CGROUP_TREE_FILE_MEMORY_STAT, text, sizeof(text));
+    ssize_t n = read_record(job_cgroup, JOB_CGROUP_FILE_MEMORY_STAT, text, sizeof(text));
 
     return n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
 }
 
 uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup)
 {
-    return read_number(job_cgroup, CGROUP_TREE_FILE_MEMORY_CURRENT);
+    return read_number(job_cgroup, JOB_CGROUP_FILE_MEMORY_CURRENT);
 }
 
 static void note_memory(struct job_cgroup *job_cgroup)
@@ -423,7 +423,7 @@ static void take_adopted_peaks(struct job_cgroup *job_cgroup,
 static void read_memory(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
     (void)read_memory_stat(job_cgroup, &reading->memory); /* else it stays unknown */
-    reading->memory_peak_bytes = read_number(job_cgroup, CGROUP_TREE_FILE_MEMORY_PEAK);
+    reading->memory_peak_bytes = read_number(job_cgroup, JOB_CGROUP_FILE_MEMORY_PEAK);
 }
 
 void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak)
@@ -447,7 +447,7 @@ static void read_io(struct job_cgroup *job_cgroup, struct job_cgroup_reading *re
     do
         n = buffer->size == 0
                 ? -EFBIG
-                : read_record(job_cgroup, CGROUP_TREE_FILE_IO, buffer->text, buffer->size);
+                : read_record(job_cgroup, JOB_CGROUP_FILE_IO, buffer->text, buffer->size);
     while (n == -EFBIG && children_buffer_grow(buffer) == 0);
     if (n < 0 || cgroup_parse_io_stat(buffer->text, &io) < 0)
         return;
@@ -460,7 +460,7 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
     char text[512];
 
     for (int i = 0; i < PRESSURE_COUNT; i++) {
-        if (read_record(job_cgroup, (enum job_cgroup_file)(CGROUP_TREE_FILE_PRESSURE + i), text,
+        if (read_record(job_cgroup, (enum job_cgroup_file)(JOB_CGROUP_FILE_PRESSURE + i), text,
                         sizeof(text)) >= 0)
             (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays as it was */
     }
@@ -493,7 +493,7 @@ void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
     read_memory(job_cgroup, ret);
     read_io(job_cgroup, ret);
     job_cgroup_read_pressure(job_cgroup, ret);
-    ret->threads_peak = read_number(job_cgroup, CGROUP_TREE_FILE_THREADS_PEAK);
+    ret->threads_peak = read_number(job_cgroup, JOB_CGROUP_FILE_THREADS_PEAK);
     if (job_cgroup->is_adopted)
         take_adopted_peaks(job_cgroup, ret);
     keep_last(job_cgroup, ret);
@@ -503,7 +503,7 @@ ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t 
 {
     if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED))
         return -ENOENT;
-    return cached_file_read(&job_cgroup->files[CGROUP_TREE_FILE_PROCS], job_cgroup->root, text,
+    return cached_file_read(&job_cgroup->files[JOB_CGROUP_FILE_PROCS], job_cgroup->root, text,
                             size, "%s/cgroup.procs",
                             job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
 }

@@ -37,7 +37,7 @@ enum cgroup_tree {
     CGROUP_TREE_MEMORY = CGROUP_MEMORY,
     CGROUP_TREE_PIDS = CGROUP_PIDS,
     CGROUP_TREE_CPUACCT = CGROUP_CPUACCT,
-    CGROUP_TREE_TREE_COUNT,
+    CGROUP_TREE_COUNT,
 };
 
 struct job_cgroup_folder {
@@ -48,18 +48,18 @@ struct job_cgroup_folder {
 
 /* The files that are kept open. */
 enum job_cgroup_file {
-    CGROUP_TREE_FILE_CPU_STAT,
-    CGROUP_TREE_FILE_CPU, /* this and the next two: of version 1 */
-    CGROUP_TREE_FILE_CPU_USER,
-    CGROUP_TREE_FILE_CPU_SYSTEM,
-    CGROUP_TREE_FILE_MEMORY_PEAK,
-    CGROUP_TREE_FILE_MEMORY_CURRENT,
-    CGROUP_TREE_FILE_MEMORY_STAT,
-    CGROUP_TREE_FILE_THREADS_PEAK,
-    CGROUP_TREE_FILE_IO,
-    CGROUP_TREE_FILE_PROCS,
-    CGROUP_TREE_FILE_PRESSURE, /* of CPU, memory and I/O */
-    CGROUP_TREE_FILE_COUNT = CGROUP_TREE_FILE_PRESSURE + PRESSURE_COUNT,
+    JOB_CGROUP_FILE_CPU_STAT,
+    JOB_CGROUP_FILE_CPU, /* this and the next two: of version 1 */
+    JOB_CGROUP_FILE_CPU_USER,
+    JOB_CGROUP_FILE_CPU_SYSTEM,
+    JOB_CGROUP_FILE_MEMORY_PEAK,
+    JOB_CGROUP_FILE_MEMORY_CURRENT,
+    JOB_CGROUP_FILE_MEMORY_STAT,
+    JOB_CGROUP_FILE_THREADS_PEAK,
+    JOB_CGROUP_FILE_IO,
+    JOB_CGROUP_FILE_PROCS,
+    JOB_CGROUP_FILE_PRESSURE, /* of CPU, memory and I/O */
+    JOB_CGROUP_FILE_COUNT = JOB_CGROUP_FILE_PRESSURE + PRESSURE_COUNT,
 };
 
 /* Totals since it was created. UNKNOWN: not available. */
@@ -86,7 +86,7 @@ struct job_cgroup_reading {
 struct job_cgroup {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
     char name[48];           /* "spoor-PID-RANDOM" */
-    struct job_cgroup_folder folders[CGROUP_TREE_TREE_COUNT];
+    struct job_cgroup_folder folders[CGROUP_TREE_COUNT];
     bool is_adopted;       /* it is not ours */
     struct cgroup adopted; /* whose processes are the job */
     struct job_cgroup_peaks {
@@ -101,9 +101,9 @@ struct job_cgroup {
         int error;            /* why it could not be removed */
     } left_behind;
     struct scope_keeper keeper; /* of a cgroup made by systemd, if any */
-    struct cached_file files[CGROUP_TREE_FILE_COUNT];
-    bool is_missing[CGROUP_TREE_FILE_COUNT]; /* known not to exist */
-    struct children_buffer io_text;          /* of io.stat, which has a line for each disk */
+    struct cached_file files[JOB_CGROUP_FILE_COUNT];
+    bool is_missing[JOB_CGROUP_FILE_COUNT]; /* known not to exist */
+    struct children_buffer io_text;         /* of io.stat, which has a line for each disk */
     const char *reason; /* why all or part of it is missing; static; NULL: nothing is */
 };
 

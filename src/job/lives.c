@@ -53,7 +53,7 @@ void peak_timeline_end(struct peak_timeline *timeline, const struct peak_life *l
     timeline->lives[timeline->life_count++ % PEAK_LIVES_KEPT] = *life;
 }
 
-void peak_timeline_settle(struct peak_timeline *timeline, uint64_t oldest_ns)
+void peak_timeline_close_moments(struct peak_timeline *timeline, uint64_t oldest_ns)
 {
     size_t settled = 0;
 
@@ -120,7 +120,7 @@ bool lives_are_many(const struct lives *lives)
     return lives->timeline && lives->timeline->count >= PEAK_MOMENTS_MAX / 2;
 }
 
-void lives_settle(struct lives *lives, const struct roster *roster)
+void lives_close_moments(struct lives *lives, const struct roster *roster)
 {
     uint64_t oldest_ns = UINT64_MAX;
 
@@ -131,7 +131,7 @@ void lives_settle(struct lives *lives, const struct roster *roster)
             process->started_ns > 0)
             oldest_ns = smaller(oldest_ns, process->started_ns);
     }
-    peak_timeline_settle(lives->timeline, oldest_ns);
+    peak_timeline_close_moments(lives->timeline, oldest_ns);
 }
 
 uint64_t lives_bound_bytes(const struct lives *lives)

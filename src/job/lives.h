@@ -49,7 +49,7 @@ void peak_timeline_start(struct peak_timeline *timeline, uint64_t now_ns);
 void peak_timeline_end(struct peak_timeline *timeline, const struct peak_life *life);
 
 /* No living process started before that. */
-void peak_timeline_settle(struct peak_timeline *timeline, uint64_t oldest_ns);
+void peak_timeline_close_moments(struct peak_timeline *timeline, uint64_t oldest_ns);
 
 uint64_t peak_timeline_highest(const struct peak_timeline *timeline);
 
@@ -68,10 +68,10 @@ void lives_note_record(struct process *process, const struct exit_record *record
 /* It has ended, and all its exit records were read. */
 void lives_end(struct lives *lives, struct process *process);
 
-/* Settles the moments before the start of the oldest process that lives: to be called from time to
+/* Closes the moments before the start of the oldest process that lives: to be called from time to
  * time, if there are many. */
 bool lives_are_many(const struct lives *lives);
-void lives_settle(struct lives *lives, const struct roster *roster);
+void lives_close_moments(struct lives *lives, const struct roster *roster);
 
 /* Of all that have ended; UNKNOWN: not of all of them. */
 uint64_t lives_bound_bytes(const struct lives *lives);

@@ -337,7 +337,7 @@ void member_glance(struct member *member, const struct look *look)
     uint64_t ns;
 
     if (is_gone(read_memory(member, look->root)))
-        member->rss_bytes = 0; /* settled at the next look */
+        member->rss_bytes = 0; /* accounted for at the next look */
     else if (is_known(member->clock_ns) && cpu_clock_read(look->root, member->pid, &ns) == 0)
         note_cpu(member, ns, look->now_ns);
 }

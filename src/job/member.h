@@ -68,8 +68,8 @@ struct member {
     uint64_t faults;       /* minor and major */
     uint64_t child_faults; /* likewise, of children that it waited for */
     /* Likewise, including children that had no memory of their own: now, and when exited processes were
-     * last settled. */
-    uint64_t waited_faults, settled_waited_faults;
+     * last accounted for. */
+    uint64_t waited_faults, accounted_faults;
     uint64_t size_faults; /* `faults` as known before its size was last read */
     bool has_exec;
     bool is_descendant;  /* not the job's first process */

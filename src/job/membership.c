@@ -56,7 +56,7 @@ struct search {
 
 /* A zombie that is ours to reap has had its last figures taken, or will have when its reaper tells
  * us (job_child_ended): found once more by a search, it would count twice. */
-static bool is_settled_elsewhere(const struct job *job, const struct member *member)
+static bool is_accounted_elsewhere(const struct job *job, const struct member *member)
 {
     return member->is_zombie && job->is_spawned && member->parent_pid == job->tracker_pid;
 }
@@ -142,7 +142,7 @@ static bool add_found_or_wait(pid_t pid, struct search *search)
         member_open(search->look, pid, &member) < 0)
         return true;
     is_pre_exec = member_is_pre_exec(job->root, &member);
-    if (is_pre_exec || is_settled_elsewhere(job, &member))
+    if (is_pre_exec || is_accounted_elsewhere(job, &member))
         member_close(&member);
     else
         add_opened(job, search->look, &member);
@@ -163,7 +163,7 @@ static void add_if_parent_belongs(pid_t pid, void *data)
 
     if (roster_member(&job->roster, pid) || member_open(search->look, pid, &member) < 0)
         return;
-    if (!is_settled_elsewhere(job, &member) &&
+    if (!is_accounted_elsewhere(job, &member) &&
         (roster_member(&job->roster, member.parent_pid) ||
          (job->is_spawned && member.parent_pid == job->tracker_pid)))
         add_opened(job, search->look, &member);

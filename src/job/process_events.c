@@ -251,7 +251,7 @@ static void release_ended(struct process_events *events)
     }
     events->ended.count = 0;
     if (lives_are_many(&events->lives))
-        lives_settle(&events->lives, events->roster);
+        lives_close_moments(&events->lives, events->roster);
 }
 
 /* After a loss we may wait for ends that are never reported. */

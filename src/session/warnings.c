@@ -122,7 +122,7 @@ static void warn_about_cgroup(spoor_session *session)
     const struct job *job = &session->sampler.job;
     bool has_left = session->sampler.reading.cpu.left_cgroup;
 
-    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++)
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++)
         has_left |= job->meters.escape.has_left[i];
     if (has_left)
         session_add_warning(session, "left-cgroup",

@@ -313,7 +313,7 @@ static void a_slurm_step_is_left_alone(void **state)
     (void)state;
     assert_int_equal(root_open("/", &root), 0);
     job_cgroup_open(&job_cgroup, &root, getpid(), getpid(), NULL, NULL, slurm_environment);
-    for (int i = 0; i < CGROUP_TREE_TREE_COUNT; i++)
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++)
         assert_false(job_cgroup_has(&job_cgroup, (enum cgroup_tree)i));
     assert_string_equal(job_cgroup.reason, "the cgroups of a Slurm step are managed by Slurm");
     job_cgroup_close(&job_cgroup);

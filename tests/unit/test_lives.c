@@ -32,7 +32,7 @@ static void the_bound_is_of_those_that_lived_together(void **state)
     live(&lives, 15, 30, &(struct exit_record){ .peak_rss_bytes = 50 });
     live(&lives, 25, 40, &(struct exit_record){ .peak_rss_bytes = 70 });
     assert_int_equal(lives_bound_bytes(&lives), 150);
-    lives_settle(&lives, &(struct roster){ 0 });
+    lives_close_moments(&lives, &(struct roster){ 0 });
     assert_int_equal(lives.timeline->count, 0);
     /* What is borrowed is another's. */
     live(&lives, 110, 120,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settle.c - what becomes of the counters of a process that ends.
+ * exits.c - what becomes of the counters of a process that ends.
  *
  * - What an ended process used goes to the parent that waited for it (usage.h). It
  *   is lost where nobody waits: the parent ignores SIGCHLD, or the process was
@@ -48,9 +48,9 @@ static bool has_taken_over(const struct job *job, struct member *parent,
     uint64_t faults = child->faults + child->waited_faults;
 
     (void)member_read_faults(parent, job->root);
-    if (faults == 0 || parent->waited_faults < parent->settled_waited_faults + faults)
+    if (faults == 0 || parent->waited_faults < parent->accounted_faults + faults)
         return false;
-    parent->settled_waited_faults += faults;
+    parent->accounted_faults += faults;
     return true;
 }
 
@@ -130,7 +130,7 @@ static void find_inherited(struct job *job)
     }
 }
 
-void job_settle_left(struct job *job)
+void job_account_exits(struct job *job)
 {
     find_inherited(job);
     /* Children first: what they read and wrote is subtracted from their parents'. */
@@ -149,7 +149,7 @@ void job_settle_left(struct job *job)
     }
     roster_remove_left(&job->roster);
     for (size_t i = 0; i < job->roster.count; i++)
-        job->roster.list[i].settled_waited_faults = job->roster.list[i].waited_faults;
+        job->roster.list[i].accounted_faults = job->roster.list[i].waited_faults;
 }
 
 void job_disown(struct job *job, const struct member *agent)
