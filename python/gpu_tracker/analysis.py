@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from spoor._agent import Agent
 
-from ._file import check_extension, check_present
 from ._table import Series, Table, plain, series, table
+from .sub_tracker import check_extension, check_present
 
 Rows = List[Dict[str, Any]]
 Pairs = List[Tuple[float, float]]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from enum import Enum
+from typing import TYPE_CHECKING, Any, Iterable
 
-from spoor._agent import Agent, option_list
-from spoor._error import EndedError
+from spoor._program import EndedError, option_list
+from spoor._result import Page, make_page
 
-from ._file import check_absent, check_extension, check_folder
-from ._row_request import forget_trackers
+from .sub_tracker import check_absent, check_extension, check_folder, forget_trackers
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
-
-    from spoor._page import Page
+    from spoor._agent import Agent
 
     from .usage import ComputeTime, MaxGPURAM, MaxRAM, ResourceUsage
 
@@ -83,6 +80,8 @@ class Tracker:
         self._failure: str | None = None  # why there is no usage
         self._usage: ResourceUsage | None = None
         if gpu_uuids is not None or gpu_brand is not None:  # only the program knows the GPUs
+            from spoor._agent import Agent
+
             Agent("--check", *self._words, name="gpu-tracker").close()
 
     @staticmethod
@@ -124,6 +123,8 @@ class Tracker:
         if self.state is not State.NEW:
             raise RuntimeError("Cannot start tracking when tracking has already "
                                f"{self.state.name.lower()}.")
+        from spoor._agent import Agent
+
         self._agent = Agent(f"--pid={self._process_id or os.getpid()}", *self._words,
                             name="gpu-tracker")
         self.state = State.STARTED
@@ -190,8 +191,6 @@ class Tracker:
         self._require_stopped()
         if self._report is None:
             raise RuntimeError("There is no report: nothing was tracked.")
-        from spoor._page import Page, make_page
-
         return Page(make_page(self._report))
 
     @property

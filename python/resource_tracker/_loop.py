@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import TYPE_CHECKING, Any, Iterable
 
-from spoor._error import EndedError, Error
+from spoor._program import EndedError, Error
 
-from ._dialect import NEWEST, OLDEST, check_dialect, columns_of, make_row
-from ._readings import PROCESS_READERS, SYSTEM_READERS
-from ._tracking import Tracking
-from .helpers import render_csv_row
+from .column_maps import NEWEST, OLDEST, check_dialect, columns_of, make_row
+from .helpers import render_csv_row, warn
+from .tracker_procfs import PROCESS_READERS, SYSTEM_READERS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
+    from ._tracking import Tracking
 
 _ROW_SECONDS = 0.005  # that a row takes to be written; rows are at multiples of the interval
 _LOOK_SECONDS = 0.1   # how often it looks for a row that is late, at least
@@ -79,8 +78,10 @@ class _Loop:
     def _read(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _track(self) -> Tracking:
-        return Tracking([self._table], self.dialect, self.interval, 0, True)
+    def _track(self, pid: int = 0, children: bool = True) -> Tracking:
+        from ._tracking import Tracking
+
+        return Tracking([self._table], self.dialect, self.interval, pid, children)
 
     def _sleep(self, seconds: float) -> bool:
         """True: there is nothing left to track."""
@@ -133,8 +134,6 @@ class _Loop:
             tracking.warnings.append(f"tracking has stopped: {error}")
         self._write(tracking, file)
         for message in tracking.warnings:
-            from ._log import warn
-
             warn(message)
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
@@ -190,8 +189,8 @@ class ProcessTracker(_Loop):
     def _read(self) -> dict[str, Any]:
         return PROCESS_READERS[self.dialect](self.pid, self.children)
 
-    def _track(self) -> Tracking:
-        return Tracking([self._table], self.dialect, self.interval, self.pid, self.children)
+    def _track(self, pid: int = 0, children: bool = True) -> Tracking:
+        return super()._track(self.pid, self.children)
 
     def _sleep(self, seconds: float) -> bool:
         return self._end.wait(seconds)
@@ -204,8 +203,6 @@ class PidTracker(ProcessTracker):
                  autostart: bool = True, output_file: str | None = None, *,
                  start_time: float | None = None, csv_file_path: str | None = None,
                  dialect: str = OLDEST) -> None:
-        from ._log import warn
-
         warn("PidTracker is deprecated: use ProcessTracker", DeprecationWarning)
         super().__init__(pid, start_time, interval, children, autostart, output_file,
                          csv_file_path=csv_file_path, dialect=dialect)

@@ -4,17 +4,15 @@ imported here: its objects are used as they are, and nothing else is required of
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 
-from ._dialect import NEWEST
+from .column_maps import NEWEST
 from .helpers import aggregate_stats
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+    from .tracker import ResourceTracker
 
-    from ._resource_tracker import ResourceTracker
-
-    Stats = dict[str, dict[str, Any]]
+Stats = dict[str, dict[str, Any]]
 
 HISTORY_RUNS = 5
 _HISTORY_SECONDS = 10.0
@@ -25,7 +23,7 @@ _HISTORY_SECONDS = 10.0
 def _stats_of(artifact: Any) -> Stats | None:
     """What was used by the task that stored the artifact; None if that is not known, or the task
     failed."""
-    from ._resource_tracker import ResourceTracker
+    from .tracker import ResourceTracker
 
     if not isinstance(artifact, dict) or artifact.get("step_failed") or "tracker" not in artifact:
         return None
@@ -176,7 +174,7 @@ def build_error(error: BaseException) -> dict[str, Any]:
 
 def make_card(artifact: Mapping[str, Any], name: str) -> str:
     """The page of a task, or one that says why there is none."""
-    from ._resource_tracker import ResourceTracker
+    from .tracker import ResourceTracker
 
     if "error" not in artifact:
         try:

@@ -2,14 +2,12 @@
 """What to request for the next run, from the results of stats() of one run or several."""
 from __future__ import annotations
 
+from typing import Any, Mapping, Sequence
+
 from .column_maps import BYTES_PER_UNIT
 from .helpers import aggregate_stats, round_memory
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Mapping, Sequence
-
-    Stats = Mapping[str, Mapping[str, Any]]
+Stats = Mapping[str, Mapping[str, Any]]
 
 _MARGIN = 1.2
 _MIB = 1 << 20

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from spoor._call import Call
-from spoor._error import Error
+from spoor._agent import Call
+from spoor._program import Error
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .helpers import logger
 
 _call: Call | None = None
 _owner = 0  # the process that has asked
@@ -40,8 +39,6 @@ def get_cloud_info() -> dict[str, Any]:
     except Error as error:
         answer = {"reason": str(error)}
     if answer.get("reason"):
-        from ._log import logger
-
         logger().info("the cloud of this machine is not known: %s", answer["reason"])
     facts = {key: answer.get(key) or "unknown" for key in ("vendor", "instance_type", "region")}
     return {**facts, "discovery_time": answer.get("seconds", 0.0)}

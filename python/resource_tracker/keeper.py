@@ -7,13 +7,12 @@ SPOOR_KEEPER_URL replaces the address of the service, which has 2 seconds to ans
 from __future__ import annotations
 
 import os
+from typing import Any, Iterable
 
-from spoor._call import Call
-from spoor._error import Error, make_error
+from spoor._agent import Call
+from spoor._program import Error, make_error
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Iterable
+from .helpers import logger
 
 _MIB = 1 << 20
 
@@ -36,8 +35,6 @@ def get_instance_price(vendor: str, region: str, instance: str, *,
     try:
         price: float | None = _ask("price", request, catalog)["price"]
     except Error as error:
-        from ._log import logger
-
         logger().warning("the price of %s %s is not known: %s", vendor, instance, error)
         return None
     return price

@@ -2,11 +2,9 @@
 """GPU figures. They come from spoor, for all GPUs it supports; nvidia-smi is not started."""
 from __future__ import annotations
 
-from ._readings import get_gpu_stats
+from typing import Any, Iterable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Iterable
+from .tracker_procfs import get_gpu_stats
 
 __all__ = ["process_nvidia_smi", "process_nvidia_smi_pmon", "start_nvidia_smi",
            "start_nvidia_smi_pmon"]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from ._readings import read_server
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .tracker_procfs import read_server
 
 _MIB = 1 << 20
 

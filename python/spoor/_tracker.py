@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, Union
 
-from ._agent import Agent, option_list
-from ._error import EndedError, Error, make_error
-from ._result import Result
+from ._program import EndedError, Error, make_error, option_list
+from ._result import Page, Result
 from ._run import tell_runs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Mapping, TypeVar, Union
-
     from typing_extensions import ParamSpec
 
-    from ._page import Page
+    from ._agent import Agent
     from ._report import Snapshot
 
-    Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
     P = ParamSpec("P")
-    R = TypeVar("R")
+
+Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+R = TypeVar("R")
 
 _running: list[Tracker] = []  # the trackers of this process, newest last
 _owner = os.getpid()
@@ -118,6 +116,8 @@ class Tracker:
         """Starts tracking. The first sample has been taken when it returns."""
         if self._agent is not None:
             raise Error("the tracker is already running")
+        from ._agent import Agent
+
         try:
             self._agent = Agent(f"--pid={self._tracked_pid()}", *self._words)
         except Error as error:
@@ -287,6 +287,7 @@ def phase(name: str) -> PhaseBlock:
 
 def snapshot(pid: int | None = None) -> Snapshot:
     """What a process, by default this one, and everything it started use now."""
+    from ._agent import Agent
     from ._report import Snapshot
 
     pid = os.getpid() if pid is None else pid

@@ -9,12 +9,12 @@ import gpu_tracker
 import pytest
 import spoor
 from resource_tracker import ResourceTracker
-from resource_tracker._dialect import NEWEST, README
-from resource_tracker._report import build_report
-from resource_tracker._report_context import (build_context, describe_cloud, describe_needs,
+from resource_tracker.column_maps import NEWEST, README
+from resource_tracker.report import build_report
+from resource_tracker.report import (build_context, describe_cloud, describe_needs,
                                               describe_run)
 from resource_tracker.report import Report
-from spoor._page import Page
+from spoor import Page
 
 START = 1794700000.0
 MIB = 1 << 20

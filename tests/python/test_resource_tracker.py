@@ -14,7 +14,7 @@ import pytest
 
 from conftest import eventually, is_alive
 from resource_tracker import ResourceTracker
-from resource_tracker._dialect import NEWEST, OLDEST, README
+from resource_tracker.column_maps import NEWEST, OLDEST, README
 from resource_tracker.tiny_data_frame import StatSpec, TinyDataFrame
 
 NEVER = 3600  # an interval of which only the partial rows are seen

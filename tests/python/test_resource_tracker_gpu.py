@@ -74,9 +74,9 @@ busy 1 {pid} 200 90
 
 
 def test_without_a_gpu(monkeypatch):
-    from resource_tracker import _readings, nvidia
+    from resource_tracker import nvidia, tracker_procfs
 
-    monkeypatch.setattr(_readings, "_may_have_gpus", lambda: False)
+    monkeypatch.setattr(tracker_procfs, "_may_have_gpus", lambda: False)
     zeros = {"gpu_usage": 0, "gpu_vram_mib": 0, "gpu_utilized": 0}
     assert nvidia.start_nvidia_smi() is nvidia.start_nvidia_smi_pmon() is None
     assert nvidia.process_nvidia_smi(None) == zeros
@@ -86,10 +86,10 @@ def test_without_a_gpu(monkeypatch):
 
 
 def test_figures_that_the_driver_does_not_say(monkeypatch):
-    from resource_tracker import _readings, nvidia
+    from resource_tracker import nvidia, tracker_procfs
 
-    monkeypatch.setattr(_readings, "_may_have_gpus", lambda: True)
-    monkeypatch.setattr(_readings, "_ask", lambda op, *arguments: {"stats": {
+    monkeypatch.setattr(tracker_procfs, "_may_have_gpus", lambda: True)
+    monkeypatch.setattr(tracker_procfs, "_ask", lambda op, *arguments: {"stats": {
         "gpu_usage": 0.5, "gpu_vram_mib": None, "gpu_utilized": 1, "gpu_utilized_indexes": [2]}})
     assert nvidia.process_nvidia_smi_pmon(None, {1, 2}) == {
         "gpu_usage": 1.0, "gpu_vram_mib": None, "gpu_utilized": 1, "gpu_utilized_indexes": {2}}

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import BINARY, DEADLINE_SECONDS, eventually, is_alive
 from resource_tracker import ProcessTracker
-from resource_tracker._dialect import NEWEST, OLDEST, README, columns_of
+from resource_tracker.column_maps import NEWEST, OLDEST, README, columns_of
 
 # Uses CPU after a line on its input, and ends.
 BUSY = """

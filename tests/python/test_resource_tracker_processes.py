@@ -9,7 +9,7 @@ import pytest
 
 from conftest import eventually
 from resource_tracker import ResourceTracker
-from resource_tracker._dialect import NEWEST, OLDEST, README
+from resource_tracker.column_maps import NEWEST, OLDEST, README
 from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
 
 BURN = """
@@ -236,10 +236,10 @@ def test_the_loopback_device_is_not_counted():
 def test_the_agent_of_readings_is_replaced():
     import signal
 
-    from resource_tracker import _readings
+    from resource_tracker import _tracking
 
     get_system_stats()
-    os.kill(_readings._agent.ready["pid"], signal.SIGKILL)
+    os.kill(_tracking._agent.ready["pid"], signal.SIGKILL)
     assert get_system_stats()["processes"] > 1
 
 
@@ -296,17 +296,17 @@ def test_readings_of_version_0_1():
 
 def test_clock_ticks_are_exact(monkeypatch):
     """0.29 s are 29 ticks, though 0.29 * 100 is a little less."""
-    from resource_tracker import _readings
+    from resource_tracker import tracker_procfs
 
     per_second = os.sysconf("SC_CLK_TCK")
     process, system = get_process_stats(os.getpid()), get_system_stats()
-    monkeypatch.setattr(_readings, "get_process_stats", lambda *arguments: process)
-    monkeypatch.setattr(_readings, "get_system_stats", lambda: system)
+    monkeypatch.setattr(tracker_procfs, "get_process_stats", lambda *arguments: process)
+    monkeypatch.setattr(tracker_procfs, "get_system_stats", lambda: system)
     for ticks in range(10 * per_second):
         process["utime"] = system["stime"] = ticks / per_second
-        assert _readings.old_process_stats("pss", 1, True)["utime"] == ticks
-        assert _readings._ticks(system["stime"]) == ticks
-    assert _readings.old_system_stats()["stime"] == ticks and _readings._ticks(None) is None
+        assert tracker_procfs.old_process_stats("pss", 1, True)["utime"] == ticks
+        assert tracker_procfs._ticks(system["stime"]) == ticks
+    assert tracker_procfs.old_system_stats()["stime"] == ticks and tracker_procfs._ticks(None) is None
 
 
 # ---- rows one at a time ----
@@ -332,9 +332,9 @@ def test_diff_stats():
 @pytest.mark.parametrize("dialect, suffix", [(README, ""), (OLDEST, "_anon")])
 def test_memory_of_older_generations(monkeypatch, dialect, suffix):
     """As in their CSV rows: reclaimable and available memory do not matter."""
-    from resource_tracker import SystemTracker, _readings
+    from resource_tracker import SystemTracker, tracker_procfs
 
-    monkeypatch.setattr(_readings, "_meminfo", lambda: {
+    monkeypatch.setattr(tracker_procfs, "_meminfo", lambda: {
         "MemTotal": 100000, "MemFree": 20000, "MemAvailable": 70000, "Buffers": 3000,
         "Cached": 40000, "SReclaimable": 5000, "Active": 30000, "Inactive": 25000,
         "Active(anon)": 30000, "Inactive(anon)": 25000})

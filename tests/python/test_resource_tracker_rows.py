@@ -13,8 +13,8 @@ from array import array
 import pytest
 
 from resource_tracker import ResourceTracker
-from resource_tracker._dialect import DIALECTS, NEWEST, OLDEST, README, columns_of
-from resource_tracker._rows import RowFile
+from resource_tracker.column_maps import DIALECTS, NEWEST, OLDEST, README, columns_of
+from resource_tracker._tracking import RowFile
 from resource_tracker.tiny_data_frame import StatSpec
 
 NAN = float("nan")

@@ -13,9 +13,9 @@ from conftest import BINARY, DEADLINE_SECONDS, NOWHERE
 from fake_keeper import SERVERS, Keeper, price
 from fake_services import DMI, METADATA, Service, with_dmi
 from resource_tracker import ResourceTracker, get_cloud_info, get_server_info, keeper
-from resource_tracker._dialect import OLDEST, README
+from resource_tracker.column_maps import OLDEST, README
 from resource_tracker._recommend import recommend
-from spoor._error import EndedError
+from spoor._program import EndedError
 from test_resource_tracker_gpu import CARD
 
 NEVER = 3600  # an interval of which only the partial rows are seen
