@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import os
 from itertools import accumulate
-from math import ceil, fsum
+from math import fsum
 from operator import mul
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from spoor._program import Error
 from spoor._result import Page, make_page
 
-from ._recommend import MEMORY, VRAM, is_long_enough, peak_bytes
 from .column_maps import BYTES_PER_UNIT, ticks_per_second
+from .helpers import aggregate_stats
 
 if TYPE_CHECKING:
     from .tracker import ResourceTracker
@@ -30,6 +30,10 @@ Stats = Mapping[str, Mapping[str, Any]]
 
 _INTEGRATIONS = ("standalone", "Metaflow", "R")
 _MIB = 1 << 20
+_SHORT_SECONDS = 10  # as in spoor's own reports
+# Columns by the names of all versions, and the total of the run that is more exact.
+_PEAK_MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
+_PEAK_VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
 
 
 class Report(Page):
@@ -293,6 +297,52 @@ def build_report(facts: Mapping[str, Any], frame: Frame, server: Mapping[str, An
     return report
 
 
+# ---- recommendations ----
+
+def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> float | None:
+    """The largest one of all runs, between two rows too if that is known."""
+    names, path = source
+    peaks = []
+    for run in runs:
+        exact = (run.get("run_totals", {}).get(path) or {}).get("value")
+        peaks += [] if exact is None else [exact]
+        for name in names:
+            value = run.get(f"process_{name}", {}).get("max")
+            peaks += [] if value is None else [value * BYTES_PER_UNIT[name]]
+    return max(peaks, default=None)
+
+
+def _is_long_enough(runs: Sequence[Stats]) -> bool:
+    """Whether a report may recommend by these runs: a short one says little about the next."""
+    durations = (run.get("timestamp", {}).get("duration") for run in runs)
+    return any((duration or 0) >= _SHORT_SECONDS for duration in durations)
+
+
+def recommend(runs: Sequence[Stats]) -> dict[str, Any]:
+    """The object `recommendation` of a report, from results of stats() of one run or several. The program
+    computes it, by the formulas of resource-tracker."""
+    from ._tracking import ask_agent
+
+    stats, memory = aggregate_stats(runs), _peak_bytes(runs, _PEAK_MEMORY)
+    if memory is None:
+        raise RuntimeError("the memory of the process is not known")
+    gpus = stats.get("process_gpu_usage", {})
+    durations = [run.get("timestamp", {}).get("duration") for run in runs]
+    used = (stats.get("process_cpu_usage", {}).get("mean"), memory, gpus.get("mean"), gpus.get("max"),
+            _peak_bytes(runs, _PEAK_VRAM), max(filter(None, durations), default=None), len(runs))
+    answer: dict[str, Any] = ask_agent(
+        "recommend", *("" if number is None else repr(float(number)) for number in used))
+    return dict(answer["recommendation"])
+
+
+def get_needs(recommendation: Mapping[str, Any]) -> dict[str, Any]:
+    """{"cpu": N, "memory": MiB, "gpu": N, "vram": MiB}; None is unknown."""
+    return {name: None if recommendation[key]["value"] is None else
+            round(recommendation[key]["value"] / unit)
+            for name, key, unit in (("cpu", "cpus", 1), ("memory", "memory_bytes", _MIB),
+                                    ("gpu", "gpus", 1), ("vram", "vram_bytes", _MIB))}
+
+
 # ---- context ----
 
 _VALUES = (  # name here, column and value of stats()
@@ -309,11 +359,11 @@ def describe_run(stats: Stats) -> dict[str, Any]:
     """A result of stats() in base units."""
     run = {name: stats.get(column, {}).get(value) for name, column, value in _VALUES}
     memory = None
-    for name in MEMORY[0]:
+    for name in _PEAK_MEMORY[0]:
         mean = stats.get(f"process_{name}", {}).get("mean")
         memory = memory if mean is None else mean * BYTES_PER_UNIT[name]
-    return {**run, "memory_mean_bytes": memory, "memory_peak_bytes": peak_bytes([stats], MEMORY),
-            "gpu_memory_peak_bytes": peak_bytes([stats], VRAM)}
+    return {**run, "memory_mean_bytes": memory, "memory_peak_bytes": _peak_bytes([stats], _PEAK_MEMORY),
+            "gpu_memory_peak_bytes": _peak_bytes([stats], _PEAK_VRAM)}
 
 
 def _forget_gpus(runs: Sequence[dict[str, Any]]) -> None:
@@ -322,25 +372,6 @@ def _forget_gpus(runs: Sequence[dict[str, Any]]) -> None:
     if not any(run[name] for run in runs for name in names):
         for run in runs:
             run.update(dict.fromkeys(names))
-
-
-def _need(value: float | None, why: str) -> dict[str, Any]:
-    return {"value": value, "guess": False, "why": why}
-
-
-def describe_needs(needs: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What recommend_resources() says, as the object `recommendation` of a report. runs are results of
-    describe_run()."""
-    of = "" if len(runs) == 1 else f" of {len(runs)} runs"
-    seconds = max((run["elapsed_seconds"] for run in runs if run["elapsed_seconds"]), default=None)
-    margin = "times 1.2, rounded up to the next step"
-    return {
-        "cpus": _need(needs["cpu"], f"used on average{of}, rounded; at least 1"),
-        "memory_bytes": _need(needs["memory"] * _MIB, f"the peak{of}, {margin}"),
-        "gpus": _need(needs["gpu"], f"the most in use{of}, rounded"),
-        "vram_bytes": _need(needs["vram"] and needs["vram"] * _MIB, f"the peak{of}, {margin}"),
-        "seconds": _need(seconds and 60 * ceil(seconds * 1.2 / 60),
-                         f"the longest time{of}, times 1.2, rounded up to whole minutes")}
 
 
 def describe_cloud(cloud: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -360,10 +391,10 @@ def describe_server(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build_context(integration: str, status_failed: bool, history: Sequence[Stats],
-                  current: Stats, needs: Mapping[str, Any] | None,
+                  current: Stats, recommendation: Mapping[str, Any] | None,
                   servers: Sequence[Mapping[str, Any]], servers_reason: str | None,
                   usd_per_hour: float | None, allocation: str | None) -> dict[str, Any]:
-    """needs are those of recommend_resources(), of this run and of the earlier ones."""
+    """recommendation is from this run and the earlier ones."""
     this = describe_run(current)
     elapsed = this["elapsed_seconds"]
     cost = None if usd_per_hour is None or elapsed is None else usd_per_hour * elapsed / 3600
@@ -371,23 +402,23 @@ def build_context(integration: str, status_failed: bool, history: Sequence[Stats
     _forget_gpus([this, *earlier])
     return {"integration": None if integration == "standalone" else integration,
             "status_failed": status_failed, "allocation": allocation, "current": this,
-            "historical": earlier,
-            "recommendation": None if needs is None else describe_needs(needs, [this, *earlier]),
+            "historical": earlier, "recommendation": recommendation,
             "servers": [describe_server(server) for server in servers],
             "servers_reason": servers_reason, "usd_per_hour": usd_per_hour, "cost_usd": cost}
 
 
 # ---- the page ----
 
-def _find_servers(needs: Mapping[str, Any] | None, count: int,
+def _find_servers(recommendation: Mapping[str, Any] | None, count: int,
                   catalog: str | os.PathLike[str] | None) -> tuple[list[dict[str, Any]], str | None]:
     """Servers for the next run, or why there are none."""
     from .keeper import get_recommended_cloud_servers
 
-    if needs is None or count == 0:
+    if recommendation is None or count == 0:
         return [], None
     try:
-        servers = get_recommended_cloud_servers(**needs, n=count, catalog=catalog)
+        servers = get_recommended_cloud_servers(n=count, catalog=catalog,
+                                                **get_needs(recommendation))
     except Error as error:
         return [], str(error)
     return servers, None if servers else "no server is large enough"
@@ -414,10 +445,10 @@ def make_report(tracker: ResourceTracker, integration: str, history: Sequence[Ma
     import spoor
 
     current, server, cloud = tracker.stats(), tracker.server_info, tracker.cloud_info
-    has_needs = tracker.track_processes and is_long_enough([current, *history])
-    needs = tracker.recommend_resources(history) if has_needs else None
-    servers, reason = _find_servers(needs, server_count, catalog)
-    context = build_context(integration, status_failed, history, current, needs, servers, reason,
+    runs = [current, *history]
+    recommendation = recommend(runs) if tracker.track_processes and _is_long_enough(runs) else None
+    servers, reason = _find_servers(recommendation, server_count, catalog)
+    context = build_context(integration, status_failed, history, current, recommendation, servers, reason,
                             _find_price(cloud, catalog) if server_count else None,
                             (server or {}).get("allocation"))
     context.update(integration_version=integration_version, cloud=describe_cloud(cloud))

@@ -437,13 +437,13 @@ class ResourceTracker:
         to 128, 256 or 512 MiB, 1 GiB, 2 GiB, or whole GiB. historical_stats are results of stats() of
         earlier runs.
         """
-        from ._recommend import recommend
+        from .report import get_needs, recommend
 
         if not self.track_processes:
             raise RuntimeError("there are no metrics of a process to recommend resources by")
         if self.running:
             self.wait_for_samples(1, timeout=max(5, 5 * self.interval))
-        return recommend([self.stats(), *historical_stats])
+        return get_needs(recommend([self.stats(), *historical_stats]))
 
     def recommend_server(self, **arguments: Any) -> dict[str, Any]:
         """The cheapest server for the next run, with the keys of the Spare Cores keeper, which is asked

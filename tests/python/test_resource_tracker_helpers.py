@@ -43,7 +43,7 @@ def test_import_is_quick():
     assert not {"json", "socket", "threading", "dataclasses", "subprocess", "csv", "logging",
                 "tempfile", "multiprocessing", "ctypes", "inspect"} & set(loaded)
     assert not {f"resource_tracker.{name}" for name in (
-        "cloud_info", "server_info", "keeper", "_recommend")} & set(loaded)
+        "cloud_info", "server_info", "keeper", "report", "_tracking")} & set(loaded)
 
 
 @pytest.mark.parametrize("program", [
