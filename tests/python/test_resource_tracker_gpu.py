@@ -16,7 +16,7 @@ device {0} minor {0}
 """
 PROGRAM = """
     import os, time
-    from resource_tracker import ResourceTracker
+    from resource_tracker import ResourceTracker, nvidia
     from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
 
     def eventually(condition):
@@ -24,6 +24,14 @@ PROGRAM = """
         while not condition():
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+    def process_stats(name):
+        return get_process_stats(os.getpid())[name]
+
+    def find_busy():
+        # All of them each time: they need some seconds until they know, and may wait together.
+        return [process_stats("gpu_usage"), get_system_stats()["gpu_usage"],
+                nvidia.process_nvidia_smi_pmon(None, {os.getpid()})["gpu_usage"]]
 
     print(os.getpid(), flush=True)
     input()
@@ -38,15 +46,9 @@ PROGRAM = """
         eventually(lambda: process("gpu_vram_mib") and system("gpu_vram_mib"))
         print(process("gpu_usage")[-1], process("gpu_vram_mib")[-1], process("gpu_utilized")[-1])
         print(system("gpu_usage")[-1], system("gpu_vram_mib")[-1], system("gpu_utilized")[-1])
-    def process_stats(name):
-        return get_process_stats(os.getpid())[name]
-
-    eventually(lambda: process_stats("gpu_usage") and get_system_stats()["gpu_usage"])
+    eventually(lambda: all(find_busy()))
     print(process_stats("gpu_vram_mib"), process_stats("gpu_utilized_indexes"))
     print(get_system_stats()["gpu_vram_mib"], get_system_stats()["gpu_utilized"])
-
-    from resource_tracker import nvidia
-    eventually(lambda: nvidia.process_nvidia_smi_pmon(None, {os.getpid()})["gpu_usage"])
     print(*nvidia.process_nvidia_smi_pmon(nvidia.start_nvidia_smi_pmon(), {os.getpid(), 1}).values())
     print(*nvidia.process_nvidia_smi_pmon(None).values())
     print(*nvidia.process_nvidia_smi(nvidia.start_nvidia_smi()).values())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of resource_tracker that measure nothing."""
+import importlib
 import io
 import os
 import subprocess
@@ -27,7 +28,7 @@ def test_public_names():
     assert tracker_procfs.get_process_stats is tracker_psutil.get_process_stats
     assert helpers.get_tracker_implementation() == (
         tracker_procfs.get_process_stats, tracker_procfs.get_system_stats)
-    assert helpers.is_procfs_available() and helpers.is_psutil_available() in (True, False)
+    assert helpers.is_procfs_available()
     assert __version__.startswith("0.5.0+spoor.")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         resource_tracker.nothing
@@ -82,9 +83,16 @@ def on_this_machine(name):
     return os.path.exists(f"/sys/block/{name}")
 
 
-def test_devices_of_this_machine():
-    for name in os.listdir("/sys/class/block"):
-        assert helpers.is_partition(name) == os.path.exists(f"/sys/class/block/{name}/partition")
+def test_psutil_is_looked_for(monkeypatch, tmp_path):
+    helpers.is_psutil_available.cache_clear()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "psutil", raising=False)
+    assert not helpers.is_psutil_available()
+    (tmp_path / "psutil.py").touch()
+    importlib.invalidate_caches()
+    helpers.is_psutil_available.cache_clear()
+    assert helpers.is_psutil_available()
+    helpers.is_psutil_available.cache_clear()
 
 
 def test_aggregate_stats():

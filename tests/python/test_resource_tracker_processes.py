@@ -186,10 +186,13 @@ def test_process_stats():
                            "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib",
                            "gpu_utilized", "gpu_utilized_indexes"]
     assert stats["pid"] == os.getpid() and abs(stats["timestamp"] - time.time()) < 60
-    assert stats["children"] >= 0 and stats["gpu_utilized_indexes"] == set()
+    assert stats["gpu_utilized_indexes"] == set()
     assert stats["memory_mib"] > 1 and stats["utime"] + stats["stime"] > 0
     assert get_process_stats(os.getpid(), children=False)["children"] is None
-    later = get_process_stats(os.getpid())
+    with subprocess.Popen(["sleep", "1000"]) as child:
+        later = get_process_stats(os.getpid())
+        child.kill()
+    assert later["children"] == stats["children"] + 1
     assert later["timestamp"] > stats["timestamp"] and later["utime"] >= stats["utime"]
 
 

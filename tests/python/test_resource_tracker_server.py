@@ -115,7 +115,7 @@ def environment(service):
 
 
 def without_time(info):
-    assert info.pop("discovery_time") >= 0
+    assert 0 <= info.pop("discovery_time") < DEADLINE_SECONDS
     return info
 
 
