@@ -79,7 +79,7 @@ class Tracker:
         self._report: dict[str, Any] | None = None
         self._failure: str | None = None  # why there is no usage
         self._usage: ResourceUsage | None = None
-        if gpu_uuids is not None or gpu_brand is not None:  # only the program knows the GPUs
+        if gpu_uuids is not None or gpu_brand is not None:  # only the program can list the GPUs
             from spoor._agent import Agent
 
             Agent("--check", *self._words, name="gpu-tracker").close()
@@ -88,7 +88,7 @@ class Tracker:
     def _check(sleep_time: float, ram_unit: str, gpu_ram_unit: str, time_unit: str,
                n_expected_cores: int | None, gpu_brand: str | None, spelling: str) -> None:
         """The program checks its options too, but a process per Tracker() would be a descendant
-        for whoever tracks this one."""
+        of this one for another tracker."""
         if not sleep_time >= 0.1:
             raise ValueError(f"Sleep time of {sleep_time} is invalid. Must be at least 0.1 "
                              "seconds.")
@@ -184,7 +184,7 @@ class Tracker:
         return copy.deepcopy(self._json)
 
     def report(self) -> Page:
-        """What was used as an HTML page, with save() and browse(). A notebook shows it inline. Not in
+        """The usage as an HTML page, with save() and browse(). A notebook shows it inline. Not in
         gpu_tracker 5."""
         if self.state is not State.STOPPED:
             raise RuntimeError("Cannot make a report before tracking completes.")
@@ -195,7 +195,7 @@ class Tracker:
 
     @property
     def resource_usage(self) -> ResourceUsage | None:
-        """What was used; None until tracking has stopped, or if the tracker was killed."""
+        """The usage; None until tracking has stopped, or if the tracker was killed."""
         if self._usage is None and self._json:
             from .usage import build_usage
 

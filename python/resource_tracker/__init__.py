@@ -33,7 +33,7 @@ if "logging" in sys.modules:  # importing it takes 14 ms; otherwise the first me
 
 
 def __getattr__(name: str) -> object:
-    """What is rarely needed is imported when it is first used."""
+    """Imports rarely needed functions when they are first used."""
     if name in ("get_cloud_info", "get_server_info"):
         from importlib import import_module
 

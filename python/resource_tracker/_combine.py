@@ -103,7 +103,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
 
 
 def default_specs(columns: Sequence[str]) -> list[StatSpec]:
-    """What stats() computes, of the columns that there are."""
+    """The figures that stats() computes, as far as their columns exist."""
     specs = []
     for names, functions in _DEFAULT_SPECS:
         for column in names:

@@ -7,10 +7,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Iterable
 
-from spoor._program import EndedError, Error
+from spoor._program import EndedError, Error, warn
 
 from .column_maps import NEWEST, OLDEST, check_dialect, columns_of, make_row
-from .helpers import render_csv_row, warn
+from .helpers import render_csv_row
 from .tracker_procfs import PROCESS_READERS, SYSTEM_READERS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.1   # how often it looks for a row that is late, at least
 
 
 def _discard_output(file: Any) -> None:
-    """What the file still buffers would fail when it is closed, too."""
+    """Sends the rest of the file's buffer nowhere: closing the file would fail on it."""
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     os.dup2(null, file.fileno(), os.get_inheritable(file.fileno()))
     os.close(null)
@@ -55,7 +55,7 @@ class _ProcessEnd:
 
 
 class _Loop:
-    """What ProcessTracker and SystemTracker have in common."""
+    """The common part of ProcessTracker and SystemTracker."""
 
     _table = ""
 
@@ -89,7 +89,7 @@ class _Loop:
         return False
 
     def diff_stats(self) -> dict[str, Any]:
-        """What was used since the last call, or since the tracker was made."""
+        """The usage since the last call, or since the tracker was made."""
         before, self.stats = self.stats, self._read()
         self.cycle += 1
         return make_row(self._table, self.dialect, self.stats, before or self.stats)
@@ -155,7 +155,7 @@ class _Loop:
                     self._write_lines([names], file)
                 self._write_rows(tracking, file)
             except EndedError:
-                pass  # stop() says so
+                pass  # stop() reports it
             finally:
                 self._write_last_rows(tracking, file)
         finally:
@@ -165,14 +165,14 @@ class _Loop:
 
 
 class ProcessTracker(_Loop):
-    """Writes what a process, by default this one, and everything it started use, as CSV.
+    """Writes the usage of a process, by default this one, and of its descendants, as CSV.
 
     With autostart it does so at once, and returns when the process has ended. Otherwise call
     diff_stats() for a row as a dict, or start_tracking(). start_time is when start_tracking()
-    begins, by default at once; rows are at multiples of the interval. Without children only the process itself is
-    tracked. output_file, or csv_file_path, is a file to write to instead of the standard output.
-    dialect is the generation of the column names: "resource-tracker", "resource-tracker-0.3" or
-    "resource-tracker-0.1".
+    begins, by default at once; rows are at multiples of the interval. Without children only the
+    process itself is tracked. output_file, or csv_file_path, is a file to write to instead of the
+    standard output. dialect is the generation of the column names: "resource-tracker",
+    "resource-tracker-0.3" or "resource-tracker-0.1".
     """
 
     _table = "process"
@@ -209,7 +209,7 @@ class PidTracker(ProcessTracker):
 
 
 class SystemTracker(_Loop):
-    """Writes what the machine uses, as CSV, until it is interrupted.
+    """Writes the usage of the machine as CSV, until it is interrupted.
 
     The parameters are those of ProcessTracker.
     """

@@ -229,7 +229,7 @@ def _describe_run(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _write_upload(folder: str, upload: Mapping[str, Any]) -> str:
-    """A file that nobody else can read: it has the token."""
+    """Writes a file that other users cannot read: it has the token."""
     upload = {**upload, "metadata": _describe_run(upload["metadata"])}
     path = os.path.join(folder, "upload.json")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -15,8 +15,8 @@ _owner = 0  # the process that has asked
 
 
 def start_discovery() -> None:
-    """Starts to find out, in another process, unless that has happened. get_cloud_info() says if that
-    fails."""
+    """Starts the look-up in another process, unless that has happened. get_cloud_info() reports a
+    failure."""
     global _call, _owner
 
     if _call is None or _owner != os.getpid():
@@ -30,7 +30,7 @@ def get_cloud_info() -> dict[str, Any]:
     """{"vendor": "aws", "instance_type": "g4dn.xlarge", "region": "us-west-2", "discovery_time": 0.1};
     what is not known is "unknown".
 
-    The firmware says whether the machine belongs to a cloud; only then the metadata service of that
+    The firmware shows whether the machine belongs to a cloud; only then the metadata service of that
     cloud is asked, for one second at most. The answer is kept.
     """
     start_discovery()

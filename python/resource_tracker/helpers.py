@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import os
-import sys
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping
 
 if TYPE_CHECKING:
@@ -105,14 +104,3 @@ def logger() -> logging.Logger:
     found = logging.getLogger("resource_tracker")
     found.addHandler(logging.NullHandler())
     return found
-
-
-def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warns; the warning names the line of the program that has called this package."""
-    import warnings
-
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and \
-            frame.f_globals.get("__name__", "").partition(".")[0] == "resource_tracker":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)

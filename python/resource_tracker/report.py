@@ -313,7 +313,7 @@ def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> f
 
 
 def _is_long_enough(runs: Sequence[Stats]) -> bool:
-    """Whether a report may recommend by these runs: a short one says little about the next."""
+    """Are these runs long enough to recommend by? Short ones are no guide to the next."""
     durations = (run.get("timestamp", {}).get("duration") for run in runs)
     return any((duration or 0) >= _SHORT_SECONDS for duration in durations)
 
@@ -367,7 +367,7 @@ def describe_run(stats: Stats) -> dict[str, Any]:
 
 
 def _forget_gpus(runs: Sequence[dict[str, Any]]) -> None:
-    """Of a machine without GPUs, all runs have 0: that says nothing."""
+    """Removes GPU figures that are 0 in all runs, as on a machine without GPUs."""
     names = [name for name in runs[0] if name.startswith("gpu_")]
     if not any(run[name] for run in runs for name in names):
         for run in runs:
@@ -375,7 +375,7 @@ def _forget_gpus(runs: Sequence[dict[str, Any]]) -> None:
 
 
 def describe_cloud(cloud: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """What is known of the result of get_cloud_info()."""
+    """The known facts of get_cloud_info()."""
     known = {key: value for key, value in (cloud or {}).items()
              if key in ("vendor", "instance_type", "region") and value != "unknown"}
     return known or None
@@ -426,7 +426,7 @@ def _find_servers(recommendation: Mapping[str, Any] | None, count: int,
 
 def _find_price(cloud: Mapping[str, Any] | None,
                 catalog: str | os.PathLike[str] | None) -> float | None:
-    """What this server costs per hour, in US dollars."""
+    """The price of this server in US dollars per hour."""
     from .keeper import get_instance_price
 
     words = [(cloud or {}).get(key, "unknown") for key in ("vendor", "region", "instance_type")]

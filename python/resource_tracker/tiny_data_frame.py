@@ -12,7 +12,7 @@ _ROWS_SHOWN = 10
 
 
 class StatSpec(NamedTuple):
-    """What to compute from a column.
+    """A figure to compute from a column.
 
     agg takes the values of the column and returns one. The result is named agg_name, by default
     agg.__name__, and rounded to `round` digits if that is given.

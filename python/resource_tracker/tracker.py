@@ -7,12 +7,12 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from spoor._program import EndedError, Error
+from spoor._program import EndedError, Error, warn
 
 from ._combine import combine_frames, default_specs, guess_allocation
 from ._loop import PidTracker, ProcessTracker, SystemTracker
 from .column_maps import NEWEST, check_dialect
-from .helpers import is_partition, logger, render_csv_row, warn
+from .helpers import is_partition, logger, render_csv_row
 from .tiny_data_frame import StatSpec, TinyDataFrame
 from .tracker_procfs import (get_pid_children, get_pid_proc_io, get_pid_proc_times,
                              get_pid_pss_rollup, get_pid_rss, old_process_stats, old_system_stats)
@@ -34,13 +34,13 @@ _PARAMETERS = ("pid", "children", "interval", "method", "track_processes", "trac
 
 
 def get_pid_stats(pid: int, children: bool = True) -> dict[str, Any]:
-    """What a process, and everything it started unless children is False, has used until now: in
+    """The usage of a process so far, with its descendants unless children is False: in
     clock ticks and kB, as version 0.1. tracker_procfs.get_process_stats is the newer one."""
     return old_process_stats("pss", pid, children)
 
 
 def get_system_stats() -> dict[str, Any]:
-    """What the machine has used until now: in clock ticks, kB and sectors, as version 0.1.
+    """The usage of the machine so far: in clock ticks, kB and sectors, as version 0.1.
     tracker_procfs.get_system_stats is the newer one."""
     return old_system_stats()
 
@@ -93,7 +93,7 @@ class ResourceTracker:
     generation of the column names: "resource-tracker" (0.5), "resource-tracker-0.3" or
     "resource-tracker-0.1".
 
-    The tracker is a separate process, whatever `method` says. Once tracking has started, its
+    The tracker is a separate process, whatever `method` is. Once tracking has started, its
     failures do not fail the program: they are RuntimeWarnings.
 
     With discover_server and discover_cloud there are server_info and cloud_info. With sentinel_token, or
@@ -135,7 +135,7 @@ class ResourceTracker:
         self._token = sentinel_token or os.environ.get(_UPLOAD_TOKEN)
         self._tracking: Tracking | None = None
         self._owner = 0
-        self._is_implicit = False  # it has started though nobody has called start()
+        self._is_implicit = False  # it has started without a call of start()
         self._has_warned = False
         self._rows: dict[str, RowFile] = {}             # "process", "system"
         self._frames: dict[str, TinyDataFrame] = {}     # likewise, of a snapshot
@@ -202,7 +202,7 @@ class ResourceTracker:
         if self.running and not self._is_implicit:
             raise RuntimeError("Resource tracker already running, cannot start again.")
         if self._tracking is not None and self._tracking.is_uploading:
-            self._is_implicit = False  # Sentinel knows of the run: it goes on
+            self._is_implicit = False  # the run is registered with Sentinel: it goes on
             return
         self._discard()
         self.start_time = None
@@ -246,7 +246,7 @@ class ResourceTracker:
 
     def stop(self, exit_code: int = 0, run_status: str = "finished") -> None:
         """Stops tracking, after a last row. If metrics are uploaded, waits a few seconds for the last
-        ones; exit_code and run_status ("finished" or "failed") are what Sentinel is told, and
+        ones; exit_code and run_status ("finished" or "failed") are sent to Sentinel, and
         sentinel_result is its answer."""
         tracking = self._tracking
         if tracking is None or not (self.running or tracking.agent is not None):
@@ -405,7 +405,7 @@ class ResourceTracker:
 
     @property
     def server_info(self) -> dict[str, Any] | None:
-        """Facts about this machine. `allocation` says whether others use it at the same time."""
+        """Facts about this machine. `allocation` is "shared" if others use it too."""
         if not self.discover_server:
             return None
         if self._server_info is None:
@@ -431,7 +431,7 @@ class ResourceTracker:
 
     def recommend_resources(self, historical_stats: Sequence[Mapping[str, Any]] = ()) -> dict[
             str, Any]:
-        """What to request for the next run: {"cpu": N, "memory": MiB, "gpu": N, "vram": MiB}.
+        """The resources to request for the next run: {"cpu": N, "memory": MiB, "gpu": N, "vram": MiB}.
 
         Memory is 1.2 times the peak, which includes peaks between two rows if they are known, rounded up
         to 128, 256 or 512 MiB, 1 GiB, 2 GiB, or whole GiB. historical_stats are results of stats() of
@@ -449,7 +449,7 @@ class ResourceTracker:
         """The cheapest server for the next run, with the keys of the Spare Cores keeper, which is asked
         for it. The arguments are historical_stats and those of
         keeper.get_recommended_cloud_servers(), such as vendor_id="aws" or catalog="servers.csv", a
-        file that is used instead of the service. A RuntimeError says why there is none."""
+        file that is used instead of the service. A RuntimeError has the reason if there is none."""
         from .keeper import get_recommended_cloud_servers
 
         needs = self.recommend_resources(arguments.pop("historical_stats", ()))
@@ -467,7 +467,7 @@ class ResourceTracker:
 
         historical_stats are results of stats() of earlier runs, which the page compares with this one.
         name is the title of the page. servers is how many servers it recommends, from the Spare
-        Cores keeper or a catalogue, as recommend_server(); with 0, nobody is asked. Nothing is
+        Cores keeper or a catalogue, as recommend_server(); with 0, no service is asked. Nothing is
         recommended if all runs were shorter than 10 s.
         """
         from .report import make_report

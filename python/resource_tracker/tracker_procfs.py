@@ -50,7 +50,7 @@ def _with_gpus(stats: dict[str, Any]) -> dict[str, Any]:
 
 
 def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
-    """What a process, and everything it started unless children is False, has used until now.
+    """The usage of a process so far, with its descendants unless children is False.
 
     timestamp; pid; children: the number of descendants; utime, stime: CPU seconds; memory_mib:
     memory in use, shared pages divided among the processes that share them; disk_read_bytes,
@@ -70,7 +70,7 @@ def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
 
 
 def get_system_stats() -> dict[str, Any]:
-    """What the machine has used since it was started, and the memory and disk space in use.
+    """The usage of the machine since it was started, and the memory and disk space in use.
 
     timestamp; processes; utime, stime: CPU seconds; memory_free_mib, memory_used_mib,
     memory_buffers_mib, memory_cached_mib, memory_active_mib, memory_inactive_mib; disk_stats:
@@ -88,7 +88,7 @@ def _sum_known(values: list[Any]) -> Any:
 
 
 def get_gpu_stats(pids: Iterable[int] | None) -> dict[str, Any]:
-    """What these processes, without their children, use of the GPUs; None: all processes."""
+    """The GPU usage of these processes, without their children; None: of all processes."""
     if not _may_have_gpus():
         return {**dict.fromkeys(_GPU_KEYS, 0), "gpu_utilized_indexes": set()}
     if pids is None:
@@ -158,7 +158,7 @@ def _readme_system_stats() -> dict[str, Any]:
 
 
 def old_system_stats() -> dict[str, Any]:
-    """What the machine has used until now in clock ticks, kB and sectors of 512 bytes."""
+    """The usage of the machine so far in clock ticks, kB and sectors of 512 bytes."""
     old = _old_system_stats("Active(anon)", "Inactive(anon)")
     old["disk_stats"] = {disk: {"read_sectors": total["read_bytes"] // 512,
                                 "write_sectors": total["write_bytes"] // 512}
@@ -177,7 +177,7 @@ SYSTEM_READERS: dict[str, Callable[[], dict[str, Any]]] = {
 # ---- one process, as /proc shows it ----
 
 def _children(pid: int) -> Iterator[int]:
-    """Those of every thread: a child belongs to the thread that started it."""
+    """The children of every thread: a child belongs to the thread that started it."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except _GONE:

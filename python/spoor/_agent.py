@@ -163,7 +163,7 @@ class Agent(_Program):
             raise EndedError(f"the tracker, process {pid}, is stopped (SIGSTOP)")
 
     def _receive(self, most_seconds: float | None) -> bytes:
-        """What the agent sends next; nothing if it has ended."""
+        """The next bytes of the agent; none if it has exited."""
         waited = 0.0
         while True:
             try:

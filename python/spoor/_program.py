@@ -4,9 +4,12 @@ errno name, which decides the class."""
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from typing import Any, Mapping
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_OUR_PACKAGES = ("spoor", "resource_tracker")
 
 
 class Error(RuntimeError):
@@ -80,3 +83,12 @@ def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | No
         elif value is not None and value is not False:
             words.append(f"--{name}={os.fsdecode(value)}")
     return words
+
+
+def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warns; the warning names the line of the program that has called our packages."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and \
+            frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_PACKAGES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -308,7 +308,7 @@ def test_agent_is_not_counted_among_the_processes_of_a_job(tmp_path):
 
 
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
-def test_what_an_agent_uses_is_not_the_jobs(tmp_path, cgroup):
+def test_usage_of_an_agent_is_not_counted(tmp_path, cgroup):
     """Although the cgroup and perf count it."""
     program = tmp_path / "program.py"
     program.write_text("import spoor, time\n"

@@ -73,7 +73,7 @@ def test_report_of_gpu_tracker(stand_in_reporter):
     assert data["memory"]["main"]["total_rss_bytes"]["value"] / 1e9 == pytest.approx(peak, rel=1e-6)
 
 
-def test_program_that_fails_says_why(tmp_path, monkeypatch):
+def test_error_of_the_program_is_raised(tmp_path, monkeypatch):
     with spoor.Tracker() as tracker:
         pass
     program = tmp_path / "refuses"
@@ -105,7 +105,7 @@ def test_report_of_resource_tracker(stand_in_reporter):
     assert data["context"]["servers"] == [] and data["context"]["servers_reason"] is None
 
 
-def test_report_without_the_keeper_says_so(stand_in_reporter):
+def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
     """W3: without a network there was no report."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)

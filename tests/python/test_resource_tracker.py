@@ -117,7 +117,7 @@ def test_attributes():
             ResourceTracker(interval=interval)
 
 
-def test_what_the_agent_refuses(temporary):
+def test_invalid_options_are_refused(temporary):
     with pytest.raises(ValueError, match="^interval: '5000' is out of range"):
         ResourceTracker(interval=5000)
     with pytest.raises(ValueError, match="^pid: invalid process ID '-5'"):

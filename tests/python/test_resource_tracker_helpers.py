@@ -68,7 +68,7 @@ def test_round_memory(mib, rounded):
 @pytest.mark.parametrize("name", ["sda1", "sdaa12", "vda1", "xvda1", "hda2", "nvme0n1p1",
                                   "mmcblk0p2", "nbd0p1", "loop77p1", "md9p1"])
 def test_partitions(name):
-    """Of disks that this machine does not have. W9: vda1 counted as a disk."""
+    """These disks are not in this machine. W9: vda1 counted as a disk."""
     assert helpers.is_partition(name) or sys.platform == "linux" and on_this_machine(name)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What resource_tracker counts: descendants of every kind, and never itself."""
+"""resource_tracker counts descendants of every kind, and never itself."""
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -83,7 +84,7 @@ def test_children_add_up():
     assert tracker.run_totals["cpu.total_seconds"]["value"] == pytest.approx(cpu(tracker), rel=0.1)
 
 
-def test_children_that_nobody_waits_for(script):
+def test_children_without_a_wait(script):
     """W13: with SIGCHLD ignored, their CPU time was lost."""
     out = script(BURN + """
 import os, signal
@@ -189,11 +190,17 @@ def test_process_stats():
     assert stats["gpu_utilized_indexes"] == set()
     assert stats["memory_mib"] > 1 and stats["utime"] + stats["stime"] > 0
     assert get_process_stats(os.getpid(), children=False)["children"] is None
-    with subprocess.Popen(["sleep", "1000"]) as child:
-        later = get_process_stats(os.getpid())
-        child.kill()
-    assert later["children"] == stats["children"] + 1
+    later = get_process_stats(os.getpid())
     assert later["timestamp"] > stats["timestamp"] and later["utime"] >= stats["utime"]
+
+
+def test_descendants_are_counted():
+    with subprocess.Popen(["sh", "-c", "sh -c 'sleep 1000 & echo; wait' & wait"],
+                          stdout=subprocess.PIPE, start_new_session=True) as shell:
+        shell.stdout.readline()
+        children = get_process_stats(shell.pid)["children"]
+        os.killpg(shell.pid, signal.SIGKILL)
+    assert children == 2
 
 
 def test_a_process_that_is_gone_uses_nothing():
@@ -237,8 +244,6 @@ def test_the_loopback_device_is_not_counted():
 
 
 def test_the_agent_of_readings_is_replaced():
-    import signal
-
     from resource_tracker import _tracking
 
     get_system_stats()

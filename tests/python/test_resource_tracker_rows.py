@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What resource_tracker makes of the rows that an agent has written."""
+"""resource_tracker: frames, figures and files from the rows of an agent."""
 import copy
 import gzip
 import json
@@ -243,7 +243,7 @@ def test_frames_can_be_pickled_and_copied(tracker):
             assert len(copied) == len(frame) > 0 and copied[1:].to_dict() == frame[1:].to_dict()
 
 
-def test_what_cannot_be_combined_is_logged(tracker, caplog):
+def test_failure_to_combine_is_logged(tracker, caplog):
     with caplog.at_level(logging.ERROR, "resource_tracker"), pytest.raises(TypeError):
         tracker.get_combined_metrics(offset="x")
     assert "cannot be combined" in caplog.text

@@ -42,7 +42,7 @@ def metrics(tracker):
     return [f'"{name}"' for name in frame.columns], [list(row.values()) for row in frame]
 
 
-def test_what_is_uploaded_is_what_was_measured(sentinel, tmp_path):
+def test_uploaded_rows_are_the_measured_rows(sentinel, tmp_path):
     metadata = {"team": "blue", "pid": 7, "tags": {"a": "b"}, "env": None, "command": "run 'a b'"}
     with ResourceTracker(interval=0.05, sentinel_token=TOKEN, upload_interval=0.2,
                          streaming_metadata=metadata) as tracker:
@@ -146,7 +146,7 @@ def test_without_a_token_nothing_is_sent(sentinel, script):
         name.partition(".")[2] for name in out.split()}
 
 
-def test_what_cannot_be_sent_is_kept_for_the_next_run(sentinel, token, tmp_path):
+def test_unsent_rows_are_kept_for_the_next_run(sentinel, token, tmp_path):
     sentinel.go_away()
     with pytest.warns(RuntimeWarning) as caught:
         with ResourceTracker(interval=NEVER) as tracker:

@@ -57,7 +57,7 @@ SHORT_BLOCKS = """
 
 
 def check_short_blocks(printed, scope="main"):
-    """What the blocks said of themselves, beside what was measured. CPU: what the process used
+    """Compares the usage that the blocks printed with the measured usage. CPU is the time of the process
     from one row to the next, over the time between them. The sleep time is long, so that even on
     a busy machine only the blocks' own rows are in them."""
     results = gput.SubTrackingAnalyzer("t.csv", "s.csv").sub_tracking_results()

@@ -112,7 +112,7 @@ def test_misuse_is_an_error(misuse, message):
      "^append and no_clobber cannot be combined$"),
     ({"samples": "--append --x.txt"}, ValueError, "^samples: '--append --x.txt' must end in"),
 ])
-def test_what_the_agent_refuses_is_raised(options, kind, message):
+def test_invalid_options_raise(options, kind, message):
     before = agents()
     with pytest.raises(spoor.Error, match=message) as error:
         spoor.Tracker(**options).start()
@@ -336,7 +336,7 @@ def test_phase_that_cannot_be_recorded_is_a_warning(name):
     assert tracker.result.phases == []
 
 
-def test_text_says_that_the_process_still_runs():
+def test_text_of_a_process_that_still_runs():
     with spoor.Tracker() as tracker:
         pass
     assert "\nstill running, started" in str(tracker.result)
