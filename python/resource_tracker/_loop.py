@@ -151,8 +151,7 @@ class _Loop:
                 output_file, "w", encoding="utf-8", newline="")
             try:
                 if print_header:
-                    names = [column.name for column in columns_of(self._table, self.dialect)]
-                    self._write_lines([names], file)
+                    self._write_lines([columns_of(self._table, self.dialect)], file)
                 self._write_rows(tracking, file)
             except EndedError:
                 pass  # stop() reports it

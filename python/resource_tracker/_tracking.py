@@ -137,7 +137,7 @@ class RowFile:
     def _complete(self, cells: array[float]) -> None:
         """Computes cpu_usage of rows that are too short for an accurate one, such as the last."""
         width = len(self._columns)
-        names = [column.name for column in self._columns]
+        names = list(self._columns)
         usage, utime, stime = map(names.index, ("cpu_usage", "utime", "stime"))
         total = sum(cells[usage::width])
         if total != total:  # a NaN
@@ -174,20 +174,21 @@ class RowFile:
         width = len(self._columns)
         return self._cells[index:rows * width:width]
 
+    def _make_columns(self, rows: int) -> dict[str, RowColumn]:
+        return {name: RowColumn(self, index, decimals == 0, rows)
+                for index, (name, (_, decimals)) in enumerate(self._columns.items())}
+
     def read_new(self) -> list[list[Any]]:
         """The rows since the last call. They are not kept: frame() would not have them."""
         rows = self._read()
-        columns = [RowColumn(self, index, column.decimals == 0, rows)()
-                   for index, column in enumerate(self._columns)]
+        columns = [column() for column in self._make_columns(rows).values()]
         self._skipped += rows
         del self._cells[:]
         return [list(row) for row in zip(*columns)]
 
     def frame(self) -> TinyDataFrame:
         rows = self._read()
-        return TinyDataFrame._from_functions({
-            column.name: RowColumn(self, index, column.decimals == 0, rows)
-            for index, column in enumerate(self._columns)}, rows)
+        return TinyDataFrame._from_functions(self._make_columns(rows), rows)
 
 
 # ---- tracking ----

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Callable, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Mapping
 
 Reading = Mapping[str, Any]
 
@@ -116,12 +116,6 @@ _SYSTEM = {
 _TABLES = {"process": _PROCESS, "system": _SYSTEM}
 
 
-class Column(NamedTuple):
-    name: str
-    kind: str                # a key of _KINDS
-    decimals: Optional[int]  # 0: the values are ints; None: they are not rounded
-
-
 def check_dialect(dialect: str) -> str:
     if dialect not in DIALECTS:
         raise ValueError(f"unknown dialect {dialect!r}: expected one of {', '.join(DIALECTS)}")
@@ -129,13 +123,14 @@ def check_dialect(dialect: str) -> str:
 
 
 @functools.lru_cache(None)
-def columns_of(table: str, dialect: str) -> tuple[Column, ...]:
-    """The columns of the table "process" or "system"."""
-    columns = []
+def columns_of(table: str, dialect: str) -> dict[str, tuple[str, int | None]]:
+    """The columns of the table "process" or "system": their kind, a key of _KINDS, and their decimals;
+    0: the values are ints; None: they are not rounded."""
+    columns = {}
     for text in _TABLES[table][check_dialect(dialect)].split(","):
         name, kind, decimals = text.split()
-        columns.append(Column(name, kind, None if decimals == "-" else int(decimals)))
-    return tuple(columns)
+        columns[name] = (kind, None if decimals == "-" else int(decimals))
+    return columns
 
 
 def ticks_per_second(dialect: str) -> float:
@@ -195,7 +190,7 @@ _KINDS: dict[str, Callable[[str, Reading, Reading, str], Any]] = {
 def make_row(table: str, dialect: str, now: Reading, before: Reading) -> dict[str, Any]:
     """The row of the time between two readings."""
     row = {}
-    for name, kind, decimals in columns_of(table, dialect):
+    for name, (kind, decimals) in columns_of(table, dialect).items():
         value = _KINDS[kind](name, now, before, dialect)
         if decimals == 0 and value is not None:
             value = int(value)

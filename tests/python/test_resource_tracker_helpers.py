@@ -15,7 +15,7 @@ from resource_tracker.column_maps import (DIALECTS, NEWEST, OLDEST, README, byte
 
 
 def names(table, dialect):
-    return [column.name for column in columns_of(table, dialect)]
+    return list(columns_of(table, dialect))
 
 
 def test_public_names():

@@ -38,7 +38,7 @@ def busy():
 
 def header(table, dialect):
     """As text; the lines of version 0.1 end in \\r\\n."""
-    return ",".join(f'"{column.name}"' for column in columns_of(table, dialect)) + "\n"
+    return ",".join(f'"{name}"' for name in columns_of(table, dialect)) + "\n"
 
 
 def read(path):

@@ -24,7 +24,7 @@ START = 1794700000.0
 def process_row(second, cpu=0.5, memory=100.0, **cells):
     row = [START + second, 77, 3, cpu * 0.75, cpu * 0.25, cpu, memory, 4096, 8192, 0.25, 64.0, 1]
     for name, value in cells.items():
-        row[[column.name for column in columns_of("process", NEWEST)].index(name)] = value
+        row[list(columns_of("process", NEWEST)).index(name)] = value
     return row
 
 
@@ -32,7 +32,7 @@ def system_row(second, **cells):
     row = [START + second, 200, 1.0, 0.5, 1.5, 1000.0, 500.0, 10.0, 300.0, 400.0, 200.0, 1 << 20,
            1 << 21, 100.25, 60.5, 39.75, 1000, 2000, 0.5, 128.0, 1]
     for name, value in cells.items():
-        row[[column.name for column in columns_of("system", NEWEST)].index(name)] = value
+        row[list(columns_of("system", NEWEST)).index(name)] = value
     return row
 
 
