@@ -11,10 +11,11 @@ spoor does the tracking, in a separate process.
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .sub_tracker import SubTracker, sub_track
 from .tracker import State, Tracker
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     __version__: str
 
@@ -30,7 +31,7 @@ _INTERFACE_VERSION = "5.0.1"  # of gpu_tracker, whose API this is
 
 
 def __getattr__(name: str) -> object:
-    """What takes time to import is imported when it is first used."""
+    """Imports names that take time to import when they are first used."""
     if name == "__version__":
         import spoor
 

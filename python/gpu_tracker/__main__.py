@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 from spoor import find_program
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
 
 
 def main() -> NoReturn:

@@ -113,7 +113,7 @@ class Table:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: tables row by row, None for NaN."""
+    """The value as JSON can hold it: tables row by row, None for NaN."""
     if isinstance(value, Table):
         return plain(value._rows)
     if isinstance(value, dict):

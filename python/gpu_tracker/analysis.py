@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was used while blocks of code ran. The program gpu-tracker does the analysis."""
+"""The usage of blocks of code. The program gpu-tracker does the analysis."""
 from __future__ import annotations
 
 import csv
@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from spoor._agent import Agent
 
-from ._file import check_extension, check_present
 from ._table import Series, Table, plain, series, table
+from .sub_tracker import check_extension, check_present
 
 Rows = List[Dict[str, Any]]
 Pairs = List[Tuple[float, float]]
@@ -135,7 +135,7 @@ def _read_rows(path: str, skip: int = 0) -> Iterator[dict[str, Any]]:
 
 
 class SubTrackingAnalyzer:
-    """What was used while blocks of code ran, from a tracking file and a sub-tracking file."""
+    """The usage of blocks of code, from a tracking file and a sub-tracking file."""
 
     def __init__(self, tracking_file: str | None, sub_tracking_file: str) -> None:
         for path in (tracking_file, sub_tracking_file):

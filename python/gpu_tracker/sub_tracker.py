@@ -5,32 +5,144 @@ A sub-tracking file has a row for each start (position 0) and stop (1) of a bloc
 written here rather than by the program because a block may be very short.
 
 The tracking file gets a row just before a block starts and one as it stops, if a tracker can be
-reached: the second tells what the block holds and the CPU time it took since the first. If it
-has held more meanwhile (a function has freed its memory when it returns), there is a third.
+reached: the second has what the block holds and the CPU time it took since the first. If the block
+held more meanwhile (a function has freed its memory when it returns), there is a third. A tracker with
+a tracking file writes these rows on request, on the abstract Unix socket gpu-tracker-rows/NAMESPACE/PID,
+where PID is the tracked process: this one or an ancestor. The tracker may be a Tracker in this program
+or in the program that forked it, or the command gpu-tracker.
 """
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
 import time
+from typing import TYPE_CHECKING, Callable, TypeVar
 
-from ._file import check_absent, check_extension
-from ._row_request import request_row
+from spoor._run import ancestors, connect
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlite3 import Connection
-    from typing import Callable, TypeVar
 
     from typing_extensions import ParamSpec
 
     P = ParamSpec("P")
-    R = TypeVar("R")
+
+R = TypeVar("R")
+
+_TIMEOUT_SECONDS = 2.0      # for an answer; without one the tracker is left alone for a while
+_LOOK_AGAIN_SECONDS = 1.0   # after which trackers that have started since are found
+_LEAVE_ALONE_SECONDS = 30.0
+_SHARE = 0.1                # of the time at most may be spent waiting for rows ...
+_ALLOWANCE_SECONDS = 0.5    # ... apart from this
 
 _begun: set[str] = set()  # files that this process, or the one it was forked from, has created
 _databases: dict[tuple[int, str], Connection] = {}  # by process and file
 
+
+# ---- tracking and sub-tracking files ----
+
+def check_extension(path: str) -> None:
+    if not path.endswith((".csv", ".sqlite")):
+        raise ValueError(f'Invalid file name: "{path}". Valid file extensions are ".csv" and '
+                         '".sqlite".')
+
+
+def check_absent(path: str) -> None:
+    if os.path.isfile(path):
+        raise FileExistsError(f"File {path} already exists. Set overwrite to True to overwrite "
+                              "the existing file.")
+
+
+def check_present(path: str) -> None:
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+def check_folder(path: str) -> None:
+    """Can a file of that name be created? It is not created yet."""
+    folder = os.path.dirname(path) or "."
+    code = errno.EISDIR if os.path.isdir(path) else \
+        errno.ENOENT if not os.path.exists(folder) else \
+        errno.ENOTDIR if not os.path.isdir(folder) else \
+        errno.EACCES if not os.access(folder, os.W_OK | os.X_OK) else 0
+    if code:
+        raise OSError(code, os.strerror(code), path)
+
+
+# ---- rows of the tracking file ----
+
+class _Trackers:
+    """The trackers of one process."""
+
+    def __init__(self) -> None:
+        self.process_id = os.getpid()
+        self.tracked: list[int] = []
+        self.look_at = 0.0  # monotonic seconds, as those below
+        self.began = time.monotonic()
+        self.waited = 0.0
+
+
+_trackers = _Trackers()
+
+
+def forget_trackers() -> None:
+    """Looks for trackers at the next request: one has started."""
+    _trackers.look_at = 0.0
+
+
+def _ask(process_id: int, later_than: float) -> float | None:
+    """The time of the row; None if there is no tracker. TimeoutError: it does not answer."""
+    import socket
+
+    connection = None
+    try:
+        connection, _, uid = connect("gpu-tracker-rows", process_id, _TIMEOUT_SECONDS)
+        if uid not in (0, os.geteuid()):
+            return None
+        connection.sendall(repr(later_than).encode())
+        return float(connection.recv(64))
+    except socket.timeout:
+        raise TimeoutError from None
+    except (OSError, ValueError):
+        return None
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def request_row(later_than: float) -> float:
+    """Has every tracker of this process write a row, if it has none that is later than that and
+    less than a millisecond old. Returns the time of the latest row; 0.0: there is none."""
+    global _trackers
+
+    if _trackers.process_id != os.getpid():
+        _trackers = _Trackers()
+    trackers = _trackers
+    start = time.monotonic()
+    is_look = start >= trackers.look_at
+    if not trackers.tracked and not is_look:
+        return 0.0
+    if trackers.waited > _ALLOWANCE_SECONDS + _SHARE * (start - trackers.began):
+        return 0.0
+    if is_look:
+        trackers.look_at = start + _LOOK_AGAIN_SECONDS
+    answers = {}
+    try:
+        for process_id in [os.getpid(), *ancestors()] if is_look else trackers.tracked:
+            answer = _ask(process_id, later_than)
+            if answer is not None:
+                answers[process_id] = answer
+    except TimeoutError:
+        answers.clear()
+        trackers.look_at = start + _LEAVE_ALONE_SECONDS
+    trackers.tracked = list(answers)
+    trackers.waited += time.monotonic() - start
+    return max(answers.values(), default=0.0)
+
+
+# ---- blocks ----
 
 def _cell(text: str) -> str:
     if any(letter in text for letter in ',"\r\n'):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from enum import Enum
+from typing import TYPE_CHECKING, Any, Iterable
 
-from spoor._agent import Agent, option_list
-from spoor._error import EndedError
+from spoor._program import EndedError, option_list
+from spoor._result import Page, make_page
 
-from ._file import check_absent, check_extension, check_folder
-from ._row_request import forget_trackers
+from .sub_tracker import check_absent, check_extension, check_folder, forget_trackers
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
-
-    from spoor._page import Page
+    from spoor._agent import Agent
 
     from .usage import ComputeTime, MaxGPURAM, MaxRAM, ResourceUsage
 
@@ -82,14 +79,16 @@ class Tracker:
         self._report: dict[str, Any] | None = None
         self._failure: str | None = None  # why there is no usage
         self._usage: ResourceUsage | None = None
-        if gpu_uuids is not None or gpu_brand is not None:  # only the program knows the GPUs
+        if gpu_uuids is not None or gpu_brand is not None:  # only the program can list the GPUs
+            from spoor._agent import Agent
+
             Agent("--check", *self._words, name="gpu-tracker").close()
 
     @staticmethod
     def _check(sleep_time: float, ram_unit: str, gpu_ram_unit: str, time_unit: str,
                n_expected_cores: int | None, gpu_brand: str | None, spelling: str) -> None:
         """The program checks its options too, but a process per Tracker() would be a descendant
-        for whoever tracks this one."""
+        of this one for another tracker."""
         if not sleep_time >= 0.1:
             raise ValueError(f"Sleep time of {sleep_time} is invalid. Must be at least 0.1 "
                              "seconds.")
@@ -124,6 +123,8 @@ class Tracker:
         if self.state is not State.NEW:
             raise RuntimeError("Cannot start tracking when tracking has already "
                                f"{self.state.name.lower()}.")
+        from spoor._agent import Agent
+
         self._agent = Agent(f"--pid={self._process_id or os.getpid()}", *self._words,
                             name="gpu-tracker")
         self.state = State.STARTED
@@ -183,20 +184,18 @@ class Tracker:
         return copy.deepcopy(self._json)
 
     def report(self) -> Page:
-        """What was used as an HTML page, with save() and browse(). A notebook shows it inline. Not in
+        """The usage as an HTML page, with save() and browse(). A notebook shows it inline. Not in
         gpu_tracker 5."""
         if self.state is not State.STOPPED:
             raise RuntimeError("Cannot make a report before tracking completes.")
         self._require_stopped()
         if self._report is None:
             raise RuntimeError("There is no report: nothing was tracked.")
-        from spoor._page import Page, make_page
-
         return Page(make_page(self._report))
 
     @property
     def resource_usage(self) -> ResourceUsage | None:
-        """What was used; None until tracking has stopped, or if the tracker was killed."""
+        """The usage; None until tracking has stopped, or if the tracker was killed."""
         if self._usage is None and self._json:
             from .usage import build_usage
 

@@ -14,10 +14,10 @@ spoor does the tracking, in a separate process.
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from .tracker import ProcessTracker, ResourceTracker, SystemTracker
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .cloud_info import get_cloud_info
     from .server_info import get_server_info
@@ -27,13 +27,13 @@ __all__ = ["ProcessTracker", "ResourceTracker", "SystemTracker", "get_cloud_info
 
 
 if "logging" in sys.modules:  # importing it takes 14 ms; otherwise the first message does this
-    from ._log import logger
+    from .helpers import logger
 
     logger()
 
 
 def __getattr__(name: str) -> object:
-    """What is rarely needed is imported when it is first used."""
+    """Imports rarely needed functions when they are first used."""
     if name in ("get_cloud_info", "get_server_info"):
         from importlib import import_module
 

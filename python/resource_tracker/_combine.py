@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the machine and that of the process as one, and what is computed from both."""
+"""The tables of the machine and of the process as one, and the figures that are computed from both."""
 from __future__ import annotations
 
 from functools import partial
+from typing import Any, Callable, Sequence
 
-from ._dialect import bytes_per_unit
-from ._rows import RowColumn, maximum, mean, span
-from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS
+from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS, bytes_per_unit
 from .tiny_data_frame import StatSpec, TinyDataFrame
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable, Sequence
+
+def mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def maximum(values: Sequence[float]) -> float | None:
+    return max(values, default=None)
+
+
+def span(values: Sequence[float]) -> float:
+    return max(values) - min(values)
 
 
 def _column(frame: TinyDataFrame, name: str, rows: Sequence[int],
@@ -45,7 +52,7 @@ def _match_times(first: Sequence[float], second: Sequence[float],
 
 def _times(frame: TinyDataFrame) -> Sequence[float]:
     column = frame._columns["timestamp"]
-    times: Sequence[float] = column.cells() if isinstance(column, RowColumn) else frame["timestamp"]
+    times: Sequence[float] = column.cells() if hasattr(column, "cells") else frame["timestamp"]
     return times
 
 
@@ -96,7 +103,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
 
 
 def default_specs(columns: Sequence[str]) -> list[StatSpec]:
-    """What stats() computes, of the columns that there are."""
+    """The figures that stats() computes, as far as their columns exist."""
     specs = []
     for names, functions in _DEFAULT_SPECS:
         for column in names:

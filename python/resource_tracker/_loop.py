@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import TYPE_CHECKING, Any, Iterable
 
-from spoor._error import EndedError, Error
+from spoor._program import EndedError, Error, warn
 
-from ._dialect import NEWEST, OLDEST, check_dialect, columns_of, make_row
-from ._readings import PROCESS_READERS, SYSTEM_READERS
-from ._tracking import Tracking
+from .column_maps import NEWEST, OLDEST, check_dialect, columns_of, make_row
 from .helpers import render_csv_row
+from .tracker_procfs import PROCESS_READERS, SYSTEM_READERS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
+    from ._tracking import Tracking
 
 _ROW_SECONDS = 0.005  # that a row takes to be written; rows are at multiples of the interval
 _LOOK_SECONDS = 0.1   # how often it looks for a row that is late, at least
 
 
 def _discard_output(file: Any) -> None:
-    """What the file still buffers would fail when it is closed, too."""
+    """Sends the rest of the file's buffer nowhere: closing the file would fail on it."""
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     os.dup2(null, file.fileno(), os.get_inheritable(file.fileno()))
     os.close(null)
@@ -56,7 +55,7 @@ class _ProcessEnd:
 
 
 class _Loop:
-    """What ProcessTracker and SystemTracker have in common."""
+    """The common part of ProcessTracker and SystemTracker."""
 
     _table = ""
 
@@ -79,8 +78,10 @@ class _Loop:
     def _read(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _track(self) -> Tracking:
-        return Tracking([self._table], self.dialect, self.interval, 0, True)
+    def _track(self, pid: int = 0, children: bool = True) -> Tracking:
+        from ._tracking import Tracking
+
+        return Tracking([self._table], self.dialect, self.interval, pid, children)
 
     def _sleep(self, seconds: float) -> bool:
         """True: there is nothing left to track."""
@@ -88,7 +89,7 @@ class _Loop:
         return False
 
     def diff_stats(self) -> dict[str, Any]:
-        """What was used since the last call, or since the tracker was made."""
+        """The usage since the last call, or since the tracker was made."""
         before, self.stats = self.stats, self._read()
         self.cycle += 1
         return make_row(self._table, self.dialect, self.stats, before or self.stats)
@@ -133,8 +134,6 @@ class _Loop:
             tracking.warnings.append(f"tracking has stopped: {error}")
         self._write(tracking, file)
         for message in tracking.warnings:
-            from ._log import warn
-
             warn(message)
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
@@ -152,11 +151,10 @@ class _Loop:
                 output_file, "w", encoding="utf-8", newline="")
             try:
                 if print_header:
-                    names = [column.name for column in columns_of(self._table, self.dialect)]
-                    self._write_lines([names], file)
+                    self._write_lines([columns_of(self._table, self.dialect)], file)
                 self._write_rows(tracking, file)
             except EndedError:
-                pass  # stop() says so
+                pass  # stop() reports it
             finally:
                 self._write_last_rows(tracking, file)
         finally:
@@ -166,14 +164,14 @@ class _Loop:
 
 
 class ProcessTracker(_Loop):
-    """Writes what a process, by default this one, and everything it started use, as CSV.
+    """Writes the usage of a process, by default this one, and of its descendants, as CSV.
 
     With autostart it does so at once, and returns when the process has ended. Otherwise call
     diff_stats() for a row as a dict, or start_tracking(). start_time is when start_tracking()
-    begins, by default at once; rows are at multiples of the interval. Without children only the process itself is
-    tracked. output_file, or csv_file_path, is a file to write to instead of the standard output.
-    dialect is the generation of the column names: "resource-tracker", "resource-tracker-0.3" or
-    "resource-tracker-0.1".
+    begins, by default at once; rows are at multiples of the interval. Without children only the
+    process itself is tracked. output_file, or csv_file_path, is a file to write to instead of the
+    standard output. dialect is the generation of the column names: "resource-tracker",
+    "resource-tracker-0.3" or "resource-tracker-0.1".
     """
 
     _table = "process"
@@ -190,8 +188,8 @@ class ProcessTracker(_Loop):
     def _read(self) -> dict[str, Any]:
         return PROCESS_READERS[self.dialect](self.pid, self.children)
 
-    def _track(self) -> Tracking:
-        return Tracking([self._table], self.dialect, self.interval, self.pid, self.children)
+    def _track(self, pid: int = 0, children: bool = True) -> Tracking:
+        return super()._track(self.pid, self.children)
 
     def _sleep(self, seconds: float) -> bool:
         return self._end.wait(seconds)
@@ -204,15 +202,13 @@ class PidTracker(ProcessTracker):
                  autostart: bool = True, output_file: str | None = None, *,
                  start_time: float | None = None, csv_file_path: str | None = None,
                  dialect: str = OLDEST) -> None:
-        from ._log import warn
-
         warn("PidTracker is deprecated: use ProcessTracker", DeprecationWarning)
         super().__init__(pid, start_time, interval, children, autostart, output_file,
                          csv_file_path=csv_file_path, dialect=dialect)
 
 
 class SystemTracker(_Loop):
-    """Writes what the machine uses, as CSV, until it is interrupted.
+    """Writes the usage of the machine as CSV, until it is interrupted.
 
     The parameters are those of ProcessTracker.
     """

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Metaflow extension stores, and what it learns from earlier runs. Metaflow itself is not
+"""The artifact of the Metaflow extension, and the usage of earlier runs. Metaflow itself is not
 imported here: its objects are used as they are, and nothing else is required of them."""
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 
-from ._dialect import NEWEST
+from .column_maps import NEWEST
 from .helpers import aggregate_stats
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+    from .tracker import ResourceTracker
 
-    from ._resource_tracker import ResourceTracker
-
-    Stats = dict[str, dict[str, Any]]
+Stats = dict[str, dict[str, Any]]
 
 HISTORY_RUNS = 5
 _HISTORY_SECONDS = 10.0
@@ -23,9 +21,9 @@ _HISTORY_SECONDS = 10.0
 # ---- earlier runs ----
 
 def _stats_of(artifact: Any) -> Stats | None:
-    """What was used by the task that stored the artifact; None if that is not known, or the task
+    """The usage of the task that stored the artifact; None if that is not known, or the task
     failed."""
-    from ._resource_tracker import ResourceTracker
+    from .tracker import ResourceTracker
 
     if not isinstance(artifact, dict) or artifact.get("step_failed") or "tracker" not in artifact:
         return None
@@ -52,7 +50,7 @@ def merge_tasks(tasks: Sequence[Stats]) -> Stats:
 
 
 def _read_tasks(run: Any, step: str, artifact_name: str) -> Iterator[Stats]:
-    """What each task of the step used, in a run of the flow."""
+    """The usage of each task of the step, in a run of the flow."""
     try:
         tasks: Iterable[Any] = list(run[step])
     except KeyError:
@@ -149,7 +147,7 @@ def _old_server(server: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 def build_artifact(tracker: ResourceTracker, step_failed: bool,
                    history: Sequence[Stats]) -> dict[str, Any]:
-    """What is stored of a task: the keys of versions 0.5 and 0.3. If the tracker has the columns of an
+    """The artifact of a task: the keys of versions 0.5 and 0.3. If the tracker has the columns of an
     older version, the values are as in 0.3, too."""
     snapshot, stats = tracker.snapshot(), tracker.stats()
     is_new = tracker.dialect == NEWEST
@@ -164,7 +162,7 @@ def build_artifact(tracker: ResourceTracker, step_failed: bool,
 
 
 def build_error(error: BaseException) -> dict[str, Any]:
-    """What is stored instead if nothing could be tracked."""
+    """The artifact if nothing could be tracked."""
     import traceback
 
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -175,8 +173,8 @@ def build_error(error: BaseException) -> dict[str, Any]:
 # ---- the card ----
 
 def make_card(artifact: Mapping[str, Any], name: str) -> str:
-    """The page of a task, or one that says why there is none."""
-    from ._resource_tracker import ResourceTracker
+    """The page of a task, or a page with the reason why there is none."""
+    from .tracker import ResourceTracker
 
     if "error" not in artifact:
         try:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from spoor._call import Call
-from spoor._error import Error
+from spoor._agent import Call
+from spoor._program import Error
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .helpers import logger
 
 _call: Call | None = None
 _owner = 0  # the process that has asked
 
 
 def start_discovery() -> None:
-    """Starts to find out, in another process, unless that has happened. get_cloud_info() says if that
-    fails."""
+    """Starts the look-up in another process, unless that has happened. get_cloud_info() reports a
+    failure."""
     global _call, _owner
 
     if _call is None or _owner != os.getpid():
@@ -31,7 +30,7 @@ def get_cloud_info() -> dict[str, Any]:
     """{"vendor": "aws", "instance_type": "g4dn.xlarge", "region": "us-west-2", "discovery_time": 0.1};
     what is not known is "unknown".
 
-    The firmware says whether the machine belongs to a cloud; only then the metadata service of that
+    The firmware shows whether the machine belongs to a cloud; only then the metadata service of that
     cloud is asked, for one second at most. The answer is kept.
     """
     start_discovery()
@@ -40,8 +39,6 @@ def get_cloud_info() -> dict[str, Any]:
     except Error as error:
         answer = {"reason": str(error)}
     if answer.get("reason"):
-        from ._log import logger
-
         logger().info("the cloud of this machine is not known: %s", answer["reason"])
     facts = {key: answer.get(key) or "unknown" for key in ("vendor", "instance_type", "region")}
     return {**facts, "discovery_time": answer.get("seconds", 0.0)}

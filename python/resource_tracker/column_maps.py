@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and units of columns, of every generation of the API."""
+"""The columns of each generation of the API: their names, units and order, and how a row follows from two
+readings.
+
+A dialect is named as in the option --dialect of spoor. docs/DIALECTS.md describes the columns.
+"""
 from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Callable, Mapping
+
+Reading = Mapping[str, Any]
 
 _KIB, _MIB, _GIB, _GB = 1024, 1024 ** 2, 1024 ** 3, 10 ** 9
 
@@ -61,3 +71,130 @@ SERVER_ALLOCATION_CHECKS = (
     ("gpu_usage", "gpu_usage", 1.25, 0.2),
     ("gpu_vram_mib", "gpu_vram_mib", 1.25, 512),
 )
+
+NEWEST = "resource-tracker"
+README = "resource-tracker-0.3"
+OLDEST = "resource-tracker-0.1"
+DIALECTS = (NEWEST, README, OLDEST)
+
+# name, kind, decimals; "-" for values that are not rounded
+_PROCESS = {
+    NEWEST: """
+        timestamp now 3, pid now 0, children some 0, utime delta 6, stime delta 6,
+        cpu_usage cores 4, memory_mib now 4, disk_read_bytes delta 0, disk_write_bytes delta 0,
+        gpu_usage now 4, gpu_vram_mib now 4, gpu_utilized now 0""",
+    README: """
+        timestamp now -, pid now 0, children now 0, utime delta 0, stime delta 0,
+        cpu_usage cores 4, memory now 0, read_bytes delta 0, write_bytes delta 0,
+        gpu_usage now -, gpu_vram now -, gpu_utilized now 0""",
+    OLDEST: """
+        timestamp now -, pid now 0, children now 0, utime delta 0, stime delta 0,
+        cpu_usage cores 4, pss now 0, read_bytes delta 0, write_bytes delta 0,
+        gpu_usage now -, gpu_vram now -, gpu_utilized now 0"""}
+_SYSTEM = {
+    NEWEST: """
+        timestamp now 3, processes now 0, utime delta 6, stime delta 6, cpu_usage cores 4,
+        memory_free_mib now 4, memory_used_mib now 4, memory_buffers_mib now 4,
+        memory_cached_mib now 4, memory_active_mib now 4, memory_inactive_mib now 4,
+        disk_read_bytes disk 0, disk_write_bytes disk 0, disk_space_total_gb space 2,
+        disk_space_used_gb space 2, disk_space_free_gb space 2, net_recv_bytes delta 0,
+        net_sent_bytes delta 0, gpu_usage now 4, gpu_vram_mib now 4, gpu_utilized now 0""",
+    README: """
+        timestamp now -, processes now 0, utime delta 0, stime delta 0, cpu_usage cores 4,
+        memory_free now 0, memory_used now 0, memory_buffers now 0, memory_cached now 0,
+        memory_active now 0, memory_inactive now 0,
+        disk_read_bytes disk 0, disk_write_bytes disk 0, disk_space_total_gb space 2,
+        disk_space_used_gb space 2, disk_space_free_gb space 2, net_recv_bytes delta 0,
+        net_sent_bytes delta 0, gpu_usage now -, gpu_vram now -, gpu_utilized now 0""",
+    OLDEST: """
+        timestamp now -, processes now 0, utime delta 0, stime delta 0, cpu_usage cores 4,
+        memory_free now 0, memory_used now 0, memory_buffers now 0, memory_cached now 0,
+        memory_active_anon now 0, memory_inactive_anon now 0,
+        disk_read_bytes disk 0, disk_write_bytes disk 0, disk_space_total_gb space 2,
+        disk_space_used_gb space 2, disk_space_free_gb space 2, net_recv_bytes delta 0,
+        net_sent_bytes delta 0, gpu_usage now -, gpu_vram now -, gpu_utilized now 0"""}
+_TABLES = {"process": _PROCESS, "system": _SYSTEM}
+
+
+def check_dialect(dialect: str) -> str:
+    if dialect not in DIALECTS:
+        raise ValueError(f"unknown dialect {dialect!r}: expected one of {', '.join(DIALECTS)}")
+    return dialect
+
+
+@functools.lru_cache(None)
+def columns_of(table: str, dialect: str) -> dict[str, tuple[str, int | None]]:
+    """The columns of the table "process" or "system": their kind, a key of _KINDS, and their decimals;
+    0: the values are ints; None: they are not rounded."""
+    columns = {}
+    for text in _TABLES[table][check_dialect(dialect)].split(","):
+        name, kind, decimals = text.split()
+        columns[name] = (kind, None if decimals == "-" else int(decimals))
+    return columns
+
+
+def ticks_per_second(dialect: str) -> float:
+    """Units of CPU time per second: older versions counted in clock ticks."""
+    return 1 if dialect == NEWEST else os.sysconf("SC_CLK_TCK")
+
+
+def bytes_per_unit(column: str, dialect: str) -> int | None:
+    """None: the unit is a byte, or the column is no amount of bytes."""
+    if dialect != NEWEST and column.startswith("disk_space_"):
+        return _GIB
+    return BYTES_PER_UNIT.get(column)
+
+
+def _delta(name: str, now: Reading, before: Reading, dialect: str) -> Any:
+    """A counter that steps back has been reset."""
+    if now[name] is None or before[name] is None:
+        return None
+    return max(0, now[name] - before[name])
+
+
+def _cores(name: str, now: Reading, before: Reading, dialect: str) -> Any:
+    used = [_delta(name, now, before, dialect) for name in ("utime", "stime")]
+    elapsed = now["timestamp"] - before["timestamp"]
+    if None in used or elapsed <= 0:
+        return None
+    return sum(used) / elapsed / ticks_per_second(dialect)
+
+
+def _disk(name: str, now: Reading, before: Reading, dialect: str) -> int:
+    """The sum over the disks that are in both readings; a disk may come and go."""
+    way = name.split("_")[1]  # read, write
+
+    def transferred(disk: Reading) -> int:
+        sectors = disk.get(f"{way}_sectors")
+        found: int = disk[f"{way}_bytes"] if sectors is None else 512 * sectors
+        return found
+
+    disks, disks_before = now["disk_stats"], before["disk_stats"]
+    return sum(max(0, transferred(disks[disk]) - transferred(disks_before[disk]))
+               for disk in disks if disk in disks_before)
+
+
+def _space(name: str, now: Reading, before: Reading, dialect: str) -> float:
+    part = name.split("_")[2]  # total, used, free
+    unit = bytes_per_unit(name, dialect) or 1
+    total: int = sum(mount[part] for mount in now["disk_spaces"].values())
+    return total / unit
+
+
+_KINDS: dict[str, Callable[[str, Reading, Reading, str], Any]] = {
+    "now": lambda name, now, before, dialect: now[name],
+    "some": lambda name, now, before, dialect: now[name] or None,
+    "delta": _delta, "cores": _cores, "disk": _disk, "space": _space}
+
+
+def make_row(table: str, dialect: str, now: Reading, before: Reading) -> dict[str, Any]:
+    """The row of the time between two readings."""
+    row = {}
+    for name, (kind, decimals) in columns_of(table, dialect).items():
+        value = _KINDS[kind](name, now, before, dialect)
+        if decimals == 0 and value is not None:
+            value = int(value)
+        elif decimals is not None and value is not None:
+            value = round(value, decimals)
+        row[name] = value
+    return row

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import os
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, Mapping
+    import logging
 
 _RUN_TOTALS = "run_totals"  # of stats(): they describe one run and are not aggregated
 
@@ -42,7 +42,7 @@ def is_procfs_available() -> bool:
 def get_tracker_implementation() -> tuple[Callable[..., dict[str, Any]],
                                           Callable[[], dict[str, Any]]]:
     """The functions get_process_stats and get_system_stats."""
-    from ._readings import get_process_stats, get_system_stats
+    from .tracker_procfs import get_process_stats, get_system_stats
 
     return get_process_stats, get_system_stats
 
@@ -92,3 +92,15 @@ def render_csv_row(values: Iterable[Any]) -> str:
             text = "" if value is None else str(value)
             cells.append('"' + text.replace('"', '""') + '"')
     return ",".join(cells) + "\n"
+
+
+# ---- messages ----
+
+@functools.lru_cache(None)
+def logger() -> logging.Logger:
+    """The logger `resource_tracker`. It is silent unless the program gives it a handler."""
+    import logging
+
+    found = logging.getLogger("resource_tracker")
+    found.addHandler(logging.NullHandler())
+    return found

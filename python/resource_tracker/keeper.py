@@ -7,13 +7,12 @@ SPOOR_KEEPER_URL replaces the address of the service, which has 2 seconds to ans
 from __future__ import annotations
 
 import os
+from typing import Any, Iterable
 
-from spoor._call import Call
-from spoor._error import Error, make_error
+from spoor._agent import Call
+from spoor._program import Error, make_error
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Iterable
+from .helpers import logger
 
 _MIB = 1 << 20
 
@@ -31,13 +30,11 @@ def _ask(what: str, request: dict[str, Any], catalog: str | os.PathLike[str] | N
 def get_instance_price(vendor: str, region: str, instance: str, *,
                        catalog: str | os.PathLike[str] | None = None) -> float | None:
     """The price of a server in US dollars per hour, on demand, with Linux: in this region, or else in
-    the first one that is listed. None if it is not known; then the logger says why."""
+    the first one that is listed. None if it is not known; the reason is logged."""
     request = {"vendor": vendor, "region": region, "server": instance}
     try:
         price: float | None = _ask("price", request, catalog)["price"]
     except Error as error:
-        from ._log import logger
-
         logger().warning("the price of %s %s is not known: %s", vendor, instance, error)
         return None
     return price
@@ -48,8 +45,7 @@ def _in_mib(count: float | None) -> float | None:
 
 
 def _describe(server: dict[str, Any]) -> dict[str, Any]:
-    """What the keeper says of the server; if it is from a CSV file, the same keys as far as they are
-    known."""
+    """The server with the keys of the keeper. For a server from a CSV file, only some are known."""
     details: dict[str, Any] | None = server["details"]
     if details is not None:
         return details
@@ -72,7 +68,7 @@ def get_recommended_cloud_servers(cpu: float, memory: float, gpu: float | None =
     memory_amount (MiB) and min_price_ondemand (US dollars per hour).
 
     vendor_id is one vendor or several, such as "aws"; cpu_architecture is "x86_64" or "arm64". Without a
-    catalogue, the Spare Cores keeper is asked, and a RuntimeError says why it could not be.
+    catalogue, the Spare Cores keeper is asked, and a RuntimeError has the reason if that fails.
     """
     vendors = [vendor_id] if isinstance(vendor_id, str) else list(vendor_id or ())
     request = {"cpus": cpu, "memory_mib": memory, "gpus": gpu, "vram_mib": vram, "count": n,

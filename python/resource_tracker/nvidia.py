@@ -2,11 +2,9 @@
 """GPU figures. They come from spoor, for all GPUs it supports; nvidia-smi is not started."""
 from __future__ import annotations
 
-from ._readings import get_gpu_stats
+from typing import Any, Iterable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Iterable
+from .tracker_procfs import get_gpu_stats
 
 __all__ = ["process_nvidia_smi", "process_nvidia_smi_pmon", "start_nvidia_smi",
            "start_nvidia_smi_pmon"]
@@ -18,7 +16,7 @@ def start_nvidia_smi_pmon() -> None:
 
 def process_nvidia_smi_pmon(nvidia_process: object = None,
                             pids: Iterable[int] | None = None) -> dict[str, Any]:
-    """What processes use of the GPUs, by default all processes together.
+    """The GPU usage of processes, by default all processes together.
 
     gpu_usage: between 0 and the number of GPUs; gpu_vram_mib; gpu_utilized: the number of GPUs in
     use; gpu_utilized_indexes: which ones. nvidia_process has no effect.
@@ -31,7 +29,7 @@ def start_nvidia_smi() -> None:
 
 
 def process_nvidia_smi(nvidia_process: object = None) -> dict[str, Any]:
-    """What is in use of the GPUs: gpu_usage, gpu_vram_mib and gpu_utilized. nvidia_process has no
+    """The usage of all GPUs: gpu_usage, gpu_vram_mib and gpu_utilized. nvidia_process has no
     effect."""
     stats = get_gpu_stats(None)
     del stats["gpu_utilized_indexes"]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from ._readings import read_server
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .tracker_procfs import read_server
 
 _MIB = 1 << 20
 
@@ -19,7 +16,7 @@ def _most_common(names: list[str]) -> str:
 
 def get_server_info() -> dict[str, Any]:
     """os, vcpus, memory_mib; gpu_count, gpu_names, gpu_name (the most common one) and gpu_memory_mib
-    (of all GPUs). And what else spoor knows: cpu_model, architecture, sockets, cores, threads,
+    (of all GPUs). Further facts that spoor finds: cpu_model, architecture, sockets, cores, threads,
     numa_nodes, caches, disks, hypervisor, container, and vendor and model of the machine. None is
     unknown.
     """

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from .helpers import logger
 
-    class StatSpec(NamedTuple):
-        column: str
-        agg: Callable[[list[Any]], Any]
-        agg_name: Optional[str] = None
-        round: Optional[int] = None
-else:
-    from collections import namedtuple  # typing would take 10 ms to import
+_ROWS_SHOWN = 10
 
-    StatSpec = namedtuple("StatSpec", ("column", "agg", "agg_name", "round"),
-                          defaults=(None, None))
-    StatSpec.__doc__ = """What to compute from a column.
+
+class StatSpec(NamedTuple):
+    """A figure to compute from a column.
 
     agg takes the values of the column and returns one. The result is named agg_name, by default
     agg.__name__, and rounded to `round` digits if that is given.
     """
-
-_ROWS_SHOWN = 10
+    column: str
+    agg: Callable[[list[Any]], Any]
+    agg_name: Optional[str] = None
+    round: Optional[int] = None
 
 
 def _parse(text: Any) -> Any:
@@ -263,8 +258,6 @@ class TinyDataFrame:
                     result = round(result, digits)
                 results[column][name] = result
             except Exception as error:
-                from ._log import logger
-
                 logger().warning("%s of column %r failed: %s", name, column, error)
         return results
 

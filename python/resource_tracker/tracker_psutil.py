@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""get_process_stats and get_system_stats. There is one implementation, that of spoor."""
+"""The same functions as tracker_procfs: spoor reads /proc, and psutil is not used."""
 from __future__ import annotations
 
-from ._readings import get_process_stats, get_system_stats
+from .tracker_procfs import get_process_stats, get_system_stats
 
 __all__ = ["get_process_stats", "get_system_stats"]

@@ -15,14 +15,13 @@
 """
 from __future__ import annotations
 
-from ._agent import find_program
-from ._error import Error
-from ._result import Result
+from typing import TYPE_CHECKING
+
+from ._program import Error, find_program
+from ._result import Page, Result
 from ._tracker import Tracker, phase, snapshot
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._page import Page
     from ._report import Measure, Report, Snapshot
 
     __version__: str
@@ -32,15 +31,11 @@ __all__ = ["Error", "Measure", "Page", "Report", "Result", "Snapshot", "Tracker"
 
 
 def __getattr__(name: str) -> object:
-    """What takes time to import is imported when it is first used."""
+    """Imports names that take time to import when they are first used."""
     if name == "__version__":
         from . import _library
 
         return _library.version()
-    if name == "Page":
-        from ._page import Page
-
-        return Page
     if name in ("Measure", "Report", "Snapshot"):
         from . import _report
 

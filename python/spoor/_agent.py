@@ -1,68 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent: a `spoor agent` process that tracks this one from outside.
+"""Processes of the program spoor that work for this one: an agent, which tracks it from outside, and
+calls, which answer one question.
 
-libspoor starts it (spoor_agent_start) such that it is not our child: the program around us never
-meets it in os.wait() or through SIGCHLD. It ends when our end of its socket is closed, which the
-kernel does however we end. src/front/agent.h describes the protocol.
+libspoor starts them (spoor_agent_start) such that they are not our children: os.wait() and SIGCHLD
+never report them. They exit when our end of their socket is closed, which the kernel does however
+this process ends. src/front/agent.h describes the protocol of the agent.
+
+This module imports others that take some 10 ms, so it is imported where a process is started.
 """
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from _thread import allocate_lock
+import socket
+import threading
+import weakref
+from typing import Any, Mapping
 
-from _weakrefset import WeakSet
-
-from ._error import EndedError, Error, make_error
-
-# Here and in the other modules: importing typing or dataclasses would take 10 to 20 ms.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from _socket import socket
-    from typing import Any, Mapping
-
-    from ._call import Call
+from . import _library
+from ._program import EndedError, Error, find_program, make_error
 
 _PROTOCOL = 1
 # How long an agent that is stopped (SIGSTOP) is waited for, and one that is only slow.
 _STOPPED_SECONDS = 1.0
 _SLOW_SECONDS = 30.0
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_open: WeakSet[Agent | Call] = WeakSet()
+_open: weakref.WeakSet[_Program] = weakref.WeakSet()
 
 
-def find_program() -> str:
-    """The path of the program spoor: the one in this package, else SPOOR_BIN, else from PATH."""
-    own = os.path.join(_HERE, "bin", "spoor")
-    if os.access(own, os.X_OK):
-        return own
-    named = os.environ.get("SPOOR_BIN")
-    if named:
-        if os.access(named, os.X_OK):
-            return os.path.abspath(named)
-        raise make_error("ENOENT", f"SPOOR_BIN: {named!r} is not a program")
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(folder or ".", "spoor")
-        if os.access(path, os.X_OK) and not os.path.isdir(path):
-            return os.path.abspath(path)
-    raise make_error("ENOENT", "the program 'spoor' is not installed: install the spoor wheel, set "
-                     "SPOOR_BIN, or add it to PATH")
-
-
-def _socket_pair() -> list[socket]:
+def _socket_pair() -> list[socket.socket]:
     """Sockets that do not take descriptors 0 to 2, even if this process has closed them. Unlike
     a pipe, a socket can be written to without SIGPIPE."""
-    import _socket
-
     ends = []
-    for end in _socket.socketpair():
-        end.settimeout(None)  # the program may have set a default
+    for end in socket.socketpair():
         if end.fileno() <= 2:
-            import fcntl
-
             fd = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
             end.close()
-            end = _socket.socket(fileno=fd)
+            end = socket.socket(fileno=fd)
+        end.settimeout(None)  # the program may have set a default
         ends.append(end)
     return ends
 
@@ -76,7 +51,79 @@ def _is_stopped(pid: int) -> bool:
         return False
 
 
-class Agent:
+class _Program:
+    """A process of the program, and our end of the socket that is its standard input and output."""
+
+    def __init__(self, name: str, *arguments: str) -> None:
+        """`name` is the name that the program runs under: spoor, gpu-tracker or resource-tracker."""
+        program = find_program()
+        self._lock = threading.Lock()
+        self._socket, theirs = _socket_pair()
+        _open.add(self)
+        try:
+            _library.start_agent(program, [name, *arguments], theirs.fileno(), theirs.fileno())
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            theirs.close()
+
+    def close(self) -> None:
+        """Closes the socket, upon which the process exits. May be called twice."""
+        _open.discard(self)
+        self._socket.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_socket"):
+            self._socket.close()
+
+
+class Call(_Program):
+    """The program with these arguments, and a request on its standard input. It works while we do
+    something else; result() reads its answer, a JSON object."""
+
+    def __init__(self, name: str, *arguments: str, request: Mapping[str, Any] | None = None) -> None:
+        self._data = b""
+        self._answer: dict[str, Any] | None = None
+        super().__init__(name, *arguments)
+        try:
+            self._send(b"" if request is None else json.dumps(request).encode())
+        except BaseException:
+            self.close()
+            raise
+
+    def _send(self, request: bytes) -> None:
+        try:
+            self._socket.sendall(request, socket.MSG_NOSIGNAL)
+            self._socket.shutdown(socket.SHUT_WR)
+        except ConnectionError:
+            pass  # it was killed: there is no answer
+
+    def _read(self) -> dict[str, Any]:
+        if self._socket.fileno() < 0:
+            raise Error("the answer belongs to the process that asked for it")
+        try:
+            data = self._socket.recv(65536)
+            while data:
+                self._data += data
+                data = self._socket.recv(65536)
+            answer = json.loads(self._data.decode(errors="replace"))
+        except (ConnectionError, ValueError):
+            raise EndedError("the program 'spoor' ended unexpectedly") from None
+        return dict(answer)
+
+    def result(self) -> dict[str, Any]:
+        """Waits for the answer. It may be asked for again, also after an interrupt."""
+        with self._lock:
+            if self._answer is None:
+                self._answer = self._read()
+                self.close()
+        if self._answer.get("event") == "error":
+            raise make_error(self._answer["code"], self._answer["message"])
+        return self._answer
+
+
+class Agent(_Program):
     """An agent, from its start to its end. Any thread may use it.
 
     An exception that is raised by a signal handler, such as KeyboardInterrupt, may end any method
@@ -85,37 +132,25 @@ class Agent:
     """
 
     def __init__(self, *arguments: str, name: str = "spoor") -> None:
-        """`name` is the program whose agent it is: spoor or gpu-tracker."""
-        from . import _library
-
-        program = find_program()
-        self._lock = allocate_lock()
         self._rest = b""
         self._last_id = 0
         self._is_asking = False
         self._was_stopped = False
         self._result: dict[str, Any] | None = None
-        self._socket, theirs = _socket_pair()
-        self._socket.settimeout(_STOPPED_SECONDS)
-        _open.add(self)
+        super().__init__(name, "agent", *arguments)
         try:
-            try:
-                _library.start_agent(program, [name, "agent", *arguments], theirs.fileno(),
-                                     theirs.fileno())
-            finally:
-                theirs.close()
+            self._socket.settimeout(_STOPPED_SECONDS)
             self.ready = self._read_ready()
+            if self.ready.get("protocol") != _PROTOCOL:
+                raise Error(f"{find_program()!r} and the Python package are of different versions: "
+                            "install the same version of both")
         except BaseException:
             self.close()
             raise
-        if self.ready.get("protocol") != _PROTOCOL:
-            self.close()
-            raise Error(f"{program!r} and the Python package are of different versions: install "
-                        "the same version of both")
 
     def _read_ready(self) -> dict[str, Any]:
-        """What the agent says first. One that was killed before that is as one that is killed later:
-        whoever asks it for something is told."""
+        """The first message of the agent. An agent that was killed before it is treated as one that is
+        killed later: the first request fails."""
         try:
             return self._answer(None)
         except EndedError:
@@ -128,14 +163,12 @@ class Agent:
             raise EndedError(f"the tracker, process {pid}, is stopped (SIGSTOP)")
 
     def _receive(self, most_seconds: float | None) -> bytes:
-        """What the agent sends next; nothing if it has ended."""
-        from _socket import timeout
-
+        """The next bytes of the agent; none if it has exited."""
         waited = 0.0
         while True:
             try:
                 return self._socket.recv(65536)
-            except timeout:
+            except socket.timeout:
                 self._check_stopped()
                 waited += _STOPPED_SECONDS
                 if most_seconds is not None and waited >= most_seconds:
@@ -171,8 +204,6 @@ class Agent:
 
     def ask(self, op: str, *arguments: str, is_quick: bool = False) -> dict[str, Any]:
         """Sends a request and returns the answer to it. `is_quick`: it does not take long."""
-        from _socket import MSG_NOSIGNAL, timeout
-
         with self._lock:
             if self._socket.fileno() < 0:
                 raise Error("the tracker has ended, or belongs to the process that started it")
@@ -183,8 +214,8 @@ class Agent:
             request = {"id": self._last_id, "op": op, "arguments": arguments}
             try:
                 # The newline in front ends a request of which only a part was sent.
-                self._socket.sendall(f"\n{json.dumps(request)}\n".encode(), MSG_NOSIGNAL)
-            except timeout:  # it has not read those before
+                self._socket.sendall(f"\n{json.dumps(request)}\n".encode(), socket.MSG_NOSIGNAL)
+            except socket.timeout:  # it has not read those before
                 raise EndedError("the tracker does not respond") from None
             except ConnectionError:
                 raise EndedError("the tracker ended unexpectedly") from None
@@ -200,43 +231,21 @@ class Agent:
 
     def _end(self) -> None:
         """Waits for the agent to end."""
-        from _socket import SHUT_WR
-
         if self._socket.fileno() >= 0:
             try:
-                self._socket.shutdown(SHUT_WR)
+                self._socket.shutdown(socket.SHUT_WR)
                 while self._receive(None):
                     pass
             except (OSError, EndedError):
                 pass  # it has ended, or will when it goes on
         self.close()
 
-    def close(self) -> None:
-        """Closes the socket, upon which the agent ends. May be called twice."""
-        _open.discard(self)
-        self._socket.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_socket"):
-            self._socket.close()
-
 
 def _forget() -> None:
-    """In a forked child: the agents are the parent's, and must see when it closes their sockets."""
-    for agent in list(_open):
-        agent._lock = allocate_lock()
-        agent.close()
+    """In a forked child: the processes are the parent's, and must see when it closes their sockets."""
+    for program in list(_open):
+        program._lock = threading.Lock()
+        program.close()
 
 
 os.register_at_fork(after_in_child=_forget)
-
-
-def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | None]) -> list[str]:
-    """{"interval": "0.5", "append": True, "name": None} as ["--interval=0.5", "--append"]."""
-    words = []
-    for name, value in options.items():
-        if value is True:
-            words.append(f"--{name}")
-        elif value is not None and value is not False:
-            words.append(f"--{name}={os.fsdecode(value)}")
-    return words

@@ -240,7 +240,7 @@ class Phase(Sections):
 
 @dataclass(frozen=True)
 class Need:
-    """What to request for the next run."""
+    """The resources to request for the next run."""
     value: float | None  # None: unknown
     guess: bool
     why: str
@@ -275,7 +275,7 @@ class Postponed:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the tracking itself cost."""
+    """The cost of tracking."""
     cpu_seconds: float | None
     max_rss_bytes: int | None
     late_samples: int
@@ -317,7 +317,7 @@ _CLASSES = {value.__name__: value for value in list(globals().values())
 
 
 def _build(annotation: str, data: Any) -> Any:
-    """`data` as the annotation says: one of the classes above, a list of them, or plain data."""
+    """`data` by its annotation: one of the classes above, a list of them, or plain data."""
     if data is None:
         return None
     name = annotation.removesuffix(" | None")

@@ -1,15 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run."""
+"""The result of a run, and its page: one HTML file that needs nothing else."""
 from __future__ import annotations
 
-from ._error import Error
+import os
+from typing import TYPE_CHECKING, Any, Mapping
 
-TYPE_CHECKING = False
+from ._program import Error, find_program
+
 if TYPE_CHECKING:
-    from typing import Any
+    from typing_extensions import Self
 
-    from ._page import Page
     from ._report import Report
+
+_FRAME = ('<iframe title="report" sandbox="allow-scripts allow-downloads allow-popups" '
+          'style="width: 100%; height: 80vh; border: 0" srcdoc="{}"></iframe>')
+
+
+class Page(str):
+    """The text of an HTML page. A notebook shows the page itself."""
+
+    def save(self, path: str | os.PathLike[str]) -> Self:
+        """Writes the page to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self)
+        return self
+
+    def browse(self) -> Self:
+        """Opens the page in a web browser, from a temporary file."""
+        import tempfile
+        import webbrowser
+
+        # The browser may read the file long after this call, so it is left in the temporary folder.
+        fd, path = tempfile.mkstemp(prefix="spoor-report-", suffix=".html")
+        os.close(fd)
+        self.save(path)
+        webbrowser.open("file://" + path)
+        return self
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return _FRAME.format(escape(self))
+
+
+def make_page(report: Mapping[str, Any]) -> str:
+    """The page of a JSON report, made by the program."""
+    import json
+    import subprocess
+
+    text = json.dumps(report, allow_nan=False)
+    done = subprocess.run([find_program(), "report", "--format=html", "--output=-", "-"],
+                          input=text.encode(errors="replace"), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        reason = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
+        raise Error(f"cannot make the page: {reason.removeprefix('spoor: ')}")
+    return done.stdout.decode(errors="replace")
 
 
 class Result:
@@ -38,8 +84,6 @@ class Result:
 
     def report(self) -> Page:
         """The report as an HTML page, with save() and browse(). A notebook shows it inline."""
-        from ._page import Page, make_page
-
         return Page(make_page(self.to_dict()))
 
     def to_dict(self) -> dict[str, Any]:

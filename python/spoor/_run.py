@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `spoor run` that this program is part of, if any: it is told of phases.
+"""The trackers that this process, or an ancestor of it, is tracked by, and their sockets.
 
-src/run/phase_socket.h describes how: a tracker listens on an abstract socket that is named after its
-pid and its pid namespace, and is an ancestor of this process.
+A tracker listens on an abstract Unix socket that is named after a pid and its pid namespace. A `spoor
+run` receives phases on a socket named after its own pid, see src/run/phase_socket.h; gpu_tracker asks
+for rows on a socket named after the tracked process, see gpu_tracker/sub_tracker.py.
 """
 from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING, Iterator
 
-from ._error import EndedError, Error
+from ._program import EndedError, Error
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _socket import socket
+    from socket import socket
 
 _ANCESTORS_MAX = 1024
 _ANSWER_SECONDS = 1.0
 
-_runs: list[int] = []  # trackers of this process, by pid
+_runs: list[int] = []  # the `spoor run` processes around this one, by pid
 _owner = 0             # the process that has looked for them
 
+
+# ---- ancestors and sockets ----
 
 def _parent(pid: int) -> int:
     try:
@@ -30,48 +33,67 @@ def _parent(pid: int) -> int:
         return 0
 
 
-def _connect(pid: int) -> socket | None:
-    """A socket to the tracker with this pid. Others may take the name of a socket, not the pid."""
-    import _socket
+def ancestors() -> Iterator[int]:
+    """The pids of the ancestors of this process, its parent first."""
+    pid = os.getppid()
+    for _ in range(_ANCESTORS_MAX):
+        if pid <= 0:
+            return
+        yield pid
+        pid = _parent(pid)
+
+
+def connect(kind: str, pid: int, seconds: float) -> tuple[socket, int, int]:
+    """Connects to the socket of that kind and pid. Returns the connection with the pid and the uid of
+    its other end, which the caller checks: any process may take a name. OSError: there is none."""
+    import socket
 
     try:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
         namespace = ""
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-    connection.settimeout(_ANSWER_SECONDS)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        connection.connect(f"\0spoor-phases/{namespace}/{pid}")
-        peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
-        if int.from_bytes(peer[:4], sys.byteorder) == pid:
-            return connection
+        connection.settimeout(seconds)
+        connection.connect(f"\0{kind}/{namespace}/{pid}")
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    except BaseException:
+        connection.close()
+        raise
+    return (connection, int.from_bytes(peer[:4], sys.byteorder),
+            int.from_bytes(peer[4:8], sys.byteorder))
+
+
+# ---- phases of a run ----
+
+def _connect_run(pid: int) -> socket | None:
+    try:
+        connection, peer_pid, _ = connect("spoor-phases", pid, _ANSWER_SECONDS)
     except OSError:
-        pass
+        return None
+    if peer_pid == pid:
+        return connection
     connection.close()
     return None
 
 
-def _find() -> list[int]:
-    """Those that were there when this process looked first: a run is older than its job."""
+def _find_runs() -> list[int]:
+    """The runs that existed at the first call in this process: a run is older than its job."""
     global _owner
 
     if _owner != os.getpid():
         found = []
-        pid = os.getppid()
-        for _ in range(_ANCESTORS_MAX):
-            if pid <= 0:
-                break
-            connection = _connect(pid)
+        for pid in ancestors():
+            connection = _connect_run(pid)
             if connection is not None:
                 connection.close()
                 found.append(pid)
-            pid = _parent(pid)
         _runs[:], _owner = found, os.getpid()
     return _runs
 
 
-def _tell(connection: socket, mark: str) -> None:
-    from _socket import MSG_NOSIGNAL
+def _send(connection: socket, mark: str) -> None:
+    from socket import MSG_NOSIGNAL
 
     connection.send(mark.encode(), MSG_NOSIGNAL)
     answer = connection.recv(1024)
@@ -81,15 +103,15 @@ def _tell(connection: socket, mark: str) -> None:
 
 def tell_runs(word: str, name: str) -> None:
     """Has every `spoor run` around this process "start" or "stop" a phase."""
-    if "\0" in name and _find():
+    if "\0" in name and _find_runs():
         raise Error("a phase name must not contain NUL")
-    for pid in list(_find()):
-        connection = _connect(pid)
+    for pid in list(_find_runs()):
+        connection = _connect_run(pid)
         if connection is None:
             _runs.remove(pid)  # it was killed
             continue
         try:
-            _tell(connection, f"{word} {name}")
+            _send(connection, f"{word} {name}")
         except OSError as error:
             if isinstance(error, ConnectionError):
                 continue

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, Union
 
-from ._agent import Agent, option_list
-from ._error import EndedError, Error, make_error
-from ._result import Result
+from ._program import EndedError, Error, make_error, option_list, warn
+from ._result import Page, Result
 from ._run import tell_runs
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Mapping, TypeVar, Union
-
     from typing_extensions import ParamSpec
 
-    from ._page import Page
+    from ._agent import Agent
     from ._report import Snapshot
 
-    Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
     P = ParamSpec("P")
-    R = TypeVar("R")
+
+Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+R = TypeVar("R")
 
 _running: list[Tracker] = []  # the trackers of this process, newest last
 _owner = os.getpid()
@@ -49,17 +47,6 @@ def _trackers() -> list[Tracker]:
     return _running
 
 
-def _warn(message: str) -> None:
-    """Warns of the line of the program that has called us."""
-    import sys
-    import warnings
-
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, RuntimeWarning, stacklevel=level)
-
-
 def _interval_word(interval: float | str | None) -> str:
     """Seconds as the program reads them."""
     if isinstance(interval, str):
@@ -84,7 +71,7 @@ class Tracker:
     function: then each call is a run.
 
     Once tracking has started, its failures do not fail the program. They are RuntimeWarnings, and
-    the result says why it is missing. A tracker that was stopped (SIGSTOP) is waited for for a second.
+    the result has the reason. A tracker that was stopped (SIGSTOP) is waited for for a second.
     """
 
     def __init__(self, pid: int | None = None, *, interval: float | str | None = 1.0,
@@ -118,6 +105,8 @@ class Tracker:
         """Starts tracking. The first sample has been taken when it returns."""
         if self._agent is not None:
             raise Error("the tracker is already running")
+        from ._agent import Agent
+
         try:
             self._agent = Agent(f"--pid={self._tracked_pid()}", *self._words)
         except Error as error:
@@ -150,7 +139,7 @@ class Tracker:
             self._decorator.result = result
         for warning in result["warnings"] if result else ():
             if warning["code"] == "output":
-                _warn(warning["message"])
+                warn(warning["message"])
         return result
 
     def report(self) -> Page:
@@ -206,10 +195,10 @@ class Tracker:
 
     def _report_failure(self, error: Error) -> None:
         if not isinstance(error, EndedError):
-            _warn(str(error))
+            warn(str(error))
         elif not self._has_warned:
             self._has_warned = True
-            _warn(f"tracking has stopped: {error}")
+            warn(f"tracking has stopped: {error}")
 
     def _tell(self, op: str, *arguments: str) -> None:
         """As _ask, for what the program can do without: a failure is a warning."""
@@ -225,7 +214,7 @@ class Tracker:
         self._tell("sample")
 
     def snapshot(self) -> Snapshot:
-        """What the process uses now."""
+        """The current usage of the process."""
         from ._report import Snapshot
 
         return Snapshot(self._tracked_pid(), self._ask("snapshot")["metrics"])
@@ -258,7 +247,7 @@ class PhaseBlock:
             try:
                 tell_runs(word, self._name)
             except Error as error:
-                _warn(str(error))
+                warn(str(error))
 
     def __exit__(self, *exception: object) -> None:
         tracker, owner = self._entered.pop()
@@ -286,7 +275,8 @@ def phase(name: str) -> PhaseBlock:
 
 
 def snapshot(pid: int | None = None) -> Snapshot:
-    """What a process, by default this one, and everything it started use now."""
+    """The current usage of a process, by default this one, and of its descendants."""
+    from ._agent import Agent
     from ._report import Snapshot
 
     pid = os.getpid() if pid is None else pid

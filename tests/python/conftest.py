@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the Python packages share. They run from the source tree, on a build."""
+"""Fixtures of the tests of the Python packages. They run from the source tree, on a build."""
 import os
 import pathlib
 import subprocess

@@ -40,7 +40,7 @@ def test_program_goes_on_and_is_warned_once(seen):
     assert not tracker.is_running
 
 
-def test_result_says_why_it_is_missing(seen):
+def test_missing_result_has_a_reason(seen):
     tracker = spoor.Tracker().start()
     kill_agent(tracker)
     assert tracker.stop() is tracker.result
@@ -107,7 +107,7 @@ def test_sigpipe_at_its_default_does_not_end_the_program(script):
     """) == "fine\n"
 
 
-def test_gpu_tracker_goes_on_and_says_why_there_is_no_usage(caplog):
+def test_gpu_tracker_goes_on_and_logs_why_usage_is_missing(caplog):
     with gput.Tracker() as tracker:
         kill_agent(tracker)
     assert [record.message for record in caplog.records][-1:] == \

@@ -140,7 +140,7 @@ def test_card_is_the_page(stand_in_reporter):
     assert '"cpu_max_cores": 2.0' in card and '"why": "the peak of 2 runs' in card
 
 
-def test_card_says_why_there_is_no_page(stand_in_reporter):
+def test_card_without_a_page_has_the_reason(stand_in_reporter):
     try:
         raise ValueError("<b>&")
     except ValueError as error:

@@ -59,7 +59,7 @@ def marked(mark):
 
 
 def cgroups():
-    """Those of trackers: spoor-PID-..."""
+    """The cgroups of trackers: spoor-PID-..."""
     return {folder for _, folders, _ in os.walk("/sys/fs/cgroup") for folder in folders
             if re.match(r"spoor-\d+-", folder)}
 

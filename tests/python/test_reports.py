@@ -9,12 +9,10 @@ import gpu_tracker
 import pytest
 import spoor
 from resource_tracker import ResourceTracker
-from resource_tracker._dialect import NEWEST, README
-from resource_tracker._report import build_report
-from resource_tracker._report_context import (build_context, describe_cloud, describe_needs,
-                                              describe_run)
-from resource_tracker.report import Report
-from spoor._page import Page
+from resource_tracker.column_maps import NEWEST, README
+from resource_tracker.report import (Report, build_context, build_report, describe_cloud,
+                                     describe_run)
+from spoor import Page
 
 START = 1794700000.0
 MIB = 1 << 20
@@ -75,7 +73,7 @@ def test_report_of_gpu_tracker(stand_in_reporter):
     assert data["memory"]["main"]["total_rss_bytes"]["value"] / 1e9 == pytest.approx(peak, rel=1e-6)
 
 
-def test_program_that_fails_says_why(tmp_path, monkeypatch):
+def test_error_of_the_program_is_raised(tmp_path, monkeypatch):
     with spoor.Tracker() as tracker:
         pass
     program = tmp_path / "refuses"
@@ -107,7 +105,7 @@ def test_report_of_resource_tracker(stand_in_reporter):
     assert data["context"]["servers"] == [] and data["context"]["servers_reason"] is None
 
 
-def test_report_without_the_keeper_says_so(stand_in_reporter):
+def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
     """W3: without a network there was no report."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
@@ -268,7 +266,6 @@ STATS = {"process_cpu_usage": {"mean": 1.5, "max": 2.0}, "process_memory_mib": {
          "system_net_recv_bytes": {"sum": 3}, "system_net_sent_bytes": {"sum": 4},
          "timestamp": {"duration": 7200},
          "run_totals": {"memory.combined.total_rss_bytes": {"value": 30 * MIB}}}
-NEEDS = {"cpu": 2, "memory": 512, "gpu": 1, "vram": 128}
 
 
 def test_earlier_runs_are_in_base_units():
@@ -277,18 +274,6 @@ def test_earlier_runs_are_in_base_units():
         "gpu_max_gpus": 1, "received_bytes": 3, "sent_bytes": 4, "memory_mean_bytes": 10 * MIB,
         "memory_peak_bytes": 30 * MIB, "gpu_memory_peak_bytes": 2 * MIB}
     assert set(describe_run({}).values()) == {None}
-
-
-def test_needs_are_as_the_recommendation_of_a_report():
-    needs = describe_needs(NEEDS, [describe_run(STATS)] * 2)
-    assert needs["memory_bytes"] == {"value": 512 * MIB, "guess": False, "why": (
-        "the peak of 2 runs, times 1.2, rounded up to the next step")}
-    assert needs["cpus"]["value"] == 2 and needs["vram_bytes"]["value"] == 128 * MIB
-    assert needs["seconds"]["value"] == 8640
-    needs = describe_needs({**NEEDS, "gpu": None, "vram": None}, [describe_run({})])
-    assert needs["gpus"]["value"] is None and needs["vram_bytes"]["value"] is None
-    assert needs["seconds"]["value"] is None
-    assert needs["cpus"]["why"] == "used on average, rounded; at least 1"
 
 
 def test_gpus_that_no_run_used_are_left_out():
@@ -310,10 +295,8 @@ def test_cloud_of_which_little_is_known():
 def test_context():
     server = {"vendor_id": "aws", "api_reference": "a1.large", "vcpus": 2, "memory_amount": 4096,
               "gpu_count": 0, "min_price_ondemand": 0.05}
-    context = build_context("Metaflow", True, [STATS], STATS, NEEDS, [server], None, 0.5, "shared")
+    context = build_context("Metaflow", True, [STATS], STATS, None, [server], None, 0.5, "shared")
     assert context["status_failed"] is True and context["integration"] == "Metaflow"
     assert context["cost_usd"] == 1.0 and context["current"] == context["historical"][0]
     assert context["servers"] == [{"vendor": "aws", "name": "a1.large", "cpus": 2, "gpus": 0,
                                    "memory_bytes": 4 << 30, "usd_per_hour": 0.05}]
-    assert context["recommendation"]["cpus"]["why"].startswith("used on average of 2 runs")
-    assert build_context("R", False, [], {}, None, [], "x", None, None)["recommendation"] is None

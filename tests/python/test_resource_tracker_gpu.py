@@ -16,7 +16,7 @@ device {0} minor {0}
 """
 PROGRAM = """
     import os, time
-    from resource_tracker import ResourceTracker
+    from resource_tracker import ResourceTracker, nvidia
     from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
 
     def eventually(condition):
@@ -24,6 +24,14 @@ PROGRAM = """
         while not condition():
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+    def process_stats(name):
+        return get_process_stats(os.getpid())[name]
+
+    def find_busy():
+        # All of them each time: they need some seconds until they know, and may wait together.
+        return [process_stats("gpu_usage"), get_system_stats()["gpu_usage"],
+                nvidia.process_nvidia_smi_pmon(None, {os.getpid()})["gpu_usage"]]
 
     print(os.getpid(), flush=True)
     input()
@@ -38,15 +46,9 @@ PROGRAM = """
         eventually(lambda: process("gpu_vram_mib") and system("gpu_vram_mib"))
         print(process("gpu_usage")[-1], process("gpu_vram_mib")[-1], process("gpu_utilized")[-1])
         print(system("gpu_usage")[-1], system("gpu_vram_mib")[-1], system("gpu_utilized")[-1])
-    def process_stats(name):
-        return get_process_stats(os.getpid())[name]
-
-    eventually(lambda: process_stats("gpu_usage") and get_system_stats()["gpu_usage"])
+    eventually(lambda: all(find_busy()))
     print(process_stats("gpu_vram_mib"), process_stats("gpu_utilized_indexes"))
     print(get_system_stats()["gpu_vram_mib"], get_system_stats()["gpu_utilized"])
-
-    from resource_tracker import nvidia
-    eventually(lambda: nvidia.process_nvidia_smi_pmon(None, {os.getpid()})["gpu_usage"])
     print(*nvidia.process_nvidia_smi_pmon(nvidia.start_nvidia_smi_pmon(), {os.getpid(), 1}).values())
     print(*nvidia.process_nvidia_smi_pmon(None).values())
     print(*nvidia.process_nvidia_smi(nvidia.start_nvidia_smi()).values())
@@ -74,9 +76,9 @@ busy 1 {pid} 200 90
 
 
 def test_without_a_gpu(monkeypatch):
-    from resource_tracker import _readings, nvidia
+    from resource_tracker import nvidia, tracker_procfs
 
-    monkeypatch.setattr(_readings, "_may_have_gpus", lambda: False)
+    monkeypatch.setattr(tracker_procfs, "_may_have_gpus", lambda: False)
     zeros = {"gpu_usage": 0, "gpu_vram_mib": 0, "gpu_utilized": 0}
     assert nvidia.start_nvidia_smi() is nvidia.start_nvidia_smi_pmon() is None
     assert nvidia.process_nvidia_smi(None) == zeros
@@ -86,10 +88,10 @@ def test_without_a_gpu(monkeypatch):
 
 
 def test_figures_that_the_driver_does_not_say(monkeypatch):
-    from resource_tracker import _readings, nvidia
+    from resource_tracker import nvidia, tracker_procfs
 
-    monkeypatch.setattr(_readings, "_may_have_gpus", lambda: True)
-    monkeypatch.setattr(_readings, "_ask", lambda op, *arguments: {"stats": {
+    monkeypatch.setattr(tracker_procfs, "_may_have_gpus", lambda: True)
+    monkeypatch.setattr(tracker_procfs, "_ask", lambda op, *arguments: {"stats": {
         "gpu_usage": 0.5, "gpu_vram_mib": None, "gpu_utilized": 1, "gpu_utilized_indexes": [2]}})
     assert nvidia.process_nvidia_smi_pmon(None, {1, 2}) == {
         "gpu_usage": 1.0, "gpu_vram_mib": None, "gpu_utilized": 1, "gpu_utilized_indexes": {2}}

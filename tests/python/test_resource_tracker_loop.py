@@ -12,7 +12,7 @@ import pytest
 
 from conftest import BINARY, DEADLINE_SECONDS, eventually, is_alive
 from resource_tracker import ProcessTracker
-from resource_tracker._dialect import NEWEST, OLDEST, README, columns_of
+from resource_tracker.column_maps import NEWEST, OLDEST, README, columns_of
 
 # Uses CPU after a line on its input, and ends.
 BUSY = """
@@ -38,7 +38,7 @@ def busy():
 
 def header(table, dialect):
     """As text; the lines of version 0.1 end in \\r\\n."""
-    return ",".join(f'"{column.name}"' for column in columns_of(table, dialect)) + "\n"
+    return ",".join(f'"{name}"' for name in columns_of(table, dialect)) + "\n"
 
 
 def read(path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What resource_tracker counts: descendants of every kind, and never itself."""
+"""resource_tracker counts descendants of every kind, and never itself."""
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,7 +10,7 @@ import pytest
 
 from conftest import eventually
 from resource_tracker import ResourceTracker
-from resource_tracker._dialect import NEWEST, OLDEST, README
+from resource_tracker.column_maps import NEWEST, OLDEST, README
 from resource_tracker.tracker_procfs import get_process_stats, get_system_stats
 
 BURN = """
@@ -83,7 +84,7 @@ def test_children_add_up():
     assert tracker.run_totals["cpu.total_seconds"]["value"] == pytest.approx(cpu(tracker), rel=0.1)
 
 
-def test_children_that_nobody_waits_for(script):
+def test_children_without_a_wait(script):
     """W13: with SIGCHLD ignored, their CPU time was lost."""
     out = script(BURN + """
 import os, signal
@@ -186,11 +187,20 @@ def test_process_stats():
                            "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib",
                            "gpu_utilized", "gpu_utilized_indexes"]
     assert stats["pid"] == os.getpid() and abs(stats["timestamp"] - time.time()) < 60
-    assert stats["children"] >= 0 and stats["gpu_utilized_indexes"] == set()
+    assert stats["gpu_utilized_indexes"] == set()
     assert stats["memory_mib"] > 1 and stats["utime"] + stats["stime"] > 0
     assert get_process_stats(os.getpid(), children=False)["children"] is None
     later = get_process_stats(os.getpid())
     assert later["timestamp"] > stats["timestamp"] and later["utime"] >= stats["utime"]
+
+
+def test_descendants_are_counted():
+    with subprocess.Popen(["sh", "-c", "sh -c 'sleep 1000 & echo; wait' & wait"],
+                          stdout=subprocess.PIPE, start_new_session=True) as shell:
+        shell.stdout.readline()
+        children = get_process_stats(shell.pid)["children"]
+        os.killpg(shell.pid, signal.SIGKILL)
+    assert children == 2
 
 
 def test_a_process_that_is_gone_uses_nothing():
@@ -234,12 +244,10 @@ def test_the_loopback_device_is_not_counted():
 
 
 def test_the_agent_of_readings_is_replaced():
-    import signal
-
-    from resource_tracker import _readings
+    from resource_tracker import _tracking
 
     get_system_stats()
-    os.kill(_readings._agent.ready["pid"], signal.SIGKILL)
+    os.kill(_tracking._agent.ready["pid"], signal.SIGKILL)
     assert get_system_stats()["processes"] > 1
 
 
@@ -296,17 +304,17 @@ def test_readings_of_version_0_1():
 
 def test_clock_ticks_are_exact(monkeypatch):
     """0.29 s are 29 ticks, though 0.29 * 100 is a little less."""
-    from resource_tracker import _readings
+    from resource_tracker import tracker_procfs
 
     per_second = os.sysconf("SC_CLK_TCK")
     process, system = get_process_stats(os.getpid()), get_system_stats()
-    monkeypatch.setattr(_readings, "get_process_stats", lambda *arguments: process)
-    monkeypatch.setattr(_readings, "get_system_stats", lambda: system)
+    monkeypatch.setattr(tracker_procfs, "get_process_stats", lambda *arguments: process)
+    monkeypatch.setattr(tracker_procfs, "get_system_stats", lambda: system)
     for ticks in range(10 * per_second):
         process["utime"] = system["stime"] = ticks / per_second
-        assert _readings.old_process_stats("pss", 1, True)["utime"] == ticks
-        assert _readings._ticks(system["stime"]) == ticks
-    assert _readings.old_system_stats()["stime"] == ticks and _readings._ticks(None) is None
+        assert tracker_procfs.old_process_stats("pss", 1, True)["utime"] == ticks
+        assert tracker_procfs._ticks(system["stime"]) == ticks
+    assert tracker_procfs.old_system_stats()["stime"] == ticks and tracker_procfs._ticks(None) is None
 
 
 # ---- rows one at a time ----
@@ -332,9 +340,9 @@ def test_diff_stats():
 @pytest.mark.parametrize("dialect, suffix", [(README, ""), (OLDEST, "_anon")])
 def test_memory_of_older_generations(monkeypatch, dialect, suffix):
     """As in their CSV rows: reclaimable and available memory do not matter."""
-    from resource_tracker import SystemTracker, _readings
+    from resource_tracker import SystemTracker, tracker_procfs
 
-    monkeypatch.setattr(_readings, "_meminfo", lambda: {
+    monkeypatch.setattr(tracker_procfs, "_meminfo", lambda: {
         "MemTotal": 100000, "MemFree": 20000, "MemAvailable": 70000, "Buffers": 3000,
         "Cached": 40000, "SReclaimable": 5000, "Active": 30000, "Inactive": 25000,
         "Active(anon)": 30000, "Inactive(anon)": 25000})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What resource_tracker makes of the rows that an agent has written."""
+"""resource_tracker: frames, figures and files from the rows of an agent."""
 import copy
 import gzip
 import json
@@ -13,8 +13,8 @@ from array import array
 import pytest
 
 from resource_tracker import ResourceTracker
-from resource_tracker._dialect import DIALECTS, NEWEST, OLDEST, README, columns_of
-from resource_tracker._rows import RowFile
+from resource_tracker.column_maps import DIALECTS, NEWEST, OLDEST, README, columns_of
+from resource_tracker._tracking import RowFile
 from resource_tracker.tiny_data_frame import StatSpec
 
 NAN = float("nan")
@@ -24,7 +24,7 @@ START = 1794700000.0
 def process_row(second, cpu=0.5, memory=100.0, **cells):
     row = [START + second, 77, 3, cpu * 0.75, cpu * 0.25, cpu, memory, 4096, 8192, 0.25, 64.0, 1]
     for name, value in cells.items():
-        row[[column.name for column in columns_of("process", NEWEST)].index(name)] = value
+        row[list(columns_of("process", NEWEST)).index(name)] = value
     return row
 
 
@@ -32,7 +32,7 @@ def system_row(second, **cells):
     row = [START + second, 200, 1.0, 0.5, 1.5, 1000.0, 500.0, 10.0, 300.0, 400.0, 200.0, 1 << 20,
            1 << 21, 100.25, 60.5, 39.75, 1000, 2000, 0.5, 128.0, 1]
     for name, value in cells.items():
-        row[[column.name for column in columns_of("system", NEWEST)].index(name)] = value
+        row[list(columns_of("system", NEWEST)).index(name)] = value
     return row
 
 
@@ -243,7 +243,7 @@ def test_frames_can_be_pickled_and_copied(tracker):
             assert len(copied) == len(frame) > 0 and copied[1:].to_dict() == frame[1:].to_dict()
 
 
-def test_what_cannot_be_combined_is_logged(tracker, caplog):
+def test_failure_to_combine_is_logged(tracker, caplog):
     with caplog.at_level(logging.ERROR, "resource_tracker"), pytest.raises(TypeError):
         tracker.get_combined_metrics(offset="x")
     assert "cannot be combined" in caplog.text

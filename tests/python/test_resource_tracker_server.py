@@ -13,9 +13,9 @@ from conftest import BINARY, DEADLINE_SECONDS, NOWHERE
 from fake_keeper import SERVERS, Keeper, price
 from fake_services import DMI, METADATA, Service, with_dmi
 from resource_tracker import ResourceTracker, get_cloud_info, get_server_info, keeper
-from resource_tracker._dialect import OLDEST, README
-from resource_tracker._recommend import recommend
-from spoor._error import EndedError
+from resource_tracker.column_maps import OLDEST, README
+from resource_tracker.report import get_needs, recommend
+from spoor._program import EndedError
 from test_resource_tracker_gpu import CARD
 
 NEVER = 3600  # an interval of which only the partial rows are seen
@@ -115,7 +115,7 @@ def environment(service):
 
 
 def without_time(info):
-    assert info.pop("discovery_time") >= 0
+    assert 0 <= info.pop("discovery_time") < DEADLINE_SECONDS
     return info
 
 
@@ -229,18 +229,32 @@ def run_stats(cpu=1.0, memory=100.0, gpu=(0, 0), vram=0.0, exact=None, **others)
     ([{}, {"exact": 10 * GIB}], {"memory": 12 * 1024}),
 ])
 def test_resources_by_the_formulas(runs, expected):
-    found = recommend([run_stats(**run) for run in runs])
+    found = get_needs(recommend([run_stats(**run) for run in runs]))
     assert {key: found[key] for key in expected} == expected
     assert all(isinstance(value, int) for value in found.values())
 
 
 def test_resources_that_are_unknown():
     run = run_stats(gpu=(None, None), vram=None)
-    assert recommend([run]) == {"cpu": 1, "memory": 128, "gpu": None, "vram": None}
+    assert get_needs(recommend([run])) == {"cpu": 1, "memory": 128, "gpu": None, "vram": None}
     old = {"process_cpu_usage": {"mean": 1}, "process_pss": {"max": 3 * 1024 * 1024}}
-    assert recommend([old])["memory"] == 4096
+    assert get_needs(recommend([old]))["memory"] == 4096
     with pytest.raises(RuntimeError, match="memory of the process is not known"):
         recommend([{"process_cpu_usage": {"mean": 1}}])
+    with pytest.raises(RuntimeError, match="invalid number 'inf'"):
+        recommend([run_stats(cpu=float("inf"))])
+
+
+def test_recommendation_as_in_a_report():
+    run = run_stats(cpu=1.7, memory=400, gpu=(1, 1), vram=100, timestamp={"duration": 7200})
+    found = recommend([run, run])
+    assert found["memory_bytes"] == {"value": 512 << 20, "guess": False, "why": (
+        "the peak of 2 runs, times 1.2, rounded up to the next step")}
+    assert found["cpus"]["value"] == 2 and found["vram_bytes"]["value"] == 128 << 20
+    assert found["seconds"]["value"] == 8640
+    found = recommend([run_stats()])
+    assert found["seconds"]["value"] is None
+    assert found["cpus"]["why"] == "used on average, rounded; at least 1"
 
 
 @pytest.mark.parametrize("options", [{}, {"dialect": README}, {"dialect": OLDEST},

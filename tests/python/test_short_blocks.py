@@ -11,7 +11,7 @@ import pytest
 
 import gpu_tracker as gput
 from conftest import eventually, is_alive
-from gpu_tracker import _row_request
+from gpu_tracker import sub_tracker
 
 
 def read(path, skip=0):
@@ -57,7 +57,7 @@ SHORT_BLOCKS = """
 
 
 def check_short_blocks(printed, scope="main"):
-    """What the blocks said of themselves, beside what was measured. CPU: what the process used
+    """Compares the usage that the blocks printed with the measured usage. CPU is the time of the process
     from one row to the next, over the time between them. The sleep time is long, so that even on
     a busy machine only the blocks' own rows are in them."""
     results = gput.SubTrackingAnalyzer("t.csv", "s.csv").sub_tracking_results()
@@ -141,7 +141,7 @@ def test_short_blocks_of_a_command_have_their_own_figures(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
 def test_tracker_that_does_not_answer_does_not_hold_up_blocks(monkeypatch, number):
-    monkeypatch.setattr(_row_request, "_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(sub_tracker, "_TIMEOUT_SECONDS", 0.05)
     tracker = gput.Tracker(sleep_time=20, tracking_file="t.csv", disable_logs=True)
     tracker.start()
     agent = tracker._agent.ready["pid"]
@@ -151,7 +151,7 @@ def test_tracker_that_does_not_answer_does_not_hold_up_blocks(monkeypatch, numbe
     for _ in range(100):
         with gput.SubTracker("b", sub_tracking_file="s.csv"):
             pass
-    assert len(read("s.csv")) == 202 and _row_request._trackers.tracked == []
+    assert len(read("s.csv")) == 202 and sub_tracker._trackers.tracked == []
     if number == signal.SIGSTOP:
         os.kill(agent, signal.SIGCONT)
         tracker.stop()
@@ -164,17 +164,17 @@ def state(pid):
 
 def test_time_spent_on_rows_is_bounded(monkeypatch):
     asked = []
-    monkeypatch.setattr(_row_request, "_trackers", _row_request._Trackers())
-    monkeypatch.setattr(_row_request, "_lineage", lambda: [1])
-    monkeypatch.setattr(_row_request, "_ask", lambda *_: asked.append(clock.append(0.02)) or 1.0)
+    monkeypatch.setattr(sub_tracker, "_trackers", sub_tracker._Trackers())
+    monkeypatch.setattr(sub_tracker, "ancestors", lambda: [])
+    monkeypatch.setattr(sub_tracker, "_ask", lambda *_: asked.append(clock.append(0.02)) or 1.0)
     clock = [100.0]
-    monkeypatch.setattr(_row_request.time, "monotonic", lambda: sum(clock))
-    _row_request._trackers.began = 100.0
+    monkeypatch.setattr(sub_tracker.time, "monotonic", lambda: sum(clock))
+    sub_tracker._trackers.began = 100.0
     for _ in range(1000):
-        _row_request.request_row(0.0)
+        sub_tracker.request_row(0.0)
         clock.append(0.001)
-    share = _row_request._SHARE
-    assert len(asked) * 0.02 <= _row_request._ALLOWANCE_SECONDS + share * (sum(clock) - 100) + 0.02
+    share = sub_tracker._SHARE
+    assert len(asked) * 0.02 <= sub_tracker._ALLOWANCE_SECONDS + share * (sum(clock) - 100) + 0.02
     assert len(asked) > 20
 
 
@@ -190,9 +190,9 @@ def test_block_needs_no_descriptor_for_its_row(script):
             os.close(free)
             limits = resource.getrlimit(resource.RLIMIT_NOFILE)
             resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
-            gput._row_request.request_row(0.0)
-            gput._row_request.forget_trackers()
-            gput._row_request.request_row(0.0)
+            gput.sub_tracker.request_row(0.0)
+            gput.sub_tracker.forget_trackers()
+            gput.sub_tracker.request_row(0.0)
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         print("went on")
     """)

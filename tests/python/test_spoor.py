@@ -14,7 +14,7 @@ import pytest
 import spoor
 from conftest import BINARY, PACKAGES, TOP, agents, eventually, is_alive
 from spoor import _library, _tracker
-from spoor._error import make_error
+from spoor._program import make_error
 
 
 def burn(seconds=0.05):
@@ -112,7 +112,7 @@ def test_misuse_is_an_error(misuse, message):
      "^append and no_clobber cannot be combined$"),
     ({"samples": "--append --x.txt"}, ValueError, "^samples: '--append --x.txt' must end in"),
 ])
-def test_what_the_agent_refuses_is_raised(options, kind, message):
+def test_invalid_options_raise(options, kind, message):
     before = agents()
     with pytest.raises(spoor.Error, match=message) as error:
         spoor.Tracker(**options).start()
@@ -285,10 +285,10 @@ def test_library_that_is_not_there(monkeypatch):
 
 
 def test_slow_modules_are_not_imported():
-    """They would cost every program that imports us 10 to 20 ms."""
+    """Each would cost every program that imports us 1 to 10 ms."""
     code = ("import sys, spoor, gpu_tracker; "
-            "print(*{'typing', 'dataclasses', 'inspect', 'subprocess', 'ctypes', 'logging', "
-            "'sqlite3', 'csv'} & set(sys.modules))")
+            "print(*{'json', 'socket', 'threading', 'dataclasses', 'inspect', 'subprocess', 'ctypes', "
+            "'logging', 'sqlite3', 'csv'} & set(sys.modules))")
     done = subprocess.run([sys.executable, "-S", "-c", code], check=True, text=True,
                           stdout=subprocess.PIPE)
     assert done.stdout == "\n"
@@ -336,7 +336,7 @@ def test_phase_that_cannot_be_recorded_is_a_warning(name):
     assert tracker.result.phases == []
 
 
-def test_text_says_that_the_process_still_runs():
+def test_text_of_a_process_that_still_runs():
     with spoor.Tracker() as tracker:
         pass
     assert "\nstill running, started" in str(tracker.result)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,7 +23,9 @@
 #include "front/arguments.h"
 #include "output/dialect.h"
 #include "output/measure.h"
+#include "output/recommendation.h"
 #include "run/watch.h"
+#include "text/decimal.h"
 
 #define NEWEST_DIALECT "resource-tracker"
 #define UPLOAD_DIALECT "resource-tracker:combined"
@@ -347,11 +350,74 @@ static int show_facts(void *data, const struct agent_request *request, struct js
     return r;
 }
 
+/* ---- the next run --------------------------------------------------------- */
+
+/* The arguments of the operation `recommend`. */
+enum {
+    USED_CPUS_MEAN,
+    USED_MEMORY_BYTES,
+    USED_GPUS_MEAN,
+    USED_GPUS_MAX,
+    USED_VRAM_BYTES,
+    USED_SECONDS,
+    USED_RUNS,
+    USED_COUNT
+};
+
+static void set_need(struct need *need, double value, const char *measure, const char *runs,
+                     const char *rule)
+{
+    need->value = value;
+    (void)snprintf(need->why, sizeof(need->why), "%s%s, %s", measure, runs, rule); /* fits */
+}
+
+/* The formulas of the predecessor; recommend/needs.h has those of spoor. NaN stays NaN, except that a
+ * job whose CPU usage is unknown gets one CPU. */
+static void apply_formulas(const double *used, struct needs *needs)
+{
+    static const double margin = 1.2, minute = 60;
+    static const char *const memory_rule = "times 1.2, rounded up to the next step";
+    double gpus = used[USED_GPUS_MEAN], vram = used[USED_VRAM_BYTES];
+    char runs[40] = "";
+
+    if (used[USED_RUNS] > 1)
+        (void)snprintf(runs, sizeof(runs), " of %.0f runs", used[USED_RUNS]);
+    set_need(&needs->cpus, fmax(1, rint(used[USED_CPUS_MEAN])), "used on average", runs,
+             "rounded; at least 1");
+    set_need(&needs->memory_bytes, needs_round_memory(margin * used[USED_MEMORY_BYTES]),
+             "the peak", runs, memory_rule);
+    set_need(&needs->gpus, gpus > 0 ? fmax(1, rint(used[USED_GPUS_MAX])) : gpus,
+             "the most in use", runs, "rounded");
+    set_need(&needs->vram_bytes, vram > 0 ? needs_round_memory(margin * vram) : vram,
+             "the peak", runs, memory_rule);
+    set_need(&needs->seconds, minute * ceil(margin * used[USED_SECONDS] / minute),
+             "the longest time", runs, "times 1.2, rounded up to whole minutes");
+}
+
+static int show_recommendation(void *data, const struct agent_request *request,
+                               struct json_writer *json, struct spoor_error *err)
+{
+    double used[USED_COUNT];
+    struct needs needs;
+
+    (void)data;
+    for (size_t i = 0; i < USED_COUNT; i++) {
+        used[i] = (double)NAN;
+        if (*request->arguments[i] && decimal_parse(request->arguments[i], &used[i]) < 0)
+            return error_set(err, EINVAL, "invalid number '%.100s'", request->arguments[i]);
+    }
+    needs_init(&needs);
+    apply_formulas(used, &needs);
+    recommendation_add_json(json, &needs, false);
+    return 0;
+}
+
 static const struct agent_op ops[] = {
     { "rows", 0, 0, show_rows },
     { "process-stats", 2, 2, show_process_stats },
     { "system-stats", 0, 0, show_system_stats },
     { "lookup", 1, 2, show_facts },
+    { "recommend", USED_COUNT, USED_COUNT, show_recommendation },
     { "figures", 0, 0, show_figures },
     { "stop", 0, 0, show_result },
     { "upload", 0, 0, show_upload },

@@ -19,6 +19,9 @@
  *                      "stats": {...}, totals so far; see stats.h. CHILDREN is true or false.
  *     lookup WHAT [REQUEST]
  *                      "answer": TEXT, a JSON object; see lookup.h
+ *     recommend CPUS_MEAN MEMORY_BYTES GPUS_MEAN GPUS_MAX VRAM_BYTES SECONDS RUNS
+ *                      "recommendation": {...}, as in the JSON report of spoor(1), but by the formulas
+ *                      of the predecessor, from what RUNS runs used; empty: unknown
  *     figures          "figures": {PATH: MEASURE, ...}: totals and peaks of the run so far, as in
  *                      the JSON report of spoor(1); null if no process is tracked
  *     stop             takes the last rows, closes the files and answers as rows and figures

@@ -29,7 +29,7 @@ def _is_true(value):
 
 def _allow_merge(flow, artifact_name):
     """merge_artifacts() in a join would fail: the artifacts of the branches differ. It leaves them
-    out, unless it is told to include them."""
+    out, unless `include` names them."""
     merge = flow.merge_artifacts
 
     def merge_artifacts(inputs, exclude=None, include=None):
@@ -99,7 +99,7 @@ class TrackResourcesDecorator(StepDecorator):
                for card in decorators):
             return
         options = {"artifact_name": self.attributes["artifact_name"]}
-        # As if it were in the flow: otherwise tasks are told to have a plain card of this type.
+        # As if it were in the flow: otherwise Metaflow adds a plain card of this type to tasks.
         card = _Card(attributes={"type": _CARD_TYPE, "id": f"resource_tracker_{step_name}",
                                  "options": options}, statically_defined=True)
         decorators.append(card)  # it is initialized after us

@@ -4,7 +4,7 @@ from metaflow.cards import MetaflowCard
 
 
 class TrackedResourcesCard(MetaflowCard):
-    """What a task used: the page of resource_tracker."""
+    """The usage of a task: the page of resource_tracker."""
 
     type = "tracked_resources"
 
