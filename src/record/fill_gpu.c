@@ -28,7 +28,6 @@ static void fill_measures(struct record *record, const struct gpu_unit *unit,
     const struct gpu_sources *sources = unit->sources;
     const char *busy = device->busy_source ? device->busy_source : sources->device_busy;
     const char *job_busy = device->is_busy_attributed ? "attributed" : sources->process_busy;
-    const char *memory = device->is_attributed ? "attributed" : sources->process_memory;
     const struct {
         enum gpu_measure measure;
         uint64_t raw;
@@ -36,8 +35,8 @@ static void fill_measures(struct record *record, const struct gpu_unit *unit,
     } rows[RECORD_GPU_MEASURES] = {
         [RECORD_GPU_MEMORY] = { GPU_MEMORY, device->memory_peak_bytes, sources->device,
                                 device->memory_reason },
-        [RECORD_GPU_JOB_MEMORY] = { GPU_JOB_MEMORY, device->job_memory_peak_bytes, memory,
-                                    device->job_memory_reason },
+        [RECORD_GPU_JOB_MEMORY] = { GPU_JOB_MEMORY, device->job_memory_peak_bytes,
+                                    sources->process_memory, device->job_memory_reason },
         [RECORD_GPU_UTILIZATION_MEAN] = { GPU_UTILIZATION, device->utilization_mean, busy,
                                           device->busy_reason },
         [RECORD_GPU_UTILIZATION_MAX] = { GPU_UTILIZATION, device->utilization_max, busy,

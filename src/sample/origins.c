@@ -116,8 +116,7 @@ void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_v
     for (size_t i = 0; i < ARRAY_SIZE(updates); i++) {
         const char *source = updates[i].source;
 
-        if ((totals->is_attributed && source == names->process_memory) ||
-            (totals->is_busy_attributed && source == names->process_busy))
+        if (totals->is_busy_attributed && source == names->process_busy)
             source = "attributed";
         set_origin(&origins[updates[i].metric], source,
                    is_ready ? updates[i].reason : view->reason);

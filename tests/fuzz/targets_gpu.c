@@ -12,7 +12,6 @@
 #include "source/gpu/drm_fdinfo.h"
 #include "source/gpu/drm_pci.h"
 #include "source/gpu/intel.h"
-#include "source/gpu/nvidia_namespace.h"
 #include "source/gpu/visible.h"
 
 static void run_drm_fdinfo(char *text, size_t length)
@@ -42,19 +41,6 @@ static void run_drm_pci(char *text, size_t length)
         return;
     drm_pci_format(pci, again, sizeof(again));
     CHECK(drm_pci_parse(again, &copy) == 0 && copy == pci);
-}
-
-/* A link of /proc/PID/fd. */
-static void run_nvidia_link(char *text, size_t length)
-{
-    struct nvidia_held held = { 0 };
-    unsigned count = 0;
-
-    (void)length;
-    nvidia_held_add(&held, text);
-    for (unsigned minor = 0; minor < 2 * NVIDIA_MINORS_MAX; minor++)
-        count += nvidia_held_has(&held, minor);
-    CHECK(count + held.has_memory <= 1);
 }
 
 static void run_visible(char *text, size_t length)
@@ -144,7 +130,9 @@ static void run_drm_cards(char *text, size_t length)
 }
 
 const struct fuzz_target gpu_targets[] = {
-    { "drm_fdinfo", run_drm_fdinfo, 1 }, { "drm_pci", run_drm_pci, 1 },
-    { "drm_cards", run_drm_cards, 100 }, { "nvidia_link", run_nvidia_link, 1 },
-    { "visible", run_visible, 2 },       { NULL, NULL, 0 },
+    { "drm_fdinfo", run_drm_fdinfo, 1 },
+    { "drm_pci", run_drm_pci, 1 },
+    { "drm_cards", run_drm_cards, 100 },
+    { "visible", run_visible, 2 },
+    { NULL, NULL, 0 },
 };

@@ -248,7 +248,6 @@ static const struct nvml liar = {
     .name = own_text,
     .uuid = own_text,
     .pci = own_pci,
-    .minor = own_unsigned,
     .memory = own_memory,
     .memory_v2 = own_memory_v2,
     .power = own_unsigned,

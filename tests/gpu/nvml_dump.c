@@ -140,7 +140,7 @@ static void print_processes(struct open_vendor *open, const struct gpu_pids *pid
         print_figure("peak_bytes", peak ? peak->bytes : UNKNOWN);
         print_figure("busy_ns", process->busy_ns);
         print_figure("covered_ns", process->busy_covered_ns);
-        printf("%s%s %s\n", process->is_attributed ? " attributed" : "",
+        printf("%s%s %s\n", process->is_busy_attributed ? " attributed" : "",
                process->has_ended ? " ended" : "", process->reason ? process->reason : "");
     }
 }

@@ -16,7 +16,7 @@
 #define MS(n) ((n)*NS_PER_MS)
 #define CARD                                                                            \
     "device 0 uuid GPU-1\ndevice 0 name H200\ndevice 0 pci 0:3:0\ndevice 0 total 100\n" \
-    "device 0 used 50\ndevice 0 minor 0\n"
+    "device 0 used 50\n"
 
 static const struct gpu_choice all_gpus;
 

@@ -18,7 +18,6 @@
     "device 0 uuid GPU-11111111\n"  \
     "device 0 name NVIDIA H200\n"   \
     "device 0 pci 0:59:0\n"         \
-    "device 0 minor 0\n"            \
     "device 0 total 150754820096\n" \
     "device 0 used 543162368\n"     \
     "device 0 reserved 644874240\n"

@@ -28,7 +28,6 @@ static void memory_of_each_process_is_read(void **state)
     assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 543162368);
     assert_int_equal(machine_process(&machine, 0, 20)->memory_bytes, 4096);
     assert_int_equal(machine_process(&machine, 0, 30)->memory_bytes, 17); /* a foreign one */
-    assert_false(machine_process(&machine, 0, 10)->is_attributed);
     assert_null(machine_process(&machine, 0, 10)->reason);
     machine_done(&machine);
 }

@@ -202,7 +202,7 @@ static void gpus_are_the_same_after_loading(void **state)
     devices[0].power_max_milliwatts = 699123;
     devices[0].temperature_max_celsius = 64;
     devices[0].throttle_reasons = GPU_THROTTLE_POWER | GPU_THROTTLE_THERMAL;
-    devices[0].is_attributed = true;
+    devices[0].is_busy_attributed = true;
     devices[1].job_memory_peak_bytes = 0;
     devices[1].throttle_reasons = 0;
     devices[1].busy_reason = "MIG devices do not report it";

@@ -131,7 +131,6 @@ static void begin_list(struct gpu_tally *tally)
         unit->job_count = unit->present_count = 0;
         unit->reason = memory_hidden_by(unit);
         unit->is_unknown = unit->reason != NULL;
-        unit->is_attributed = false;
     }
 }
 
@@ -145,7 +144,6 @@ static void add_memory(struct gpu_unit_tally *unit, const struct gpu_row *row)
         return;
     unit->job_count++;
     unit->present_count += !row->process.has_ended;
-    unit->is_attributed |= row->process.is_attributed;
     if (is_known(bytes)) {
         unit->job_bytes = sum_u64(unit->job_bytes, bytes);
     } else {
@@ -187,7 +185,6 @@ static void end_memory(struct gpu_unit_tally *unit, const struct parts *parts)
         view->job_memory_peak_bytes = UNKNOWN;
     if (unit->reason)
         view->job_memory_reason = unit->reason;
-    view->is_attributed |= unit->is_attributed;
     view->has_had_job |= unit->job_count > 0;
 }
 
@@ -252,7 +249,6 @@ static void sum_up_memory(struct gpu_tally *tally, const struct gpu_row *rows, s
             reason = unit->reason;
         }
         is_hidden |= memory_hidden_by(unit) != NULL;
-        tally->totals.is_attributed |= unit->is_attributed;
         tally->totals.is_memory_unreported |= is_unreported(unit);
         tally->totals.has_unreported_memory |= unit->has_unreported_memory;
         job_bytes = (is_known(job_bytes) ? job_bytes : 0) + unit->job_bytes;

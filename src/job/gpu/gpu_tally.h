@@ -49,7 +49,7 @@ struct gpu_unit_tally {
     size_t listed_unreported_count;
     size_t found_count; /* of those that had not told their busy time */
     const char *reason;
-    bool is_unknown, is_attributed;
+    bool is_unknown;
 };
 
 /* The busy time of a process of the job when it was last told. */

@@ -36,8 +36,8 @@ struct gpu_totals {
     bool is_memory_unreported, is_busy_unreported;
     /* Nor did one before, of what will not be told any more: the same of the whole run. */
     bool has_unreported_memory, has_unreported_busy;
-    bool is_attributed;      /* memory of the job was concluded at least once, not told */
-    bool is_busy_attributed; /* its busy time likewise */
+    bool
+        is_busy_attributed; /* busy time of the job was concluded at least once, not reported */
     /* Others were there on a busy GPU of the job's, and the driver cannot tell them apart. */
     bool is_busy_mixed;
     /* Why a figure is not known: text that lasts as long as the GPUs are watched, or NULL. */
@@ -55,7 +55,7 @@ struct gpu_device_view {
     uint64_t energy_microjoules; /* the last that was known */
     uint64_t power_max_milliwatts, temperature_max_celsius;
     uint64_t throttle_reasons; /* all that were seen: bits of enum gpu_throttle */
-    bool is_attributed, is_busy_attributed;
+    bool is_busy_attributed;
     bool was_lost;    /* by its driver, at least for a while */
     bool has_had_job; /* a process of the job was on itself, not on a part of it */
     const char *memory_reason, *job_memory_reason;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.c - the list of vendors. */
+/* gpu.c - the list of vendors, and what several of them need. */
 #include "source/gpu/gpu.h"
+
+#include <string.h>
 
 #include "base/compiler.h"
 #include "source/gpu/amd.h"
@@ -13,3 +15,12 @@ const struct gpu_vendor *const gpu_vendors[] = {
     &gpu_intel,
 };
 const size_t gpu_vendor_count = ARRAY_SIZE(gpu_vendors);
+
+/* The first pid namespace has the same inode number on every kernel. */
+bool gpu_sees_host_pids(const struct root *root)
+{
+    char link[64];
+
+    return root_read_link(root, link, sizeof(link), "proc/self/ns/pid") > 0 &&
+           strcmp(link, "pid:[4026531836]") == 0;
+}

@@ -75,7 +75,6 @@ struct gpu_process {
      * increase of this counter. UNKNOWN: busy_ns covers all time. */
     uint64_t busy_covered_ns;
     bool computes;           /* known to use the device for more than graphics */
-    bool is_attributed;      /* memory was inferred from the device's use, not reported */
     bool is_busy_attributed; /* busy_ns was inferred from samples that name another pid */
     bool has_ended;     /* exited or closed the device: no memory, listed for its busy_ns */
     const char *reason; /* why a figure is UNKNOWN: static text, or NULL */
@@ -159,6 +158,9 @@ struct gpu_vendor {
     ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_account *list,
                         size_t capacity);
 };
+
+/* Whether our pids are the host's: we are in the machine's first pid namespace. */
+bool gpu_sees_host_pids(const struct root *root);
 
 /* The vendors of this build, in the order in which reports list them. */
 extern const struct gpu_vendor *const gpu_vendors[];

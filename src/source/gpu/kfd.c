@@ -3,22 +3,11 @@
 
 #include <dirent.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-
-/* The first pid namespace has a number of its own, the same on every kernel. */
-static bool is_first_pid_namespace(const struct root *root)
-{
-    char link[64];
-
-    return root_read_link(root, link, sizeof(link), "proc/self/ns/pid") > 0 &&
-           strcmp(link, "pid:[4026531836]") == 0;
-}
 
 static void add_node(const struct root *root, const struct drm_devices *devices,
                      const char *number, struct kfd *kfd)
@@ -56,7 +45,7 @@ void kfd_find(const struct root *root, const struct drm_devices *devices, struct
     ret->count = 0;
     if (fd < 0)
         return;
-    folder = is_first_pid_namespace(root) ? fdopendir(fd) : NULL;
+    folder = gpu_sees_host_pids(root) ? fdopendir(fd) : NULL;
     if (!folder) {
         close(fd);
         return;

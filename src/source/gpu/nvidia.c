@@ -8,12 +8,12 @@
 #include "source/gpu/nvidia.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "base/unknown.h"
 
 static void close_vendor(void *vendor)
@@ -25,8 +25,6 @@ static void close_vendor(void *vendor)
     for (size_t i = 0; i < nvidia->count; i++)
         nvidia_device_done(&nvidia->devices[i], &nvidia->nvml);
     free(nvidia->devices);
-    free(nvidia->holders);
-    free(nvidia->minors);
     free(nvidia->scratch.bytes);
     nvidia_samples_done(&nvidia->samples);
     nvml_close(&nvidia->nvml);
@@ -38,22 +36,17 @@ static void cleanup_vendor(struct nvidia **nvidia)
     close_vendor(*nvidia);
 }
 
-/* In a nested namespace processes are looked for by the devices they have open. */
-static int prepare_search(struct nvidia *nvidia)
+/* Inside containers: before 565.57 lists have the host's pids, or no memory. A driver without a version
+ * passes as new. */
+bool nvidia_driver_is_too_old(const char *version)
 {
-    nvidia->ns = nvidia_namespace_read(nvidia->root);
-    if (!nvidia->ns.is_nested)
-        return 0;
-    nvidia->holders = calloc(nvidia->count, sizeof(*nvidia->holders));
-    nvidia->minors = calloc(nvidia->count, sizeof(*nvidia->minors));
-    if (!nvidia->holders || !nvidia->minors)
-        return -ENOMEM;
-    for (size_t i = 0; i < nvidia->count; i++) {
-        const struct nvidia_device *device = &nvidia->devices[i];
+    uint64_t major, minor = 0;
 
-        nvidia->minors[i] = device->has_parts ? UINT_MAX : device->minor;
-    }
-    return 0;
+    if (*version < '0' || *version > '9' || parse_u64(&version, &major) < 0)
+        return false;
+    if (*version++ == '.')
+        (void)parse_u64(&version, &minor); /* else it stays 0 */
+    return major < 565 || (major == 565 && minor < 57);
 }
 
 /* The library speaks of this machine, whatever folder stands for another one. */
@@ -83,16 +76,17 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
     nvidia->devices = found.list;
     nvidia->count = found.count;
     nvidia->trouble = found.trouble;
-    r = prepare_search(nvidia);
-    if (r < 0)
-        return error_set(err, ENOMEM, "out of memory");
+    nvidia->is_nested = !gpu_sees_host_pids(root);
+    nvidia->is_too_old =
+        nvidia->is_nested && nvidia_driver_is_too_old(found.list[0].facts.driver_version);
     nvidia->opened_us = clock_now().realtime_ns / NS_PER_US;
     for (size_t i = 0; i < nvidia->count; i++) {
         struct nvidia_device *device = &nvidia->devices[i];
+        uint64_t used_bytes;
 
         (void)nvidia_device_read_memory(device->handle, &nvidia->nvml, root,
                                         &device->facts.memory_total_bytes,
-                                        &device->baseline_bytes); /* stay UNKNOWN */
+                                        &used_bytes); /* stays UNKNOWN */
         device->facts.keeps_accounts = nvidia_has_accounts(nvidia, i);
     }
     *ret = take_ptr(nvidia);
@@ -163,7 +157,6 @@ static void refresh(void *vendor)
 {
     struct nvidia *nvidia = vendor;
 
-    nvidia->holders_pace.due_ns = 0;
     for (size_t i = 0; i < nvidia->count; i++) {
         struct nvidia_device *device = &nvidia->devices[i];
 

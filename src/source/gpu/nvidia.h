@@ -13,7 +13,6 @@
 #include "source/gpu/gpu.h"
 #include "source/gpu/nvidia_device.h"
 #include "source/gpu/nvidia_list.h"
-#include "source/gpu/nvidia_namespace.h"
 #include "source/gpu/nvidia_nvml.h"
 #include "source/gpu/nvidia_pace.h"
 #include "source/gpu/nvidia_samples.h"
@@ -26,16 +25,15 @@ struct nvidia {
     struct spoor_error trouble; /* see gpu_vendor */
     uint64_t opened_us;         /* time of day */
 
-    struct nvidia_namespace ns;
-    struct nvidia_holder *holders; /* of each device; where the namespace is nested */
-    unsigned *minors;              /* of each device, for the search */
-    struct nvidia_pace holders_pace;
-    bool has_looked;    /* for holders, at least once */
-    bool lists_name_us; /* a list has named the job: who is not in one is not on that device */
+    bool is_nested;  /* we are in a container: the host has other pids */
+    bool is_too_old; /* and the driver does not report the use of processes there */
 
     struct nvidia_samples samples;
     struct nvidia_scratch scratch;
 };
+
+/* Why nothing is known about processes if is_too_old. */
+extern const char nvidia_needs_newer_driver[];
 
 /* See gpu_vendor. */
 ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
@@ -49,6 +47,9 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
                         struct gpu_account *list, size_t capacity);
+
+/* Whether a driver of this version does not report the use of processes inside a container. Pure. */
+bool nvidia_driver_is_too_old(const char *version);
 
 /* Is it an account of this run? One that ended before us is of a process that had the same
  * number. Pure. */

@@ -95,8 +95,7 @@ bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
 
-    return !nvidia->ns.is_nested && !device->facts.is_part &&
-           is_on(&nvidia->nvml, device->handle);
+    return !nvidia->is_nested && !device->facts.is_part && is_on(&nvidia->nvml, device->handle);
 }
 
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,

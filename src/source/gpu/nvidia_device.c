@@ -3,7 +3,6 @@
 #include "source/gpu/nvidia_device.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +52,6 @@ static void identify(const struct nvml *nvml, struct nvidia_device *device)
     if (!facts->is_part)
         read_pci(nvml, device->handle, facts);
     device->energy.last_millijoules = UNKNOWN;
-    device->baseline_bytes = UNKNOWN;
     facts->memory_total_bytes = UNKNOWN;
 }
 
@@ -84,7 +82,6 @@ static int add_parts(const struct nvml *nvml, struct found *found)
 {
     size_t place = found->count - 1;
     nvml_device whole = found->list[place].handle;
-    unsigned minor = found->list[place].minor;
     unsigned count = 0;
 
     if (!has_mig(nvml, whole) || nvml->mig_count(whole, &count) != NVML_SUCCESS)
@@ -102,15 +99,11 @@ static int add_parts(const struct nvml *nvml, struct found *found)
         part->whole = whole;
         part->facts.is_part = true;
         part->facts.part = i;
-        part->minor = UINT_MAX;
         if (nvml->gpu_instance(handle, &part->gpu_instance) != NVML_SUCCESS)
             part->gpu_instance = 0;
         identify(nvml, part);
         found->list[place].has_parts = true;
     }
-    /* /dev/nvidiaN is that of all parts: it tells something where there is one alone. */
-    if (found->count == place + 2)
-        found->list[place + 1].minor = minor;
     return 0;
 }
 
@@ -122,8 +115,6 @@ static int add_device(const struct nvml *nvml, nvml_device handle, struct found 
         return -ENOMEM;
     device->handle = handle;
     device->whole = handle;
-    if (!nvml->minor || nvml->minor(handle, &device->minor) != NVML_SUCCESS)
-        device->minor = UINT_MAX;
     identify(nvml, device);
     return add_parts(nvml, found);
 }

@@ -15,7 +15,6 @@
 #include "source/gpu/nvidia_clients.h"
 #include "source/gpu/nvidia_list.h"
 #include "source/gpu/nvidia_meters.h"
-#include "source/gpu/nvidia_namespace.h"
 #include "source/gpu/nvidia_nvml.h"
 #include "source/gpu/nvidia_pace.h"
 
@@ -36,25 +35,22 @@ struct nvidia_device {
     nvml_device handle;
     nvml_device whole;     /* the device that a part belongs to, or itself */
     unsigned gpu_instance; /* of a part */
-    unsigned minor;        /* N of /dev/nvidiaN; UINT_MAX: not known, or shared by parts */
     bool has_parts;        /* MIG is on: processes are those of its parts */
 
     struct nvidia_meters meters;
     struct nvidia_energy energy;
 
     struct nvidia_lists lists;
-    uint64_t listed_ns;      /* when they were last read; monotonic */
-    uint64_t listed_bytes;   /* memory in use then; UNKNOWN: it says nothing about processes */
-    uint64_t baseline_bytes; /* used before the job; UNKNOWN: the job was there first */
-    pid_t sole_pid;          /* the job's only process on it; 0: none or several */
+    uint64_t listed_ns;    /* when they were last read; monotonic */
+    uint64_t listed_bytes; /* memory in use then; UNKNOWN: it says nothing about processes */
 
     struct nvidia_clients clients;
     struct nvidia_pace clients_pace;
     uint64_t usage_busy_ns; /* of the device when processes were last counted */
     bool has_usage;         /* the driver has samples per process, or was not asked yet */
     bool is_usage_failing;  /* the last question for them */
-    size_t foreign_count;   /* processes of the last samples that we have no name for */
-    bool has_concluded;     /* whose samples are whose; else that was told */
+    bool has_foreign;       /* the last samples have pids that are not ours */
+    bool has_concluded;     /* samples under a foreign pid were attributed to a process */
 };
 
 /* All devices and their parts, in the driver's order, which is that of PCI addresses. */

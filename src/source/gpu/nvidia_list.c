@@ -232,7 +232,7 @@ static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
     }
 }
 
-bool nvidia_list_has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
+static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
 {
     for (size_t i = 0; i < list->count; i++)
         if (gpu_pids_have(pids, list->entries[i].pid))
@@ -259,7 +259,7 @@ static int ask(struct nvidia_lists *lists, enum nvml_list_kind kind, const struc
 }
 
 int nvidia_lists_read(struct nvidia_lists *lists, const struct nvml *nvml, nvml_device device,
-                      const struct gpu_pids *pids, bool is_eager, uint64_t now_ns,
+                      const struct gpu_pids *pids, uint64_t now_ns,
                       struct nvidia_scratch *scratch)
 {
     bool has_changed = false;
@@ -267,14 +267,12 @@ int nvidia_lists_read(struct nvidia_lists *lists, const struct nvml *nvml, nvml_
 
     for (unsigned kind = 0; kind < NVML_LIST_COUNT && r != -ENODEV; kind++) {
         const struct nvidia_list *list = &lists->kinds[kind];
-        bool is_busy;
 
         if (now_ns < lists->due_ns[kind])
             continue;
         r = ask(lists, kind, nvml, device, now_ns, scratch);
         has_changed = true;
-        is_busy = is_eager ? list->count > 0 : nvidia_list_has_any(list, pids);
-        lists->due_ns[kind] = is_busy ? 0 : now_ns + idle_period_ns[kind];
+        lists->due_ns[kind] = has_any(list, pids) ? 0 : now_ns + idle_period_ns[kind];
     }
     note_refusals(lists, now_ns);
     if (has_changed && merge(lists) < 0)

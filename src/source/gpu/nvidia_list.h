@@ -47,20 +47,16 @@ struct nvidia_lists {
     const char *reason;
 };
 
-/* Is one of these processes in it? */
-bool nvidia_list_has_any(const struct nvidia_list *list, const struct gpu_pids *pids);
-
 void nvidia_lists_done(struct nvidia_lists *lists);
 
-/* Reads those lists that are due. With `is_eager` a list counts as the job's where it holds
- * any process. `scratch` is the caller's, to be freed by it. Returns 0 or -errno: -ENODEV
+/* Reads those lists that are due. `scratch` is the caller's, to be freed by it. Returns 0 or -errno: -ENODEV
  * where the device is lost; what was read before stays. */
 struct nvidia_scratch {
     char *bytes;
     size_t size;
 };
 int nvidia_lists_read(struct nvidia_lists *lists, const struct nvml *nvml, nvml_device device,
-                      const struct gpu_pids *pids, bool is_eager, uint64_t now_ns,
+                      const struct gpu_pids *pids, uint64_t now_ns,
                       struct nvidia_scratch *scratch);
 
 /* All lists are due. */

@@ -183,7 +183,6 @@ struct nvml {
     int (*name)(nvml_device device, char *buf, unsigned size);
     int (*uuid)(nvml_device device, char *buf, unsigned size);
     int (*pci)(nvml_device device, struct nvml_pci *ret);
-    int (*minor)(nvml_device device, unsigned *ret);
 
     int (*memory)(nvml_device device, struct nvml_memory *ret);
     int (*memory_v2)(nvml_device device, struct nvml_memory_v2 *ret);

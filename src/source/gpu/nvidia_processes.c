@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia_processes.c - what each process uses of each device: the driver's lists and samples,
- * read by the ladder of nvidia_namespace.h.
+ * nvidia_processes.c - what each process uses of each device: the driver's lists of processes and
+ * its samples of them.
+ *
+ * Inside a container the driver's pids are not always ours:
+ *
+ * - before 535.113 the lists carry the host's pids, and until 565.57 the memory of a process is 0:
+ *   the memory and the busy time of processes are unknown there (nvidia_needs_newer_driver);
+ * - samples of utilisation, and accounting, carry the host's pids still. If the job's process is alone
+ *   on the device (the memory in use is what that process holds) and the samples name one pid, they are
+ *   of that process, and are marked as attributed. Otherwise its busy time is unknown.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,8 +19,6 @@
 #include "base/unknown.h"
 #include "source/gpu/nvidia.h"
 
-#define HOLDERS_LEAST_NS (200 * NS_PER_MS)
-#define HOLDERS_MOST_NS (5 * NS_PER_SECOND)
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
@@ -25,9 +31,9 @@ static const char memory_hidden[] = "the driver does not report the memory of pr
 static const char memory_absurd[] =
     "the driver reports more memory for a process than the device has";
 static const char memory_zero[] =
-    "inside a container, this driver does not report the memory of a process";
-static const char memory_unclear[] =
-    "inside a container, this driver does not report which processes belong to the job";
+    "the driver reports no memory for a process that uses the device";
+const char nvidia_needs_newer_driver[] =
+    "inside a container, NVIDIA drivers report what a process uses only from version 565.57 on";
 static const char busy_hidden[] = "the driver keeps no per-process samples on this device";
 static const char busy_part[] = "the driver keeps no per-process samples on MIG devices";
 static const char busy_unclear[] =
@@ -63,7 +69,7 @@ static void set_busy(const struct nvidia_device *device, struct gpu_process *pro
 
     process->busy_ns = UNKNOWN;
     process->busy_covered_ns = UNKNOWN;
-    if (tells_busy(device) && (is_settled(client) || device->foreign_count == 0)) {
+    if (tells_busy(device) && (is_settled(client) || !device->has_foreign)) {
         process->busy_ns = client ? client->busy_ns : 0;
         process->is_busy_attributed = device->has_concluded && process->busy_ns > 0;
         process->busy_covered_ns = device->clients.covered_ns;
@@ -84,19 +90,6 @@ static void emit(struct sink *sink, const struct nvidia_device *device,
     sink->count++;
 }
 
-/* What the device's use has grown by since before the job. */
-static uint64_t grown_bytes(const struct nvidia *nvidia, const struct nvidia_device *device)
-{
-    uint64_t total_bytes, used_bytes;
-
-    if (nvidia_device_read_memory(device->handle, &nvidia->nvml, nvidia->root, &total_bytes,
-                                  &used_bytes) < 0 ||
-        !is_known(used_bytes) || !is_known(device->baseline_bytes) ||
-        used_bytes < device->baseline_bytes)
-        return UNKNOWN;
-    return used_bytes - device->baseline_bytes;
-}
-
 static const char *why_hidden(const struct nvidia_device *device, uint64_t told_bytes)
 {
     if (is_known(told_bytes))
@@ -104,57 +97,25 @@ static const char *why_hidden(const struct nvidia_device *device, uint64_t told_
     return device->lists.reason ? device->lists.reason : memory_hidden;
 }
 
-/* Rungs 1 and 2: a process that the list names. */
 static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
                         bool is_the_jobs, struct sink *sink)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
-    const struct nvidia_list *list = &device->lists.merged;
+    const struct nvidia_entry *entry = &device->lists.merged.entries[place];
     struct gpu_process process = {
-        .pid = (pid_t)list->entries[place].pid,
+        .pid = (pid_t)entry->pid,
         .device = (unsigned)index,
-        .memory_bytes = nvidia_device_believe(device, list->entries[place].memory_bytes),
-        .computes = list->entries[place].computes,
+        .memory_bytes = nvidia_device_believe(device, entry->memory_bytes),
+        .computes = entry->computes,
     };
 
     if (!is_known(process.memory_bytes)) {
-        process.reason = why_hidden(device, list->entries[place].memory_bytes);
+        process.reason = why_hidden(device, entry->memory_bytes);
     } else if (is_the_jobs && process.memory_bytes == 0) {
-        process.memory_bytes =
-            nvidia->ns.is_nested && list->count == 1 ? grown_bytes(nvidia, device) : UNKNOWN;
-        process.is_attributed = is_known(process.memory_bytes);
-        process.reason = process.is_attributed ? NULL : memory_zero;
+        process.memory_bytes = UNKNOWN;
+        process.reason = memory_zero;
     }
     emit(sink, device, process);
-}
-
-/* Rung 3: a process that the list does not name, but that has the device open. Returns whether
- * the one entry of the list is taken to be it. */
-static bool emit_holder(const struct nvidia *nvidia, size_t index, struct sink *sink)
-{
-    const struct nvidia_device *device = &nvidia->devices[index];
-    const struct nvidia_list *list = &device->lists.merged;
-    const struct nvidia_holder *holder = &nvidia->holders[index];
-    struct gpu_process process = {
-        .pid = holder->pid,
-        .device = (unsigned)index,
-        .memory_bytes = UNKNOWN,
-        .reason = device->lists.reason ? device->lists.reason : memory_unclear,
-    };
-    bool is_entry =
-        holder->count == 1 && list->count == 1 &&
-        nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, list->entries[0].pid);
-
-    if (is_entry && list->entries[0].memory_bytes != 0)
-        process.memory_bytes = nvidia_device_believe(device, list->entries[0].memory_bytes);
-    else if (is_entry || (holder->count == 1 && list->count == 0))
-        process.memory_bytes = grown_bytes(nvidia, device);
-    if (is_known(process.memory_bytes)) {
-        process.is_attributed = true;
-        process.reason = NULL;
-    }
-    emit(sink, device, process);
-    return is_entry;
 }
 
 static bool is_listed(const struct nvidia_list *list, pid_t pid)
@@ -167,7 +128,7 @@ static bool is_listed(const struct nvidia_list *list, pid_t pid)
 
 /* Processes of the job that only the samples know: they ended, or let go of the device. */
 static void emit_ended(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
-                       pid_t holder, struct sink *sink)
+                       struct sink *sink)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
 
@@ -175,8 +136,8 @@ static void emit_ended(const struct nvidia *nvidia, size_t index, const struct g
         pid_t pid = device->clients.list[i].pid;
         struct gpu_process process = { .pid = pid, .device = (unsigned)index };
 
-        if (pid == holder || !has_worked(&device->clients.list[i]) ||
-            !gpu_pids_have(pids, (unsigned)pid) || is_listed(&device->lists.merged, pid))
+        if (!has_worked(&device->clients.list[i]) || !gpu_pids_have(pids, (unsigned)pid) ||
+            is_listed(&device->lists.merged, pid))
             continue;
         process.has_ended = !device->lists.reason;
         process.memory_bytes = process.has_ended ? 0 : UNKNOWN;
@@ -185,57 +146,26 @@ static void emit_ended(const struct nvidia *nvidia, size_t index, const struct g
     }
 }
 
-static void emit_device(struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
+static void emit_device(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
                         struct sink *sink)
 {
-    struct nvidia_device *device = &nvidia->devices[index];
-    const struct nvidia_list *list = &device->lists.merged;
-    bool is_taken = false;
-    pid_t holder = 0;
-    size_t ours = 0;
+    const struct nvidia_list *list = &nvidia->devices[index].lists.merged;
 
-    for (size_t i = 0; i < list->count; i++) {
-        if (gpu_pids_have(pids, list->entries[i].pid)) {
-            ours++;
-            device->sole_pid = (pid_t)list->entries[i].pid;
-        }
-    }
-    if (ours == 0 && nvidia->holders && !nvidia->lists_name_us &&
-        nvidia->holders[index].count > 0) {
-        holder = nvidia->holders[index].pid;
-        is_taken = emit_holder(nvidia, index, sink);
-        device->sole_pid = holder;
-        ours = nvidia->holders[index].count;
-    }
-    if (ours != 1)
-        device->sole_pid = 0;
-    for (size_t i = 0; i < list->count && !is_taken; i++)
+    for (size_t i = 0; i < list->count; i++)
         emit_listed(nvidia, index, i, gpu_pids_have(pids, list->entries[i].pid), sink);
-    emit_ended(nvidia, index, pids, holder, sink);
-}
-
-/* Looks for processes of the job that have a device open. Where one is found at the first look
- * the job was there before us: what the device held then is no baseline. */
-static void look_for_holders(struct nvidia *nvidia, const struct gpu_pids *pids,
-                             uint64_t now_ns)
-{
-    if (!nvidia->holders || nvidia->lists_name_us ||
-        !nvidia_pace_begin(&nvidia->holders_pace, now_ns))
-        return;
-    nvidia_holders_read(nvidia->root, pids, nvidia->minors, nvidia->holders, nvidia->count);
-    for (size_t i = 0; i < nvidia->count && !nvidia->has_looked; i++)
-        if (nvidia->holders[i].count > 0)
-            nvidia->devices[i].baseline_bytes = UNKNOWN;
-    nvidia->has_looked = true;
-    nvidia_pace_end(&nvidia->holders_pace, now_ns, HOLDERS_LEAST_NS, HOLDERS_MOST_NS);
+    emit_ended(nvidia, index, pids, sink);
 }
 
 /* What a lost device held stays as it was last seen. */
 static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
                        const struct gpu_pids *pids, uint64_t now_ns)
 {
-    (void)nvidia_lists_read(&device->lists, &nvidia->nvml, device->handle, pids,
-                            nvidia->ns.is_nested, now_ns, &nvidia->scratch);
+    if (nvidia->is_too_old) {
+        device->lists.reason = nvidia_needs_newer_driver;
+        return;
+    }
+    (void)nvidia_lists_read(&device->lists, &nvidia->nvml, device->handle, pids, now_ns,
+                            &nvidia->scratch);
     device->listed_ns = now_ns;
     for (size_t i = 0; i < device->lists.merged.count && device->has_usage; i++)
         (void)nvidia_clients_expect(&device->clients,
@@ -263,7 +193,6 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
 {
     struct sink sink = { .list = list, .capacity = capacity };
 
-    look_for_holders(nvidia, pids, now_ns);
     for (size_t i = 0; i < nvidia->count; i++) {
         struct nvidia_device *device = &nvidia->devices[i];
 
@@ -271,7 +200,6 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
             continue;
         if (must_list(nvidia, device, now_ns))
             read_lists(nvidia, device, pids, now_ns);
-        nvidia->lists_name_us |= nvidia_list_has_any(&device->lists.merged, pids);
     }
     for (size_t i = 0; i < nvidia->count; i++) {
         if (!nvidia->devices[i].has_parts)
@@ -280,20 +208,17 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
     return (ssize_t)sink.count;
 }
 
-/* Without lists there are still the samples, which name those that were busy; and in a container the
- * ladder goes on with those that have the device open. */
+/* Without lists there are still the samples, which name those that were busy. */
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
     const char *reason = device->lists.reason;
 
-    if (nvidia->holders && nvidia->minors[index] != UINT_MAX)
-        reason = NULL;
     reading->process_memory_reason = reason;
     reading->processes_reason =
-        !nvidia->ns.is_nested && device->has_usage && device->clients.covered_ns > 0 ? NULL
-                                                                                     : reason;
+        !nvidia->is_nested && device->has_usage && device->clients.covered_ns > 0 ? NULL
+                                                                                  : reason;
 }
 
 static bool has_let_go(pid_t pid, const void *data)
@@ -341,40 +266,70 @@ static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device
     return false;
 }
 
-/* Who is there, see nvidia_namespace.h. */
-static struct nvidia_present who_is_present(struct nvidia *nvidia, struct nvidia_device *device,
-                                            const struct gpu_pids *pids, uint64_t now_ns)
+/* Whether only this process uses the device. */
+static bool is_alone(struct nvidia *nvidia, struct nvidia_device *device, unsigned pid,
+                     const struct gpu_pids *pids, uint64_t now_ns)
 {
     const struct nvidia_list *list = &device->lists.merged;
-    struct nvidia_present present = { pids, &device->clients, device->sole_pid, false, 0 };
-    unsigned only = list->count == 1 ? list->entries[0].pid : 0;
 
-    if (!nvidia->ns.is_nested || present.sole == 0 || device->lists.reason || list->count > 1)
-        return present;
-    if (only && nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, only))
-        present.listed = only;
-    else if (only && list->entries[0].memory_bytes > 0)
-        present.is_alone =
-            only == (unsigned)present.sole && is_all_explained(nvidia, device, pids, now_ns);
-    else
-        present.is_alone = device->baseline_bytes < NOBODYS_BYTES; /* UNKNOWN is more */
-    return present;
+    return !device->lists.reason && list->count == 1 && list->entries[0].pid == pid &&
+           list->entries[0].memory_bytes > 0 && is_all_explained(nvidia, device, pids, now_ns);
 }
 
-/* Gives the samples of processes our numbers. */
+/* Whether a sample is under our pid of a process that was seen on the device. */
+static bool is_named(const struct nvidia_device *device, const struct gpu_pids *pids,
+                     unsigned pid)
+{
+    return is_listed(&device->lists.merged, (pid_t)pid) ||
+           (gpu_pids_have(pids, pid) && nvidia_clients_find(&device->clients, (pid_t)pid));
+}
+
+/* The pids of samples that are not ours. */
+struct foreign {
+    unsigned pid; /* the last; 0: there is none */
+    bool is_only; /* all samples are under this pid */
+};
+
+static struct foreign find_foreign(const struct nvidia_device *device,
+                                   const struct gpu_pids *pids,
+                                   const struct nvml_process_usage *usage, size_t count)
+{
+    struct foreign foreign = { .is_only = true };
+
+    for (size_t i = 0; i < count; i++) {
+        if (is_named(device, pids, usage[i].pid)) {
+            foreign.is_only = false;
+            continue;
+        }
+        foreign.is_only &= foreign.pid == 0 || foreign.pid == usage[i].pid;
+        foreign.pid = usage[i].pid;
+    }
+    return foreign;
+}
+
+/* Inside a container: replaces the host's pid in samples by ours if it is known, else a pid that is by
+ * chance one of the job's by 0. */
 static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
                          const struct gpu_pids *pids, uint64_t now_ns, size_t count)
 {
-    struct nvidia_renamed renamed;
-    struct nvidia_present present;
+    const struct nvidia_list *list = &device->lists.merged;
+    struct nvml_process_usage *usage = nvidia->samples.usage;
+    unsigned ours = list->count == 1 ? list->entries[0].pid : 0;
+    struct foreign foreign;
 
-    if (count == 0) /* of a device that was idle: who is who is as it was */
+    if (!nvidia->is_nested || count == 0) /* no samples: nothing new is known */
         return;
-    present = who_is_present(nvidia, device, pids, now_ns);
-    renamed = nvidia_namespace_rename(&nvidia->ns, nvidia->root, &present,
-                                      nvidia->samples.usage, count);
-    device->foreign_count = renamed.foreign_count;
-    device->has_concluded |= renamed.is_concluded;
+    foreign = find_foreign(device, pids, usage, count);
+    if (!foreign.is_only || !gpu_pids_have(pids, ours) ||
+        !is_alone(nvidia, device, ours, pids, now_ns))
+        ours = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_named(device, pids, usage[i].pid) &&
+            (ours != 0 || gpu_pids_have(pids, usage[i].pid)))
+            usage[i].pid = ours;
+    }
+    device->has_foreign = foreign.pid != 0 && ours == 0;
+    device->has_concluded |= ours != 0;
 }
 
 /* The device's samples and those of its processes, together. Where the device did nothing at all
