@@ -277,7 +277,7 @@ static void warn_about_strays(spoor_session *session)
 
     for (size_t i = 0; i < view->count && used < sizeof(list) - 1; i++) {
         const struct gpu_device_view *device = &view->devices[i];
-        uint64_t bytes = device->job_memory_peak_bytes;
+        uint64_t bytes = device->figures[GPU_JOB_MEMORY].peak;
         int n = 0;
 
         if (!view->units[i].is_selected && device->has_had_job && is_known(bytes) && bytes > 0)
@@ -298,12 +298,13 @@ static void warn_about_unreported(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
     uint64_t peak = session->summary.tally[METRIC_JOB_GPU_MEMORY].max;
+    const char *reason = totals->measures[GPU_TOTAL_JOB_MEMORY].origin.reason;
 
-    if (totals->is_memory_unreported && totals->memory_reason && is_known(peak) && peak > 0)
+    if (totals->is_memory_unreported && reason && is_known(peak) && peak > 0)
         session_add_warning(session, "gpu-memory-untold",
                             "the driver stopped reporting the job's GPU memory, so the real "
                             "peak may be higher: %s",
-                            totals->memory_reason);
+                            reason);
 }
 
 /* The driver's own peak of one process is the job's at least. It is the run's, of no phase. */
@@ -366,8 +367,8 @@ void session_warn_about_gpus(spoor_session *session)
                             "each fifth of a second to one process only, so the job's "
                             "utilization may include some of theirs and miss some of its own");
     warn_about_strays(session);
-    if (session->gpu_looks.is_open && is_known(troubles->account_bytes))
-        raise_to_account(session, troubles->account_bytes);
+    if (session->gpu_looks.is_open && is_known(troubles->record_bytes))
+        raise_to_account(session, troubles->record_bytes);
 }
 
 void session_end_gpus(spoor_session *session)

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "job/gpu/gpu_inquiry.h"
+#include "job/gpu/gpu_inventory.h"
 #include "session/session.h"
 
 int spoor_check_gpus(const char *gpus, struct spoor_error *err)

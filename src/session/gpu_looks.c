@@ -22,7 +22,7 @@ int gpu_looks_open(struct gpu_looks *looks, const struct gpu_call_options *optio
     int r;
 
     *looks = (struct gpu_looks){ .reason = origins_gpus_not_opened,
-                                 .troubles = { .account_bytes = UNKNOWN } };
+                                 .troubles = { .record_bytes = UNKNOWN } };
     gpu_totals_clear(&looks->totals);
     gpu_totals_clear(&looks->latest);
     r = gpu_call_open(&looks->call, options);
@@ -107,9 +107,8 @@ static int learn_units(struct gpu_looks *looks)
     looks->unit_count = inventory->count;
     memcpy(looks->units, inventory->units, inventory->count * sizeof(*looks->units));
     for (size_t i = 0; i < inventory->count; i++)
-        gpu_device_view_clear(&looks->devices[i]);
+        gpu_device_view_init(&looks->devices[i], inventory->units[i].sources);
     looks->troubles.unmatched = inventory->unmatched;
-    gpu_watch_name_sources(&looks->call.data->watch, &looks->sources);
     return 0;
 }
 
@@ -130,6 +129,7 @@ static void learn(struct gpu_looks *looks)
 bool gpu_looks_collect(struct gpu_looks *looks)
 {
     const struct gpu_watch *watch = &looks->call.data->watch;
+    const struct measure *latest = looks->latest.measures;
 
     if (looks->call.called_ns == 0 || !gpu_call_has_ended(&looks->call))
         return false;
@@ -144,13 +144,14 @@ bool gpu_looks_collect(struct gpu_looks *looks)
     looks->has_news = true;
     gpu_totals_renew(&looks->totals, &looks->latest);
     for (size_t i = 0; i < looks->unit_count; i++)
-        gpu_device_view_renew(&looks->devices[i], &watch->tally.list[i].view);
-    looks->troubles.account_bytes = watch->account_bytes;
+        gpu_device_view_renew(&looks->devices[i], &watch->account.list[i].view);
+    looks->troubles.record_bytes = watch->record_bytes;
     looks->troubles.is_busy_mixed = looks->latest.is_busy_mixed;
     looks->found = (struct gpu_findings){
-        .memory_bytes = watch->owners->main_pid != 0 ? looks->latest.levels.job_memory_bytes
-                                                     : looks->latest.levels.host_memory_bytes,
-        .utilization = looks->latest.levels.utilization,
+        .memory_bytes =
+            latest[watch->owners->main_pid != 0 ? GPU_TOTAL_JOB_MEMORY : GPU_TOTAL_HOST_MEMORY]
+                .value,
+        .utilization = latest[GPU_TOTAL_UTILIZATION].value,
         .holds_context = watch->holds_context || looks->latest.is_memory_unreported,
     };
     return true;
@@ -179,11 +180,12 @@ static void copy_devices(struct gpu_looks *looks, struct gpu_view *view)
         return;
     view->units = looks->units;
     view->count = looks->unit_count;
-    view->sources = &looks->sources;
     memcpy(view->devices, looks->devices, looks->unit_count * sizeof(*view->devices));
     for (size_t i = 0; i < looks->unit_count; i++) {
-        looks->devices[i].value[GPU_MEMORY] = looks->devices[i].memory_now_bytes;
-        looks->devices[i].value[GPU_JOB_MEMORY] = looks->devices[i].job_memory_now_bytes;
+        struct gpu_figure *figures = looks->devices[i].figures;
+
+        figures[GPU_MEMORY].measure.value = figures[GPU_MEMORY].measure.now;
+        figures[GPU_JOB_MEMORY].measure.value = figures[GPU_JOB_MEMORY].measure.now;
     }
 }
 
@@ -194,11 +196,15 @@ static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
 
     view->state = has_responded ? GPU_SILENT : GPU_PENDING;
     view->reason = has_responded ? has_stopped : is_mute;
-    gpu_totals_forget_counters(&view->totals);
-    view->now = (struct gpu_levels)GPU_LEVELS_UNKNOWN;
-    if (!looks->has_news)
-        gpu_totals_forget_levels(&view->totals);
-    gpu_totals_forget_levels(&looks->totals);
+    for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
+        struct measure *measure = &view->totals.measures[i];
+
+        measure->now = UNKNOWN;
+        if (i >= GPU_TOTAL_LEVELS || !looks->has_news)
+            measure->value = UNKNOWN;
+        if (i < GPU_TOTAL_LEVELS)
+            looks->totals.measures[i].value = UNKNOWN;
+    }
     for (size_t i = 0; view->devices && i < view->count; i++)
         gpu_device_view_explain(&view->devices[i], view->reason);
 }
@@ -209,7 +215,6 @@ void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *v
     view->state = looks->state;
     view->reason = looks->reason;
     view->totals = looks->totals;
-    view->now = looks->latest.levels;
     looks->totals = looks->latest;
     if (gpu_call_taken_ns(&looks->call, now_ns) >= SILENT_AFTER_NS &&
         !gpu_call_is_starved(&looks->call)) {

@@ -23,8 +23,8 @@ struct gpu_troubles {
     struct spoor_error unmatched; /* code 0: all GPUs of --gpus were found */
     struct gpu_refusal refusals[GPU_VENDORS_MAX];
     size_t refusal_count;
-    uint64_t account_bytes; /* the most the driver accounted for one process; UNKNOWN */
-    bool is_busy_mixed;     /* see struct gpu_totals */
+    uint64_t record_bytes; /* the most the driver accounted for one process; UNKNOWN */
+    bool is_busy_mixed;    /* see struct gpu_totals */
 };
 
 /* Zeroed is closed. */
@@ -40,7 +40,6 @@ struct gpu_looks {
     bool is_last; /* the last look has begun */
     /* of all looks that were collected: */
     const char *reason;
-    struct gpu_origin_names sources;
     struct gpu_unit *units; /* owned */
     size_t unit_count;
     struct gpu_totals totals;        /* levels are the largest since they were viewed */

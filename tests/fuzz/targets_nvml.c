@@ -329,7 +329,7 @@ static void read_all(void *state, uint64_t now_ns)
     static const pid_t list[] = { 1, 41, 42 };
     static const struct gpu_pids pids = { list, ARRAY_SIZE(list) };
     struct gpu_process processes[CAPACITY];
-    struct gpu_account accounts[CAPACITY];
+    struct gpu_record accounts[CAPACITY];
     struct gpu_reading reading;
     size_t count = gpu_nvidia.device_count(state);
     ssize_t n;

@@ -147,7 +147,7 @@ static void print_processes(struct open_vendor *open, const struct gpu_pids *pid
 
 static void print_accounts(const struct open_vendor *open, const struct gpu_pids *pids)
 {
-    struct gpu_account list[64];
+    struct gpu_record list[64];
     ssize_t n =
         open->vendor->accounts ? open->vendor->accounts(open->state, pids, list, 64) : 0;
 

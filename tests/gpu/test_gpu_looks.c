@@ -80,7 +80,7 @@ static void see_memory(struct bench *bench, unsigned bytes)
 static uint64_t view_memory(struct bench *bench, uint64_t after_ns)
 {
     gpu_looks_view(&bench->looks, clock_now().monotonic_ns + after_ns, &bench->view);
-    return bench->view.totals.levels.job_memory_bytes;
+    return bench->view.totals.measures[GPU_TOTAL_JOB_MEMORY].value;
 }
 
 /* A look whose driver does not respond, and that is in it. */
@@ -106,7 +106,7 @@ static void a_peak_is_not_what_is_there_now(void **state)
     see_memory(&bench, 5);
     see_memory(&bench, 2);
     assert_int_equal(view_memory(&bench, 0), 5);
-    assert_int_equal(bench.view.now.job_memory_bytes, 2);
+    assert_int_equal(bench.view.totals.measures[GPU_TOTAL_JOB_MEMORY].now, 2);
     assert_true(bench.looks.found.holds_context);
     assert_int_equal(bench.looks.found.memory_bytes, 2);
     assert_int_equal(view_memory(&bench, 0), 2);
@@ -126,7 +126,7 @@ static void what_was_seen_before_a_driver_stopped_is_told_once(void **state)
     block(&bench, "nvmlDeviceGetPowerUsage");
     assert_int_equal(view_memory(&bench, SECONDS(10)), 5);
     assert_int_equal(bench.view.state, GPU_SILENT);
-    assert_false(is_known(bench.view.totals.job_busy_ns));
+    assert_false(is_known(bench.view.totals.measures[GPU_TOTAL_JOB_BUSY].value));
     assert_false(is_known(view_memory(&bench, SECONDS(20))));
     assert_false(gpu_looks_collect(&bench.looks));
     assert_in_range(bench.looks.troubles.silent_for_ns, SECONDS(9), SECONDS(21));
@@ -196,11 +196,11 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     gpu_looks_begin_last(&looks, &roster);
     gpu_looks_finish(&looks, &roster);
     gpu_looks_view(&looks, clock_now().monotonic_ns, &view);
-    assert_int_equal(view.totals.levels.descendants_memory_bytes, 8 << 20);
+    assert_int_equal(view.totals.measures[GPU_TOTAL_DESCENDANTS_MEMORY].value, 8 << 20);
     gpu_looks_close(&looks);
     free(view.devices);
     fake_root_done(&fake);
-    return view.totals.job_busy_ns;
+    return view.totals.measures[GPU_TOTAL_JOB_BUSY].value;
 }
 
 static void work_from_before_we_attached_is_not_counted(void **state)

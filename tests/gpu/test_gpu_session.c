@@ -273,14 +273,12 @@ static void what_was_concluded_says_so(void **state)
 {
     const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
     struct origin origins[METRIC_COUNT];
-    struct gpu_origin_names names = { .process_memory = "nvml.processes",
-                                      .process_busy = "nvml.process_samples" };
     struct gpu_choice choice = { 0 };
     struct gpu_owners owners = { .main_pid = 41 };
     struct gpu_watch_options options = {
         .vendors = vendors, .vendor_count = 1, .choice = &choice, .owners = &owners
     };
-    struct gpu_view view = { .state = GPU_READY, .sources = &names };
+    struct gpu_view view = { .state = GPU_READY };
     struct gpu_watch watch;
     struct machine machine;
 
@@ -293,12 +291,13 @@ static void what_was_concluded_says_so(void **state)
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
     machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 30\n");
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
-    assert_false(watch.tally.totals.is_busy_attributed);
+    assert_string_equal(gpu_watch_totals(&watch).measures[GPU_TOTAL_JOB_BUSY].origin.source,
+                        "nvml.process_samples");
     machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 30\n"
                                 "sample 0 gpu ~1000 50\nusage 0 81234 ~1000 50\n");
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
-    assert_int_equal(watch.tally.totals.levels.main_memory_bytes, 30);
-    view.totals = watch.tally.totals;
+    assert_int_equal(watch.account.totals.measures[GPU_TOTAL_MAIN_MEMORY].value, 30);
+    view.totals = gpu_watch_totals(&watch);
     origins_init(origins);
     origins_update_gpus(origins, &view);
     assert_string_equal(origins[METRIC_MAIN_GPU_MEMORY].source, "nvml.processes");

@@ -272,7 +272,7 @@ static void ended_neighbour_outside_a_container_is_not_mistaken_for_us(void **st
 static void accounts_are_not_those_of_a_container(void **state)
 {
     struct gpu_pids pids = { .list = job, .count = 2 };
-    struct gpu_account account;
+    struct gpu_record account;
     struct machine machine;
 
     (void)state;

@@ -412,7 +412,7 @@ static void every_call_may_fail_in_turn(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * 6; i++) {
         struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
-        struct gpu_account account;
+        struct gpu_record account;
         struct machine machine;
         char script[512];
 

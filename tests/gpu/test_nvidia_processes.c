@@ -79,7 +79,7 @@ static void memory_not_available_is_unknown_with_a_reason(void **state)
 static void more_memory_than_the_device_has_is_unknown_with_a_reason(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
-    struct gpu_account account;
+    struct gpu_record account;
     struct machine machine;
 
     (void)state;
@@ -349,7 +349,7 @@ static void accounts_tell_the_peak_of_an_ended_process(void **state)
                                 "account 0 30 1 1 9000000000000000 0 1\n"
                                 "account 0 40 - 0 1000000 1 0\n";
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 20, 40 }, .count = 3 };
-    struct gpu_account accounts[4];
+    struct gpu_record accounts[4];
     struct machine machine;
 
     (void)state;
@@ -370,7 +370,7 @@ static void accounts_tell_the_peak_of_an_ended_process(void **state)
 static void accounts_are_none_where_accounting_is_off(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
-    struct gpu_account account;
+    struct gpu_record account;
     struct machine machine;
 
     (void)state;
@@ -391,7 +391,7 @@ static void accounts_of_many_processes_are_read_whole(void **state)
     static char script[16384] = DEVICE "device 0 accounting 1\n";
     struct gpu_pids pids = { .list = (pid_t[]){ 1199 }, .count = 1 };
     size_t used = strlen(script);
-    struct gpu_account account;
+    struct gpu_record account;
     struct machine machine;
 
     (void)state;

@@ -81,7 +81,7 @@ struct gpu_process {
 };
 
 /* The driver's accounting record of a process on a device, kept after the process exits. */
-struct gpu_account {
+struct gpu_record {
     pid_t pid;
     unsigned device; /* index among this vendor's */
     uint64_t peak_memory_bytes;
@@ -155,7 +155,7 @@ struct gpu_vendor {
 
     /* Accounting records of `pids`, including exited ones; returns as processes(). Called at the
      * end, and before an exited process is forgotten. NULL: the vendor keeps no records. */
-    ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_account *list,
+    ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
                         size_t capacity);
 };
 

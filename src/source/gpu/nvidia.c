@@ -168,7 +168,7 @@ static void refresh(void *vendor)
     }
 }
 
-static ssize_t accounts(void *vendor, const struct gpu_pids *pids, struct gpu_account *list,
+static ssize_t accounts(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
                         size_t capacity)
 {
     return nvidia_accounts(vendor, pids, list, capacity);

@@ -46,7 +46,7 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
 /* Does the driver keep accounts of a device that may be believed here? */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
-                        struct gpu_account *list, size_t capacity);
+                        struct gpu_record *list, size_t capacity);
 
 /* Whether a driver of this version does not report the use of processes inside a container. Pure. */
 bool nvidia_driver_is_too_old(const char *version);

@@ -63,7 +63,7 @@ static uint64_t busy_ns(const struct nvml_accounting *stats)
 }
 
 static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
-                         struct gpu_account *list, size_t capacity, size_t used)
+                         struct gpu_record *list, size_t capacity, size_t used)
 {
     nvml_device device = nvidia->devices[index].handle;
     ssize_t n = list_pids(nvidia, device);
@@ -77,7 +77,7 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
             !nvidia_account_is_ours(&stats, nvidia->opened_us))
             continue;
         if (used < capacity)
-            list[used] = (struct gpu_account){
+            list[used] = (struct gpu_record){
                 .pid = (pid_t)accounted[i],
                 .device = (unsigned)index,
                 .peak_memory_bytes =
@@ -99,7 +99,7 @@ bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
 }
 
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
-                        struct gpu_account *list, size_t capacity)
+                        struct gpu_record *list, size_t capacity)
 {
     size_t used = 0;
 
