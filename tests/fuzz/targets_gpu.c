@@ -8,10 +8,9 @@
 #include "base/root.h"
 #include "base/unknown.h"
 #include "fuzz.h"
-#include "source/gpu/amd.h"
+#include "source/gpu/gpu.h"
 #include "source/gpu/drm_fdinfo.h"
 #include "source/gpu/drm_pci.h"
-#include "source/gpu/intel.h"
 #include "source/gpu/visible.h"
 
 static void run_drm_fdinfo(char *text, size_t length)

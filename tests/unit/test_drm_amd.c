@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_drm.h"
-#include "source/gpu/amd.h"
+#include "source/gpu/gpu.h"
 
 #define MS NS_PER_MS
 #define PCI "0000:03:00.0"

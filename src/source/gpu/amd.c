@@ -9,7 +9,7 @@
  * - ROCm and HIP compute past the driver's scheduler, so that no counter shows it: the busy time
  *   of a process that holds /dev/kfd is UNKNOWN. Its memory comes from KFD (kfd.h) too.
  */
-#include "source/gpu/amd.h"
+#include "source/gpu/gpu.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "source/gpu/amd.h"
-#include "source/gpu/intel.h"
-#include "source/gpu/nvidia.h"
 
 const struct gpu_vendor *const gpu_vendors[] = {
     &gpu_nvidia,
@@ -23,4 +20,21 @@ bool gpu_sees_host_pids(const struct root *root)
 
     return root_read_link(root, link, sizeof(link), "proc/self/ns/pid") > 0 &&
            strcmp(link, "pid:[4026531836]") == 0;
+}
+
+bool gpu_pids_have(const struct gpu_pids *pids, unsigned pid)
+{
+    size_t low = 0, high = pids->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if ((unsigned)pids->list[middle] == pid)
+            return true;
+        if ((unsigned)pids->list[middle] < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
 }

@@ -96,6 +96,9 @@ struct gpu_pids {
     size_t count;
 };
 
+/* Whether a process is one of them. */
+bool gpu_pids_have(const struct gpu_pids *pids, unsigned pid);
+
 /* Names of a vendor's sources, as shown in reports. */
 struct gpu_sources {
     const char *process_memory; /* "nvml.processes" */
@@ -163,6 +166,7 @@ struct gpu_vendor {
 bool gpu_sees_host_pids(const struct root *root);
 
 /* The vendors of this build, in the order in which reports list them. */
+extern const struct gpu_vendor gpu_nvidia, gpu_amd, gpu_intel;
 extern const struct gpu_vendor *const gpu_vendors[];
 extern const size_t gpu_vendor_count;
 

@@ -8,7 +8,7 @@
  * - Memory: a discrete GPU has its own (local0, vram0); of an integrated one, which has none, a
  *   process's memory is what it holds for it of the machine's, and there is no total.
  */
-#include "source/gpu/intel.h"
+#include "source/gpu/gpu.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "source/gpu/nvidia_busy.h"
+#include "source/gpu/nvidia_meters.h"
 
 /* A sample can be asked for that long after its time. */
 #define SETTLED_US 10000ull

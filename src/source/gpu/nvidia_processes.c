@@ -13,12 +13,30 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "source/gpu/nvidia.h"
 
+/* The kernel's driver keeps no more than 950. */
+#define LIST_MAX 4096
+#define ACCOUNTS_MAX 16384
+#define MEMORY_OFFSET 8
+
+/* Some troubles pass: for so long what was seen last is the better answer. */
+#define PASSING_NS NS_PER_SECOND
+
+/* How long a list that holds none of the job is left alone. */
+static const uint64_t idle_period_ns[NVML_LIST_COUNT] = {
+    [NVML_COMPUTE] = 50 * NS_PER_MS,
+    [NVML_GRAPHICS] = 250 * NS_PER_MS,
+    [NVML_MPS] = 250 * NS_PER_MS,
+};
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
@@ -38,6 +56,235 @@ static const char busy_hidden[] = "the driver keeps no per-process samples on th
 static const char busy_part[] = "the driver keeps no per-process samples on MIG devices";
 static const char busy_unclear[] =
     "the driver's samples use process IDs from outside the container";
+
+/* ---- the lists ------------------------------------------------------------ */
+
+static void list_done(struct nvidia_list *list)
+{
+    free(list->entries);
+    *list = (struct nvidia_list){ 0 };
+}
+
+void nvidia_lists_done(struct nvidia_lists *lists)
+{
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
+        list_done(&lists->kinds[kind]);
+    list_done(&lists->merged);
+}
+
+void nvidia_lists_refresh(struct nvidia_lists *lists)
+{
+    memset(lists->due_ns, 0, sizeof(lists->due_ns));
+}
+
+struct list_request {
+    const struct nvml_list *from;
+    nvml_device device;
+};
+
+static int ask_list(const void *data, unsigned *count, void *list)
+{
+    const struct list_request *request = data;
+
+    return request->from->get(request->device, count, list);
+}
+
+/* Reads one list as it is. On failure the list stays as it was. */
+static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
+                     enum nvml_list_kind kind, struct nvidia_list *list)
+{
+    const struct list_request request = { &nvidia->nvml.lists[kind], device->handle };
+    size_t stride_bytes = request.from->stride_bytes;
+    ssize_t count =
+        nvidia_fetch(&nvidia->rooms.pids, stride_bytes, LIST_MAX, ask_list, &request);
+
+    if (count < 0)
+        return (int)count;
+    if (reserve(&list->entries, &list->capacity, (size_t)count, sizeof(*list->entries)) < 0)
+        return -ENOMEM;
+    list->count = 0;
+    for (size_t i = 0; i < (size_t)count; i++) {
+        const char *at = (const char *)nvidia->rooms.pids.list + i * stride_bytes;
+        unsigned long long memory_bytes;
+        unsigned pid;
+
+        memcpy(&pid, at, sizeof(pid));
+        memcpy(&memory_bytes, at + MEMORY_OFFSET, sizeof(memory_bytes));
+        if (pid == 0 || pid > INT_MAX)
+            continue;
+        list->entries[list->count++] = (struct nvidia_entry){
+            .pid = pid,
+            .memory_bytes = memory_bytes == NVML_NOT_AVAILABLE_64 ? UNKNOWN : memory_bytes,
+            .computes = kind != NVML_GRAPHICS,
+        };
+    }
+    return 0;
+}
+
+static int compare_pids(const void *left, const void *right)
+{
+    const struct nvidia_entry *a = left, *b = right;
+
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static uint64_t larger_known(uint64_t a, uint64_t b)
+{
+    if (!is_known(a) || !is_known(b))
+        return is_known(a) ? a : b;
+    return a > b ? a : b;
+}
+
+static int merge(struct nvidia_lists *lists)
+{
+    struct nvidia_list *merged = &lists->merged;
+    size_t total = 0, kept = 0;
+
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
+        total += lists->kinds[kind].count;
+    if (reserve(&merged->entries, &merged->capacity, total, sizeof(*merged->entries)) < 0)
+        return -ENOMEM;
+    merged->count = 0;
+    if (total == 0)
+        return 0;
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++) {
+        const struct nvidia_list *list = &lists->kinds[kind];
+
+        if (list->count > 0)
+            memcpy(merged->entries + merged->count, list->entries,
+                   list->count * sizeof(*list->entries));
+        merged->count += list->count;
+    }
+    qsort(merged->entries, merged->count, sizeof(*merged->entries), compare_pids);
+    for (size_t i = 1; i < merged->count; i++) {
+        struct nvidia_entry *last = &merged->entries[kept];
+
+        if (merged->entries[i].pid != last->pid) {
+            merged->entries[++kept] = merged->entries[i];
+            continue;
+        }
+        last->memory_bytes = larger_known(last->memory_bytes, merged->entries[i].memory_bytes);
+        last->computes |= merged->entries[i].computes;
+    }
+    merged->count = kept + 1;
+    return 0;
+}
+
+/* A list that a driver does not have is empty, but for the first, which every driver has that
+ * tells of processes at all. */
+static bool is_answer(enum nvml_list_kind kind, int error)
+{
+    bool is_missing = error == -ENOTSUP || error == -EINVAL || error == -ENOSYS;
+
+    return error == 0 || error == -ENOENT || (is_missing && kind != NVML_COMPUTE);
+}
+
+#define REFUSED(list, why) "the driver does not list " list " processes: " why
+#define REFUSED_FOR(list)                                                             \
+    {                                                                                 \
+        REFUSED(list, "not supported"), REFUSED(list, "permission denied"),           \
+            REFUSED(list, "the device is lost"), REFUSED(list, "there are too many"), \
+            REFUSED(list, "unknown error")                                            \
+    }
+
+static const char *refusal_of(enum nvml_list_kind kind, int error)
+{
+    static const int errors[] = { -ENOTSUP, -EACCES, -ENODEV, -EFBIG };
+    static const char *const reasons[NVML_LIST_COUNT][ARRAY_SIZE(errors) + 1] = {
+        [NVML_COMPUTE] = REFUSED_FOR("compute"),
+        [NVML_GRAPHICS] = REFUSED_FOR("graphics"),
+        [NVML_MPS] = REFUSED_FOR("MPS"),
+    };
+    size_t i = 0;
+
+    while (i < ARRAY_SIZE(errors) && errors[i] != error)
+        i++;
+    return reasons[kind][i];
+}
+
+static bool is_refused(const struct nvidia_lists *lists, enum nvml_list_kind kind,
+                       uint64_t now_ns)
+{
+    int error = lists->errors[kind];
+
+    if (error == 0 || lists->answered_ns[kind] == 0)
+        return error != 0;
+    /* Of a lost device nobody gets memory any more. */
+    return error != -ENODEV && now_ns - lists->answered_ns[kind] >= PASSING_NS;
+}
+
+/* Notes why, and that it is not known what those hold who are in that list. */
+static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
+{
+    lists->reason = NULL;
+    for (unsigned kind = 0; kind < NVML_LIST_COUNT; kind++) {
+        struct nvidia_list *list = &lists->kinds[kind];
+
+        if (!is_refused(lists, kind, now_ns))
+            continue;
+        for (size_t i = 0; i < list->count; i++)
+            list->entries[i].memory_bytes = UNKNOWN;
+        if (!lists->reason)
+            lists->reason = refusal_of(kind, lists->errors[kind]);
+    }
+}
+
+static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (gpu_pids_have(pids, list->entries[i].pid))
+            return true;
+    return false;
+}
+
+/* Asks for one list. On failure it stays as it was. */
+static int ask(struct nvidia *nvidia, struct nvidia_device *device, enum nvml_list_kind kind,
+               uint64_t now_ns)
+{
+    struct nvidia_lists *lists = &device->lists;
+    struct nvidia_list *list = &lists->kinds[kind];
+    int r = -ENOTSUP;
+
+    if (nvidia->nvml.lists[kind].get)
+        r = read_list(nvidia, device, kind, list);
+    if (is_answer(kind, r)) {
+        lists->answered_ns[kind] = now_ns;
+        list->count = r < 0 ? 0 : list->count;
+        r = 0;
+    }
+    lists->errors[kind] = r;
+    return r;
+}
+
+/* Reads those lists that are due. What a lost device held stays as it was last seen. */
+static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
+                       const struct gpu_pids *pids, uint64_t now_ns)
+{
+    struct nvidia_lists *lists = &device->lists;
+    bool has_changed = false;
+    int r = 0;
+
+    if (nvidia->is_too_old) {
+        lists->reason = nvidia_needs_newer_driver;
+        return;
+    }
+    for (unsigned kind = 0; kind < NVML_LIST_COUNT && r != -ENODEV; kind++) {
+        if (now_ns < lists->due_ns[kind])
+            continue;
+        r = ask(nvidia, device, kind, now_ns);
+        has_changed = true;
+        lists->due_ns[kind] =
+            has_any(&lists->kinds[kind], pids) ? 0 : now_ns + idle_period_ns[kind];
+    }
+    note_refusals(lists, now_ns);
+    if (has_changed)
+        (void)merge(lists); /* out of memory: as it was */
+    device->listed_ns = now_ns;
+    for (size_t i = 0; i < lists->merged.count && device->has_usage; i++)
+        (void)nvidia_clients_expect(&device->clients, (pid_t)lists->merged.entries[i].pid);
+}
+
+/* ---- what a process uses --------------------------------------------------- */
 
 struct sink {
     struct gpu_process *list;
@@ -156,28 +403,12 @@ static void emit_device(const struct nvidia *nvidia, size_t index, const struct 
     emit_ended(nvidia, index, pids, sink);
 }
 
-/* What a lost device held stays as it was last seen. */
-static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
-                       const struct gpu_pids *pids, uint64_t now_ns)
-{
-    if (nvidia->is_too_old) {
-        device->lists.reason = nvidia_needs_newer_driver;
-        return;
-    }
-    (void)nvidia_lists_read(&device->lists, &nvidia->nvml, device->handle, pids, now_ns,
-                            &nvidia->scratch);
-    device->listed_ns = now_ns;
-    for (size_t i = 0; i < device->lists.merged.count && device->has_usage; i++)
-        (void)nvidia_clients_expect(&device->clients,
-                                    (pid_t)device->lists.merged.entries[i].pid);
-}
-
 /* The device's memory in use is asked for in a third of the time that the lists take. While it
  * stands still, so does what processes have of it. */
 static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
                       uint64_t now_ns)
 {
-    uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
+    uint64_t used_bytes = nvidia_device_own_memory_used(nvidia, device);
     bool has_moved = used_bytes != device->listed_bytes;
 
     device->listed_bytes = used_bytes;
@@ -232,8 +463,8 @@ static bool has_let_go(pid_t pid, const void *data)
 static ssize_t ask_usage(struct nvidia *nvidia, struct nvidia_device *device,
                          uint64_t period_us)
 {
-    ssize_t n = nvidia_samples_get_usage(&nvidia->samples, &nvidia->nvml, device->handle,
-                                         nvidia_clients_since_us(&device->clients, period_us));
+    ssize_t n = nvidia_usage_get(&nvidia->rooms, &nvidia->nvml, device->handle,
+                                 nvidia_clients_since_us(&device->clients, period_us));
 
     device->has_usage = n != -ENOTSUP && n != -EACCES;
     device->is_usage_failing = n < 0;
@@ -256,7 +487,7 @@ static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device
                              const struct gpu_pids *pids, uint64_t now_ns)
 {
     for (int tries = 0; tries < EXPLAIN_TRIES; tries++) {
-        uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
+        uint64_t used_bytes = nvidia_device_own_memory_used(nvidia, device);
 
         if (is_explained(&device->lists.merged, used_bytes))
             return true;
@@ -313,7 +544,7 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
                          const struct gpu_pids *pids, uint64_t now_ns, size_t count)
 {
     const struct nvidia_list *list = &device->lists.merged;
-    struct nvml_process_usage *usage = nvidia->samples.usage;
+    struct nvml_process_usage *usage = nvidia->rooms.usage.list;
     unsigned ours = list->count == 1 ? list->entries[0].pid : 0;
     struct foreign foreign;
 
@@ -337,14 +568,12 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
 static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
                       const struct gpu_pids *pids, uint64_t now_ns)
 {
-    struct nvidia_samples *samples = &nvidia->samples;
     const struct busy_meter *busy = &device->meters.list[METER_GPU].busy;
     struct nvidia_answer answer = { .device_busy_ns = UNKNOWN,
                                     .has_ended = has_let_go,
                                     .data = &device->lists };
     ssize_t n;
-    int r =
-        nvidia_meters_read_gpu(&device->meters, &nvidia->nvml, device->handle, now_ns, samples);
+    int r = nvidia_meters_read_gpu(&device->meters, now_ns);
 
     if (r == 0 && nvidia_meters_see_all(&device->meters)) {
         answer.device_busy_ns = busy->busy_ns - device->usage_busy_ns;
@@ -353,12 +582,12 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     answer.period_us = busy->period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
     n = answer.device_busy_ns == 0 ? 0 : ask_usage(nvidia, device, answer.period_us);
-    nvidia_meters_note_usage(&device->meters, samples->usage, n);
+    nvidia_meters_note_usage(&device->meters, nvidia->rooms.usage.list, n);
     if (n < 0)
         return (int)n;
     device->usage_busy_ns = busy->busy_ns;
     name_samples(nvidia, device, pids, now_ns, (size_t)n);
-    answer.list = samples->usage;
+    answer.list = nvidia->rooms.usage.list;
     answer.count = (size_t)n;
     return nvidia_clients_add(&device->clients, &answer);
 }
@@ -381,4 +610,93 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
         result = r < 0 ? r : result;
     }
     return result;
+}
+
+/* ---- accounting ----------------------------------------------------------- */
+
+/* An administrator turns accounting on; we never do. Processes are known by the host's pids, so inside a
+ * container an account that seems to be ours is a foreign process's. */
+struct accounts_request {
+    const struct nvml *nvml;
+    nvml_device device;
+};
+
+static bool is_on(const struct nvml *nvml, nvml_device device)
+{
+    int mode = 0;
+
+    return nvml->accounting_mode && nvml->accounting_pids && nvml->accounting &&
+           nvml->accounting_mode(device, &mode) == NVML_SUCCESS && mode == 1;
+}
+
+bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us)
+{
+    uint64_t ended_us = sum_u64(stats->start_us, product_u64(stats->time_ms, 1000));
+
+    return stats->is_running || ended_us >= opened_us;
+}
+
+static int ask_accounted(const void *data, unsigned *count, void *list)
+{
+    const struct accounts_request *request = data;
+
+    return request->nvml->accounting_pids(request->device, count, list);
+}
+
+/* A process that runs has no percentages yet, and the time is then 0. */
+static uint64_t busy_ns(const struct nvml_accounting *stats)
+{
+    if (stats->is_running || stats->gpu_percent > 100)
+        return UNKNOWN;
+    return product_u64(product_u64(stats->time_ms, 10000), stats->gpu_percent);
+}
+
+static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
+                         struct gpu_record *list, size_t capacity, size_t used)
+{
+    nvml_device device = nvidia->devices[index].handle;
+    const struct accounts_request request = { &nvidia->nvml, device };
+    ssize_t n = nvidia_fetch(&nvidia->rooms.pids, sizeof(unsigned), ACCOUNTS_MAX, ask_accounted,
+                             &request);
+    const unsigned *accounted = nvidia->rooms.pids.list;
+
+    for (ssize_t i = 0; i < n; i++) {
+        struct nvml_accounting stats = { 0 };
+
+        if (!gpu_pids_have(pids, accounted[i]) ||
+            nvidia->nvml.accounting(device, accounted[i], &stats) != NVML_SUCCESS ||
+            !nvidia_account_is_ours(&stats, nvidia->opened_us))
+            continue;
+        if (used < capacity)
+            list[used] = (struct gpu_record){
+                .pid = (pid_t)accounted[i],
+                .device = (unsigned)index,
+                .peak_memory_bytes =
+                    nvidia_device_believe(&nvidia->devices[index], stats.max_memory_bytes),
+                .busy_ns = busy_ns(&stats),
+                .has_ended = !stats.is_running,
+            };
+        used++;
+    }
+    return used;
+}
+
+/* Accounts are kept of whole devices. */
+bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
+{
+    const struct nvidia_device *device = &nvidia->devices[index];
+
+    return !nvidia->is_nested && !device->facts.is_part && is_on(&nvidia->nvml, device->handle);
+}
+
+ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
+                        struct gpu_record *list, size_t capacity)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < nvidia->count; i++) {
+        if (nvidia_has_accounts(nvidia, i))
+            used = add_device(nvidia, i, pids, list, capacity, used);
+    }
+    return (ssize_t)used;
 }
