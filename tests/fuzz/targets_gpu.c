@@ -10,7 +10,6 @@
 #include "fuzz.h"
 #include "source/gpu/gpu.h"
 #include "source/gpu/drm_fdinfo.h"
-#include "source/gpu/drm_pci.h"
 #include "source/gpu/visible.h"
 
 static void run_drm_fdinfo(char *text, size_t length)
@@ -36,10 +35,10 @@ static void run_drm_pci(char *text, size_t length)
     uint64_t pci, copy;
 
     (void)length;
-    if (drm_pci_parse(text, &pci) < 0)
+    if (gpu_pci_parse(text, &pci) < 0)
         return;
-    drm_pci_format(pci, again, sizeof(again));
-    CHECK(drm_pci_parse(again, &copy) == 0 && copy == pci);
+    gpu_pci_format(pci, again, sizeof(again));
+    CHECK(gpu_pci_parse(again, &copy) == 0 && copy == pci);
 }
 
 static void run_visible(char *text, size_t length)

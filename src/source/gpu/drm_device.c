@@ -13,7 +13,6 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/gpu/drm_pci.h"
 
 /* The number of an entry as "card12": -1 for "card12-DP-1" and all others. */
 static int numbered(const char *name, const char *prefix)
@@ -182,7 +181,7 @@ static uint64_t pci_of(const struct root *root, const char *node, unsigned numbe
     if (root_read_link(root, link, sizeof(link), "sys/class/drm/%s%u/device", node, number) < 0)
         return UNKNOWN;
     name = strrchr(link, '/');
-    return drm_pci_parse(name ? name + 1 : link, &pci) < 0 ? UNKNOWN : pci;
+    return gpu_pci_parse(name ? name + 1 : link, &pci) < 0 ? UNKNOWN : pci;
 }
 
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device)
@@ -210,7 +209,7 @@ static void add_card(int number, void *data)
         return;
     device.pci = pci_of(search->root, "card", device.card);
     if (is_known(device.pci))
-        drm_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
+        gpu_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
     (void)drm_device_text(search->root, &device, "device/device", device.pci_id,
                           sizeof(device.pci_id)); /* else stays empty */
     find_hwmon(search->root, &device);

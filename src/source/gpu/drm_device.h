@@ -27,7 +27,7 @@ struct drm_counter {
 
 struct drm_device {
     struct gpu_device gpu;
-    uint64_t pci;              /* as in drm_pci.h; UNKNOWN: it has no PCI address */
+    uint64_t pci;              /* as gpu_pci_parse(); UNKNOWN: it has no PCI address */
     unsigned card;             /* N of cardN */
     char hwmon[24];            /* "hwmonM"; empty: no sensors */
     char pci_id[16];           /* "0x744c", which model it is; empty: not told */

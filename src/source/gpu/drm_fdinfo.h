@@ -45,7 +45,7 @@ struct drm_fdinfo_region {
 
 struct drm_fdinfo {
     char driver[DRM_NAME_SIZE]; /* empty: amdgpu before 5.19 */
-    uint64_t pci;               /* as in drm_pci.h; UNKNOWN: not a PCI device */
+    uint64_t pci;               /* as gpu_pci_parse(); UNKNOWN: not a PCI device */
     uint64_t client_id;         /* of this client on this device */
     size_t engine_count, region_count;
     struct drm_fdinfo_engine engine[DRM_ENGINE_MAX];

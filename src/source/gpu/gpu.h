@@ -162,6 +162,18 @@ struct gpu_vendor {
                         size_t capacity);
 };
 
+/*
+ * A PCI address as one number, which sorts as the text does:
+ * domain << 16 | bus << 8 | device << 3 | function. The lower half is what KFD calls a location.
+ *
+ * Reads "0000:03:00.0" or, as some older drivers write it, "03:00.0". The text ends there or with a
+ * blank or newline. -EBADMSG: it is no such address.
+ */
+int gpu_pci_parse(const char *text, uint64_t *ret);
+
+/* Writes "0000:03:00.0"; 17 bytes are enough for a number of gpu_pci_parse(). */
+void gpu_pci_format(uint64_t pci, char *buf, size_t size);
+
 /* Whether our pids are the host's: we are in the machine's first pid namespace. */
 bool gpu_sees_host_pids(const struct root *root);
 
