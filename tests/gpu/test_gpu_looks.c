@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/helper.h"
 #include "base/unknown.h"
 #include "fake_drm.h"
 #include "nvidia_fixture.h"
@@ -34,9 +35,9 @@ struct bench {
 
 static void set_up(struct bench *bench, const char *script)
 {
-    const struct gpu_call_options options = { .gpus = "all",
-                                              .main_pid = getpid(),
-                                              .start_ns = clock_now().monotonic_ns };
+    const struct gpu_looks_options options = { .gpus = "all",
+                                               .main_pid = getpid(),
+                                               .start_ns = clock_now().monotonic_ns };
 
     *bench = (struct bench){ .member = { .pid = getpid() } };
     bench->roster = (struct roster){ .list = &bench->member, .count = 1, .changes = 1 };
@@ -48,7 +49,7 @@ static void set_up(struct bench *bench, const char *script)
 static void tear_down(struct bench *bench)
 {
     (void)unlink(getenv("SPOOR_NVML_SCRIPT")); /* lets a driver go on that blocks */
-    while (!gpu_call_has_ended(&bench->looks.call))
+    while (!helper_wait(bench->looks.helper, 0))
         (void)usleep(100);
     gpu_looks_close(&bench->looks);
     machine_done(&bench->machine);
@@ -93,7 +94,7 @@ static void block(struct bench *bench, const char *call)
     machine_play(&bench->machine, script);
     start(bench);
     while (machine_calls(&bench->machine, call) == before ||
-           gpu_call_is_starved(&bench->looks.call))
+           gpu_looks_are_starved(&bench->looks))
         (void)usleep(100);
 }
 
@@ -174,9 +175,9 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
 {
     struct member list[] = { { .pid = 41 }, { .pid = 42, .parent_pid = 41 } };
     const struct roster roster = { .list = list, .count = ARRAY_SIZE(list), .changes = 1 };
-    struct gpu_call_options options = { .main_pid = 41,
-                                        .tracker_pid = tracker_pid,
-                                        .start_ns = clock_now().monotonic_ns };
+    struct gpu_looks_options options = { .main_pid = 41,
+                                         .tracker_pid = tracker_pid,
+                                         .start_ns = clock_now().monotonic_ns };
     struct gpu_view view = { 0 };
     struct gpu_looks looks;
     struct fake_root fake;
@@ -222,9 +223,9 @@ static void of_no_gpus_not_even_files_are_looked_for(void **state)
     (void)state;
     fake_root_init(&fake);
     fake_drm_card(&fake, 0, PCI, "0x8086\n");
-    assert_true(gpu_call_is_needed(&fake.root, NULL, 0));
-    assert_true(gpu_call_is_needed(&fake.root, "0", 0));
-    assert_false(gpu_call_is_needed(&fake.root, "none", 0));
+    assert_true(gpu_looks_are_needed(&fake.root, NULL, 0));
+    assert_true(gpu_looks_are_needed(&fake.root, "0", 0));
+    assert_false(gpu_looks_are_needed(&fake.root, "none", 0));
     fake_root_done(&fake);
 }
 
