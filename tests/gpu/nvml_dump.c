@@ -154,7 +154,6 @@ static void print_accounts(const struct open_vendor *open, const struct gpu_pids
     for (ssize_t i = 0; i < n && i < 64; i++) {
         printf("  account of %d on %u:", (int)list[i].pid, list[i].device);
         print_figure("peak_bytes", list[i].peak_memory_bytes);
-        print_figure("busy_ns", list[i].busy_ns);
         printf("\n");
     }
 }

@@ -358,12 +358,8 @@ static void accounts_tell_the_peak_of_an_ended_process(void **state)
     assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, accounts, 4), 2);
     assert_int_equal(accounts[0].pid, 10);
     assert_int_equal(accounts[0].peak_memory_bytes, 4096);
-    assert_int_equal(accounts[0].busy_ns, 1000000000); /* half of two seconds */
-    assert_true(accounts[0].has_ended);
     assert_int_equal(accounts[1].pid, 40);
     assert_false(is_known(accounts[1].peak_memory_bytes));
-    assert_false(is_known(accounts[1].busy_ns));
-    assert_false(accounts[1].has_ended);
     machine_done(&machine);
 }
 

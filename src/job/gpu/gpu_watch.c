@@ -14,20 +14,6 @@
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
 enum { ROWS_MAX = 1 << 16 };
 
-static int place_devices(struct gpu_watch *watch)
-{
-    const struct gpu_inventory *inventory = &watch->inventory;
-
-    for (size_t i = 0; i < inventory->opened_count; i++) {
-        watch->places[i] = calloc(inventory->count, sizeof(*watch->places[i]));
-        if (!watch->places[i])
-            return -ENOMEM;
-    }
-    for (size_t i = 0; i < inventory->count; i++)
-        watch->places[inventory->units[i].opened][inventory->units[i].number] = i;
-    return 0;
-}
-
 static void begin_counting(const struct gpu_inventory *inventory)
 {
     for (size_t i = 0; i < inventory->opened_count; i++) {
@@ -101,10 +87,8 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
     if (r < 0)
         return r;
     begin_counting(&watch->inventory);
-    r = place_devices(watch);
-    if (r == 0)
-        r = gpu_account_init(&watch->account, watch->inventory.units, watch->inventory.count,
-                             options->start_ns);
+    r = gpu_account_init(&watch->account, watch->inventory.units, watch->inventory.count,
+                         options->start_ns);
     if (r < 0)
         gpu_watch_close(watch);
     else
@@ -114,16 +98,23 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
 
 void gpu_watch_close(struct gpu_watch *watch)
 {
-    for (size_t i = 0; i < GPU_VENDORS_MAX; i++) {
-        free(watch->places[i]);
-        watch->places[i] = NULL;
-    }
     free(watch->processes);
     free(watch->rows);
     watch->processes = NULL;
     watch->rows = NULL;
     gpu_account_done(&watch->account);
     gpu_inventory_close(&watch->inventory);
+}
+
+/* The index of a vendor's device in the list of all GPUs. */
+static size_t unit_of(const struct gpu_inventory *inventory, size_t opened, size_t number)
+{
+    size_t i = 0;
+
+    while (i + 1 < inventory->count &&
+           (inventory->units[i].opened != opened || inventory->units[i].number != number))
+        i++;
+    return i;
 }
 
 /* A vendor's list of processes. Where it has grown meanwhile it is asked again. */
@@ -175,7 +166,7 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
 
             watch->rows[watch->row_count++] = (struct gpu_row){
                 .process = *process,
-                .unit = watch->places[i][process->device],
+                .unit = unit_of(&watch->inventory, i, process->device),
                 .is_job = is_job,
                 .is_main = process->pid == watch->owners->main_pid,
             };
@@ -246,7 +237,7 @@ static void take_accounts(struct gpu_watch *watch, size_t opened,
                           const struct gpu_record *accounts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t unit = watch->places[opened][accounts[i].device];
+        size_t unit = unit_of(&watch->inventory, opened, accounts[i].device);
 
         if (!watch->inventory.units[unit].is_selected)
             continue;

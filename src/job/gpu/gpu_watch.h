@@ -17,8 +17,6 @@ struct gpu_watch {
     struct gpu_inventory inventory;
     struct gpu_owners *owners; /* which processes belong to the job; borrowed */
     struct gpu_account account;
-    size_t *places
-        [GPU_VENDORS_MAX]; /* index of each of a vendor's devices in the inventory; owned */
     struct gpu_process *processes; /* buffer for a vendor's list; owned */
     size_t process_capacity;
     struct gpu_row *rows; /* owned */

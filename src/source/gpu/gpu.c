@@ -25,21 +25,26 @@ bool gpu_sees_host_pids(const struct root *root)
            strcmp(link, "pid:[4026531836]") == 0;
 }
 
-bool gpu_pids_have(const struct gpu_pids *pids, unsigned pid)
+size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid)
 {
-    size_t low = 0, high = pids->count;
+    size_t low = 0, high = count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if ((unsigned)pids->list[middle] == pid)
-            return true;
-        if ((unsigned)pids->list[middle] < pid)
+        if (list[middle] < pid)
             low = middle + 1;
         else
             high = middle;
     }
-    return false;
+    return low;
+}
+
+bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid)
+{
+    size_t place = gpu_pids_place(pids->list, pids->count, pid);
+
+    return place < pids->count && pids->list[place] == pid;
 }
 
 /* Reads 1 to 8 hexadecimal digits. Returns the character behind them, NULL: none. */

@@ -85,8 +85,6 @@ struct gpu_record {
     pid_t pid;
     unsigned device; /* index among this vendor's */
     uint64_t peak_memory_bytes;
-    uint64_t busy_ns; /* over its lifetime, in steps of 1 % of that */
-    bool has_ended;
 };
 
 /* The processes of interest. Vendors that must inspect each process (/proc/PID/fdinfo)
@@ -97,7 +95,10 @@ struct gpu_pids {
 };
 
 /* Whether a process is one of them. */
-bool gpu_pids_have(const struct gpu_pids *pids, unsigned pid);
+bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid);
+
+/* The place of a pid in a sorted list, or where it would be. */
+size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid);
 
 /* Names of a vendor's sources, as shown in reports. */
 struct gpu_sources {

@@ -128,13 +128,6 @@ static int compare_pids(const void *left, const void *right)
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-static uint64_t larger_known(uint64_t a, uint64_t b)
-{
-    if (!is_known(a) || !is_known(b))
-        return is_known(a) ? a : b;
-    return a > b ? a : b;
-}
-
 static int merge(struct nvidia_lists *lists)
 {
     struct nvidia_list *merged = &lists->merged;
@@ -163,7 +156,7 @@ static int merge(struct nvidia_lists *lists)
             merged->entries[++kept] = merged->entries[i];
             continue;
         }
-        last->memory_bytes = larger_known(last->memory_bytes, merged->entries[i].memory_bytes);
+        raise_to(&last->memory_bytes, merged->entries[i].memory_bytes);
         last->computes |= merged->entries[i].computes;
     }
     merged->count = kept + 1;
@@ -232,7 +225,7 @@ static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
 static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (gpu_pids_have(pids, list->entries[i].pid))
+        if (gpu_pids_have(pids, (pid_t)list->entries[i].pid))
             return true;
     return false;
 }
@@ -383,7 +376,7 @@ static void emit_ended(const struct nvidia *nvidia, size_t index, const struct g
         pid_t pid = device->clients.list[i].pid;
         struct gpu_process process = { .pid = pid, .device = (unsigned)index };
 
-        if (!has_worked(&device->clients.list[i]) || !gpu_pids_have(pids, (unsigned)pid) ||
+        if (!has_worked(&device->clients.list[i]) || !gpu_pids_have(pids, pid) ||
             is_listed(&device->lists.merged, pid))
             continue;
         process.has_ended = !device->lists.reason;
@@ -399,7 +392,7 @@ static void emit_device(const struct nvidia *nvidia, size_t index, const struct 
     const struct nvidia_list *list = &nvidia->devices[index].lists.merged;
 
     for (size_t i = 0; i < list->count; i++)
-        emit_listed(nvidia, index, i, gpu_pids_have(pids, list->entries[i].pid), sink);
+        emit_listed(nvidia, index, i, gpu_pids_have(pids, (pid_t)list->entries[i].pid), sink);
     emit_ended(nvidia, index, pids, sink);
 }
 
@@ -512,7 +505,8 @@ static bool is_named(const struct nvidia_device *device, const struct gpu_pids *
                      unsigned pid)
 {
     return is_listed(&device->lists.merged, (pid_t)pid) ||
-           (gpu_pids_have(pids, pid) && nvidia_clients_find(&device->clients, (pid_t)pid));
+           (gpu_pids_have(pids, (pid_t)pid) &&
+            nvidia_clients_find(&device->clients, (pid_t)pid));
 }
 
 /* The pids of samples that are not ours. */
@@ -551,12 +545,12 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
     if (!nvidia->is_nested || count == 0) /* no samples: nothing new is known */
         return;
     foreign = find_foreign(device, pids, usage, count);
-    if (!foreign.is_only || !gpu_pids_have(pids, ours) ||
+    if (!foreign.is_only || !gpu_pids_have(pids, (pid_t)ours) ||
         !is_alone(nvidia, device, ours, pids, now_ns))
         ours = 0;
     for (size_t i = 0; i < count; i++) {
         if (!is_named(device, pids, usage[i].pid) &&
-            (ours != 0 || gpu_pids_have(pids, usage[i].pid)))
+            (ours != 0 || gpu_pids_have(pids, (pid_t)usage[i].pid)))
             usage[i].pid = ours;
     }
     device->has_foreign = foreign.pid != 0 && ours == 0;
@@ -643,14 +637,6 @@ static int ask_accounted(const void *data, unsigned *count, void *list)
     return request->nvml->accounting_pids(request->device, count, list);
 }
 
-/* A process that runs has no percentages yet, and the time is then 0. */
-static uint64_t busy_ns(const struct nvml_accounting *stats)
-{
-    if (stats->is_running || stats->gpu_percent > 100)
-        return UNKNOWN;
-    return product_u64(product_u64(stats->time_ms, 10000), stats->gpu_percent);
-}
-
 static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
                          struct gpu_record *list, size_t capacity, size_t used)
 {
@@ -663,7 +649,7 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
     for (ssize_t i = 0; i < n; i++) {
         struct nvml_accounting stats = { 0 };
 
-        if (!gpu_pids_have(pids, accounted[i]) ||
+        if (!gpu_pids_have(pids, (pid_t)accounted[i]) ||
             nvidia->nvml.accounting(device, accounted[i], &stats) != NVML_SUCCESS ||
             !nvidia_account_is_ours(&stats, nvidia->opened_us))
             continue;
@@ -673,8 +659,6 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
                 .device = (unsigned)index,
                 .peak_memory_bytes =
                     nvidia_device_believe(&nvidia->devices[index], stats.max_memory_bytes),
-                .busy_ns = busy_ns(&stats),
-                .has_ended = !stats.is_running,
             };
         used++;
     }
