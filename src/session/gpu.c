@@ -203,7 +203,7 @@ static const struct {
     { METRIC_JOB_GPU_UTILIZATION, false },
 };
 
-/* Was something not told since the sample before, and has not been since? */
+/* Whether a figure has not been reported since the sample before. */
 static struct gpu_uncertain uncertain_of(const struct gpu_totals *totals)
 {
     return (struct gpu_uncertain){
@@ -218,7 +218,7 @@ static void forget_zero(uint64_t *value)
         *value = UNKNOWN;
 }
 
-/* A level is 0 where all that was told of it was 0. */
+/* A level of 0 was not measured if one of its parts was not reported. */
 static void clear_unreported(spoor_session *session)
 {
     struct gpu_uncertain uncertain = uncertain_of(&session->gpu.totals);
@@ -233,8 +233,8 @@ static void clear_unreported(spoor_session *session)
     }
 }
 
-/* A job that used no GPU at first, and then one whose driver does not tell how much: that 0 was
- * not measured. What was told later after all is. */
+/* If a job uses a GPU whose driver does not report how much, the 0 from before was not measured. A value
+ * that is reported later counts. */
 static void forget_zeros(const struct gpu_totals *totals, struct gpu_uncertain *uncertain,
                          struct summary *summary)
 {
@@ -267,7 +267,7 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         collect(session, now.monotonic_ns);
         gpu_looks_view(&session->gpu_looks, now.monotonic_ns, &session->gpu);
     }
-    if (session->gpu.reason || session->gpu.state == GPU_READY) /* else nobody has looked */
+    if (session->gpu.reason || session->gpu.state == GPU_READY) /* else there was no look */
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
     clear_unreported(session);
 }
@@ -297,7 +297,7 @@ static void warn_about_strays(spoor_session *session)
             list);
 }
 
-/* A peak from before its processes' memory was told no more. */
+/* The driver stopped reporting the memory of processes after this peak. */
 static void warn_about_unreported(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
@@ -419,7 +419,7 @@ bool spoor_may_have_gpus(const char *root_path)
 
     if (sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
         root_open(root_path, &root) < 0)
-        return true; /* who asks for them is told what is wrong */
+        return true; /* a list of them reports the error */
     result = gpu_looks_are_needed(&root, NULL, disabled);
     root_close(&root);
     return result;

@@ -293,11 +293,11 @@ void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
 {
     if (gpu_looks_are_idle(looks) && looks->state == GPU_READY)
         (void)gpu_owners_add_ended(&looks->data->owners, pid,
-                                   clock_now().monotonic_ns); /* or its use is nobody's */
+                                   clock_now().monotonic_ns); /* else its use is not counted */
 }
 
-/* What the first look finds was there before, and does not count. That is so of all processes of
- * a job that was attached to; descendants of one that we started are all new. */
+/* Use that the first look finds is old and does not count, if the job was attached to; the descendants of a
+ * job that we started are all new. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
 {
     struct gpu_owners *owners = &looks->data->owners;
@@ -439,7 +439,7 @@ static void copy_devices(struct gpu_looks *looks, struct gpu_view *view)
     }
 }
 
-/* What the driver said since the last view is reported; what is now is not known. */
+/* Values that the driver reported since the last view are kept; the present ones are unknown. */
 static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
 {
     bool has_responded = looks->state == GPU_READY;

@@ -30,7 +30,7 @@ struct gpu_looks_options {
     uint64_t start_ns;   /* of the run */
 };
 
-/* What a report is to warn of. */
+/* For the warnings of a report. */
 struct gpu_troubles {
     uint64_t silent_since_ns;     /* 0: drivers have always responded */
     uint64_t silent_for_ns;       /* the longest that one took */
@@ -73,7 +73,7 @@ struct gpu_looks {
 };
 
 /* Whether this machine may have GPUs that are to be looked at; `gpus` is --gpus, or NULL. Cheap:
- * does not query drivers. Of --gpus none not even their files are looked for. */
+ * does not query drivers. With --gpus none not even their files are looked for. */
 bool gpu_looks_are_needed(const struct root *root, const char *gpus, unsigned disabled);
 
 /* Does not open drivers: the first look does. */
@@ -108,7 +108,7 @@ bool gpu_looks_collect(struct gpu_looks *looks);
 void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster);
 void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster);
 
-/* What is known now. The view is the caller's, zeroed at first: its `devices` are allocated here,
+/* Fills the view with what is known now. It is the caller's, zeroed at first: its `devices` are allocated here,
  * for the caller to free; what else it points to lives until the looks are closed. */
 void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *view);
 

@@ -59,7 +59,7 @@ struct gpu_use {
     size_t unit;
     pid_t pid;
     uint64_t busy_ns;
-    bool is_unreported; /* at the last look: nobody knows what it has grown by */
+    bool is_unreported; /* at the last look: its growth is unknown */
 };
 
 struct gpu_account {

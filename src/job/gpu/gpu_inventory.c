@@ -21,14 +21,14 @@ enum { BLOCK_SIZE = 1 << 20 };
 
 const char gpu_inquiry_silence[] = "the GPU driver did not respond within 2 s";
 
-/* The variables that speak of a vendor's devices; the first that counts decides. One that the
- * job's own library heeds counts where it is set, and may leave no GPU at all. The others were
- * written for a runtime or a scheduler outside, whose numbers are those of the host: where one
- * of their items is no GPU of ours (8 of 2 in a container, all, void) they say nothing of here. */
+/* The variables that select a vendor's devices; the first that counts decides. If the job's own library
+ * reads it, a variable counts whenever it is set, and may leave no GPU at all. The others are set for a
+ * runtime or a scheduler, with the numbers of the host: if one of their items is no GPU here (number 8
+ * of 2 in a container, all, void), they are ignored. */
 static const struct {
     const char *vendor; /* NULL: of every one */
     enum visible_source source;
-    bool is_heeded; /* by the job's own library */
+    bool is_binding; /* the job's own library reads it */
 } variables[] = {
     { "nvidia", VISIBLE_CUDA, true },
     { "nvidia", VISIBLE_NVIDIA, false },
@@ -77,7 +77,7 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
     return NULL;
 }
 
-/* A list of several processes. What follows an item that is no device does not count: "-1" goes last. */
+/* Joins the lists of several processes. Items after one that is no device do not count: "-1" goes last. */
 static int join(struct gpu_choice *choice, enum visible_source source, const char *text)
 {
     char *before = choice->texts[source], *joined;
@@ -281,7 +281,7 @@ static void select_all(struct gpu_inventory *inventory, const char *vendor)
     }
 }
 
-/* Keeps who decided, where that leaves no GPU. */
+/* Notes which list decided, if no GPU is left. */
 static void explain(struct gpu_inventory *inventory, enum visible_source source,
                     const char *text)
 {
@@ -305,7 +305,7 @@ static int select_by_variable(struct gpu_inventory *inventory, const char *vendo
         faults = select_among(inventory, vendor, variables[i].source, text, NULL);
         if (faults < 0)
             return (int)faults;
-        if (faults == 0 || variables[i].is_heeded) {
+        if (faults == 0 || variables[i].is_binding) {
             explain(inventory, variables[i].source, text);
             return 0;
         }
@@ -354,7 +354,7 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
     return 0;
 }
 
-/* What refused to open stays to be told of. */
+/* The refusals stay, for warnings. */
 void gpu_inventory_close(struct gpu_inventory *inventory)
 {
     for (size_t i = 0; i < inventory->opened_count; i++)
@@ -425,7 +425,7 @@ struct inquiry {
     struct gpu_inventory found;
 };
 
-/* The units say all without their drivers. */
+/* The list of units does not need the drivers. */
 static void close_drivers(struct gpu_inventory *inventory)
 {
     struct gpu_unit *units = inventory->units;

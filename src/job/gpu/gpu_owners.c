@@ -83,7 +83,7 @@ void gpu_owners_drop_old(struct gpu_owners *owners, uint64_t now_ns)
     owners->count = kept;
 }
 
-/* Of too many that have exited, those with the lowest pids are dropped. */
+/* If too many have exited, those with the lowest pids are dropped. */
 static void drop_surplus(struct gpu_owners *owners)
 {
     size_t kept = 0, ended = 0;

@@ -2,9 +2,9 @@
 /*
  * gpu_view.h - what is known about the GPUs at the moment, for samples and reports. Pure.
  *
- * A figure takes this way: a vendor reads it from its driver (source/gpu), gpu_watch.h asks all
- * vendors and finds the job's processes among theirs, gpu_account.h adds up what a reading says about
- * each GPU and about the job, session/gpu_looks.h collects several readings, and this is the result.
+ * A figure takes this way: a vendor reads it from its driver (source/gpu), gpu_watch.h calls all
+ * vendors and finds the job's processes among theirs, gpu_account.h adds up the figures of each GPU and
+ * of the job, session/gpu_looks.h collects several readings, and this is the result.
  * Each value has its source, and if it is unknown the reason (base/measure.h).
  */
 #ifndef JOB_GPU_GPU_VIEW_H

@@ -117,7 +117,7 @@ static size_t unit_of(const struct gpu_inventory *inventory, size_t opened, size
     return i;
 }
 
-/* A vendor's list of processes. Where it has grown meanwhile it is asked again. */
+/* Reads a vendor's list of processes, again if it has grown meanwhile. */
 static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *opened)
 {
     struct gpu_pids pids = gpu_owners_pids(watch->owners);
@@ -135,7 +135,7 @@ static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *o
     return n > (ssize_t)watch->process_capacity ? (ssize_t)watch->process_capacity : n;
 }
 
-/* What was seen of devices while their processes were listed. */
+/* Memory in use that vendors read while they listed processes. */
 static void see_devices(struct gpu_watch *watch)
 {
     for (size_t i = 0; i < watch->inventory.count; i++) {
@@ -203,7 +203,7 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
     }
 }
 
-/* What the driver keeps of those that go can be asked for now and no more. */
+/* Accounting records are read before the processes are forgotten. */
 static void let_old_go(struct gpu_watch *watch, uint64_t now_ns)
 {
     if (!gpu_owners_has_old(watch->owners, now_ns))

@@ -222,7 +222,8 @@ static int amd_open(const struct root *root, void **ret, struct spoor_error *err
     return 0;
 }
 
-/* The first reading speaks for no time. Where one fails, the next speaks for that of both. */
+/* A reading covers the time since the reading before, the first one none. If one fails, the next covers the
+ * time of both. */
 static void advance_busy(struct amd *amd, size_t device, uint64_t percent, uint64_t now_ns,
                          struct gpu_reading *reading)
 {

@@ -54,7 +54,7 @@ static int add_use(struct drm_clients *clients, unsigned device, pid_t pid, size
             if (clients->use[i].sweep < clients->use[at].sweep)
                 at = i;
         }
-        /* One that lives was held in the sweep before this one at the latest. */
+        /* A live process held a client in the previous sweep, or in this one. */
         clients->has_left_out |= clients->use[at].sweep + 1 >= clients->sweep;
         if (clients->use[at].sweep + 1 >= clients->sweep)
             return -ENOSPC;
@@ -147,7 +147,7 @@ static int find_class(struct drm_classes *classes, const char *name)
     return (int)classes->count++;
 }
 
-/* What the counter of an engine stands at, in the unit of its class; UNKNOWN: it has none. */
+/* The counter of an engine, in the unit of its class; UNKNOWN: the driver reports none. */
 static uint64_t engine_value(const struct drm_fdinfo_engine *engine, struct drm_class *class)
 {
     if (is_known(engine->busy_ns))
@@ -227,7 +227,7 @@ int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int
         client->memory_bytes = drm_fdinfo_memory(info);
         take_engines(clients, client, info, is_new && clients->is_first);
     } else if (pid == client->pid && client->next_pid != pid) {
-        client->next_pid = pid; /* another holds it too, but it stays whose it is */
+        client->next_pid = pid; /* another process holds it too, but the owner stays */
         client->next_fd = fd;
     }
     return 0;
@@ -390,8 +390,8 @@ static void advance_clock(struct drm_class *class, uint64_t now_ns)
     class->counted_cycles = class->total_cycles;
 }
 
-/* What an engine did for a client since the last count. UNKNOWN: it worked, and how long cannot be
- * told yet. */
+/* The busy time of an engine for a client since the last count. UNKNOWN: it worked, and the length is not
+ * known yet. */
 static uint64_t engine_gain_ns(const struct drm_class *class, struct drm_client *client,
                                size_t engine, uint64_t elapsed_ns)
 {
@@ -422,7 +422,7 @@ static void count_use(struct drm_use *use, uint64_t elapsed_ns)
             longest = use->gain_ns[i];
         use->gain_ns[i] = 0;
     }
-    /* What came before the first count of all has no time to be held against. */
+    /* Work from before the very first count has no elapsed time to limit it. */
     use->limit_ns = sum_u64(use->limit_ns, is_known(elapsed_ns) ? elapsed_ns : longest);
     use->busy_ns = sum_u64(use->busy_ns, longest);
     use->is_counted = true;
@@ -480,7 +480,7 @@ static int reserve_both(struct drm_clients *clients, size_t count)
                  : reserve(&clients->pid, &clients->pid_capacity, count, sizeof(*clients->pid));
 }
 
-/* Takes over the processes asked for; what is known of one stays with it. */
+/* Copies the list of processes, with the notes of those that were in the previous one. */
 static int take_pids(struct drm_clients *clients, const struct gpu_pids *pids)
 {
     size_t count = pids->count < DRM_SWEEP_PID_MAX ? pids->count : DRM_SWEEP_PID_MAX;
@@ -515,7 +515,7 @@ static int compare_pid(const void *key, const void *entry)
 }
 
 /* Reads what a descriptor's client uses. Returns the index of its device, or -errno; -EBADMSG: it
- * is there, and tells nothing of a client. */
+ * exists, and has no figures of a client. */
 static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdinfo *ret)
 {
     struct drm_fdinfo info;
@@ -549,7 +549,7 @@ static const char *drm_node(const char *link)
 }
 
 /* Drivers before the keys of drm-usage-stats (i915 before 5.19, radeon): which device it is, its
- * node says. The number may be that of another file by now, of which fdinfo spoke. */
+ * node shows. By now the descriptor may be another file, so the link is read again. */
 static int look_at_unreported(struct drm_vendor *drm, struct drm_sweep_pid *entry, int fd,
                               const char *seen)
 {
@@ -591,7 +591,7 @@ static int look_at_fd(struct drm_vendor *drm, struct drm_sweep_pid *entry, int f
 
 /* Why the open files of a process do not show, for `error` or as none are listed (0): static text;
  * NULL: it has none. A process that has ended belongs to root until it is waited for, as it has no
- * memory that says whose it is; that it is refused then says nothing. */
+ * address space that names its user; a refusal then means nothing. */
 static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int error)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
@@ -640,8 +640,8 @@ static int look_at_fds(struct drm_vendor *drm, struct drm_sweep_pid *entry, int 
     return (int)count;
 }
 
-/* Are the descriptors of a process those that were listed last? `open_files` is what the kernel
- * says of their number, 0: it does not say. On a fixture it never does. */
+/* Are the descriptors of a process those that were listed last? `open_files` is their number as the kernel
+ * reports it, 0: it does not, as on a fixture. */
 static bool may_skip(const struct drm_vendor *drm, const struct drm_sweep_pid *entry,
                      uint64_t open_files)
 {

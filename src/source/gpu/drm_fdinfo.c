@@ -278,7 +278,7 @@ static uint64_t region_memory(const struct drm_fdinfo_region *region)
     return UNKNOWN;
 }
 
-/* Is there any such region? *ret is UNKNOWN where one does not tell its size. */
+/* Is there any such region? *ret is UNKNOWN if the size of one is not reported. */
 static bool sum_regions(const struct drm_fdinfo *info, const char *const *prefixes,
                         uint64_t *ret)
 {

@@ -2,7 +2,7 @@
 /*
  * intel.c - Intel GPUs, through the files of the i915 and xe drivers.
  *
- * - Device: neither driver has a file that tells how busy the device is, so that its busy time
+ * - Device: neither driver has a file with the busy time of the device, so that it
  *   is UNKNOWN; that of the job's processes is known.
  * - Process: fdinfo (drm_clients.h). i915 counts nanoseconds, xe cycles of the device's clock.
  * - Memory: a discrete GPU has its own (local0, vram0); of an integrated one, which has none, a
@@ -39,7 +39,7 @@ static uint64_t first_number(const struct root *root, const struct drm_device *d
     return value;
 }
 
-/* xe tells the memory of each tile, i915 (where it does) that of the card. */
+/* xe reports the memory of each tile, some versions of i915 that of the card. */
 static uint64_t memory_total(const struct root *root, const struct drm_device *device)
 {
     enum { TILE_MAX = 8 };

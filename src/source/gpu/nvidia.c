@@ -182,7 +182,7 @@ static void read_shared_memory(const struct root *root, uint64_t *ret_total_byte
     *ret_used_bytes = product_u64(total_kib - available_kib, 1024);
 }
 
-/* What the driver keeps for itself is not in use; only the second version tells it apart. */
+/* Memory that the driver reserves is not in use; only the second version reports it separately. */
 static int read_own_memory(nvml_device handle, const struct nvml *nvml,
                            uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
 {
@@ -300,7 +300,7 @@ static uint64_t read_throttle(const struct nvml *nvml, nvml_device handle)
     return result;
 }
 
-/* What an idle device draws hardly changes. */
+/* The power draw of an idle device hardly changes. */
 static bool may_rest(const struct nvidia_device *device, uint64_t now_ns)
 {
     return now_ns < device->energy.idle_due_ns &&
@@ -350,7 +350,7 @@ static const char *busy_reason(const struct nvidia_device *device)
     return "the driver reports no utilization for this device";
 }
 
-/* One that was not read yet has a source that has not spoken yet. */
+/* A meter that was not read yet has counted 0. */
 static void copy_meter(const struct nvidia_meter *meter, uint64_t *ret_busy_ns,
                        uint64_t *ret_covered_ns)
 {
@@ -425,7 +425,7 @@ bool nvidia_driver_is_too_old(const char *version)
     return major < 565 || (major == 565 && minor < 57);
 }
 
-/* The library speaks of this machine, whatever folder stands for another one. */
+/* The library reports this machine, even if the root folder is a fixture of another. */
 static bool may_be_here(const struct root *root)
 {
     return root->is_live && nvml_may_be_here(root);

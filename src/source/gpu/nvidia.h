@@ -84,7 +84,7 @@ struct nvidia_device {
 
     struct nvidia_lists lists;
     uint64_t listed_ns;    /* when they were last read; monotonic */
-    uint64_t listed_bytes; /* memory in use then; UNKNOWN: it says nothing about processes */
+    uint64_t listed_bytes; /* memory in use then; UNKNOWN: not comparable */
 
     struct nvidia_clients clients;
     struct nvidia_pace clients_pace;
@@ -129,14 +129,14 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
 ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
                         struct gpu_record *list, size_t capacity);
 
-/* Sets what a reading says about processes. */
+/* Sets the reasons of a reading why processes are missing. */
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading);
 
 /* Does the driver keep accounts of a device that may be believed here? */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
 
-/* Is it an account of this run? One that ended before us is of a process that had the same number.
+/* Is it an account of this run? One that ended before us belongs to an earlier process with the same pid.
  * Pure. */
 bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us);
 

@@ -29,7 +29,7 @@ static const struct {
     [METER_DECODER] = { NVML_SAMPLE_DECODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
 };
 
-/* A rate that is asked for speaks of the second before. */
+/* A polled rate covers the second before. */
 #define POLLED_MAX_NS (2 * NS_PER_SECOND)
 
 bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns)
@@ -413,7 +413,7 @@ void nvidia_meters_done(struct nvidia_meters *meters)
     gpm_done(&meters->gpm, meters->of.nvml);
 }
 
-/* At the first reading the driver is asked for all it has, to see whether it has any. */
+/* At the first reading all samples are fetched, to see whether the driver has any. */
 static int read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
                         const struct nvidia_subject *of)
 {
@@ -583,7 +583,7 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     meter->may_have_worked = false;
     meter->gpu_busy_ns = meters->list[METER_GPU].busy.busy_ns;
     if (meter->source == METER_SAMPLES && meter->busy.busy_ns == busy_ns)
-        least_ns = kinds[kind].most_ns; /* an idle one is asked seldom */
+        least_ns = kinds[kind].most_ns; /* an idle one is read seldom */
     else if (meter->source == METER_POLLED)
         least_ns = 0;
     nvidia_pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);

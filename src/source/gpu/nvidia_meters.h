@@ -47,13 +47,13 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 /* ---- busy time from samples; pure ---------------------------------------- */
 
 /*
- * A sample says that so many percent of the time since the sample before were busy. Exceptions:
+ * A sample is the percentage of the time since the previous sample that was busy. Exceptions:
  *
  * - The first sample after the beginning covers the time since then.
  * - One that follows a hole, or the first if no beginning was set, covers one period, as long as the
  *   periods seen before (200 ms if there was none). The rest of a hole is neither busy nor idle.
  * - Between two samples of a device lies at most a second; more than 1.5 s is a hole.
- * - A sample is dropped that is not newer than the last one, that says more than 100 %, or whose time
+ * - A sample is dropped that is not newer than the last one, above 100 %, or whose time
  *   lies in the future. A clock that was set back starts the meter again.
  */
 #define BUSY_PERIOD_DEFAULT_US 200000ull
@@ -149,7 +149,7 @@ struct nvidia_gpm {
     struct nvml_gpm_metrics *metrics;
 };
 
-/* What is asked about: all are borrowed. */
+/* The device that is measured; all pointers are borrowed. */
 struct nvidia_subject {
     const struct nvml *nvml;
     nvml_device device;
@@ -187,8 +187,8 @@ void nvidia_meters_note_usage(struct nvidia_meters *meters,
 /* The source of METER_GPU as reports name it: static text; NULL: none, or not yet. */
 const char *nvidia_meters_source(const struct nvidia_meters *meters);
 
-/* Does METER_GPU have all of the time? Other sources see a part of it, and a buffer that never held a
- * sample says nothing. */
+/* Does METER_GPU have all of the time? Other sources see a part of it, and a buffer may never have
+ * held a sample. */
 bool nvidia_meters_see_all(const struct nvidia_meters *meters);
 
 /* Was the device idle since METER_GPU had counted `busy_ns`? False if that is not known. */

@@ -163,8 +163,8 @@ static int merge(struct nvidia_lists *lists)
     return 0;
 }
 
-/* A list that a driver does not have is empty, but for the first, which every driver has that
- * tells of processes at all. */
+/* A list that a driver does not have is empty, but for the first: drivers that report processes at all have
+ * that one. */
 static bool is_answer(enum nvml_list_kind kind, int error)
 {
     bool is_missing = error == -ENOTSUP || error == -EINVAL || error == -ENOSYS;
@@ -202,11 +202,11 @@ static bool is_refused(const struct nvidia_lists *lists, enum nvml_list_kind kin
 
     if (error == 0 || lists->answered_ns[kind] == 0)
         return error != 0;
-    /* Of a lost device nobody gets memory any more. */
+    /* No process gets memory of a lost device any more. */
     return error != -ENODEV && now_ns - lists->answered_ns[kind] >= PASSING_NS;
 }
 
-/* Notes why, and that it is not known what those hold who are in that list. */
+/* Notes the reason, and that the memory of the processes in that list is unknown. */
 static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
 {
     lists->reason = NULL;
@@ -249,7 +249,7 @@ static int ask(struct nvidia *nvidia, struct nvidia_device *device, enum nvml_li
     return r;
 }
 
-/* Reads those lists that are due. What a lost device held stays as it was last seen. */
+/* Reads those lists that are due. The lists of a lost device stay as they were. */
 static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
                        const struct gpu_pids *pids, uint64_t now_ns)
 {
@@ -284,20 +284,20 @@ struct sink {
     size_t capacity, count;
 };
 
-/* One that is merely on the list may have samples under another number. */
+/* A process that is only listed may have samples under another pid. */
 static bool has_worked(const struct nvidia_client *client)
 {
     return client && (client->last_us != 0 || client->busy_ns > 0);
 }
 
-/* Can samples under a number that we do not know not be its own? */
+/* Whether samples under a foreign pid cannot be those of this process. */
 static bool is_settled(const struct nvidia_client *client)
 {
     return client && (client->is_named || client->is_over);
 }
 
-/* Has the driver told what processes were busy with, or may still do so? */
-static bool tells_busy(const struct nvidia_device *device)
+/* Whether the driver has reported busy times of processes, or may still do so. */
+static bool reports_busy(const struct nvidia_device *device)
 {
     return device->has_usage && (device->clients.covered_ns > 0 || !device->is_usage_failing);
 }
@@ -309,13 +309,13 @@ static void set_busy(const struct nvidia_device *device, struct gpu_process *pro
 
     process->busy_ns = UNKNOWN;
     process->busy_covered_ns = UNKNOWN;
-    if (tells_busy(device) && (is_settled(client) || !device->has_foreign)) {
+    if (reports_busy(device) && (is_settled(client) || !device->has_foreign)) {
         process->busy_ns = client ? client->busy_ns : 0;
         process->is_busy_attributed = device->has_concluded && process->busy_ns > 0;
         process->busy_covered_ns = device->clients.covered_ns;
         return;
     }
-    if (tells_busy(device))
+    if (reports_busy(device))
         reason = busy_unclear;
     if (!process->reason)
         process->reason = reason;
@@ -330,9 +330,9 @@ static void emit(struct sink *sink, const struct nvidia_device *device,
     sink->count++;
 }
 
-static const char *why_hidden(const struct nvidia_device *device, uint64_t told_bytes)
+static const char *why_hidden(const struct nvidia_device *device, uint64_t reported_bytes)
 {
-    if (is_known(told_bytes))
+    if (is_known(reported_bytes))
         return memory_absurd;
     return device->lists.reason ? device->lists.reason : memory_hidden;
 }
@@ -366,7 +366,7 @@ static bool is_listed(const struct nvidia_list *list, pid_t pid)
     return false;
 }
 
-/* Processes of the job that only the samples know: they ended, or let go of the device. */
+/* Processes of the job that are only in samples: they ended, or let go of the device. */
 static void emit_ended(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
                        struct sink *sink)
 {
@@ -396,8 +396,8 @@ static void emit_device(const struct nvidia *nvidia, size_t index, const struct 
     emit_ended(nvidia, index, pids, sink);
 }
 
-/* The device's memory in use is asked for in a third of the time that the lists take. While it
- * stands still, so does what processes have of it. */
+/* Reading the device's memory in use takes a third of the time of the lists. While it does not change,
+ * neither does the memory of processes. */
 static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
                       uint64_t now_ns)
 {
@@ -597,7 +597,7 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
 
         if (!device->has_usage || !nvidia_pace_begin(&device->clients_pace, now_ns))
             continue;
-        nvidia_lists_refresh(&device->lists); /* to know who has ended */
+        nvidia_lists_refresh(&device->lists); /* to see which have ended */
         read_lists(nvidia, device, pids, now_ns);
         r = read_usage(nvidia, device, pids, now_ns);
         nvidia_pace_end(&device->clients_pace, now_ns, NVIDIA_USAGE_LEAST_NS, USAGE_MOST_NS);
