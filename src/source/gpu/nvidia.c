@@ -524,11 +524,6 @@ static uint64_t memory_used(const void *vendor, size_t device)
     return nvidia->devices[device].has_parts ? UNKNOWN : nvidia->devices[device].listed_bytes;
 }
 
-static int read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
-{
-    return nvidia_processes_read_busy(vendor, pids, now_ns);
-}
-
 static void refresh(void *vendor)
 {
     struct nvidia *nvidia = vendor;
@@ -542,12 +537,6 @@ static void refresh(void *vendor)
         device->energy.pace.due_ns = device->energy.idle_due_ns = 0;
         device->clients_pace.due_ns = 0;
     }
-}
-
-static ssize_t accounts(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
-                        size_t capacity)
-{
-    return nvidia_accounts(vendor, pids, list, capacity);
 }
 
 const struct gpu_vendor gpu_nvidia = {
@@ -564,7 +553,7 @@ const struct gpu_vendor gpu_nvidia = {
     .processes = processes,
     .begin = begin,
     .memory_used = memory_used,
-    .read_busy = read_busy,
+    .read_busy = nvidia_read_busy,
     .refresh = refresh,
-    .accounts = accounts,
+    .accounts = nvidia_accounts,
 };

@@ -124,10 +124,9 @@ bool nvidia_driver_is_too_old(const char *version);
 /* See gpu_vendor. */
 ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
                          struct gpu_process *list, size_t capacity, uint64_t now_ns);
-int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
-                               uint64_t now_ns);
-ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
-                        struct gpu_record *list, size_t capacity);
+int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns);
+ssize_t nvidia_accounts(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
+                        size_t capacity);
 
 /* Sets the reasons of a reading why processes are missing. */
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,

@@ -586,9 +586,9 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     return nvidia_clients_add(&device->clients, &answer);
 }
 
-int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
-                               uint64_t now_ns)
+int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 {
+    struct nvidia *nvidia = vendor;
     int result = 0;
 
     for (size_t i = 0; i < nvidia->count; i++) {
@@ -673,9 +673,10 @@ bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
     return !nvidia->is_nested && !device->facts.is_part && is_on(&nvidia->nvml, device->handle);
 }
 
-ssize_t nvidia_accounts(struct nvidia *nvidia, const struct gpu_pids *pids,
-                        struct gpu_record *list, size_t capacity)
+ssize_t nvidia_accounts(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
+                        size_t capacity)
 {
+    struct nvidia *nvidia = vendor;
     size_t used = 0;
 
     for (size_t i = 0; i < nvidia->count; i++) {
