@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "job/gpu/gpu_measure.h"
+#include "job/gpu/gpu_view.h"
 #include "record/system.h"
 #include "sample/metric.h"
 #include "series/figure.h"

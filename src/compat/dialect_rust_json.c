@@ -227,7 +227,7 @@ static void add_interfaces(struct json_writer *json, const struct stream_row *ro
 static void add_gpu(struct json_writer *json, const struct gpu_unit *unit,
                     const struct gpu_device_view *view)
 {
-    uint64_t used = view->memory_now_bytes;
+    uint64_t used = view->figures[GPU_MEMORY].measure.now;
 
     json_begin(json, NULL, '{');
     json_add_null(json, "core_count");
@@ -237,13 +237,15 @@ static void add_gpu(struct json_writer *json, const struct gpu_unit *unit,
     add_text(json, "pci_bus_id", unit->device.pci_address);
     json_end(json);
     json_add_text(json, "device_type", unit->vendor);
-    add_float(json, "frequency_mhz", as_number(view->value[GPU_CLOCK]));
+    add_float(json, "frequency_mhz", as_number(view->figures[GPU_CLOCK].measure.value));
     json_add_text(json, "host_id", gpu_place_text(unit->place, ':').text);
     json_add_text(json, "name", unit->device.name);
-    add_float(json, "power_watts", gpu_measure_value(GPU_POWER, view->value[GPU_POWER]));
-    json_add_u64(json, "temperature_celsius", view->value[GPU_TEMPERATURE]);
-    add_float(json, "utilization_pct",
-              100 * gpu_measure_value(GPU_UTILIZATION, view->value[GPU_UTILIZATION]));
+    add_float(json, "power_watts",
+              gpu_measure_value(GPU_POWER, view->figures[GPU_POWER].measure.value));
+    json_add_u64(json, "temperature_celsius", view->figures[GPU_TEMPERATURE].measure.value);
+    add_float(
+        json, "utilization_pct",
+        100 * gpu_measure_value(GPU_UTILIZATION, view->figures[GPU_UTILIZATION].measure.value));
     json_add_text(json, "uuid", gpu_unit_id(unit));
     json_add_u64(json, "vram_total_bytes", unit->device.memory_total_bytes);
     json_add_u64(json, "vram_used_bytes", used);

@@ -5,58 +5,42 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "job/gpu/gpu_tally.h"
+#include "job/gpu/gpu_account.h"
 #include "sample/origins.h"
 
-static struct spoor_figure make_measure(struct record *record, enum gpu_measure measure,
-                                        uint64_t raw, const char *source, const char *reason)
+static void fill_measures(struct record *record, const struct gpu_device_view *device,
+                          struct spoor_figure *ret)
 {
-    struct spoor_figure figure = record_unknown_figure(reason ? reason : gpu_not_told);
-
-    if (is_known(raw)) {
-        figure.value = gpu_measure_value(measure, raw);
-        figure.source = source;
-        figure.reason = NULL;
-        figure.is_exact = measure == GPU_ENERGY;
-    }
-    return record_figure(record, figure, NULL);
-}
-
-static void fill_measures(struct record *record, const struct gpu_unit *unit,
-                          const struct gpu_device_view *device, struct spoor_figure *ret)
-{
-    const struct gpu_sources *sources = unit->sources;
-    const char *busy = device->busy_source ? device->busy_source : sources->device_busy;
-    const char *job_busy = device->is_busy_attributed ? "attributed" : sources->process_busy;
-    const char *memory = device->is_attributed ? "attributed" : sources->process_memory;
-    const struct {
+    static const struct {
         enum gpu_measure measure;
-        uint64_t raw;
-        const char *source, *reason;
+        bool is_mean; /* else the peak */
     } rows[RECORD_GPU_MEASURES] = {
-        [RECORD_GPU_MEMORY] = { GPU_MEMORY, device->memory_peak_bytes, sources->device,
-                                device->memory_reason },
-        [RECORD_GPU_JOB_MEMORY] = { GPU_JOB_MEMORY, device->job_memory_peak_bytes, memory,
-                                    device->job_memory_reason },
-        [RECORD_GPU_UTILIZATION_MEAN] = { GPU_UTILIZATION, device->utilization_mean, busy,
-                                          device->busy_reason },
-        [RECORD_GPU_UTILIZATION_MAX] = { GPU_UTILIZATION, device->utilization_max, busy,
-                                         device->busy_reason },
-        [RECORD_GPU_JOB_UTILIZATION_MEAN] = { GPU_UTILIZATION, device->job_utilization_mean,
-                                              job_busy, device->job_busy_reason },
-        [RECORD_GPU_JOB_UTILIZATION_MAX] = { GPU_UTILIZATION, device->job_utilization_max,
-                                             job_busy, device->job_busy_reason },
-        [RECORD_GPU_ENERGY] = { GPU_ENERGY, device->energy_microjoules, sources->device,
-                                device->energy_reason },
-        [RECORD_GPU_TEMPERATURE_MAX] = { GPU_TEMPERATURE, device->temperature_max_celsius,
-                                         sources->device, NULL },
-        [RECORD_GPU_POWER_MAX] = { GPU_POWER, device->power_max_milliwatts, sources->device,
-                                   NULL },
+        [RECORD_GPU_MEMORY] = { GPU_MEMORY, false },
+        [RECORD_GPU_JOB_MEMORY] = { GPU_JOB_MEMORY, false },
+        [RECORD_GPU_UTILIZATION_MEAN] = { GPU_UTILIZATION, true },
+        [RECORD_GPU_UTILIZATION_MAX] = { GPU_UTILIZATION, false },
+        [RECORD_GPU_JOB_UTILIZATION_MEAN] = { GPU_JOB_UTILIZATION, true },
+        [RECORD_GPU_JOB_UTILIZATION_MAX] = { GPU_JOB_UTILIZATION, false },
+        [RECORD_GPU_ENERGY] = { GPU_ENERGY, false },
+        [RECORD_GPU_TEMPERATURE_MAX] = { GPU_TEMPERATURE, false },
+        [RECORD_GPU_POWER_MAX] = { GPU_POWER, false },
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-        ret[i] =
-            make_measure(record, rows[i].measure, rows[i].raw, rows[i].source, rows[i].reason);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        const struct gpu_figure *from = &device->figures[rows[i].measure];
+        const struct origin *origin = &from->measure.origin;
+        uint64_t raw = rows[i].is_mean ? from->mean : from->peak;
+        struct spoor_figure figure =
+            record_unknown_figure(origin->reason ? origin->reason : gpu_not_told);
+
+        if (is_known(raw)) {
+            figure.value = gpu_measure_value(rows[i].measure, raw);
+            figure.source = origin->source;
+            figure.reason = NULL;
+            figure.is_exact = rows[i].measure == GPU_ENERGY;
+        }
+        ret[i] = record_figure(record, figure, NULL);
+    }
 }
 
 static const char **make_throttled(struct record *record, uint64_t reasons)
@@ -101,7 +85,7 @@ static void fill_gpu(struct record *record, const struct gpu_view *view, size_t 
     for (size_t i = 0; i < RECORD_GPU_MEASURES; i++)
         gpu->measures[i] = record_unknown_figure(NULL);
     if (gpu->is_selected && view->devices) {
-        fill_measures(record, unit, &view->devices[index], gpu->measures);
+        fill_measures(record, &view->devices[index], gpu->measures);
         gpu->throttled = make_throttled(record, view->devices[index].throttle_reasons);
     }
 }

@@ -31,5 +31,6 @@ void gpu_columns_read(const struct gpu_view *view, struct gpu_place place,
     const struct gpu_device_view *device = find(view, place);
 
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        ret[i] = gpu_measure_value((enum gpu_measure)i, device ? device->value[i] : UNKNOWN);
+        ret[i] = gpu_measure_value((enum gpu_measure)i,
+                                   device ? device->figures[i].measure.value : UNKNOWN);
 }

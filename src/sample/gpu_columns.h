@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_columns.h - the part of a sample that says something about each GPU of the job. */
+/* gpu_columns.h - the columns of a sample for each GPU of the job. */
 #ifndef SAMPLE_GPU_COLUMNS_H
 #define SAMPLE_GPU_COLUMNS_H
 

@@ -63,63 +63,20 @@ void origins_host_values(const struct host_reading *host, uint64_t value[METRIC_
         sub_known(host->memory.total_bytes, host->memory.available_bytes);
 }
 
-static void set_origin(struct origin *origin, const char *source, const char *reason)
-{
-    if (*source)
-        origin->source = source;
-    if (reason)
-        origin->reason = reason;
-}
-
-/* The one source of all of the job's GPUs that tell their utilisation, else `several`. */
-static const char *busy_source(const struct gpu_view *view, const char *several)
-{
-    const char *source = NULL;
-
-    for (size_t i = 0; i < view->count && view->devices; i++) {
-        const char *next = view->devices[i].busy_source;
-
-        if (!view->units[i].is_selected || !is_known(view->devices[i].utilization_max))
-            continue;
-        if (!next || (source && strcmp(source, next) != 0))
-            return several;
-        source = next;
-    }
-    return source ? source : several;
-}
-
 void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_view *view)
 {
-    const struct gpu_totals *totals = &view->totals;
-    static const struct gpu_origin_names none;
-    const struct gpu_origin_names *names = view->sources ? view->sources : &none;
     bool is_ready = view->state == GPU_READY;
-    const char *device_busy = busy_source(view, names->device_busy);
-    const struct {
-        enum metric metric;
-        const char *source;
-        const char *reason;
-    } updates[] = {
-        { METRIC_MAIN_GPU_MEMORY, names->process_memory, totals->memory_reason },
-        { METRIC_DESCENDANTS_GPU_MEMORY, names->process_memory, totals->memory_reason },
-        { METRIC_JOB_GPU_MEMORY, names->process_memory, totals->memory_reason },
-        { METRIC_JOB_GPU_BUSY, names->process_busy, totals->job_busy_reason },
-        { METRIC_JOB_GPU_UTILIZATION, names->process_busy, totals->job_busy_reason },
-        { METRIC_HOST_GPU_MEMORY, names->device, totals->host_memory_reason },
-        { METRIC_HOST_GPU_BUSY, device_busy, totals->busy_reason },
-        { METRIC_HOST_GPU_UTILIZATION, device_busy, totals->busy_reason },
-        { METRIC_HOST_GPU_ENERGY, names->device, totals->energy_reason },
-    };
 
-    /* What was used while a driver does not answer is missing. */
-    origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready;
-    for (size_t i = 0; i < ARRAY_SIZE(updates); i++) {
-        const char *source = updates[i].source;
+    for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
+        const struct origin *from = &view->totals.measures[i].origin;
+        const char *reason = is_ready ? from->reason : view->reason;
+        struct origin *origin = &origins[gpu_total_metrics[i]];
 
-        if ((totals->is_attributed && source == names->process_memory) ||
-            (totals->is_busy_attributed && source == names->process_busy))
-            source = "attributed";
-        set_origin(&origins[updates[i].metric], source,
-                   is_ready ? updates[i].reason : view->reason);
+        if (from->source && *from->source)
+            origin->source = from->source;
+        if (reason)
+            origin->reason = reason;
     }
+    /* Energy that is used while a driver does not respond is missing. */
+    origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready;
 }

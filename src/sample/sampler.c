@@ -228,29 +228,20 @@ static uint64_t carried_on(uint64_t *said, uint64_t value, bool is_last)
     return is_known(value) ? *said : UNKNOWN;
 }
 
-static void fill_gpu_levels(const struct gpu_levels *levels, uint64_t *value)
-{
-    value[METRIC_MAIN_GPU_MEMORY] = levels->main_memory_bytes;
-    value[METRIC_DESCENDANTS_GPU_MEMORY] = levels->descendants_memory_bytes;
-    value[METRIC_JOB_GPU_MEMORY] = levels->job_memory_bytes;
-    value[METRIC_JOB_GPU_UTILIZATION] = levels->job_utilization;
-    value[METRIC_HOST_GPU_MEMORY] = levels->host_memory_bytes;
-    value[METRIC_HOST_GPU_UTILIZATION] = levels->utilization;
-}
-
 static void fill_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
                       struct sample *ret)
 {
-    const struct gpu_totals *totals = &view->totals;
+    struct measure measures[GPU_TOTAL_COUNT];
 
-    fill_gpu_levels(&totals->levels, ret->value);
-    fill_gpu_levels(&view->now, ret->moment);
-    ret->value[METRIC_JOB_GPU_BUSY] = ret->moment[METRIC_JOB_GPU_BUSY] =
-        carried_on(&sampler->job_gpu_busy_ns, totals->job_busy_ns, is_last);
-    ret->value[METRIC_HOST_GPU_BUSY] = ret->moment[METRIC_HOST_GPU_BUSY] =
-        carried_on(&sampler->gpu_busy_ns, totals->busy_ns, is_last);
-    ret->value[METRIC_HOST_GPU_ENERGY] = ret->moment[METRIC_HOST_GPU_ENERGY] =
-        totals->energy_microjoules;
+    memcpy(measures, view->totals.measures, sizeof(measures));
+    measures[GPU_TOTAL_JOB_BUSY].value = measures[GPU_TOTAL_JOB_BUSY].now =
+        carried_on(&sampler->job_gpu_busy_ns, measures[GPU_TOTAL_JOB_BUSY].value, is_last);
+    measures[GPU_TOTAL_BUSY].value = measures[GPU_TOTAL_BUSY].now =
+        carried_on(&sampler->gpu_busy_ns, measures[GPU_TOTAL_BUSY].value, is_last);
+    for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
+        ret->value[gpu_total_metrics[i]] = measures[i].value;
+        ret->moment[gpu_total_metrics[i]] = measures[i].now;
+    }
 }
 
 void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,

@@ -195,8 +195,9 @@ struct series_gpus series_gpus_of(const struct gpu_view *view)
         if (!view->units[i].is_selected)
             continue;
         for (size_t k = 0; k < SERIES_GPU_MEASURES; k++) {
-            uint64_t raw =
-                view->state == GPU_READY ? view->devices[i].value[gpu_measures[k]] : UNKNOWN;
+            uint64_t raw = view->state == GPU_READY
+                               ? view->devices[i].figures[gpu_measures[k]].measure.value
+                               : UNKNOWN;
 
             gpus.values[gpus.count][k] = (float)gpu_measure_value(gpu_measures[k], raw);
         }

@@ -22,7 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "job/gpu/gpu_measure.h"
 #include "job/gpu/gpu_view.h"
 #include "sample/sample.h"
 #include "series/summary.h"

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.c - the GPUs of a session: when they are looked at, and what samples and reports say. */
+/*
+ * gpu.c - the GPUs of a session: when they are looked at, and what samples and reports say; and lists of GPUs
+ * for callers of the library.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/error.h"
 #include "sample/origins.h"
 #include "session/session.h"
 #include "text/number.h"
@@ -54,7 +58,7 @@ void session_start_gpus(spoor_session *session)
     const struct job *job = &session->sampler.job;
     pid_t pids[PROCESSES_MAX];
     uint64_t start_ns = session->sampler.started.monotonic_ns;
-    struct gpu_call_options options = {
+    struct gpu_looks_options options = {
         .root = session->root_path,
         .gpus = session->gpus,
         .main_pid = session->pid,
@@ -115,7 +119,7 @@ static uint64_t memory_of_row(const struct gpu_watch *watch, size_t index)
 /* After a look: the memory of each process, for the process table. */
 static void note_processes(spoor_session *session)
 {
-    const struct gpu_watch *watch = &session->gpu_looks.call.data->watch;
+    const struct gpu_watch *watch = session->gpu_looks.watch;
 
     for (size_t i = 0; i < watch->row_count; i++) {
         const struct gpu_row *row = &watch->rows[i];
@@ -199,7 +203,7 @@ static const struct {
     { METRIC_JOB_GPU_UTILIZATION, false },
 };
 
-/* Was something not told since the sample before, and has not been since? */
+/* Whether a figure has not been reported since the sample before. */
 static struct gpu_uncertain uncertain_of(const struct gpu_totals *totals)
 {
     return (struct gpu_uncertain){
@@ -214,7 +218,7 @@ static void forget_zero(uint64_t *value)
         *value = UNKNOWN;
 }
 
-/* A level is 0 where all that was told of it was 0. */
+/* A level of 0 was not measured if one of its parts was not reported. */
 static void clear_unreported(spoor_session *session)
 {
     struct gpu_uncertain uncertain = uncertain_of(&session->gpu.totals);
@@ -229,8 +233,8 @@ static void clear_unreported(spoor_session *session)
     }
 }
 
-/* A job that used no GPU at first, and then one whose driver does not tell how much: that 0 was
- * not measured. What was told later after all is. */
+/* If a job uses a GPU whose driver does not report how much, the 0 from before was not measured. A value
+ * that is reported later counts. */
 static void forget_zeros(const struct gpu_totals *totals, struct gpu_uncertain *uncertain,
                          struct summary *summary)
 {
@@ -263,7 +267,7 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         collect(session, now.monotonic_ns);
         gpu_looks_view(&session->gpu_looks, now.monotonic_ns, &session->gpu);
     }
-    if (session->gpu.reason || session->gpu.state == GPU_READY) /* else nobody has looked */
+    if (session->gpu.reason || session->gpu.state == GPU_READY) /* else there was no look */
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
     clear_unreported(session);
 }
@@ -277,7 +281,7 @@ static void warn_about_strays(spoor_session *session)
 
     for (size_t i = 0; i < view->count && used < sizeof(list) - 1; i++) {
         const struct gpu_device_view *device = &view->devices[i];
-        uint64_t bytes = device->job_memory_peak_bytes;
+        uint64_t bytes = device->figures[GPU_JOB_MEMORY].peak;
         int n = 0;
 
         if (!view->units[i].is_selected && device->has_had_job && is_known(bytes) && bytes > 0)
@@ -293,17 +297,18 @@ static void warn_about_strays(spoor_session *session)
             list);
 }
 
-/* A peak from before its processes' memory was told no more. */
+/* The driver stopped reporting the memory of processes after this peak. */
 static void warn_about_unreported(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
     uint64_t peak = session->summary.tally[METRIC_JOB_GPU_MEMORY].max;
+    const char *reason = totals->measures[GPU_TOTAL_JOB_MEMORY].origin.reason;
 
-    if (totals->is_memory_unreported && totals->memory_reason && is_known(peak) && peak > 0)
+    if (totals->is_memory_unreported && reason && is_known(peak) && peak > 0)
         session_add_warning(session, "gpu-memory-untold",
                             "the driver stopped reporting the job's GPU memory, so the real "
                             "peak may be higher: %s",
-                            totals->memory_reason);
+                            reason);
 }
 
 /* The driver's own peak of one process is the job's at least. It is the run's, of no phase. */
@@ -366,8 +371,8 @@ void session_warn_about_gpus(spoor_session *session)
                             "each fifth of a second to one process only, so the job's "
                             "utilization may include some of theirs and miss some of its own");
     warn_about_strays(session);
-    if (session->gpu_looks.is_open && is_known(troubles->account_bytes))
-        raise_to_account(session, troubles->account_bytes);
+    if (session->gpu_looks.is_open && is_known(troubles->record_bytes))
+        raise_to_account(session, troubles->record_bytes);
 }
 
 void session_end_gpus(spoor_session *session)
@@ -375,4 +380,128 @@ void session_end_gpus(spoor_session *session)
     gpu_looks_close(&session->gpu_looks);
     free(session->gpu.devices);
     session->gpu = (struct gpu_view){ 0 };
+}
+
+/* ---- lists of GPUs --------------------------------------------------------- */
+
+int spoor_check_gpus(const char *gpus, struct spoor_error *err)
+{
+    return gpu_choice_check(gpus, err);
+}
+
+static void give(const struct gpu_unit *units, size_t count,
+                 void (*each)(const struct spoor_gpu *gpu, void *data), void *data)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_unit *unit = &units[i];
+        struct spoor_gpu gpu = {
+            .index = unit->place.index,
+            .part = unit->place.part,
+            .uuid = gpu_unit_id(unit),
+            .name = unit->device.name,
+            .vendor = unit->vendor,
+            .pci_address = unit->device.pci_address,
+            .memory_bytes = unit->device.memory_total_bytes,
+            .is_part = unit->device.is_part,
+            .is_selected = unit->is_selected,
+        };
+
+        each(&gpu, data);
+    }
+}
+
+bool spoor_may_have_gpus(const char *root_path)
+{
+    const char *unknown;
+    unsigned disabled;
+    struct root root;
+    bool result;
+
+    if (sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
+        root_open(root_path, &root) < 0)
+        return true; /* a list of them reports the error */
+    result = gpu_looks_are_needed(&root, NULL, disabled);
+    root_close(&root);
+    return result;
+}
+
+int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
+                      struct spoor_error *err)
+{
+    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
+    const char *unknown;
+    unsigned disabled;
+    size_t count;
+    int r = sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown);
+
+    *ret = (struct gpu_inventory){ 0 };
+    if (r < 0)
+        return error_set(err, EINVAL, "SPOOR_DISABLE: unknown source '%s'", unknown);
+    count = gpu_vendors_enabled(disabled, vendors);
+    if (count == 0)
+        return error_set(err, ENODEV, "disabled by SPOOR_DISABLE");
+    r = gpu_inquire(root, vendors, count, gpus, ret);
+    if (r == -ENODEV && ret->refusal_count > 0)
+        return error_set(err, ret->refusals[0].error.code, "%s GPUs: %s",
+                         ret->refusals[0].vendor, ret->refusals[0].error.message);
+    if (r == -ENODEV)
+        return error_set(err, ENODEV, "%s",
+                         ret->absent.code == ENXIO ? ret->absent.message : "none");
+    if (r == -ETIMEDOUT)
+        return error_set(err, ETIMEDOUT, "%s", gpu_inquiry_silence);
+    return r < 0 ? error_sys(err, r, "look for GPUs") : 0;
+}
+
+int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
+                          size_t count, struct spoor_error *err)
+{
+    size_t whole = gpu_units_count_whole(units, count);
+
+    if (unmatched->code == 0)
+        return 0;
+    if (whole <= 1)
+        return error_set(err, unmatched->code, "%s; this machine has %s (see 'spoor info')",
+                         unmatched->message, whole == 1 ? "only GPU 0" : "none");
+    return error_set(err, unmatched->code,
+                     "%s; this machine has GPUs 0 to %zu (see 'spoor info')",
+                     unmatched->message, whole - 1);
+}
+
+int spoor_gpu_list(const char *root_path, const char *selection,
+                   void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
+                   struct spoor_error *err)
+{
+    struct gpu_inventory inventory;
+    struct root root;
+    int r;
+
+    if (selection && gpu_choice_check(selection, err) < 0)
+        return -EINVAL;
+    r = root_open(root_path, &root);
+    if (r < 0)
+        return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
+    r = session_find_gpus(&root, selection, &inventory, err);
+    root_close(&root);
+    if (r < 0)
+        return r == -ENODEV ? 0 : r;
+    r = session_refuse_choice(&inventory.unmatched, inventory.units, inventory.count, err);
+    if (r == 0)
+        give(inventory.units, inventory.count, each, data);
+    gpu_inventory_close(&inventory);
+    return r;
+}
+
+int spoor_session_gpus(spoor_session *session,
+                       void (*each)(const struct spoor_gpu *gpu, void *data), void *data,
+                       struct spoor_error *err)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&session->mutex);
+    if (session->gpu.units)
+        give(session->gpu.units, session->gpu.count, each, data);
+    else if (session->gpu.state != GPU_NONE)
+        r = error_set(err, EAGAIN, "the drivers have not reported their GPUs yet");
+    pthread_mutex_unlock(&session->mutex);
+    return r;
 }

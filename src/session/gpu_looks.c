@@ -2,14 +2,26 @@
 #include "session/gpu_looks.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/unknown.h"
+#include "job/cpu_spent.h"
 #include "sample/origins.h"
+#include "source/proc/pid_stat.h"
 
+/* A call may take so long at the end, unless its driver has taken this long already. */
+#define WAIT_MOST_NS NS_PER_SECOND
+#define STUCK_AFTER_NS (250 * NS_PER_MS)
+/* And so long if the thread waits for a processor of a busy machine, not for a driver. */
+#define STARVED_MOST_NS (10 * NS_PER_SECOND)
+/* How long the thread's times before a call stand for later calls. */
+#define TIMES_HOLD_NS NS_PER_SECOND
 /* A driver that takes longer has stopped responding. */
 #define SILENT_AFTER_NS (2 * NS_PER_SECOND)
 
@@ -17,40 +29,278 @@ static const char too_early[] = "the run ended before the drivers had reported t
 static const char is_mute[] = "the GPU driver does not respond";
 static const char has_stopped[] = "the GPU driver stopped responding";
 
-int gpu_looks_open(struct gpu_looks *looks, const struct gpu_call_options *options)
+enum gpu_request {
+    GPU_REQUEST_QUICK, /* the first one opens the drivers, whatever it requests */
+    GPU_REQUEST_SLOW,
+    GPU_REQUEST_LAST,
+    GPU_REQUEST_CLOSE,
+};
+
+struct gpu_look_data {
+    struct gpu_owners owners;
+
+    /* results */
+    struct gpu_watch watch;
+    bool is_open;
+    int error;         /* why it is not */
+    uint64_t ended_ns; /* when the call returned */
+    uint64_t cost_ns;  /* its CPU time, including the wake-up */
+
+    /* Private. */
+    enum gpu_request request;
+    char *root_path;
+    struct gpu_choice choice;
+    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
+    struct gpu_watch_options options;
+    struct root root;
+    _Atomic pid_t thread_id; /* 0: it has not begun */
+    uint64_t marked_cpu_ns;
+};
+
+/* ---- in the helper's thread --------------------------------------------- */
+
+static int open_watch(struct gpu_look_data *data)
 {
+    int r = root_open(data->root_path, &data->root);
+
+    if (r < 0)
+        return r;
+    r = gpu_watch_open(&data->watch, &data->root, &data->options);
+    if (r < 0)
+        root_close(&data->root);
+    data->is_open = r == 0;
+    return r;
+}
+
+static void close_watch(struct gpu_look_data *data)
+{
+    if (!data->is_open)
+        return;
+    gpu_watch_close(&data->watch);
+    root_close(&data->root);
+    data->is_open = false;
+}
+
+static void look(struct gpu_look_data *data)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    bool is_first = !data->is_open;
+
+    if (is_first)
+        data->error = open_watch(data);
+    if (data->error < 0)
+        return;
+    now_ns = is_first ? clock_now().monotonic_ns : now_ns;
+    if (data->request == GPU_REQUEST_QUICK)
+        gpu_watch_poll(&data->watch, now_ns);
+    else
+        gpu_watch_read(&data->watch, now_ns, data->request == GPU_REQUEST_LAST);
+    if (data->request == GPU_REQUEST_LAST)
+        gpu_watch_accounts(&data->watch);
+}
+
+static void make_call(void *argument)
+{
+    struct gpu_look_data *data = argument;
+    uint64_t cpu_ns;
+
+    atomic_store(&data->thread_id, gettid());
+    if (data->request == GPU_REQUEST_CLOSE)
+        close_watch(data);
+    else
+        look(data);
+    cpu_ns = cpu_spent_ns(&data->root);
+    data->cost_ns = cpu_ns - data->marked_cpu_ns;
+    data->marked_cpu_ns = cpu_ns;
+    data->ended_ns = clock_now().monotonic_ns;
+}
+
+static void release(void *argument)
+{
+    struct gpu_look_data *data = argument;
+
+    close_watch(data);
+    gpu_choice_done(&data->choice);
+    free(data->root_path);
+    gpu_owners_done(&data->owners);
+    free(data);
+}
+
+static const struct helper_work work = { "spoor-gpu", make_call, release };
+
+/* ---- for the caller -------------------------------------------------------- */
+
+static int read_choice(const struct gpu_looks_options *options, struct gpu_choice *ret)
+{
+    struct root root;
     int r;
 
+    if (options->pid_count == 0)
+        return gpu_choice_init(ret, options->gpus, environment_own);
+    r = root_open(options->root, &root);
+    if (r < 0)
+        return r;
+    r = gpu_choice_init_for(ret, options->gpus, &root, options->pids, options->pid_count);
+    root_close(&root);
+    return r;
+}
+
+bool gpu_looks_are_needed(const struct root *root, const char *gpus, unsigned disabled)
+{
+    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
+    size_t count = gpu_vendors_enabled(disabled, vendors);
+
+    return !visible_is_none(gpus) && gpu_vendors_may_be_here(root, vendors, count);
+}
+
+static int prepare(struct gpu_look_data *data, const struct gpu_looks_options *options)
+{
+    int r = read_choice(options, &data->choice);
+
+    if (r < 0)
+        return r;
+    data->root = (struct root)ROOT_CLOSED;
+    data->root_path = strdup(options->root ? options->root : "/");
+    data->options = (struct gpu_watch_options){
+        .vendors = data->vendors,
+        .vendor_count = gpu_vendors_enabled(options->disabled, data->vendors),
+        .choice = &data->choice,
+        .owners = &data->owners,
+        .start_ns = options->start_ns,
+    };
+    data->owners = (struct gpu_owners){ .main_pid = options->main_pid,
+                                        .tracker_pid = options->tracker_pid,
+                                        .is_main_only = options->is_main_only };
+    if (!data->root_path)
+        return -ENOMEM;
+    return options->main_pid != 0 ? gpu_owners_add_ended(&data->owners, options->main_pid, 0)
+                                  : 0;
+}
+
+int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *options)
+{
+    struct gpu_look_data *data = calloc(1, sizeof(*data));
+    int r = data ? prepare(data, options) : -ENOMEM;
+
     *looks = (struct gpu_looks){ .reason = origins_gpus_not_opened,
-                                 .troubles = { .account_bytes = UNKNOWN } };
+                                 .troubles = { .record_bytes = UNKNOWN },
+                                 .data = data,
+                                 .leaves_drivers = options->leaves_drivers,
+                                 .root = ROOT_CLOSED };
     gpu_totals_clear(&looks->totals);
     gpu_totals_clear(&looks->latest);
-    r = gpu_call_open(&looks->call, options);
-    looks->is_open = r == 0;
+    if (r == 0)
+        r = helper_open(&work, data, &looks->helper);
+    if (r < 0) {
+        if (data)
+            release(data);
+        return r;
+    }
+    looks->watch = &data->watch;
+    looks->is_open = true;
+    (void)root_open(NULL, &looks->root); /* else a busy machine looks like a slow driver */
+    return 0;
+}
+
+/* Zeros if the kernel does not count. */
+static struct schedstat read_times(const struct gpu_looks *looks)
+{
+    struct schedstat times = { 0 };
+
+    (void)schedstat_read(&looks->root, atomic_load(&looks->data->thread_id), &times);
+    return times;
+}
+
+static uint64_t look_taken_ns(const struct gpu_looks *looks, uint64_t now_ns)
+{
+    uint64_t taken_ns = looks->started_ns != 0 ? sub_floor0(now_ns, looks->started_ns) : 0;
+
+    if (taken_ns < STUCK_AFTER_NS)
+        return taken_ns;
+    return sub_floor0(taken_ns,
+                      sub_floor0(read_times(looks).waited_ns, looks->before.waited_ns));
+}
+
+bool gpu_looks_are_starved(const struct gpu_looks *looks)
+{
+    pid_t thread_id = atomic_load(&looks->data->thread_id);
+    struct pid_stat stat;
+
+    if (thread_id == 0)
+        return true;
+    return pid_stat_read_once(&looks->root, thread_id, &stat) == 0 && stat.state == 'R' &&
+           sub_floor0(read_times(looks).run_ns, looks->before.run_ns) < STUCK_AFTER_NS;
+}
+
+static bool wait_for_call(struct gpu_looks *looks)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    bool is_stuck =
+        look_taken_ns(looks, now_ns) >= STUCK_AFTER_NS && !gpu_looks_are_starved(looks);
+    uint64_t until_ns = now_ns + (is_stuck ? 0 : WAIT_MOST_NS);
+    bool has_ended;
+
+    do {
+        has_ended = helper_wait(looks->helper, until_ns);
+        until_ns += WAIT_MOST_NS;
+    } while (!has_ended && until_ns <= now_ns + STARVED_MOST_NS &&
+             gpu_looks_are_starved(looks));
+    return has_ended;
+}
+
+static int start_call(struct gpu_looks *looks, enum gpu_request request)
+{
+    uint64_t now_ns = clock_now().monotonic_ns;
+    int r;
+
+    looks->data->request = request;
+    if (atomic_load(&looks->data->thread_id) != 0 &&
+        now_ns - looks->before_ns >= TIMES_HOLD_NS) {
+        looks->before = read_times(looks);
+        looks->before_ns = now_ns;
+    }
+    looks->started_ns = now_ns;
+    r = helper_start(looks->helper);
+    if (r < 0)
+        looks->started_ns = 0;
     return r;
+}
+
+static void close_drivers(struct gpu_looks *looks)
+{
+    bool has_ended = helper_wait(looks->helper, 0);
+
+    root_close(&looks->root);
+    if (looks->leaves_drivers && (!has_ended || looks->data->is_open))
+        return;
+    if (has_ended && looks->data->is_open && start_call(looks, GPU_REQUEST_CLOSE) == 0)
+        (void)wait_for_call(looks);
+    looks->helper = helper_close(looks->helper);
 }
 
 void gpu_looks_close(struct gpu_looks *looks)
 {
     if (looks->is_open)
-        gpu_call_close(&looks->call);
+        close_drivers(looks);
     free(looks->units);
     free(looks->devices);
     *looks = (struct gpu_looks){ 0 };
 }
 
+/* ---- looks ----------------------------------------------------------------- */
+
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
 {
     if (gpu_looks_are_idle(looks) && looks->state == GPU_READY)
-        (void)gpu_owners_add_ended(&looks->call.data->owners, pid,
-                                   clock_now().monotonic_ns); /* or its use is nobody's */
+        (void)gpu_owners_add_ended(&looks->data->owners, pid,
+                                   clock_now().monotonic_ns); /* else its use is not counted */
 }
 
-/* What the first look finds was there before, and does not count. That is so of all processes of
- * a job that was attached to; descendants of one that we started are all new. */
+/* Use that the first look finds is old and does not count, if the job was attached to; the descendants of a
+ * job that we started are all new. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
 {
-    struct gpu_owners *owners = &looks->call.data->owners;
+    struct gpu_owners *owners = &looks->data->owners;
 
     if (gpu_looks_are_idle(looks) && (looks->state == GPU_READY || owners->tracker_pid == 0))
         gpu_owners_update(owners, roster, clock_now().monotonic_ns);
@@ -61,7 +311,7 @@ static int start(struct gpu_looks *looks, enum gpu_request request, const struct
     gpu_looks_note(looks, roster);
     if (looks->reason == origins_gpus_not_opened)
         looks->reason = too_early;
-    return gpu_call_start(&looks->call, request);
+    return start_call(looks, request);
 }
 
 int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct roster *roster)
@@ -71,20 +321,20 @@ int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct ro
 
 bool gpu_looks_are_idle(const struct gpu_looks *looks)
 {
-    return looks->call.called_ns == 0;
+    return looks->started_ns == 0;
 }
 
 static void note_silence(struct gpu_looks *looks, uint64_t now_ns)
 {
-    uint64_t taken_ns = gpu_call_taken_ns(&looks->call, now_ns);
+    uint64_t taken_ns = look_taken_ns(looks, now_ns);
 
     if (taken_ns >= SILENT_AFTER_NS && taken_ns > looks->troubles.silent_for_ns) {
         looks->troubles.silent_for_ns = taken_ns;
-        looks->troubles.silent_since_ns = looks->call.called_ns;
+        looks->troubles.silent_since_ns = looks->started_ns;
     }
 }
 
-static const char *why_none(const struct gpu_call_data *data)
+static const char *why_none(const struct gpu_look_data *data)
 {
     if (data->options.vendor_count == 0)
         return "disabled by SPOOR_DISABLE";
@@ -98,7 +348,7 @@ static const char *why_none(const struct gpu_call_data *data)
 /* The list of GPUs, after the first look. */
 static int learn_units(struct gpu_looks *looks)
 {
-    const struct gpu_inventory *inventory = &looks->call.data->watch.inventory;
+    const struct gpu_inventory *inventory = &looks->data->watch.inventory;
 
     looks->units = calloc(inventory->count, sizeof(*looks->units));
     looks->devices = calloc(inventory->count, sizeof(*looks->devices));
@@ -107,16 +357,15 @@ static int learn_units(struct gpu_looks *looks)
     looks->unit_count = inventory->count;
     memcpy(looks->units, inventory->units, inventory->count * sizeof(*looks->units));
     for (size_t i = 0; i < inventory->count; i++)
-        gpu_device_view_clear(&looks->devices[i]);
+        gpu_device_view_init(&looks->devices[i], inventory->units[i].sources);
     looks->troubles.unmatched = inventory->unmatched;
-    gpu_watch_name_sources(&looks->call.data->watch, &looks->sources);
     return 0;
 }
 
 /* Once, after the first look: what the drivers have, or why there is nothing. */
 static void learn(struct gpu_looks *looks)
 {
-    struct gpu_call_data *data = looks->call.data;
+    struct gpu_look_data *data = looks->data;
 
     memcpy(looks->troubles.refusals, data->watch.inventory.refusals,
            sizeof(looks->troubles.refusals));
@@ -129,28 +378,30 @@ static void learn(struct gpu_looks *looks)
 
 bool gpu_looks_collect(struct gpu_looks *looks)
 {
-    const struct gpu_watch *watch = &looks->call.data->watch;
+    const struct gpu_watch *watch = &looks->data->watch;
+    const struct measure *latest = looks->latest.measures;
 
-    if (looks->call.called_ns == 0 || !gpu_call_has_ended(&looks->call))
+    if (looks->started_ns == 0 || !helper_wait(looks->helper, 0))
         return false;
-    note_silence(looks, looks->call.data->ended_ns);
-    looks->call.called_ns = 0;
+    note_silence(looks, looks->data->ended_ns);
+    looks->started_ns = 0;
     if (looks->state == GPU_PENDING)
         learn(looks);
-    looks->cost_ns += looks->call.data->cost_ns;
+    looks->cost_ns += looks->data->cost_ns;
     if (looks->state == GPU_NONE)
         return true;
     looks->latest = gpu_watch_totals(watch);
     looks->has_news = true;
     gpu_totals_renew(&looks->totals, &looks->latest);
     for (size_t i = 0; i < looks->unit_count; i++)
-        gpu_device_view_renew(&looks->devices[i], &watch->tally.list[i].view);
-    looks->troubles.account_bytes = watch->account_bytes;
+        gpu_device_view_renew(&looks->devices[i], &watch->account.list[i].view);
+    looks->troubles.record_bytes = watch->record_bytes;
     looks->troubles.is_busy_mixed = looks->latest.is_busy_mixed;
     looks->found = (struct gpu_findings){
-        .memory_bytes = watch->owners->main_pid != 0 ? looks->latest.levels.job_memory_bytes
-                                                     : looks->latest.levels.host_memory_bytes,
-        .utilization = looks->latest.levels.utilization,
+        .memory_bytes =
+            latest[watch->owners->main_pid != 0 ? GPU_TOTAL_JOB_MEMORY : GPU_TOTAL_HOST_MEMORY]
+                .value,
+        .utilization = latest[GPU_TOTAL_UTILIZATION].value,
         .holds_context = watch->holds_context || looks->latest.is_memory_unreported,
     };
     return true;
@@ -159,13 +410,13 @@ bool gpu_looks_collect(struct gpu_looks *looks)
 void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster)
 {
     (void)gpu_looks_collect(looks);
-    if (looks->call.called_ns == 0 && !looks->is_last && looks->state == GPU_READY)
+    if (looks->started_ns == 0 && !looks->is_last && looks->state == GPU_READY)
         looks->is_last = start(looks, GPU_REQUEST_LAST, roster) == 0;
 }
 
 void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster)
 {
-    while (looks->call.called_ns != 0 && gpu_call_wait(&looks->call))
+    while (looks->started_ns != 0 && wait_for_call(looks))
         gpu_looks_begin_last(looks, roster);
 }
 
@@ -179,26 +430,31 @@ static void copy_devices(struct gpu_looks *looks, struct gpu_view *view)
         return;
     view->units = looks->units;
     view->count = looks->unit_count;
-    view->sources = &looks->sources;
     memcpy(view->devices, looks->devices, looks->unit_count * sizeof(*view->devices));
     for (size_t i = 0; i < looks->unit_count; i++) {
-        looks->devices[i].value[GPU_MEMORY] = looks->devices[i].memory_now_bytes;
-        looks->devices[i].value[GPU_JOB_MEMORY] = looks->devices[i].job_memory_now_bytes;
+        struct gpu_figure *figures = looks->devices[i].figures;
+
+        figures[GPU_MEMORY].measure.value = figures[GPU_MEMORY].measure.now;
+        figures[GPU_JOB_MEMORY].measure.value = figures[GPU_JOB_MEMORY].measure.now;
     }
 }
 
-/* What the driver said since the last view is reported; what is now is not known. */
+/* Values that the driver reported since the last view are kept; the present ones are unknown. */
 static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
 {
     bool has_responded = looks->state == GPU_READY;
 
     view->state = has_responded ? GPU_SILENT : GPU_PENDING;
     view->reason = has_responded ? has_stopped : is_mute;
-    gpu_totals_forget_counters(&view->totals);
-    view->now = (struct gpu_levels)GPU_LEVELS_UNKNOWN;
-    if (!looks->has_news)
-        gpu_totals_forget_levels(&view->totals);
-    gpu_totals_forget_levels(&looks->totals);
+    for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
+        struct measure *measure = &view->totals.measures[i];
+
+        measure->now = UNKNOWN;
+        if (i >= GPU_TOTAL_LEVELS || !looks->has_news)
+            measure->value = UNKNOWN;
+        if (i < GPU_TOTAL_LEVELS)
+            looks->totals.measures[i].value = UNKNOWN;
+    }
     for (size_t i = 0; view->devices && i < view->count; i++)
         gpu_device_view_explain(&view->devices[i], view->reason);
 }
@@ -209,10 +465,8 @@ void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *v
     view->state = looks->state;
     view->reason = looks->reason;
     view->totals = looks->totals;
-    view->now = looks->latest.levels;
     looks->totals = looks->latest;
-    if (gpu_call_taken_ns(&looks->call, now_ns) >= SILENT_AFTER_NS &&
-        !gpu_call_is_starved(&looks->call)) {
+    if (look_taken_ns(looks, now_ns) >= SILENT_AFTER_NS && !gpu_looks_are_starved(looks)) {
         note_silence(looks, now_ns);
         report_silence(looks, view);
     }

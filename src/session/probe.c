@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/unknown.h"
-#include "job/gpu/gpu_inquiry.h"
+#include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
 #include "source/perf/task_clock.h"
 #include "source/proc/cpu_clock.h"

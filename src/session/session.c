@@ -89,7 +89,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return r;
     session->disabled = job.disabled;
-    session->may_have_gpus = gpu_call_is_needed(&session->root, options->gpus, job.disabled);
+    session->may_have_gpus = gpu_looks_are_needed(&session->root, options->gpus, job.disabled);
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());
     if (r == -ENOTSUP)
         return error_set(err, ENOTSUP, "cannot create a cgroup for the job%s%s: %s",

@@ -19,7 +19,6 @@ device {0} name NVIDIA H200
 device {0} pci 0:{1}:0
 device {0} total 150000000000
 device {0} used {2}
-device {0} minor {0}
 """
 # As NVML numbers its failures.
 NOT_SUPPORTED, NO_PERMISSION, NOT_LOADED, LOST, VERSION_MISMATCH = 3, 4, 9, 15, 18

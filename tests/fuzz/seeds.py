@@ -52,7 +52,7 @@ FILES = {
 # The unit tests whose string literals are inputs.
 LITERALS = {
     "pid_stat": ["pid_stat"],
-    "pid_status": ["pid_files", "nvidia_namespace"],
+    "pid_status": ["pid_files"],
     "pid_statm": ["pid_files"],
     "pid_io": ["pid_files"],
     "schedstat": ["pid_files"],
@@ -76,7 +76,6 @@ LITERALS = {
     "scope_message": ["scope_message"],
     "drm_fdinfo": ["drm_fdinfo"],
     "drm_pci": ["drm_fdinfo", "drm_sweep"],
-    "nvidia_link": ["nvidia_namespace"],
     "visible": ["visible"],
     "csv": ["csv_reader", "csv_writer"],
     "escape": ["escape"],

@@ -8,11 +8,8 @@
 #include "base/root.h"
 #include "base/unknown.h"
 #include "fuzz.h"
-#include "source/gpu/amd.h"
+#include "source/gpu/gpu.h"
 #include "source/gpu/drm_fdinfo.h"
-#include "source/gpu/drm_pci.h"
-#include "source/gpu/intel.h"
-#include "source/gpu/nvidia_namespace.h"
 #include "source/gpu/visible.h"
 
 static void run_drm_fdinfo(char *text, size_t length)
@@ -38,23 +35,10 @@ static void run_drm_pci(char *text, size_t length)
     uint64_t pci, copy;
 
     (void)length;
-    if (drm_pci_parse(text, &pci) < 0)
+    if (gpu_pci_parse(text, &pci) < 0)
         return;
-    drm_pci_format(pci, again, sizeof(again));
-    CHECK(drm_pci_parse(again, &copy) == 0 && copy == pci);
-}
-
-/* A link of /proc/PID/fd. */
-static void run_nvidia_link(char *text, size_t length)
-{
-    struct nvidia_held held = { 0 };
-    unsigned count = 0;
-
-    (void)length;
-    nvidia_held_add(&held, text);
-    for (unsigned minor = 0; minor < 2 * NVIDIA_MINORS_MAX; minor++)
-        count += nvidia_held_has(&held, minor);
-    CHECK(count + held.has_memory <= 1);
+    gpu_pci_format(pci, again, sizeof(again));
+    CHECK(gpu_pci_parse(again, &copy) == 0 && copy == pci);
 }
 
 static void run_visible(char *text, size_t length)
@@ -144,7 +128,9 @@ static void run_drm_cards(char *text, size_t length)
 }
 
 const struct fuzz_target gpu_targets[] = {
-    { "drm_fdinfo", run_drm_fdinfo, 1 }, { "drm_pci", run_drm_pci, 1 },
-    { "drm_cards", run_drm_cards, 100 }, { "nvidia_link", run_nvidia_link, 1 },
-    { "visible", run_visible, 2 },       { NULL, NULL, 0 },
+    { "drm_fdinfo", run_drm_fdinfo, 1 },
+    { "drm_pci", run_drm_pci, 1 },
+    { "drm_cards", run_drm_cards, 100 },
+    { "visible", run_visible, 2 },
+    { NULL, NULL, 0 },
 };

@@ -248,7 +248,6 @@ static const struct nvml liar = {
     .name = own_text,
     .uuid = own_text,
     .pci = own_pci,
-    .minor = own_unsigned,
     .memory = own_memory,
     .memory_v2 = own_memory_v2,
     .power = own_unsigned,
@@ -330,7 +329,7 @@ static void read_all(void *state, uint64_t now_ns)
     static const pid_t list[] = { 1, 41, 42 };
     static const struct gpu_pids pids = { list, ARRAY_SIZE(list) };
     struct gpu_process processes[CAPACITY];
-    struct gpu_account accounts[CAPACITY];
+    struct gpu_record accounts[CAPACITY];
     struct gpu_reading reading;
     size_t count = gpu_nvidia.device_count(state);
     ssize_t n;

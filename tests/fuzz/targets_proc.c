@@ -7,7 +7,6 @@
 #include "base/unknown.h"
 #include "fuzz.h"
 #include "job/command_line.h"
-#include "source/gpu/nvidia_namespace.h"
 #include "source/proc/children.h"
 #include "source/proc/pid_cmdline.h"
 #include "source/proc/pid_io.h"
@@ -37,14 +36,10 @@ static void run_pid_stat(char *text, size_t length)
 static void run_pid_status(char *text, size_t length)
 {
     struct pid_status status;
-    pid_t pid;
 
     (void)length;
     if (pid_status_parse(text, &status) == 0 && is_known(status.rss_peak_bytes))
         CHECK(status.rss_peak_bytes % 1024 == 0);
-    for (unsigned level = 0; level < 4; level++)
-        if (nvidia_namespace_parse(text, level, &pid) == 0)
-            CHECK(pid > 0);
 }
 
 static void run_pid_statm(char *text, size_t length)

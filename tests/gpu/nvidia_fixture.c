@@ -99,18 +99,6 @@ size_t machine_calls(const struct machine *machine, const char *call)
     return count;
 }
 
-void machine_add_process(struct machine *machine, int pid, const char *const *targets)
-{
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "proc/%d/stat", pid);
-    fake_root_write(&machine->fake, path, "a process");
-    for (int i = 0; targets[i]; i++) {
-        (void)snprintf(path, sizeof(path), "proc/%d/fd/%d", pid, i);
-        fake_root_link(&machine->fake, path, targets[i]);
-    }
-}
-
 struct gpu_reading machine_read(struct machine *machine, size_t device)
 {
     struct gpu_reading reading;

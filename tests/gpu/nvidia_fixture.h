@@ -33,9 +33,6 @@ void machine_open(struct machine *machine, const char *script);
 /* How often the library's function was called. */
 size_t machine_calls(const struct machine *machine, const char *call);
 
-/* A process that /proc shows, with these descriptors open: up to the first NULL. */
-void machine_add_process(struct machine *machine, int pid, const char *const *targets);
-
 /* A reading of a device with everything read anew. */
 struct gpu_reading machine_read(struct machine *machine, size_t device);
 

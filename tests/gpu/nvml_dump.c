@@ -140,21 +140,20 @@ static void print_processes(struct open_vendor *open, const struct gpu_pids *pid
         print_figure("peak_bytes", peak ? peak->bytes : UNKNOWN);
         print_figure("busy_ns", process->busy_ns);
         print_figure("covered_ns", process->busy_covered_ns);
-        printf("%s%s %s\n", process->is_attributed ? " attributed" : "",
+        printf("%s%s %s\n", process->is_busy_attributed ? " attributed" : "",
                process->has_ended ? " ended" : "", process->reason ? process->reason : "");
     }
 }
 
 static void print_accounts(const struct open_vendor *open, const struct gpu_pids *pids)
 {
-    struct gpu_account list[64];
+    struct gpu_record list[64];
     ssize_t n =
         open->vendor->accounts ? open->vendor->accounts(open->state, pids, list, 64) : 0;
 
     for (ssize_t i = 0; i < n && i < 64; i++) {
         printf("  account of %d on %u:", (int)list[i].pid, list[i].device);
         print_figure("peak_bytes", list[i].peak_memory_bytes);
-        print_figure("busy_ns", list[i].busy_ns);
         printf("\n");
     }
 }

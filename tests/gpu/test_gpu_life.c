@@ -16,7 +16,7 @@
 #define MS(n) ((n)*NS_PER_MS)
 #define CARD                                                                            \
     "device 0 uuid GPU-1\ndevice 0 name H200\ndevice 0 pci 0:3:0\ndevice 0 total 100\n" \
-    "device 0 used 50\ndevice 0 minor 0\n"
+    "device 0 used 50\n"
 
 static const struct gpu_choice all_gpus;
 
@@ -47,8 +47,8 @@ static void accounts_of_those_that_ended_are_taken_before_they_are_let_go(void *
     gpu_watch_read(&watch, MS(2000), true);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 0);
     gpu_watch_read(&watch, MS(2000) + GPU_OWNERS_KEPT_NS, false);
-    assert_int_equal(watch.account_bytes, 7);
-    assert_int_equal(watch.tally.list[0].view.job_memory_peak_bytes, 7);
+    assert_int_equal(watch.record_bytes, 7);
+    assert_int_equal(watch.account.list[0].view.figures[GPU_JOB_MEMORY].peak, 7);
     assert_int_equal(gpu_owners_pids(&owners).count, 0);
     gpu_watch_read(&watch, MS(3000) + GPU_OWNERS_KEPT_NS, false);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 1);
@@ -70,7 +70,7 @@ static void accounts_of_a_job_that_was_attached_to_are_not_asked_for(void **stat
     assert_int_equal(gpu_owners_add_ended(&owners, 41, 0), 0);
     open_watch(&watch, &machine, &owners);
     gpu_watch_accounts(&watch);
-    assert_false(is_known(watch.account_bytes));
+    assert_false(is_known(watch.record_bytes));
     gpu_watch_close(&watch);
     gpu_owners_done(&owners);
     machine_done(&machine);

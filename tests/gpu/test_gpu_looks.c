@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/helper.h"
 #include "base/unknown.h"
 #include "fake_drm.h"
 #include "nvidia_fixture.h"
@@ -34,9 +35,9 @@ struct bench {
 
 static void set_up(struct bench *bench, const char *script)
 {
-    const struct gpu_call_options options = { .gpus = "all",
-                                              .main_pid = getpid(),
-                                              .start_ns = clock_now().monotonic_ns };
+    const struct gpu_looks_options options = { .gpus = "all",
+                                               .main_pid = getpid(),
+                                               .start_ns = clock_now().monotonic_ns };
 
     *bench = (struct bench){ .member = { .pid = getpid() } };
     bench->roster = (struct roster){ .list = &bench->member, .count = 1, .changes = 1 };
@@ -48,7 +49,7 @@ static void set_up(struct bench *bench, const char *script)
 static void tear_down(struct bench *bench)
 {
     (void)unlink(getenv("SPOOR_NVML_SCRIPT")); /* lets a driver go on that blocks */
-    while (!gpu_call_has_ended(&bench->looks.call))
+    while (!helper_wait(bench->looks.helper, 0))
         (void)usleep(100);
     gpu_looks_close(&bench->looks);
     machine_done(&bench->machine);
@@ -80,7 +81,7 @@ static void see_memory(struct bench *bench, unsigned bytes)
 static uint64_t view_memory(struct bench *bench, uint64_t after_ns)
 {
     gpu_looks_view(&bench->looks, clock_now().monotonic_ns + after_ns, &bench->view);
-    return bench->view.totals.levels.job_memory_bytes;
+    return bench->view.totals.measures[GPU_TOTAL_JOB_MEMORY].value;
 }
 
 /* A look whose driver does not respond, and that is in it. */
@@ -93,7 +94,7 @@ static void block(struct bench *bench, const char *call)
     machine_play(&bench->machine, script);
     start(bench);
     while (machine_calls(&bench->machine, call) == before ||
-           gpu_call_is_starved(&bench->looks.call))
+           gpu_looks_are_starved(&bench->looks))
         (void)usleep(100);
 }
 
@@ -106,7 +107,7 @@ static void a_peak_is_not_what_is_there_now(void **state)
     see_memory(&bench, 5);
     see_memory(&bench, 2);
     assert_int_equal(view_memory(&bench, 0), 5);
-    assert_int_equal(bench.view.now.job_memory_bytes, 2);
+    assert_int_equal(bench.view.totals.measures[GPU_TOTAL_JOB_MEMORY].now, 2);
     assert_true(bench.looks.found.holds_context);
     assert_int_equal(bench.looks.found.memory_bytes, 2);
     assert_int_equal(view_memory(&bench, 0), 2);
@@ -126,7 +127,7 @@ static void what_was_seen_before_a_driver_stopped_is_told_once(void **state)
     block(&bench, "nvmlDeviceGetPowerUsage");
     assert_int_equal(view_memory(&bench, SECONDS(10)), 5);
     assert_int_equal(bench.view.state, GPU_SILENT);
-    assert_false(is_known(bench.view.totals.job_busy_ns));
+    assert_false(is_known(bench.view.totals.measures[GPU_TOTAL_JOB_BUSY].value));
     assert_false(is_known(view_memory(&bench, SECONDS(20))));
     assert_false(gpu_looks_collect(&bench.looks));
     assert_in_range(bench.looks.troubles.silent_for_ns, SECONDS(9), SECONDS(21));
@@ -174,9 +175,9 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
 {
     struct member list[] = { { .pid = 41 }, { .pid = 42, .parent_pid = 41 } };
     const struct roster roster = { .list = list, .count = ARRAY_SIZE(list), .changes = 1 };
-    struct gpu_call_options options = { .main_pid = 41,
-                                        .tracker_pid = tracker_pid,
-                                        .start_ns = clock_now().monotonic_ns };
+    struct gpu_looks_options options = { .main_pid = 41,
+                                         .tracker_pid = tracker_pid,
+                                         .start_ns = clock_now().monotonic_ns };
     struct gpu_view view = { 0 };
     struct gpu_looks looks;
     struct fake_root fake;
@@ -196,11 +197,11 @@ static uint64_t busy_time_of_old_child(pid_t tracker_pid)
     gpu_looks_begin_last(&looks, &roster);
     gpu_looks_finish(&looks, &roster);
     gpu_looks_view(&looks, clock_now().monotonic_ns, &view);
-    assert_int_equal(view.totals.levels.descendants_memory_bytes, 8 << 20);
+    assert_int_equal(view.totals.measures[GPU_TOTAL_DESCENDANTS_MEMORY].value, 8 << 20);
     gpu_looks_close(&looks);
     free(view.devices);
     fake_root_done(&fake);
-    return view.totals.job_busy_ns;
+    return view.totals.measures[GPU_TOTAL_JOB_BUSY].value;
 }
 
 static void work_from_before_we_attached_is_not_counted(void **state)
@@ -222,9 +223,9 @@ static void of_no_gpus_not_even_files_are_looked_for(void **state)
     (void)state;
     fake_root_init(&fake);
     fake_drm_card(&fake, 0, PCI, "0x8086\n");
-    assert_true(gpu_call_is_needed(&fake.root, NULL, 0));
-    assert_true(gpu_call_is_needed(&fake.root, "0", 0));
-    assert_false(gpu_call_is_needed(&fake.root, "none", 0));
+    assert_true(gpu_looks_are_needed(&fake.root, NULL, 0));
+    assert_true(gpu_looks_are_needed(&fake.root, "0", 0));
+    assert_false(gpu_looks_are_needed(&fake.root, "none", 0));
     fake_root_done(&fake);
 }
 

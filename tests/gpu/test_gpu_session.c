@@ -25,7 +25,7 @@
 #define GB 1000000000.0
 #define CARD                                                                            \
     "device 0 uuid GPU-1\ndevice 0 name H200\ndevice 0 pci 0:3:0\ndevice 0 total 100\n" \
-    "device 0 used 50\ndevice 0 minor 0\n"
+    "device 0 used 50\n"
 
 static void collect(const struct spoor_gpu *gpu, void *data)
 {
@@ -268,20 +268,17 @@ static void what_was_not_told_before_is_forgotten(void **state)
     machine_done(&machine);
 }
 
-/* Inside a container, with a driver that tells no memory of processes. */
+/* Inside a container samples have the pids of the host. */
 static void what_was_concluded_says_so(void **state)
 {
-    static const char *const files[] = { "/dev/nvidia0", "/dev/nvidia-uvm", NULL };
     const struct gpu_vendor *const vendors[] = { &gpu_nvidia };
     struct origin origins[METRIC_COUNT];
-    struct gpu_origin_names names = { .process_memory = "nvml.processes",
-                                      .process_busy = "nvml.process_samples" };
     struct gpu_choice choice = { 0 };
     struct gpu_owners owners = { .main_pid = 41 };
     struct gpu_watch_options options = {
         .vendors = vendors, .vendor_count = 1, .choice = &choice, .owners = &owners
     };
-    struct gpu_view view = { .state = GPU_READY, .sources = &names };
+    struct gpu_view view = { .state = GPU_READY };
     struct gpu_watch watch;
     struct machine machine;
 
@@ -292,19 +289,18 @@ static void what_was_concluded_says_so(void **state)
     assert_int_equal(gpu_owners_add_ended(&owners, 41, 0), 0);
     assert_int_equal(gpu_watch_open(&watch, &machine.fake.root, &options), 0);
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
-    machine_add_process(&machine, 41, files);
-    machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 0\n");
+    machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 30\n");
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
-    assert_false(watch.tally.totals.is_busy_attributed);
-    machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 0\n"
+    assert_string_equal(gpu_watch_totals(&watch).measures[GPU_TOTAL_JOB_BUSY].origin.source,
+                        "nvml.process_samples");
+    machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 30\n"
                                 "sample 0 gpu ~1000 50\nusage 0 81234 ~1000 50\n");
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
-    assert_int_equal(watch.tally.totals.levels.main_memory_bytes, 30);
-    assert_true(watch.tally.totals.is_attributed);
-    view.totals = watch.tally.totals;
+    assert_int_equal(watch.account.totals.measures[GPU_TOTAL_MAIN_MEMORY].value, 30);
+    view.totals = gpu_watch_totals(&watch);
     origins_init(origins);
     origins_update_gpus(origins, &view);
-    assert_string_equal(origins[METRIC_MAIN_GPU_MEMORY].source, "attributed");
+    assert_string_equal(origins[METRIC_MAIN_GPU_MEMORY].source, "nvml.processes");
     assert_string_equal(origins[METRIC_JOB_GPU_BUSY].source, "attributed");
     gpu_watch_close(&watch);
     gpu_owners_done(&owners);

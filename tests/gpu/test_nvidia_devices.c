@@ -18,7 +18,6 @@
     "device 0 uuid GPU-11111111\n"  \
     "device 0 name NVIDIA H200\n"   \
     "device 0 pci 0:59:0\n"         \
-    "device 0 minor 0\n"            \
     "device 0 total 150754820096\n" \
     "device 0 used 543162368\n"     \
     "device 0 reserved 644874240\n"
@@ -413,7 +412,7 @@ static void every_call_may_fail_in_turn(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]) * 6; i++) {
         struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
-        struct gpu_account account;
+        struct gpu_record account;
         struct machine machine;
         char script[512];
 

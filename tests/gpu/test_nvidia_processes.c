@@ -28,7 +28,6 @@ static void memory_of_each_process_is_read(void **state)
     assert_int_equal(machine_process(&machine, 0, 10)->memory_bytes, 543162368);
     assert_int_equal(machine_process(&machine, 0, 20)->memory_bytes, 4096);
     assert_int_equal(machine_process(&machine, 0, 30)->memory_bytes, 17); /* a foreign one */
-    assert_false(machine_process(&machine, 0, 10)->is_attributed);
     assert_null(machine_process(&machine, 0, 10)->reason);
     machine_done(&machine);
 }
@@ -80,7 +79,7 @@ static void memory_not_available_is_unknown_with_a_reason(void **state)
 static void more_memory_than_the_device_has_is_unknown_with_a_reason(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 0 }, .count = 1 };
-    struct gpu_account account;
+    struct gpu_record account;
     struct machine machine;
 
     (void)state;
@@ -350,7 +349,7 @@ static void accounts_tell_the_peak_of_an_ended_process(void **state)
                                 "account 0 30 1 1 9000000000000000 0 1\n"
                                 "account 0 40 - 0 1000000 1 0\n";
     struct gpu_pids pids = { .list = (pid_t[]){ 10, 20, 40 }, .count = 3 };
-    struct gpu_account accounts[4];
+    struct gpu_record accounts[4];
     struct machine machine;
 
     (void)state;
@@ -359,19 +358,15 @@ static void accounts_tell_the_peak_of_an_ended_process(void **state)
     assert_int_equal(gpu_nvidia.accounts(machine.vendor, &pids, accounts, 4), 2);
     assert_int_equal(accounts[0].pid, 10);
     assert_int_equal(accounts[0].peak_memory_bytes, 4096);
-    assert_int_equal(accounts[0].busy_ns, 1000000000); /* half of two seconds */
-    assert_true(accounts[0].has_ended);
     assert_int_equal(accounts[1].pid, 40);
     assert_false(is_known(accounts[1].peak_memory_bytes));
-    assert_false(is_known(accounts[1].busy_ns));
-    assert_false(accounts[1].has_ended);
     machine_done(&machine);
 }
 
 static void accounts_are_none_where_accounting_is_off(void **state)
 {
     struct gpu_pids pids = { .list = (pid_t[]){ 10 }, .count = 1 };
-    struct gpu_account account;
+    struct gpu_record account;
     struct machine machine;
 
     (void)state;
@@ -392,7 +387,7 @@ static void accounts_of_many_processes_are_read_whole(void **state)
     static char script[16384] = DEVICE "device 0 accounting 1\n";
     struct gpu_pids pids = { .list = (pid_t[]){ 1199 }, .count = 1 };
     size_t used = strlen(script);
-    struct gpu_account account;
+    struct gpu_record account;
     struct machine machine;
 
     (void)state;

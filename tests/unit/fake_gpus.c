@@ -20,19 +20,19 @@ int fake_gpus_begin(void **state)
     gpus->units[WHOLE].is_selected = gpus->units[PART_0].is_selected =
         gpus->units[PART_1].is_selected = true;
     gpus->units[ALONE].is_selected = true;
-    return gpu_tally_init(&gpus->tally, gpus->units, COUNT, 0);
+    return gpu_account_init(&gpus->account, gpus->units, COUNT, 0);
 }
 
 int fake_gpus_end(void **state)
 {
     (void)state;
-    gpu_tally_done(&fake_gpus.tally);
+    gpu_account_done(&fake_gpus.account);
     return 0;
 }
 
 void fake_see(size_t unit, struct gpu_reading reading, uint64_t now_ns)
 {
-    gpu_tally_device(&fake_gpus.tally, unit, &reading, now_ns);
+    gpu_account_device(&fake_gpus.account, unit, &reading, now_ns);
 }
 
 struct gpu_reading fake_reading(uint64_t used_bytes, uint64_t busy_ns, uint64_t covered_ns)

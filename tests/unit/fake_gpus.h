@@ -4,7 +4,7 @@
 #define FAKE_GPUS_H
 
 #include "base/clock.h"
-#include "job/gpu/gpu_tally.h"
+#include "job/gpu/gpu_account.h"
 
 #define MS(n) ((n)*NS_PER_MS)
 #define GB 1000000000ull
@@ -14,14 +14,14 @@ enum { WHOLE, PART_0, PART_1, OTHER, ALONE, COUNT };
 
 extern struct fake_gpus {
     struct gpu_unit units[COUNT];
-    struct gpu_tally tally; /* of a run that begins at 0 */
+    struct gpu_account account; /* of a run that begins at 0 */
 } fake_gpus;
 
 /* For cmocka, before and after each test. */
 int fake_gpus_begin(void **state);
 int fake_gpus_end(void **state);
 
-/* Tells the tally a reading of a GPU. */
+/* Tells the account a reading of a GPU. */
 void fake_see(size_t unit, struct gpu_reading reading, uint64_t now_ns);
 
 /* A reading of a GPU that tells nothing else. */

@@ -374,11 +374,12 @@ static void gpus_are_counted_if_they_are_busy(void **state)
     };
     for (unsigned i = 0; i < 2; i++) {
         f->units[i] = (struct gpu_unit){ .place = { i, -1 }, .is_selected = true };
-        gpu_device_view_clear(&f->devices[i]);
+        gpu_device_view_init(&f->devices[i], &(struct gpu_sources){ 0 });
     }
-    f->devices[0].value[GPU_UTILIZATION] = 240000;
-    f->devices[0].value[GPU_JOB_UTILIZATION] = 0;
-    f->devices[1].value[GPU_UTILIZATION] = f->devices[1].value[GPU_JOB_UTILIZATION] = 0;
+    f->devices[0].figures[GPU_UTILIZATION].measure.value = 240000;
+    f->devices[0].figures[GPU_JOB_UTILIZATION].measure.value = 0;
+    f->devices[1].figures[GPU_UTILIZATION].measure.value =
+        f->devices[1].figures[GPU_JOB_UTILIZATION].measure.value = 0;
     f->now.moment[METRIC_HOST_GPU_UTILIZATION] = 240000;
     f->now.moment[METRIC_HOST_GPU_MEMORY] = 1034 * MIB;
     f->now.moment[METRIC_JOB_GPU_UTILIZATION] = f->now.moment[METRIC_JOB_GPU_MEMORY] = 0;

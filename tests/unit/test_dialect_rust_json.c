@@ -70,11 +70,11 @@ static void set_gpu(struct machine *machine)
         .vendor = "nvidia",
         .is_selected = true,
     };
-    gpu_device_view_clear(&machine->view);
-    machine->view.memory_now_bytes = 250;
-    machine->view.value[GPU_UTILIZATION] = 500000;
-    machine->view.value[GPU_POWER] = 70500;
-    machine->view.value[GPU_TEMPERATURE] = 41;
+    gpu_device_view_init(&machine->view, &(struct gpu_sources){ 0 });
+    machine->view.figures[GPU_MEMORY].measure.now = 250;
+    machine->view.figures[GPU_UTILIZATION].measure.value = 500000;
+    machine->view.figures[GPU_POWER].measure.value = 70500;
+    machine->view.figures[GPU_TEMPERATURE].measure.value = 41;
     machine->gpu = (struct gpu_view){
         .state = GPU_READY, .units = &machine->unit, .count = 1, .devices = &machine->view
     };

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_drm.h"
-#include "source/gpu/amd.h"
+#include "source/gpu/gpu.h"
 
 #define MS NS_PER_MS
 #define PCI "0000:03:00.0"
@@ -274,7 +274,6 @@ static void a_process_has_the_memory_and_time_of_its_clients(void **state)
     assert_int_equal(one.memory_bytes, 4 << 20);
     assert_true(one.busy_ns == UNKNOWN); /* not counted yet */
     assert_false(one.has_ended);
-    assert_false(one.is_attributed);
     count(&machine, &both, 1000 * MS);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "250000005", "1 MiB"));
     fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card1", CLIENT("8", "100000000", "2 MiB"));

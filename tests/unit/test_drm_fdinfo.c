@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "source/gpu/drm_fdinfo.h"
-#include "source/gpu/drm_pci.h"
+#include "source/gpu/gpu.h"
 
 #define HEAD "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t641\n"
 
@@ -305,12 +305,12 @@ static void pci_addresses_are_read_and_written(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        assert_int_equal(drm_pci_parse(bad[i], &pci), -EBADMSG);
+        assert_int_equal(gpu_pci_parse(bad[i], &pci), -EBADMSG);
     assert_int_equal(pci, 5);
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        assert_int_equal(drm_pci_parse(good[i].text, &pci), 0);
+        assert_int_equal(gpu_pci_parse(good[i].text, &pci), 0);
         assert_int_equal(pci, good[i].pci);
-        drm_pci_format(pci, text, sizeof(text));
+        gpu_pci_format(pci, text, sizeof(text));
         assert_string_equal(text, good[i].written);
     }
 }

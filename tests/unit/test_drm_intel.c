@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_drm.h"
-#include "source/gpu/intel.h"
+#include "source/gpu/gpu.h"
 
 #define MS NS_PER_MS
 #define I915(id, render_ns, video_ns, memory)                                     \

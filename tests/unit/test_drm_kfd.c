@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_drm.h"
-#include "source/gpu/amd.h"
+#include "source/gpu/gpu.h"
 
 #define PCI "0000:03:00.0"
 #define CLIENT                                                \

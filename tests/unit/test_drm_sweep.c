@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_drm.h"
-#include "source/gpu/intel.h"
+#include "source/gpu/gpu.h"
 
 #define MS NS_PER_MS
 #define PCI "0000:00:02.0"

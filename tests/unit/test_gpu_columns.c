@@ -36,8 +36,8 @@ static void columns_without_a_value_are_unknown(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-        gpu_device_view_clear(&devices[i]);
-    devices[1].value[GPU_POWER] = 250500;
+        gpu_device_view_init(&devices[i], &(struct gpu_sources){ 0 });
+    devices[1].figures[GPU_POWER].measure.value = 250500;
     gpu_columns_read(&view, units[1].place, values);
     assert_true(fabs(values[GPU_POWER] - 250.5) < 1e-9);
     assert_true(isnan(values[GPU_MEMORY]));

@@ -148,9 +148,9 @@ static void figures_of_all_drivers_add_up(void **state)
     (void)state;
     set_up(&machine);
     open_machine(&machine, NULL, no_variable);
-    totals = &machine.watch.tally.totals;
+    totals = &machine.watch.account.totals;
     gpu_watch_read(&machine.watch, MS(0), true);
-    assert_int_equal(totals->levels.job_memory_bytes, 0);
+    assert_int_equal(totals->measures[GPU_TOTAL_JOB_MEMORY].value, 0);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", AMDGPU("7", "0", "64 MiB"));
     fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", AMDGPU("7", "0", "64 MiB"));
     fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD129", XE("1", "0", "1000", "32 MiB"));
@@ -159,9 +159,10 @@ static void figures_of_all_drivers_add_up(void **state)
     update(&machine, 2, MS(500));
     gpu_watch_poll(&machine.watch, MS(500));
     assert_true(machine.watch.holds_context);
-    assert_int_equal(totals->levels.main_memory_bytes, 72 * MIB); /* a shared client once */
-    assert_int_equal(totals->levels.descendants_memory_bytes, 32 * MIB);
-    assert_int_equal(totals->levels.job_memory_bytes, 104 * MIB);
+    assert_int_equal(totals->measures[GPU_TOTAL_MAIN_MEMORY].value,
+                     72 * MIB); /* a shared client once */
+    assert_int_equal(totals->measures[GPU_TOTAL_DESCENDANTS_MEMORY].value, 32 * MIB);
+    assert_int_equal(totals->measures[GPU_TOTAL_JOB_MEMORY].value, 104 * MIB);
     gpu_watch_read(&machine.watch, MS(1000), false);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128",
                 AMDGPU("7", "500000000", "64 MiB"));
@@ -171,15 +172,19 @@ static void figures_of_all_drivers_add_up(void **state)
     fake_drm_file(&machine.fake, 0, "device/hwmon/hwmon5/energy1_input", "9000000\n");
     fake_drm_file(&machine.fake, 1, "device/hwmon/hwmon3/energy2_input", "1500000\n");
     gpu_watch_read(&machine.watch, MS(2000), false);
-    assert_int_equal(totals->energy_microjoules, 4500000);
-    assert_in_range(machine.watch.tally.list[AMD_UNIT].view.value[GPU_JOB_UTILIZATION], 499000,
-                    501000);
-    assert_in_range(machine.watch.tally.list[I915_UNIT].view.value[GPU_JOB_UTILIZATION], 249000,
-                    251000);
-    assert_in_range(machine.watch.tally.list[AMD_UNIT].view.value[GPU_UTILIZATION], 599000,
-                    601000);
-    assert_int_equal(totals->levels.utilization,
-                     machine.watch.tally.list[AMD_UNIT].view.value[GPU_UTILIZATION]);
+    assert_int_equal(totals->measures[GPU_TOTAL_ENERGY].value, 4500000);
+    assert_in_range(
+        machine.watch.account.list[AMD_UNIT].view.figures[GPU_JOB_UTILIZATION].measure.value,
+        499000, 501000);
+    assert_in_range(
+        machine.watch.account.list[I915_UNIT].view.figures[GPU_JOB_UTILIZATION].measure.value,
+        249000, 251000);
+    assert_in_range(
+        machine.watch.account.list[AMD_UNIT].view.figures[GPU_UTILIZATION].measure.value,
+        599000, 601000);
+    assert_int_equal(
+        totals->measures[GPU_TOTAL_UTILIZATION].value,
+        machine.watch.account.list[AMD_UNIT].view.figures[GPU_UTILIZATION].measure.value);
     tear_down(&machine);
 }
 
@@ -192,7 +197,8 @@ static void keys_of_an_old_amdgpu_serve(void **state)
     open_machine(&machine, "1", no_variable);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", AMDGPU_OLD("65536 kB", "12.50"));
     gpu_watch_read(&machine.watch, MS(1000), true);
-    assert_int_equal(machine.watch.tally.totals.levels.main_memory_bytes, 64 * MIB);
+    assert_int_equal(machine.watch.account.totals.measures[GPU_TOTAL_MAIN_MEMORY].value,
+                     64 * MIB);
     tear_down(&machine);
 }
 
@@ -205,18 +211,18 @@ static void one_that_ends_keeps_its_busy_time(void **state)
     (void)state;
     set_up(&machine);
     open_machine(&machine, "1", no_variable);
-    totals = &machine.watch.tally.totals;
+    totals = &machine.watch.account.totals;
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", AMDGPU("7", "0", "64 MiB"));
     gpu_watch_read(&machine.watch, MS(0), true);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128",
                 AMDGPU("7", "900000000", "64 MiB"));
     gpu_watch_read(&machine.watch, MS(1000), false);
-    before_ns = totals->job_busy_ns;
+    before_ns = totals->measures[GPU_TOTAL_JOB_BUSY].value;
     assert_in_range(before_ns, MS(890), MS(910));
     fake_drm_close(&machine.fake, 41, 5);
     gpu_watch_read(&machine.watch, MS(2000), false);
-    assert_int_equal(totals->levels.job_memory_bytes, 0);
-    assert_int_equal(totals->job_busy_ns, before_ns);
+    assert_int_equal(totals->measures[GPU_TOTAL_JOB_MEMORY].value, 0);
+    assert_int_equal(totals->measures[GPU_TOTAL_JOB_BUSY].value, before_ns);
     tear_down(&machine);
 }
 
@@ -234,7 +240,7 @@ static void the_number_of_one_that_ended_long_ago_is_not_the_jobs(void **state)
     add_process(&machine, 42, 1); /* another's now */
     fake_drm_fd(&machine.fake, 42, 3, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
     gpu_watch_read(&machine.watch, MS(2000) + GPU_OWNERS_KEPT_NS, false);
-    assert_int_equal(machine.watch.tally.totals.levels.job_memory_bytes, 0);
+    assert_int_equal(machine.watch.account.totals.measures[GPU_TOTAL_JOB_MEMORY].value, 0);
     tear_down(&machine);
 }
 
@@ -333,15 +339,16 @@ static void a_variable_is_found_in_the_environment_of_a_process(void **state)
 
 static void sources_are_those_of_the_vendors_in_use(void **state)
 {
-    struct gpu_origin_names names;
+    struct gpu_totals totals;
     struct machine machine;
 
     (void)state;
     set_up(&machine);
     open_machine(&machine, "1", no_variable);
-    gpu_watch_name_sources(&machine.watch, &names);
-    assert_string_equal(names.process_memory, "drm.fdinfo");
-    assert_string_equal(names.device, "amdgpu.sysfs+intel.sysfs"); /* of all GPUs */
+    totals = gpu_watch_totals(&machine.watch);
+    assert_string_equal(totals.measures[GPU_TOTAL_JOB_MEMORY].origin.source, "drm.fdinfo");
+    assert_string_equal(totals.measures[GPU_TOTAL_HOST_MEMORY].origin.source,
+                        "amdgpu.sysfs+intel.sysfs"); /* of all GPUs */
     tear_down(&machine);
 }
 

@@ -192,27 +192,27 @@ static void gpus_are_the_same_after_loading(void **state)
     struct example *example = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-        gpu_device_view_clear(&devices[i]);
-    devices[0].memory_peak_bytes = 3000000000;
-    devices[0].job_memory_peak_bytes = 2999999999;
-    devices[0].utilization_mean = 333333;
-    devices[0].utilization_max = 1000000;
-    devices[0].job_utilization_mean = 1;
-    devices[0].energy_microjoules = 123456789;
-    devices[0].power_max_milliwatts = 699123;
-    devices[0].temperature_max_celsius = 64;
+        gpu_device_view_init(&devices[i], units[i].sources);
+    devices[0].figures[GPU_MEMORY].peak = 3000000000;
+    devices[0].figures[GPU_JOB_MEMORY].peak = 2999999999;
+    devices[0].figures[GPU_UTILIZATION].mean = 333333;
+    devices[0].figures[GPU_UTILIZATION].peak = 1000000;
+    devices[0].figures[GPU_JOB_UTILIZATION].mean = 1;
+    devices[0].figures[GPU_ENERGY].peak = 123456789;
+    devices[0].figures[GPU_POWER].peak = 699123;
+    devices[0].figures[GPU_TEMPERATURE].peak = 64;
     devices[0].throttle_reasons = GPU_THROTTLE_POWER | GPU_THROTTLE_THERMAL;
-    devices[0].is_attributed = true;
-    devices[1].job_memory_peak_bytes = 0;
+    devices[0].figures[GPU_JOB_UTILIZATION].measure.origin.source = "attributed";
+    devices[1].figures[GPU_JOB_MEMORY].peak = 0;
     devices[1].throttle_reasons = 0;
-    devices[1].busy_reason = "MIG devices do not report it";
+    devices[1].figures[GPU_UTILIZATION].measure.origin.reason = "MIG devices do not report it";
     example->gpu = (struct gpu_view){
         .state = GPU_READY, .units = units, .count = ARRAY_SIZE(units), .devices = devices
     };
     assert_same_json(example);
-    devices[0].job_memory_peak_bytes = 0;
+    devices[0].figures[GPU_JOB_MEMORY].peak = 0;
     assert_same(example); /* not used: the text names the models */
-    devices[0].job_memory_peak_bytes = UNKNOWN;
+    devices[0].figures[GPU_JOB_MEMORY].peak = UNKNOWN;
     assert_same(example);
     example->gpu = (struct gpu_view){ .state = GPU_PENDING };
     assert_same(example);

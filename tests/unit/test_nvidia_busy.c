@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "source/gpu/nvidia_busy.h"
+#include "source/gpu/nvidia_meters.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,7 +9,6 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
-#include "source/gpu/nvidia_samples.h"
 
 #define NOW_US 2000000000ull
 #define MS(count) ((count)*1000000ull)

@@ -16,7 +16,7 @@ static uint64_t said(struct sampler *sampler, struct gpu_view *view, uint64_t bu
     struct sample sample;
 
     sample_clear(&sample);
-    view->totals.job_busy_ns = busy_ns;
+    view->totals.measures[GPU_TOTAL_JOB_BUSY].value = busy_ns;
     sampler_add_gpus(sampler, view, is_last, &sample);
     return sample.value[METRIC_JOB_GPU_BUSY];
 }
@@ -44,8 +44,7 @@ static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **sta
 
     (void)state;
     gpu_totals_clear(&view.totals);
-    view.totals.levels.job_memory_bytes = 5;
-    view.now = (struct gpu_levels)GPU_LEVELS_UNKNOWN;
+    view.totals.measures[GPU_TOTAL_JOB_MEMORY].value = 5;
     sample_clear(&sample);
     sampler_add_gpus(&sampler, &view, true, &sample);
     assert_int_equal(sample.value[METRIC_JOB_GPU_MEMORY], 5);

@@ -7,23 +7,145 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/helper.h"
 #include "job/source_names.h"
-#include "source/gpu/visible.h"
 
-/* The variables that speak of a vendor's devices; the first that counts decides. One that the
- * job's own library heeds counts where it is set, and may leave no GPU at all. The others were
- * written for a runtime or a scheduler outside, whose numbers are those of the host: where one
- * of their items is no GPU of ours (8 of 2 in a container, all, void) they say nothing of here. */
+/* The largest environment that is read. */
+enum { BLOCK_SIZE = 1 << 20 };
+
+/* A driver that takes longer does not respond. One that does takes 30 ms, or a second if it has to wake
+ * its GPUs up. */
+#define ANSWER_MOST_NS (2 * NS_PER_SECOND)
+
+const char gpu_inquiry_silence[] = "the GPU driver did not respond within 2 s";
+
+/* The variables that select a vendor's devices; the first that counts decides. If the job's own library
+ * reads it, a variable counts whenever it is set, and may leave no GPU at all. The others are set for a
+ * runtime or a scheduler, with the numbers of the host: if one of their items is no GPU here (number 8
+ * of 2 in a container, all, void), they are ignored. */
 static const struct {
     const char *vendor; /* NULL: of every one */
     enum visible_source source;
-    bool is_heeded; /* by the job's own library */
+    bool is_binding; /* the job's own library reads it */
 } variables[] = {
     { "nvidia", VISIBLE_CUDA, true },
     { "nvidia", VISIBLE_NVIDIA, false },
     { "amd", VISIBLE_ROCR, true },
     { NULL, VISIBLE_SLURM, false },
 };
+
+/* ---- what is assigned to the job ---------------------------------------- */
+
+static int set(struct gpu_choice *choice, enum visible_source source, const char *text)
+{
+    if (!text)
+        return 0;
+    choice->texts[source] = strdup(text);
+    return choice->texts[source] ? 0 : -ENOMEM;
+}
+
+int gpu_choice_init(struct gpu_choice *choice, const char *gpus, environment_get *environment)
+{
+    int r;
+
+    *choice = (struct gpu_choice){ 0 };
+    r = set(choice, VISIBLE_OPTION, gpus);
+    for (int i = VISIBLE_OPTION + 1; r == 0 && i <= VISIBLE_SLURM; i++)
+        r = set(choice, (enum visible_source)i,
+                environment(visible_name((enum visible_source)i)));
+    if (r < 0)
+        gpu_choice_done(choice);
+    return r;
+}
+
+const char *gpu_choice_find(const char *block, size_t size, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = block; at < block + size;) {
+        size_t left = (size_t)(block + size - at);
+        size_t entry = strnlen(at, left);
+
+        if (entry == left)
+            return NULL; /* the last one is cut */
+        if (entry > length && at[length] == '=' && memcmp(at, name, length) == 0)
+            return at + length + 1;
+        at += entry + 1;
+    }
+    return NULL;
+}
+
+/* Joins the lists of several processes. Items after one that is no device do not count: "-1" goes last. */
+static int join(struct gpu_choice *choice, enum visible_source source, const char *text)
+{
+    char *before = choice->texts[source], *joined;
+    bool is_last = text && *text == '-';
+
+    if (!before || *before == '\0') {
+        free(text ? before : NULL);
+        return set(choice, source, text);
+    }
+    if (!text || *text == '\0' || strcmp(before, text) == 0)
+        return 0;
+    if (asprintf(&joined, "%s%s%s", is_last ? before : text, ",", is_last ? text : before) < 0)
+        return -ENOMEM;
+    free(before);
+    choice->texts[source] = joined;
+    return 0;
+}
+
+int gpu_choice_init_for(struct gpu_choice *choice, const char *gpus, const struct root *root,
+                        const pid_t *pids, size_t count)
+{
+    AUTO_FREE char *block = malloc(BLOCK_SIZE);
+    int r;
+
+    *choice = (struct gpu_choice){ 0 };
+    if (!block)
+        return -ENOMEM;
+    r = set(choice, VISIBLE_OPTION, gpus);
+    for (size_t k = 0; k < count; k++) {
+        ssize_t n = root_read_start(root, block, BLOCK_SIZE, "proc/%d/environ", (int)pids[k]);
+
+        for (int i = VISIBLE_OPTION + 1; r == 0 && n > 0 && i <= VISIBLE_SLURM; i++)
+            r = join(choice, (enum visible_source)i,
+                     gpu_choice_find(block, (size_t)n, visible_name((enum visible_source)i)));
+    }
+    if (r < 0)
+        gpu_choice_done(choice);
+    return r;
+}
+
+void gpu_choice_done(struct gpu_choice *choice)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(choice->texts); i++)
+        free(choice->texts[i]);
+    *choice = (struct gpu_choice){ 0 };
+}
+
+int gpu_choice_check(const char *gpus, struct spoor_error *err)
+{
+    static const char allowed[] =
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.,:/ \t";
+
+    if (gpus[strspn(gpus, allowed)] != '\0')
+        return error_set(err, EINVAL,
+                         "invalid GPU list '%s': expected all, none, or numbers, UUIDs or PCI "
+                         "addresses separated by commas",
+                         gpus);
+    for (const char *item = gpus; item;) {
+        size_t length = strcspn(item, ",");
+
+        if (strspn(item, " \t") >= length)
+            return error_set(err, EINVAL, "invalid GPU list '%s': it has an empty item", gpus);
+        item = item[length] == ',' ? item + length + 1 : NULL;
+    }
+    return 0;
+}
+
+/* ---- the GPUs ----------------------------------------------------------- */
 
 static int add_units(struct gpu_inventory *inventory, size_t opened)
 {
@@ -159,7 +281,7 @@ static void select_all(struct gpu_inventory *inventory, const char *vendor)
     }
 }
 
-/* Keeps who decided, where that leaves no GPU. */
+/* Notes which list decided, if no GPU is left. */
 static void explain(struct gpu_inventory *inventory, enum visible_source source,
                     const char *text)
 {
@@ -183,7 +305,7 @@ static int select_by_variable(struct gpu_inventory *inventory, const char *vendo
         faults = select_among(inventory, vendor, variables[i].source, text, NULL);
         if (faults < 0)
             return (int)faults;
-        if (faults == 0 || variables[i].is_heeded) {
+        if (faults == 0 || variables[i].is_binding) {
             explain(inventory, variables[i].source, text);
             return 0;
         }
@@ -232,7 +354,7 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
     return 0;
 }
 
-/* What refused to open stays to be told of. */
+/* The refusals stay, for warnings. */
 void gpu_inventory_close(struct gpu_inventory *inventory)
 {
     for (size_t i = 0; i < inventory->opened_count; i++)
@@ -290,4 +412,92 @@ struct gpu_place_text gpu_place_text(struct gpu_place place, char between)
         (void)snprintf(result.text, sizeof(result.text), "%u%c%d", place.index, between,
                        place.part);
     return result;
+}
+
+/* ---- the list without the drivers --------------------------------------- */
+
+struct inquiry {
+    struct root root;
+    struct gpu_choice choice;
+    const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
+    size_t vendor_count;
+    int result;
+    struct gpu_inventory found;
+};
+
+/* The list of units does not need the drivers. */
+static void close_drivers(struct gpu_inventory *inventory)
+{
+    struct gpu_unit *units = inventory->units;
+    size_t count = inventory->count;
+
+    inventory->units = NULL;
+    gpu_inventory_close(inventory);
+    inventory->units = units;
+    inventory->count = count;
+}
+
+static void inquire(void *data)
+{
+    struct inquiry *inquiry = data;
+
+    inquiry->result = gpu_inventory_open(&inquiry->found, &inquiry->root, inquiry->vendors,
+                                         inquiry->vendor_count, &inquiry->choice);
+    close_drivers(&inquiry->found);
+}
+
+static void release(void *data)
+{
+    struct inquiry *inquiry = data;
+
+    gpu_inventory_close(&inquiry->found);
+    gpu_choice_done(&inquiry->choice);
+    root_close(&inquiry->root);
+    free(inquiry);
+}
+
+static const struct helper_work inquiry_work = { "spoor-gpu-list", inquire, release };
+
+static int prepare_inquiry(struct inquiry *inquiry, const struct root *root,
+                           const struct gpu_vendor *const *vendors, size_t vendor_count,
+                           const char *gpus)
+{
+    int r = root_copy(root, &inquiry->root);
+
+    if (r < 0)
+        return r;
+    inquiry->vendor_count = vendor_count < GPU_VENDORS_MAX ? vendor_count : GPU_VENDORS_MAX;
+    for (size_t i = 0; i < inquiry->vendor_count; i++)
+        inquiry->vendors[i] = vendors[i];
+    return gpu_choice_init(&inquiry->choice, gpus, environment_own);
+}
+
+int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors,
+                size_t vendor_count, const char *gpus, struct gpu_inventory *ret)
+{
+    struct inquiry *inquiry = calloc(1, sizeof(*inquiry));
+    struct helper *helper = NULL;
+    int r;
+
+    *ret = (struct gpu_inventory){ 0 };
+    if (!inquiry)
+        return -ENOMEM;
+    inquiry->root = (struct root)ROOT_CLOSED;
+    r = prepare_inquiry(inquiry, root, vendors, vendor_count, gpus);
+    if (r == 0)
+        r = helper_open(&inquiry_work, inquiry, &helper);
+    if (!helper) {
+        release(inquiry);
+        return r;
+    }
+    r = helper_start(helper);
+    if (r == 0 && !helper_wait(helper, clock_now().monotonic_ns + ANSWER_MOST_NS))
+        r = -ETIMEDOUT;
+    else if (r == 0) {
+        r = inquiry->result;
+        *ret = inquiry->found;
+        inquiry->found = (struct gpu_inventory){ 0 };
+    }
+    helper_close(helper);
+    return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpu_inventory.h - the GPUs of all vendors in one list, and which of them are assigned to the
- * job.
+ * job: by --gpus, or by variables in the job's environment.
  */
 #ifndef JOB_GPU_GPU_INVENTORY_H
 #define JOB_GPU_GPU_INVENTORY_H
@@ -9,11 +9,34 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/environment.h"
 #include "base/root.h"
-#include "job/gpu/gpu_choice.h"
 #include "source/gpu/gpu.h"
+#include "source/gpu/visible.h"
 
 enum { GPU_VENDORS_MAX = 8 };
+
+/* Copies of the option and of the variables, so that another thread can query the drivers later. Zeroed:
+ * nothing was specified, so all GPUs are assigned to the job. */
+struct gpu_choice {
+    char *texts[VISIBLE_SLURM + 1]; /* by enum visible_source; NULL: not specified; owned */
+};
+
+/* `gpus` is the value of --gpus, or NULL. Returns 0 or -ENOMEM. */
+int gpu_choice_init(struct gpu_choice *choice, const char *gpus, environment_get *environment);
+
+/* The same for running processes, using the environments they were started with: all GPUs that one of
+ * them was given, or all if none has a list. An unreadable environment counts as empty. */
+int gpu_choice_init_for(struct gpu_choice *choice, const char *gpus, const struct root *root,
+                        const pid_t *pids, size_t count);
+void gpu_choice_done(struct gpu_choice *choice);
+
+/* Finds a variable in the contents of /proc/PID/environ; NULL: not set. */
+const char *gpu_choice_find(const char *block, size_t size, const char *name);
+
+/* Checks the syntax of a list for --gpus, without querying drivers. Returns 0, or -EINVAL with a
+ * message. */
+int gpu_choice_check(const char *gpus, struct spoor_error *err);
 
 /* The name of a GPU in --gpus and in every output: 1, or 0:1 for a part. */
 struct gpu_place {
@@ -63,6 +86,16 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
                        const struct gpu_vendor *const *vendors, size_t vendor_count,
                        const struct gpu_choice *choice);
 void gpu_inventory_close(struct gpu_inventory *inventory);
+
+/* The message for a driver that does not respond. */
+extern const char gpu_inquiry_silence[];
+
+/* As gpu_inventory_open(), with `gpus` as the option (or NULL) and our own environment. The
+ * drivers are closed again: *ret holds only the list, which gpu_inventory_close() frees.
+ * -ETIMEDOUT: no response within 2 s; the thread that waits for it is abandoned. *ret is always
+ * set, also on failure: it has the errors of vendors even if there is no GPU. */
+int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors,
+                size_t vendor_count, const char *gpus, struct gpu_inventory *ret);
 
 /* The vendors of this build without disabled ones. Returns their number. */
 size_t gpu_vendors_enabled(unsigned disabled, const struct gpu_vendor *ret[GPU_VENDORS_MAX]);

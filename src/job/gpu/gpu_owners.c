@@ -19,38 +19,16 @@ void gpu_owners_done(struct gpu_owners *owners)
     *owners = (struct gpu_owners){ 0 };
 }
 
-/* Where the pid is in a sorted list, or would be. */
-static size_t place_of(const pid_t *list, size_t count, pid_t pid)
-{
-    size_t low = 0, high = count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (list[middle] < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool has(const pid_t *list, size_t count, pid_t pid)
-{
-    size_t place = place_of(list, count, pid);
-
-    return place < count && list[place] == pid;
-}
-
 static bool is_owner(const struct gpu_owners *owners, pid_t pid)
 {
-    return (pid == owners->main_pid && pid != 0) || has(owners->pids, owners->count, pid);
+    return (pid == owners->main_pid && pid != 0) ||
+           gpu_pids_have(&(struct gpu_pids){ owners->pids, owners->count }, pid);
 }
 
 /* Adds a process, or changes what is known of its end. */
 static int set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
 {
-    size_t place = place_of(owners->pids, owners->count, pid);
+    size_t place = gpu_pids_place(owners->pids, owners->count, pid);
     size_t behind = owners->count - place;
 
     if (behind == 0 || owners->pids[place] != pid) {
@@ -105,7 +83,7 @@ void gpu_owners_drop_old(struct gpu_owners *owners, uint64_t now_ns)
     owners->count = kept;
 }
 
-/* Of too many that have exited, those with the lowest pids are dropped. */
+/* If too many have exited, those with the lowest pids are dropped. */
 static void drop_surplus(struct gpu_owners *owners)
 {
     size_t kept = 0, ended = 0;
@@ -138,7 +116,7 @@ void gpu_owners_update(struct gpu_owners *owners, const struct roster *roster, u
 
 static void add_foreign(struct gpu_owners *owners, pid_t pid)
 {
-    size_t place = place_of(owners->foreign, owners->foreign_count, pid);
+    size_t place = gpu_pids_place(owners->foreign, owners->foreign_count, pid);
 
     if (owners->foreign_count == FOREIGN_MAX ||
         reserve(&owners->foreign, &owners->foreign_capacity, owners->foreign_count + 1,
@@ -170,7 +148,8 @@ bool gpu_owners_has(struct gpu_owners *owners, const struct root *root, pid_t pi
 {
     if (is_owner(owners, pid))
         return true;
-    if (owners->is_main_only || has(owners->foreign, owners->foreign_count, pid))
+    if (owners->is_main_only ||
+        gpu_pids_have(&(struct gpu_pids){ owners->foreign, owners->foreign_count }, pid))
         return false;
     if (descends_from_job(owners, root, pid))
         return set(owners, pid, now_ns) == 0; /* it may have exited since */

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-/* A shorter one tells little: it waits for more. */
+/* A shorter window is not ended yet. */
 #define WINDOW_LEAST_NS (20 * NS_PER_MS)
-/* One that may be the largest of the run. */
+/* A window of this length may be the largest of the run. */
 #define WINDOW_FIT_NS (100 * NS_PER_MS)
 #define GOES_ON_NS (5 * NS_PER_SECOND)
 

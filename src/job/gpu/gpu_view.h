@@ -1,27 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_view.h - what is known of the GPUs at the moment: for samples and reports. */
+/*
+ * gpu_view.h - what is known about the GPUs at the moment, for samples and reports. Pure.
+ *
+ * A figure takes this way: a vendor reads it from its driver (source/gpu), gpu_watch.h calls all
+ * vendors and finds the job's processes among theirs, gpu_account.h adds up the figures of each GPU and
+ * of the job, session/gpu_looks.h collects several readings, and this is the result.
+ * Each value has its source, and if it is unknown the reason (base/measure.h).
+ */
 #ifndef JOB_GPU_GPU_VIEW_H
 #define JOB_GPU_GPU_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/measure.h"
 #include "job/gpu/gpu_inventory.h"
-#include "job/gpu/gpu_totals.h"
+
+/* The figures of one GPU. Columns of samples files and docs/METRICS.md come from their table. */
+enum gpu_measure {
+    GPU_MEMORY,
+    GPU_JOB_MEMORY,
+    GPU_UTILIZATION,
+    GPU_JOB_UTILIZATION,
+    GPU_ENCODER_UTILIZATION,
+    GPU_DECODER_UTILIZATION,
+    GPU_POWER,
+    GPU_TEMPERATURE,
+    GPU_CLOCK,
+    GPU_ENERGY,
+    GPU_MEASURE_COUNT,
+};
+
+struct gpu_measure_row {
+    const char *name; /* with its unit: "memory_bytes" */
+    const char *help;
+    double scale; /* from the raw value to the unit of the name */
+};
+
+const struct gpu_measure_row *gpu_measure_row(enum gpu_measure measure);
+
+/* A raw value in the unit of its name; NaN for UNKNOWN. */
+double gpu_measure_value(enum gpu_measure measure, uint64_t raw);
+
+struct gpu_figure {
+    struct measure measure; /* memory: the largest since it was taken */
+    uint64_t peak;          /* of the run; of energy, the last that was known */
+    uint64_t mean;          /* of the run; of utilizations alone */
+};
+
+/* One GPU. */
+struct gpu_device_view {
+    struct gpu_figure figures[GPU_MEASURE_COUNT];
+    uint64_t throttle_reasons; /* all that were seen: bits of enum gpu_throttle; UNKNOWN */
+    bool was_lost;             /* by its driver, at least for a while */
+    bool has_had_job;          /* a process of the job was on itself, not on a part of it */
+};
+
+/* Nothing is known, and it would come from these sources. */
+void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources *sources);
+
+/* Sets the reason of everything that is not known: static text. */
+void gpu_device_view_explain(struct gpu_device_view *view, const char *reason);
+
+/* A newer look replaces an older one that was not taken: memory stays the largest. */
+void gpu_device_view_renew(struct gpu_device_view *view, const struct gpu_device_view *newer);
+
+/* The figures of the job's GPUs together; memory of the host is that of all GPUs. */
+enum gpu_total {
+    GPU_TOTAL_MAIN_MEMORY,
+    GPU_TOTAL_DESCENDANTS_MEMORY,
+    GPU_TOTAL_JOB_MEMORY,
+    GPU_TOTAL_HOST_MEMORY,
+    GPU_TOTAL_UTILIZATION, /* millionths of a GPU; of the last windows */
+    GPU_TOTAL_JOB_UTILIZATION,
+    GPU_TOTAL_LEVELS,                  /* those above are levels, */
+    GPU_TOTAL_BUSY = GPU_TOTAL_LEVELS, /* those below counters since the start of the run */
+    GPU_TOTAL_JOB_BUSY,
+    GPU_TOTAL_ENERGY, /* microjoules */
+    GPU_TOTAL_COUNT,
+};
+
+/* The metric that each is in a sample. */
+extern const enum metric gpu_total_metrics[GPU_TOTAL_COUNT];
+
+struct gpu_totals {
+    /* The value of a level is the largest since it was taken, so that what came and went between two
+     * samples is kept; `now` is the one of the last look. Reasons last as long as the watch. */
+    struct measure measures[GPU_TOTAL_COUNT];
+    /* A process of the job does not report its memory or busy time: if the level is 0, it was not
+     * measured. As levels, at any look since they were taken. */
+    bool is_memory_unreported, is_busy_unreported;
+    /* Likewise one before, which will not report it any more: the same of the whole run. */
+    bool has_unreported_memory, has_unreported_busy;
+    /* Other processes were on a busy GPU of the job, and the driver cannot tell them apart. */
+    bool is_busy_mixed;
+};
+
+/* Nothing is known. */
+void gpu_totals_clear(struct gpu_totals *totals);
+
+/* As gpu_device_view_renew(). */
+void gpu_totals_renew(struct gpu_totals *totals, const struct gpu_totals *newer);
 
 enum gpu_state {
     GPU_PENDING, /* the drivers have not answered yet */
     GPU_NONE,    /* there is none, or none is to be looked at */
     GPU_READY,
-    GPU_SILENT, /* a driver has stopped answering: of the totals those levels alone are known
-                   that it told since the last sample */
-};
-
-/* Where figures come from. */
-struct gpu_origin_names {
-    char process_memory[64];
-    char process_busy[64];
-    char device_busy[64];
-    char device[64];
+    GPU_SILENT, /* a driver has stopped responding: of the totals only those levels are known that it
+                   reported since the last sample */
 };
 
 struct gpu_view {
@@ -30,10 +117,8 @@ struct gpu_view {
                                      static text; NULL: it is, and none is */
     const struct gpu_unit *units; /* borrowed; NULL before they are known */
     size_t count;
-    struct gpu_device_view *devices;        /* one of each; borrowed */
-    struct gpu_totals totals;               /* levels are the largest since they were taken */
-    struct gpu_levels now;                  /* the levels of the last look */
-    const struct gpu_origin_names *sources; /* NULL as long as units are */
+    struct gpu_device_view *devices; /* one of each; borrowed */
+    struct gpu_totals totals;
 };
 
 #endif

@@ -14,20 +14,6 @@
 #define OTHERS_EVERY_NS (5 * NS_PER_SECOND)
 enum { ROWS_MAX = 1 << 16 };
 
-static int place_devices(struct gpu_watch *watch)
-{
-    const struct gpu_inventory *inventory = &watch->inventory;
-
-    for (size_t i = 0; i < inventory->opened_count; i++) {
-        watch->places[i] = calloc(inventory->count, sizeof(*watch->places[i]));
-        if (!watch->places[i])
-            return -ENOMEM;
-    }
-    for (size_t i = 0; i < inventory->count; i++)
-        watch->places[inventory->units[i].opened][inventory->units[i].number] = i;
-    return 0;
-}
-
 static void begin_counting(const struct gpu_inventory *inventory)
 {
     for (size_t i = 0; i < inventory->opened_count; i++) {
@@ -38,42 +24,100 @@ static void begin_counting(const struct gpu_inventory *inventory)
     }
 }
 
+/* The name of a vendor's source for a total. */
+static const char *source_of(const struct gpu_sources *sources, enum gpu_total total)
+{
+    switch (total) {
+    case GPU_TOTAL_MAIN_MEMORY:
+    case GPU_TOTAL_DESCENDANTS_MEMORY:
+    case GPU_TOTAL_JOB_MEMORY:
+        return sources->process_memory;
+    case GPU_TOTAL_JOB_UTILIZATION:
+    case GPU_TOTAL_JOB_BUSY:
+        return sources->process_busy;
+    case GPU_TOTAL_UTILIZATION:
+    case GPU_TOTAL_BUSY:
+        return sources->device_busy;
+    case GPU_TOTAL_HOST_MEMORY:
+    case GPU_TOTAL_ENERGY:
+    case GPU_TOTAL_COUNT:
+        break;
+    }
+    return sources->device;
+}
+
+static bool has_selected(const struct gpu_inventory *inventory, size_t opened)
+{
+    for (size_t i = 0; i < inventory->count; i++) {
+        if (inventory->units[i].opened == opened && inventory->units[i].is_selected)
+            return true;
+    }
+    return false;
+}
+
+static void name_sources(struct gpu_watch *watch)
+{
+    const struct gpu_inventory *inventory = &watch->inventory;
+
+    for (int total = 0; total < GPU_TOTAL_COUNT; total++) {
+        bool is_of_all = total == GPU_TOTAL_HOST_MEMORY || total == GPU_TOTAL_ENERGY;
+        char *text = watch->sources[total];
+
+        for (size_t i = 0; i < inventory->opened_count; i++) {
+            const struct gpu_sources *sources = &inventory->opened[i].vendor->sources;
+            const char *name = source_of(sources, (enum gpu_total)total);
+            size_t length = strlen(text);
+
+            if ((is_of_all || has_selected(inventory, i)) && !strstr(text, name))
+                (void)snprintf(text + length, sizeof(watch->sources[0]) - length, "%s%s",
+                               length ? "+" : "", name); /* cut is fine */
+        }
+    }
+}
+
 int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options)
 {
     int r;
 
     *watch =
-        (struct gpu_watch){ .root = root, .owners = options->owners, .account_bytes = UNKNOWN };
+        (struct gpu_watch){ .root = root, .owners = options->owners, .record_bytes = UNKNOWN };
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
     if (r < 0)
         return r;
     begin_counting(&watch->inventory);
-    r = place_devices(watch);
-    if (r == 0)
-        r = gpu_tally_init(&watch->tally, watch->inventory.units, watch->inventory.count,
-                           options->start_ns);
+    r = gpu_account_init(&watch->account, watch->inventory.units, watch->inventory.count,
+                         options->start_ns);
     if (r < 0)
         gpu_watch_close(watch);
+    else
+        name_sources(watch);
     return r;
 }
 
 void gpu_watch_close(struct gpu_watch *watch)
 {
-    for (size_t i = 0; i < GPU_VENDORS_MAX; i++) {
-        free(watch->places[i]);
-        watch->places[i] = NULL;
-    }
     free(watch->processes);
     free(watch->rows);
     watch->processes = NULL;
     watch->rows = NULL;
-    gpu_tally_done(&watch->tally);
+    gpu_account_done(&watch->account);
     gpu_inventory_close(&watch->inventory);
 }
 
-/* A vendor's list of processes. Where it has grown meanwhile it is asked again. */
+/* The index of a vendor's device in the list of all GPUs. */
+static size_t unit_of(const struct gpu_inventory *inventory, size_t opened, size_t number)
+{
+    size_t i = 0;
+
+    while (i + 1 < inventory->count &&
+           (inventory->units[i].opened != opened || inventory->units[i].number != number))
+        i++;
+    return i;
+}
+
+/* Reads a vendor's list of processes, again if it has grown meanwhile. */
 static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *opened)
 {
     struct gpu_pids pids = gpu_owners_pids(watch->owners);
@@ -91,7 +135,7 @@ static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *o
     return n > (ssize_t)watch->process_capacity ? (ssize_t)watch->process_capacity : n;
 }
 
-/* What was seen of devices while their processes were listed. */
+/* Memory in use that vendors read while they listed processes. */
 static void see_devices(struct gpu_watch *watch)
 {
     for (size_t i = 0; i < watch->inventory.count; i++) {
@@ -99,8 +143,8 @@ static void see_devices(struct gpu_watch *watch)
         const struct gpu_opened *opened = &watch->inventory.opened[unit->opened];
 
         if (opened->vendor->memory_used)
-            gpu_tally_device_memory(&watch->tally, i,
-                                    opened->vendor->memory_used(opened->state, unit->number));
+            gpu_account_device_memory(&watch->account, i,
+                                      opened->vendor->memory_used(opened->state, unit->number));
     }
 }
 
@@ -122,7 +166,7 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
 
             watch->rows[watch->row_count++] = (struct gpu_row){
                 .process = *process,
-                .unit = watch->places[i][process->device],
+                .unit = unit_of(&watch->inventory, i, process->device),
                 .is_job = is_job,
                 .is_main = process->pid == watch->owners->main_pid,
             };
@@ -135,7 +179,7 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
 void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
 {
     list_processes(watch, now_ns);
-    gpu_tally_memory(&watch->tally, watch->rows, watch->row_count, now_ns);
+    gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
 }
 
 static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
@@ -153,13 +197,13 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
         if (!unit->is_selected && !reads_others)
             continue;
         if (opened->vendor->read(opened->state, unit->number, now_ns, &reading) < 0)
-            gpu_tally_device(&watch->tally, i, NULL, now_ns);
+            gpu_account_device(&watch->account, i, NULL, now_ns);
         else
-            gpu_tally_device(&watch->tally, i, &reading, now_ns);
+            gpu_account_device(&watch->account, i, &reading, now_ns);
     }
 }
 
-/* What the driver keeps of those that go can be asked for now and no more. */
+/* Accounting records are read before the processes are forgotten. */
 static void let_old_go(struct gpu_watch *watch, uint64_t now_ns)
 {
     if (!gpu_owners_has_old(watch->owners, now_ns))
@@ -185,20 +229,20 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     }
     list_processes(watch, now_ns);
     read_devices(watch, now_ns, is_fresh);
-    (void)gpu_tally_busy(&watch->tally, watch->rows, watch->row_count, now_ns);
-    gpu_tally_memory(&watch->tally, watch->rows, watch->row_count, now_ns);
+    (void)gpu_account_busy(&watch->account, watch->rows, watch->row_count, now_ns);
+    gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
 }
 
 static void take_accounts(struct gpu_watch *watch, size_t opened,
-                          const struct gpu_account *accounts, size_t count)
+                          const struct gpu_record *accounts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t unit = watch->places[opened][accounts[i].device];
+        size_t unit = unit_of(&watch->inventory, opened, accounts[i].device);
 
         if (!watch->inventory.units[unit].is_selected)
             continue;
-        gpu_tally_account(&watch->tally, unit, accounts[i].peak_memory_bytes);
-        raise_to(&watch->account_bytes, accounts[i].peak_memory_bytes);
+        gpu_account_peak(&watch->account, unit, accounts[i].peak_memory_bytes);
+        raise_to(&watch->record_bytes, accounts[i].peak_memory_bytes);
     }
 }
 
@@ -206,7 +250,7 @@ void gpu_watch_accounts(struct gpu_watch *watch)
 {
     enum { ACCOUNTS_MAX = 4096 };
     struct gpu_pids pids = gpu_owners_pids(watch->owners);
-    struct gpu_account *accounts;
+    struct gpu_record *accounts;
 
     if (watch->owners->tracker_pid == 0)
         return;
@@ -224,46 +268,52 @@ void gpu_watch_accounts(struct gpu_watch *watch)
     free(accounts);
 }
 
+/* The source that the job's GPUs have of a figure; NULL: several. */
+static const char *common_source(const struct gpu_watch *watch, enum gpu_measure measure)
+{
+    const char *common = NULL;
+
+    for (size_t i = 0; i < watch->inventory.count; i++) {
+        const struct gpu_figure *figure = &watch->account.list[i].view.figures[measure];
+        const char *source = figure->measure.origin.source;
+
+        if (!watch->inventory.units[i].is_selected || !is_known(figure->peak))
+            continue;
+        if (common && strcmp(common, source) != 0)
+            return NULL;
+        common = source;
+    }
+    return common;
+}
+
+/* Whether the busy time of the job was inferred on one of its GPUs. */
+static bool is_attributed(const struct gpu_watch *watch)
+{
+    for (size_t i = 0; i < watch->inventory.count; i++) {
+        if (watch->inventory.units[i].is_selected &&
+            watch->account.list[i].view.figures[GPU_JOB_UTILIZATION].measure.origin.source ==
+                gpu_attributed)
+            return true;
+    }
+    return false;
+}
+
 struct gpu_totals gpu_watch_totals(const struct gpu_watch *watch)
 {
     const char *reason = watch->inventory.none_reason;
-    struct gpu_totals totals = watch->tally.totals;
+    const char *busy_source = common_source(watch, GPU_UTILIZATION);
+    struct gpu_totals totals = watch->account.totals;
 
-    if (*reason)
-        totals.memory_reason = totals.busy_reason = totals.job_busy_reason =
-            totals.energy_reason = reason;
-    return totals;
-}
-
-/* `offset` is that of a name in struct gpu_sources. */
-static void add_names(const struct gpu_watch *watch, size_t offset, bool of_all, char *buf,
-                      size_t size)
-{
-    const struct gpu_inventory *inventory = &watch->inventory;
-
-    buf[0] = '\0';
-    for (size_t i = 0; i < inventory->opened_count; i++) {
-        const char *name;
-        bool is_used = of_all;
-
-        for (size_t unit = 0; unit < inventory->count; unit++)
-            is_used |= inventory->units[unit].opened == i && inventory->units[unit].is_selected;
-        memcpy(&name, (const char *)&inventory->opened[i].vendor->sources + offset,
-               sizeof(name));
-        if (is_used && !strstr(buf, name))
-            (void)snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", buf[0] ? "+" : "",
-                           name); /* cut is fine */
+    for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
+        totals.measures[i].origin.source = watch->sources[i];
+        if (*reason && i != GPU_TOTAL_HOST_MEMORY)
+            totals.measures[i].origin.reason = reason;
     }
-}
-
-void gpu_watch_name_sources(const struct gpu_watch *watch, struct gpu_origin_names *ret)
-{
-    add_names(watch, offsetof(struct gpu_sources, process_memory), false, ret->process_memory,
-              sizeof(ret->process_memory));
-    add_names(watch, offsetof(struct gpu_sources, process_busy), false, ret->process_busy,
-              sizeof(ret->process_busy));
-    add_names(watch, offsetof(struct gpu_sources, device_busy), false, ret->device_busy,
-              sizeof(ret->device_busy));
-    add_names(watch, offsetof(struct gpu_sources, device), true, ret->device,
-              sizeof(ret->device));
+    if (busy_source)
+        totals.measures[GPU_TOTAL_UTILIZATION].origin.source =
+            totals.measures[GPU_TOTAL_BUSY].origin.source = busy_source;
+    if (is_attributed(watch))
+        totals.measures[GPU_TOTAL_JOB_UTILIZATION].origin.source =
+            totals.measures[GPU_TOTAL_JOB_BUSY].origin.source = gpu_attributed;
+    return totals;
 }

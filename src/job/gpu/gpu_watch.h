@@ -8,25 +8,23 @@
 #ifndef JOB_GPU_GPU_WATCH_H
 #define JOB_GPU_GPU_WATCH_H
 
+#include "job/gpu/gpu_account.h"
 #include "job/gpu/gpu_inventory.h"
 #include "job/gpu/gpu_owners.h"
-#include "job/gpu/gpu_tally.h"
-#include "job/gpu/gpu_view.h"
 
 struct gpu_watch {
     const struct root *root; /* borrowed */
     struct gpu_inventory inventory;
     struct gpu_owners *owners; /* which processes belong to the job; borrowed */
-    struct gpu_tally tally;
-    size_t *places
-        [GPU_VENDORS_MAX]; /* index of each of a vendor's devices in the inventory; owned */
+    struct gpu_account account;
     struct gpu_process *processes; /* buffer for a vendor's list; owned */
     size_t process_capacity;
     struct gpu_row *rows; /* owned */
     size_t row_count, row_capacity;
-    bool holds_context;     /* a process of the job uses a GPU */
-    uint64_t others_ns;     /* when the other GPUs were last read */
-    uint64_t account_bytes; /* largest accounting record of one process; or UNKNOWN */
+    bool holds_context;    /* a process of the job uses a GPU */
+    uint64_t others_ns;    /* when the other GPUs were last read */
+    uint64_t record_bytes; /* largest accounting record of one process; or UNKNOWN */
+    char sources[GPU_TOTAL_COUNT][64]; /* of each total, joined by "+" */
 };
 
 struct gpu_watch_options {
@@ -53,12 +51,9 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
  * whose records include the time before the run. */
 void gpu_watch_accounts(struct gpu_watch *watch);
 
-/* The totals of the last reading. If no GPU is assigned to the job, that alone is the reason why
- * figures of its GPUs are missing: text that lasts as long as the watch. */
+/* The totals of the last reading with their sources: those of the vendors whose GPUs are assigned to the
+ * job, or of all vendors. If no GPU is assigned to the job, that alone is the reason why figures of its
+ * GPUs are missing. Texts last as long as the watch. */
 struct gpu_totals gpu_watch_totals(const struct gpu_watch *watch);
-
-/* The sources of the vendors whose GPUs are assigned to the job, or for `device` of all vendors,
- * joined by "+". */
-void gpu_watch_name_sources(const struct gpu_watch *watch, struct gpu_origin_names *ret);
 
 #endif

@@ -5,24 +5,40 @@
  * - Device: gpu_busy_percent is how busy the GPU was in the last moment (the firmware's mean of
  *   some milliseconds). It is taken to hold since the reading before, so that the busy time of a
  *   device is sampled, not counted.
- * - Process: fdinfo (drm_sweep.h), exact; memory is what is resident in VRAM.
+ * - Process: fdinfo (drm_clients.h), exact; memory is what is resident in VRAM.
  * - ROCm and HIP compute past the driver's scheduler, so that no counter shows it: the busy time
- *   of a process that holds /dev/kfd is UNKNOWN. Its memory comes from KFD (kfd.h) too.
+ *   of a process that holds /dev/kfd is UNKNOWN. Its memory comes from KFD, too:
+ *   /sys/class/kfd/kfd/proc/PID/vram_GPU, for everyone to read; nothing there shows time. The pids
+ *   are those of the machine: in a container they would name foreign processes, so nothing is read
+ *   there, and fdinfo alone counts.
  */
-#include "source/gpu/amd.h"
-
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"
-#include "source/gpu/drm_sweep.h"
-#include "source/gpu/kfd.h"
+
+enum { KFD_NODE_MAX = 128 };
+
+/* A GPU of KFD. One device may be several (partitions). */
+struct kfd_node {
+    uint64_t gpu_id;
+    unsigned device; /* index in the list of devices */
+};
+
+struct kfd {
+    size_t count; /* 0: there is no KFD, or its processes cannot be identified */
+    struct kfd_node node[KFD_NODE_MAX];
+};
 
 /* As in struct gpu_reading. */
 struct amd_busy {
@@ -31,9 +47,7 @@ struct amd_busy {
 };
 
 struct amd {
-    const struct root *root;
-    struct drm_devices devices;
-    struct drm_sweep sweep;
+    struct drm_vendor drm; /* first */
     struct kfd kfd;
     struct amd_busy busy[DRM_DEVICE_MAX];
 };
@@ -73,54 +87,143 @@ static void describe(const struct root *root, struct drm_device *device)
         (void)drm_device_energy(root, device, energy); /* starts it */
 }
 
+/* ---- KFD ------------------------------------------------------------------ */
+
+static void add_node(const struct root *root, const struct drm_devices *devices,
+                     const char *number, struct kfd *kfd)
+{
+    uint64_t gpu_id, location, domain = 0;
+    char text[4096];
+    int device;
+
+    if (kfd->count == KFD_NODE_MAX ||
+        root_read(root, text, sizeof(text), "sys/class/kfd/kfd/topology/nodes/%s/gpu_id",
+                  number) < 0 ||
+        parse_whole_u64(text, &gpu_id) < 0 || gpu_id == 0) /* 0 is a CPU */
+        return;
+    if (root_read(root, text, sizeof(text), "sys/class/kfd/kfd/topology/nodes/%s/properties",
+                  number) < 0 ||
+        parse_key_u64(text, "location_id", &location) < 0 || location > UINT16_MAX)
+        return;
+    (void)parse_key_u64(text, "domain", &domain); /* older kernels have none: stays 0 */
+    if (domain > UINT32_MAX)
+        return;
+    device = drm_devices_at(devices, domain << 16 | location);
+    if (device < 0)
+        /* The partitions of a GPU are numbered where the PCI function stands. */
+        device = drm_devices_at(devices, domain << 16 | (location & ~7ull));
+    if (device >= 0)
+        kfd->node[kfd->count++] = (struct kfd_node){ gpu_id, (unsigned)device };
+}
+
+/* Finds which GPU of KFD is which device. GPUs that may not be looked at are left out, as in a container
+ * that has some of the machine's. */
+static void kfd_find(const struct root *root, const struct drm_devices *devices,
+                     struct kfd *ret)
+{
+    int fd = root_open_dir(root, "sys/class/kfd/kfd/topology/nodes");
+    const struct dirent *entry;
+    DIR *folder;
+
+    ret->count = 0;
+    if (fd < 0)
+        return;
+    folder = gpu_sees_host_pids(root) ? fdopendir(fd) : NULL;
+    if (!folder) {
+        close(fd);
+        return;
+    }
+    while ((entry = readdir(folder))) {
+        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+            add_node(root, devices, entry->d_name, ret);
+    }
+    closedir(folder);
+}
+
+/* Memory of a process on a device; UNKNOWN: it does not use KFD there. */
+static uint64_t kfd_memory_bytes(const struct kfd *kfd, const struct root *root, pid_t pid,
+                                 unsigned device)
+{
+    uint64_t sum = UNKNOWN;
+
+    for (size_t i = 0; i < kfd->count; i++) {
+        char text[64];
+        uint64_t bytes;
+
+        if (kfd->node[i].device != device ||
+            root_read(root, text, sizeof(text), "sys/class/kfd/kfd/proc/%d/vram_%" PRIu64,
+                      (int)pid, kfd->node[i].gpu_id) < 0 ||
+            parse_whole_u64(text, &bytes) < 0)
+            continue;
+        sum = is_known(sum) ? sum_u64(sum, bytes) : bytes;
+    }
+    return sum;
+}
+
+/* Adds the memory of processes that use KFD, or that we may not look into. */
+static int look_at_kfd(void *vendor)
+{
+    struct amd *amd = vendor;
+    struct drm_clients *clients = &amd->drm.clients;
+
+    for (size_t i = 0; i < clients->pid_count; i++) {
+        const struct drm_sweep_pid *entry = &clients->pid[i];
+        bool uses_kfd = entry->holds_kfd;
+
+        if (!entry->holds_kfd && !entry->refused)
+            continue;
+        for (unsigned device = 0; amd->kfd.count > 0 && device < clients->device_count;
+             device++) {
+            uint64_t bytes = kfd_memory_bytes(&amd->kfd, amd->drm.root, entry->pid, device);
+
+            if (!is_known(bytes))
+                continue;
+            uses_kfd = true;
+            if (drm_clients_see_memory(clients, device, entry->pid, bytes) == -ENOMEM)
+                return -ENOMEM;
+        }
+        if (uses_kfd)
+            drm_clients_hide_busy(clients, entry->pid);
+    }
+    return 0;
+}
+
+/* ---- the vendor ------------------------------------------------------------ */
+
 static void amd_close(void *vendor)
 {
     struct amd *amd = vendor;
 
     if (!amd)
         return;
-    drm_sweep_done(&amd->sweep);
+    drm_vendor_done(&amd->drm);
     free(amd);
 }
 
 static int amd_open(const struct root *root, void **ret, struct spoor_error *err)
 {
-    struct drm_devices devices;
-    struct amd *amd;
-    int r = drm_devices_find(root, "0x1002", &devices);
+    struct amd *amd = calloc(1, sizeof(*amd));
+    int r;
 
-    if (r < 0)
-        return r == -ENODEV ? r : error_sys(err, r, "look for AMD GPUs");
-    amd = calloc(1, sizeof(*amd));
     if (!amd)
         return error_set(err, ENOMEM, "out of memory");
-    amd->root = root;
-    amd->devices = devices;
-    for (size_t i = 0; i < devices.count; i++) {
-        describe(root, &amd->devices.list[i]);
-        amd->busy[i].read_at_ns = UNKNOWN;
-    }
-    kfd_find(root, &amd->devices, &amd->kfd);
-    r = drm_sweep_init(&amd->sweep, root, &amd->devices, true);
+    r = drm_vendor_init(&amd->drm, root, "0x1002", "AMD", true, err);
     if (r < 0) {
         amd_close(amd);
-        return error_set(err, ENOMEM, "out of memory");
+        return r;
     }
+    for (size_t i = 0; i < amd->drm.devices.count; i++) {
+        describe(root, &amd->drm.devices.list[i]);
+        amd->busy[i].read_at_ns = UNKNOWN;
+    }
+    kfd_find(root, &amd->drm.devices, &amd->kfd);
+    amd->drm.look_further = look_at_kfd;
     *ret = amd;
     return 0;
 }
 
-static size_t amd_device_count(const void *vendor)
-{
-    return ((const struct amd *)vendor)->devices.count;
-}
-
-static const struct gpu_device *amd_device(const void *vendor, size_t index)
-{
-    return &((const struct amd *)vendor)->devices.list[index].gpu;
-}
-
-/* The first reading speaks for no time. Where one fails, the next speaks for that of both. */
+/* A reading covers the time since the reading before, the first one none. If one fails, the next covers the
+ * time of both. */
 static void advance_busy(struct amd *amd, size_t device, uint64_t percent, uint64_t now_ns,
                          struct gpu_reading *reading)
 {
@@ -140,13 +243,13 @@ static void advance_busy(struct amd *amd, size_t device, uint64_t percent, uint6
 static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_reading *ret)
 {
     struct amd *amd = vendor;
-    struct drm_device *device = &amd->devices.list[index];
-    const struct root *root = amd->root;
+    struct drm_device *device = &amd->drm.devices.list[index];
+    const struct root *root = amd->drm.root;
     struct gpu_reading reading = drm_reading_unknown();
 
     if (drm_device_is_lost(root, device))
         return -ENODEV;
-    reading.processes_reason = drm_sweep_reason(&amd->sweep);
+    reading.processes_reason = drm_vendor_reason(&amd->drm);
     if (is_known(device->gpu.memory_total_bytes)) /* the kernel keeps count: wakes nothing */
         reading.memory_used_bytes =
             drm_device_number(root, device, "device/mem_info_vram_used");
@@ -167,70 +270,15 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     return 0;
 }
 
-/* What KFD knows of the processes that use it, or that we may not look into. */
-static int look_at_kfd(struct amd *amd)
-{
-    for (size_t i = 0; i < amd->sweep.pid_count; i++) {
-        const struct drm_sweep_pid *entry = &amd->sweep.pid[i];
-        bool uses_kfd = entry->holds_kfd;
-
-        if (!entry->holds_kfd && !entry->refused)
-            continue;
-        for (unsigned device = 0; amd->kfd.count > 0 && device < amd->devices.count; device++) {
-            uint64_t bytes = kfd_memory_bytes(&amd->kfd, amd->root, entry->pid, device);
-
-            if (!is_known(bytes))
-                continue;
-            uses_kfd = true;
-            if (drm_clients_see_memory(&amd->sweep.clients, device, entry->pid, bytes) ==
-                -ENOMEM)
-                return -ENOMEM;
-        }
-        if (uses_kfd)
-            drm_clients_hide_busy(&amd->sweep.clients, entry->pid);
-    }
-    return 0;
-}
-
-static int look(struct amd *amd, const struct gpu_pids *pids, bool is_full)
-{
-    int r = drm_sweep_look(&amd->sweep, pids, is_full);
-
-    if (r == 0)
-        r = look_at_kfd(amd);
-    if (r == 0)
-        drm_clients_end(&amd->sweep.clients, pids->count > 0);
-    return r;
-}
-
-static ssize_t amd_processes(void *vendor, const struct gpu_pids *pids,
-                             struct gpu_process *list, size_t capacity)
-{
-    struct amd *amd = vendor;
-    int r = look(amd, pids, false);
-
-    return r < 0 ? r : (ssize_t)drm_clients_list(&amd->sweep.clients, list, capacity);
-}
-
-static int amd_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
-{
-    struct amd *amd = vendor;
-    int r = look(amd, pids, true);
-
-    if (r == 0)
-        drm_clients_count(&amd->sweep.clients, now_ns);
-    return r;
-}
-
 const struct gpu_vendor gpu_amd = {
     .name = "amd",
     .sources = { "drm.fdinfo", "drm.fdinfo", "amdgpu.gpu_busy_percent", "amdgpu.sysfs", false },
     .may_be_here = drm_may_be_here,
     .open = amd_open,
     .close = amd_close,
-    .device_count = amd_device_count,
-    .device = amd_device,
+    .device_count = drm_device_count,
+    .device = drm_device,
     .read = amd_read,
-    .processes = amd_processes,
-    .read_busy = amd_read_busy,
+    .processes = drm_processes,
+    .read_busy = drm_read_busy,
 };

@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/gpu/drm_clients.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/error.h"
 #include "base/parse.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
+#include "source/proc/pid_stat.h"
+
+enum { LINK_SIZE = 64 }; /* longer names are not of devices */
+
+static const char other_users[] = "cannot read the open files of another user's process";
+
+/* ---- the table ------------------------------------------------------------- */
 
 int drm_clients_init(struct drm_clients *clients, size_t device_count, bool hides_idle)
 {
@@ -16,94 +29,61 @@ int drm_clients_init(struct drm_clients *clients, size_t device_count, bool hide
                                      .is_first = true,
                                      .hides_idle = hides_idle,
                                      .counted_at_ns = UNKNOWN };
-    clients->class = calloc(device_count, sizeof(clients->class[0]));
-    clients->class_count = calloc(device_count, sizeof(clients->class_count[0]));
-    if (!clients->class || !clients->class_count) {
-        drm_clients_done(clients);
-        return -ENOMEM;
-    }
-    return 0;
+    clients->classes = calloc(device_count, sizeof(*clients->classes));
+    return clients->classes ? 0 : -ENOMEM;
 }
 
 void drm_clients_done(struct drm_clients *clients)
 {
     free(clients->list);
     free(clients->use);
-    free(clients->class);
-    free(clients->class_count);
+    free(clients->classes);
+    free(clients->pid);
+    free(clients->spare);
     *clients = (struct drm_clients){ 0 };
 }
 
-/* The place of a new use: behind the others, or that of the longest ended. */
-static int place_use(struct drm_clients *clients, size_t *ret)
+/* Adds a use: behind the others, or in place of the longest ended. */
+static int add_use(struct drm_clients *clients, unsigned device, pid_t pid, size_t *ret)
 {
-    size_t oldest = 0;
-    int r = -ENOSPC;
+    size_t at = clients->use_count;
 
-    if (clients->use_count < DRM_USE_MAX)
-        r = reserve(&clients->use, &clients->use_capacity, clients->use_count + 1,
-                    sizeof(clients->use[0]));
-    if (r == 0)
-        *ret = clients->use_count++;
-    if (r != -ENOSPC)
-        return r;
-    for (size_t i = 1; i < clients->use_count; i++) {
-        if (clients->use[i].sweep < clients->use[oldest].sweep)
-            oldest = i;
+    if (at == DRM_USE_MAX) {
+        at = 0;
+        for (size_t i = 1; i < clients->use_count; i++) {
+            if (clients->use[i].sweep < clients->use[at].sweep)
+                at = i;
+        }
+        /* A live process held a client in the previous sweep, or in this one. */
+        clients->has_left_out |= clients->use[at].sweep + 1 >= clients->sweep;
+        if (clients->use[at].sweep + 1 >= clients->sweep)
+            return -ENOSPC;
+        for (size_t i = 0; i < clients->count; i++) {
+            if (clients->list[i].use == at)
+                clients->list[i].use = SIZE_MAX;
+        }
+    } else if (reserve(&clients->use, &clients->use_capacity, at + 1, sizeof(clients->use[0])) <
+               0) {
+        return -ENOMEM;
+    } else {
+        clients->use_count++;
     }
-    /* One that lives was held in the sweep before this one at the latest. */
-    if (clients->use[oldest].sweep + 1 >= clients->sweep) {
-        clients->has_left_out = true;
-        return -ENOSPC;
-    }
-    for (size_t i = 0; i < clients->count; i++) {
-        if (clients->list[i].use == oldest)
-            clients->list[i].use = SIZE_MAX;
-    }
-    *ret = oldest;
+    clients->use[at] = (struct drm_use){
+        .pid = pid, .device = device, .sweep = clients->sweep, .other_memory_bytes = UNKNOWN
+    };
+    *ret = at;
     return 0;
 }
 
 static int find_use(struct drm_clients *clients, unsigned device, pid_t pid, size_t *ret)
 {
-    int r;
-
     for (size_t i = 0; i < clients->use_count; i++) {
         if (clients->use[i].pid == pid && clients->use[i].device == device) {
             *ret = i;
             return 0;
         }
     }
-    r = place_use(clients, ret);
-    if (r == 0)
-        clients->use[*ret] = (struct drm_use){
-            .pid = pid, .device = device, .sweep = clients->sweep, .other_memory_bytes = UNKNOWN
-        };
-    return r;
-}
-
-static int place_client(struct drm_clients *clients, size_t *ret)
-{
-    size_t oldest = 0;
-    int r = -ENOSPC;
-
-    if (clients->count < DRM_CLIENT_MAX)
-        r = reserve(&clients->list, &clients->capacity, clients->count + 1,
-                    sizeof(clients->list[0]));
-    if (r == 0)
-        *ret = clients->count++;
-    if (r != -ENOSPC)
-        return r;
-    for (size_t i = 1; i < clients->count; i++) {
-        if (clients->list[i].sweep < clients->list[oldest].sweep)
-            oldest = i;
-    }
-    if (!clients->list[oldest].is_ended || clients->list[oldest].sweep == clients->sweep) {
-        clients->has_left_out = true;
-        return -ENOSPC;
-    }
-    *ret = oldest;
-    return 0;
+    return add_use(clients, device, pid, ret);
 }
 
 /* Sweeps meet the clients in much the same order, so the search begins behind the last. */
@@ -123,14 +103,27 @@ static struct drm_client *find_client(struct drm_clients *clients, unsigned devi
 static int add_client(struct drm_clients *clients, unsigned device, pid_t pid, uint64_t id,
                       struct drm_client **ret)
 {
-    size_t use, at;
+    size_t at = clients->count, use;
     int r = find_use(clients, device, pid, &use);
 
     if (r < 0)
         return r;
-    r = place_client(clients, &at);
-    if (r < 0)
-        return r;
+    if (at == DRM_CLIENT_MAX) {
+        at = 0;
+        for (size_t i = 1; i < clients->count; i++) {
+            if (clients->list[i].sweep < clients->list[at].sweep)
+                at = i;
+        }
+        if (!clients->list[at].is_ended || clients->list[at].sweep == clients->sweep) {
+            clients->has_left_out = true;
+            return -ENOSPC;
+        }
+    } else if (reserve(&clients->list, &clients->capacity, at + 1, sizeof(clients->list[0])) <
+               0) {
+        return -ENOMEM;
+    } else {
+        clients->count++;
+    }
     clients->list[at] =
         (struct drm_client){ .id = id, .device = device, .pid = pid, .use = use, .fd = -1 };
     clients->next = at + 1;
@@ -138,25 +131,23 @@ static int add_client(struct drm_clients *clients, unsigned device, pid_t pid, u
     return 0;
 }
 
-/* The class of a device by its name, added where it is new; -1: there is no room. */
-static int find_class(struct drm_clients *clients, unsigned device, const char *name)
+/* The class of this name, added if it is new; -1: there is no room. */
+static int find_class(struct drm_classes *classes, const char *name)
 {
-    struct drm_class *class = clients->class[device];
-    size_t count = clients->class_count[device];
+    struct drm_class *class = &classes->list[classes->count];
 
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(class[i].name, name) == 0)
+    for (size_t i = 0; i < classes->count; i++) {
+        if (strcmp(classes->list[i].name, name) == 0)
             return (int)i;
     }
-    if (count == DRM_ENGINE_MAX)
+    if (classes->count == DRM_ENGINE_MAX)
         return -1;
-    class[count] = (struct drm_class){ .capacity = 1, .anchor_ns = UNKNOWN };
-    memcpy(class[count].name, name, sizeof(class[count].name));
-    clients->class_count[device]++;
-    return (int)count;
+    *class = (struct drm_class){ .capacity = 1, .anchor_ns = UNKNOWN };
+    memcpy(class->name, name, sizeof(class->name));
+    return (int)classes->count++;
 }
 
-/* What the counter of an engine stands at, in the unit of its class; UNKNOWN: it has none. */
+/* The counter of an engine, in the unit of its class; UNKNOWN: the driver reports none. */
 static uint64_t engine_value(const struct drm_fdinfo_engine *engine, struct drm_class *class)
 {
     if (is_known(engine->busy_ns))
@@ -176,15 +167,16 @@ static uint64_t engine_value(const struct drm_fdinfo_engine *engine, struct drm_
 static void take_engines(struct drm_clients *clients, struct drm_client *client,
                          const struct drm_fdinfo *info, bool is_old)
 {
-    struct drm_class *classes = clients->class[client->device];
+    struct drm_classes *of_device = &clients->classes[client->device];
+    struct drm_class *classes = of_device->list;
 
     /* A share of the time is what it is now: an engine that is no longer listed has none. */
-    for (size_t i = 0; i < clients->class_count[client->device]; i++) {
+    for (size_t i = 0; i < of_device->count; i++) {
         if (classes[i].is_percent)
             client->engine[i].value = 0;
     }
     for (size_t i = 0; i < info->engine_count; i++) {
-        int at = find_class(clients, client->device, info->engine[i].name);
+        int at = find_class(of_device, info->engine[i].name);
         uint64_t value, capacity = info->engine[i].capacity;
 
         if (at < 0)
@@ -209,8 +201,8 @@ void drm_clients_begin(struct drm_clients *clients)
     clients->sweep++;
     clients->next = 0;
     for (size_t i = 0; i < clients->device_count; i++) {
-        for (size_t j = 0; j < clients->class_count[i]; j++)
-            clients->class[i][j].has_total = false;
+        for (size_t j = 0; j < clients->classes[i].count; j++)
+            clients->classes[i].list[j].has_total = false;
     }
     for (size_t i = 0; i < clients->use_count; i++)
         clients->use[i].other_memory_bytes = UNKNOWN;
@@ -235,7 +227,7 @@ int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int
         client->memory_bytes = drm_fdinfo_memory(info);
         take_engines(clients, client, info, is_new && clients->is_first);
     } else if (pid == client->pid && client->next_pid != pid) {
-        client->next_pid = pid; /* another holds it too, but it stays whose it is */
+        client->next_pid = pid; /* another process holds it too, but the owner stays */
         client->next_fd = fd;
     }
     return 0;
@@ -252,7 +244,9 @@ int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t p
     return r;
 }
 
-int drm_clients_see_unreported(struct drm_clients *clients, unsigned device, pid_t pid)
+/* Within a sweep: a process holds a client of a device whose driver reports nothing about it. Its memory is
+ * UNKNOWN as long as it does, and its busy time from now on. */
+static int see_unreported(struct drm_clients *clients, unsigned device, pid_t pid)
 {
     size_t use;
     int r = find_use(clients, device, pid, &use);
@@ -262,7 +256,8 @@ int drm_clients_see_unreported(struct drm_clients *clients, unsigned device, pid
     return r;
 }
 
-void drm_clients_keep_unreported(struct drm_clients *clients, pid_t pid)
+/* Within a sweep: it holds those that the sweep before saw. */
+static void keep_unreported(struct drm_clients *clients, pid_t pid)
 {
     for (size_t i = 0; i < clients->use_count; i++) {
         struct drm_use *use = &clients->use[i];
@@ -371,4 +366,437 @@ size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *l
             list[i].reason = "the driver does not report the memory of its clients";
     }
     return clients->use_count;
+}
+
+/* ---- busy time -------------------------------------------------------------
+ *
+ * Drivers count in one of three ways. Nanoseconds are used as they are. Cycles (xe) are those of a clock
+ * whose frequency is not reported: it is learned from how far the clock itself went between two counts.
+ * A percentage (amdgpu before 5.19) is taken to hold since the last count.
+ */
+
+/* How fast the clock of a class runs, from all the time it was seen. */
+static void advance_clock(struct drm_class *class, uint64_t now_ns)
+{
+    if (!class->has_total)
+        return;
+    if (!is_known(class->anchor_ns) || class->total_cycles < class->counted_cycles) {
+        class->anchor_ns = now_ns;
+        class->anchor_cycles = class->total_cycles;
+    } else if (class->total_cycles > class->anchor_cycles && now_ns > class->anchor_ns) {
+        class->span_cycles = class->total_cycles - class->anchor_cycles;
+        class->span_ns = now_ns - class->anchor_ns;
+    }
+    class->counted_cycles = class->total_cycles;
+}
+
+/* The busy time of an engine for a client since the last count. UNKNOWN: it worked, and the length is not
+ * known yet. */
+static uint64_t engine_gain_ns(const struct drm_class *class, struct drm_client *client,
+                               size_t engine, uint64_t elapsed_ns)
+{
+    uint64_t value = client->engine[engine].value;
+    uint64_t gain = value - client->engine[engine].counted;
+
+    if (value == 0 || (class->is_percent && client->is_ended))
+        return 0;
+    if (class->is_percent)
+        return is_known(elapsed_ns) ? elapsed_ns / 10000 * value : UNKNOWN;
+    if (class->is_cycles && class->span_cycles == 0)
+        return gain == 0 ? 0 : UNKNOWN; /* stays uncounted until the clock is known */
+    client->engine[engine].counted = value;
+    if (class->is_cycles)
+        gain = (uint64_t)((double)gain * (double)class->span_ns / (double)class->span_cycles);
+    return gain / class->capacity;
+}
+
+static void count_use(struct drm_use *use, uint64_t elapsed_ns)
+{
+    uint64_t longest = 0;
+
+    use->has_uncounted = false;
+    for (size_t i = 0; i < DRM_ENGINE_MAX; i++) {
+        if (!is_known(use->gain_ns[i]))
+            use->has_uncounted = true;
+        else if (use->gain_ns[i] > longest)
+            longest = use->gain_ns[i];
+        use->gain_ns[i] = 0;
+    }
+    /* Work from before the very first count has no elapsed time to limit it. */
+    use->limit_ns = sum_u64(use->limit_ns, is_known(elapsed_ns) ? elapsed_ns : longest);
+    use->busy_ns = sum_u64(use->busy_ns, longest);
+    use->is_counted = true;
+}
+
+void drm_clients_count(struct drm_clients *clients, uint64_t now_ns)
+{
+    uint64_t last_ns = clients->counted_at_ns;
+    uint64_t elapsed_ns = !is_known(last_ns) ? UNKNOWN
+                          : now_ns > last_ns ? now_ns - last_ns
+                                             : 0;
+
+    for (size_t i = 0; i < clients->device_count; i++) {
+        for (size_t j = 0; j < clients->classes[i].count; j++)
+            advance_clock(&clients->classes[i].list[j], now_ns);
+    }
+    for (size_t i = 0; i < clients->count; i++) {
+        struct drm_client *client = &clients->list[i];
+        const struct drm_classes *classes = &clients->classes[client->device];
+
+        if (client->use == SIZE_MAX)
+            continue;
+        for (size_t j = 0; j < classes->count; j++) {
+            uint64_t *gain_ns = &clients->use[client->use].gain_ns[j];
+
+            *gain_ns =
+                sum_u64(*gain_ns, engine_gain_ns(&classes->list[j], client, j, elapsed_ns));
+        }
+    }
+    for (size_t i = 0; i < clients->use_count; i++)
+        count_use(&clients->use[i], elapsed_ns);
+    clients->counted_at_ns = now_ns;
+}
+
+/* ---- the sweep ------------------------------------------------------------- */
+
+/* The process has ended, or has closed the file. */
+static bool is_gone(int error)
+{
+    return error == -ENOENT || error == -ESRCH;
+}
+
+static bool is_refusal(ssize_t error)
+{
+    return error == -EACCES || error == -EPERM;
+}
+
+/* Both lists of processes have room for `count`. */
+static int reserve_both(struct drm_clients *clients, size_t count)
+{
+    size_t capacity = clients->pid_capacity;
+    int r = reserve(&clients->spare, &capacity, count, sizeof(*clients->spare));
+
+    return r < 0 ? r
+                 : reserve(&clients->pid, &clients->pid_capacity, count, sizeof(*clients->pid));
+}
+
+/* Copies the list of processes, with the notes of those that were in the previous one. */
+static int take_pids(struct drm_clients *clients, const struct gpu_pids *pids)
+{
+    size_t count = pids->count < DRM_SWEEP_PID_MAX ? pids->count : DRM_SWEEP_PID_MAX;
+    struct drm_sweep_pid *old;
+    size_t at = 0;
+    int r = reserve_both(clients, count);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++) {
+        while (at < clients->pid_count && clients->pid[at].pid < pids->list[i])
+            at++;
+        if (at < clients->pid_count && clients->pid[at].pid == pids->list[i])
+            clients->spare[i] = clients->pid[at];
+        else
+            clients->spare[i] =
+                (struct drm_sweep_pid){ .pid = pids->list[i], .open_files = UNKNOWN };
+        clients->spare[i].must_list = false;
+    }
+    old = clients->pid;
+    clients->pid = clients->spare;
+    clients->spare = old;
+    clients->pid_count = count;
+    return 0;
+}
+
+static int compare_pid(const void *key, const void *entry)
+{
+    pid_t pid = *(const pid_t *)key, other = ((const struct drm_sweep_pid *)entry)->pid;
+
+    return pid < other ? -1 : pid > other;
+}
+
+/* Reads what a descriptor's client uses. Returns the index of its device, or -errno; -EBADMSG: it
+ * exists, and has no figures of a client. */
+static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdinfo *ret)
+{
+    struct drm_fdinfo info;
+    int r = (int)root_read(drm->root, drm->text, sizeof(drm->text), "proc/%d/fdinfo/%d",
+                           (int)pid, fd);
+
+    if (is_gone(r))
+        return r;
+    if (r < 0 || drm_fdinfo_parse(drm->text, &info) < 0 || !is_known(info.pci))
+        return -EBADMSG;
+    r = drm_devices_at(&drm->devices, info.pci);
+    if (r >= 0)
+        *ret = info;
+    return r;
+}
+
+/* The node of "/dev/dri/renderD128", wherever that folder is mounted; NULL: it is none. */
+static const char *drm_node(const char *link)
+{
+    static const char *const names[] = { "card0", "renderD128" }; /* up to the number */
+    const char *folder = strstr(link, "/dri/");
+
+    for (size_t i = 0; folder && i < ARRAY_SIZE(names); i++) {
+        size_t length = strcspn(names[i], "0123456789");
+        const char *name = folder + strlen("/dri/");
+
+        if (strncmp(name, names[i], length) == 0 && name[length] >= '0' && name[length] <= '9')
+            return name;
+    }
+    return NULL;
+}
+
+/* Drivers before the keys of drm-usage-stats (i915 before 5.19, radeon): which device it is, its
+ * node shows. By now the descriptor may be another file, so the link is read again. */
+static int look_at_unreported(struct drm_vendor *drm, struct drm_sweep_pid *entry, int fd,
+                              const char *seen)
+{
+    int device = drm_devices_of_node(drm->root, &drm->devices, drm_node(seen));
+    char link[LINK_SIZE];
+
+    if (device < 0 ||
+        root_read_link(drm->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd) <
+            0 ||
+        strcmp(link, seen) != 0)
+        return 0;
+    entry->holds_unreported = true;
+    return see_unreported(&drm->clients, (unsigned)device, entry->pid);
+}
+
+static int look_at_fd(struct drm_vendor *drm, struct drm_sweep_pid *entry, int fd)
+{
+    struct drm_fdinfo info;
+    char link[LINK_SIZE];
+    ssize_t n =
+        root_read_link(drm->root, link, sizeof(link), "proc/%d/fd/%d", (int)entry->pid, fd);
+    int device;
+
+    if (is_refusal(n))
+        entry->refused = other_users;
+    if (n < 0)
+        return 0;
+    if (strcmp(link, "/dev/kfd") == 0)
+        entry->holds_kfd = true;
+    if (!drm_node(link))
+        return 0;
+    device = read_fdinfo(drm, entry->pid, fd, &info);
+    if (device == -EBADMSG)
+        return look_at_unreported(drm, entry, fd, link);
+    if (device < 0)
+        return 0; /* closed meanwhile, or of another vendor */
+    return drm_clients_see(&drm->clients, (unsigned)device, entry->pid, fd, &info);
+}
+
+/* Why the open files of a process do not show, for `error` or as none are listed (0): static text;
+ * NULL: it has none. A process that has ended belongs to root until it is waited for, as it has no
+ * address space that names its user; a refusal then means nothing. */
+static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int error)
+{
+    struct cached_file file = CACHED_FILE_CLOSED;
+    struct pid_stat stat;
+    int r;
+
+    if (is_gone(error))
+        return NULL;
+    r = pid_stat_read(&file, drm->root, pid, &stat);
+    cached_file_close(&file);
+    if (is_gone(r))
+        return NULL; /* waited for meanwhile */
+    if (r == 0 && stat.is_ending)
+        return stat.threads > 1 ? "the main thread of a process has exited, so its open files "
+                                  "are no longer visible"
+                                : NULL;
+    if (error == 0)
+        return NULL;
+    return is_refusal(error) ? other_users : "cannot read the open files of a process";
+}
+
+/* Looks at every descriptor of an open /proc/PID/fd, with a buffer of its own, since opendir()
+ * allocates. Returns how many there are, or -errno. */
+static int look_at_fds(struct drm_vendor *drm, struct drm_sweep_pid *entry, int folder)
+{
+    _Alignas(struct dirent64) char entries[4096];
+    size_t count = 0;
+    ssize_t n;
+
+    while ((n = getdents64(folder, (void *)entries, sizeof(entries))) > 0 &&
+           count < DRM_SWEEP_FD_MAX) {
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *file = (const struct dirent64 *)(void *)(entries + at);
+            uint64_t fd;
+            int r;
+
+            at += file->d_reclen;
+            if (parse_whole_u64(file->d_name, &fd) < 0 || fd > INT_MAX)
+                continue;
+            count++;
+            r = look_at_fd(drm, entry, (int)fd);
+            if (r == -ENOMEM)
+                return r;
+        }
+    }
+    return (int)count;
+}
+
+/* Are the descriptors of a process those that were listed last? `open_files` is their number as the kernel
+ * reports it, 0: it does not, as on a fixture. */
+static bool may_skip(const struct drm_vendor *drm, const struct drm_sweep_pid *entry,
+                     uint64_t open_files)
+{
+    enum { QUICK_PER_LISTING = 16 };
+
+    if (!drm->root->is_live || entry->must_list || entry->sweep == 0)
+        return false;
+    if (open_files > 0)
+        return open_files == entry->open_files;
+    return drm->clients.quick_count % QUICK_PER_LISTING != 0;
+}
+
+static int look_at_pid(struct drm_vendor *drm, struct drm_sweep_pid *entry, bool is_full)
+{
+    AUTO_CLOSE int folder = root_open_dir(drm->root, "proc/%d/fd", (int)entry->pid);
+    struct stat stat;
+    uint64_t open_files;
+    int r;
+
+    if (folder < 0) {
+        entry->refused = refused_because(drm, entry->pid, folder);
+        return 0;
+    }
+    open_files = fstat(folder, &stat) < 0 || stat.st_size < 0 ? 0 : (uint64_t)stat.st_size;
+    if (!is_full && may_skip(drm, entry, open_files)) {
+        if (entry->holds_unreported)
+            keep_unreported(&drm->clients, entry->pid);
+        return 0;
+    }
+    entry->open_files = open_files;
+    entry->sweep = drm->clients.sweep;
+    entry->holds_kfd = entry->holds_unreported = false;
+    entry->refused = NULL;
+    r = look_at_fds(drm, entry, folder);
+    if (r == 0)
+        entry->refused = refused_because(drm, entry->pid, 0);
+    return r < 0 ? r : 0;
+}
+
+/* Reads the clients anew where they were found last. */
+static int look_at_known(struct drm_vendor *drm)
+{
+    for (size_t i = 0; i < drm->clients.count; i++) {
+        const struct drm_client *client = &drm->clients.list[i];
+        struct drm_sweep_pid *entry;
+        struct drm_fdinfo info;
+        int device, r;
+
+        if (client->is_ended || drm->clients.pid_count == 0)
+            continue;
+        entry = bsearch(&client->pid, drm->clients.pid, drm->clients.pid_count, sizeof(*entry),
+                        compare_pid);
+        if (!entry)
+            continue;
+        device = read_fdinfo(drm, client->pid, client->fd, &info);
+        if (device < 0 || device != (int)client->device || info.client_id != client->id) {
+            entry->must_list = true;
+            continue;
+        }
+        r = drm_clients_see(&drm->clients, client->device, client->pid, client->fd, &info);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+const char *drm_vendor_reason(const struct drm_vendor *drm)
+{
+    for (size_t i = 0; i < drm->clients.pid_count; i++)
+        if (drm->clients.pid[i].refused)
+            return drm->clients.pid[i].refused;
+    if (drm->clients.has_left_out)
+        return "too many processes use GPUs to track them all";
+    return NULL;
+}
+
+static int look(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_full)
+{
+    int r = take_pids(&drm->clients, pids);
+
+    if (r < 0)
+        return r;
+    drm_clients_begin(&drm->clients);
+    if (!is_full) {
+        drm->clients.quick_count++;
+        r = look_at_known(drm);
+    }
+    for (size_t i = 0; r == 0 && i < drm->clients.pid_count; i++)
+        r = look_at_pid(drm, &drm->clients.pid[i], is_full);
+
+    /* A client whose process ended may live on in one that was not listed now. */
+    if (r == 0 && drm_clients_misses_any(&drm->clients)) {
+        for (size_t i = 0; r == 0 && i < drm->clients.pid_count; i++) {
+            if (drm->clients.pid[i].sweep != drm->clients.sweep)
+                r = look_at_pid(drm, &drm->clients.pid[i], true);
+        }
+    }
+    return r;
+}
+
+/* ---- the vendors that have such drivers ------------------------------------- */
+
+int drm_vendor_init(struct drm_vendor *drm, const struct root *root, const char *vendor_id,
+                    const char *name, bool hides_idle, struct spoor_error *err)
+{
+    int r = drm_devices_find(root, vendor_id, &drm->devices);
+
+    if (r < 0)
+        return r == -ENODEV ? r : error_sys(err, r, "look for %s GPUs", name);
+    drm->root = root;
+    r = drm_clients_init(&drm->clients, drm->devices.count, hides_idle);
+    return r < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
+}
+
+void drm_vendor_done(struct drm_vendor *drm)
+{
+    drm_clients_done(&drm->clients);
+}
+
+size_t drm_device_count(const void *vendor)
+{
+    return ((const struct drm_vendor *)vendor)->devices.count;
+}
+
+const struct gpu_device *drm_device(const void *vendor, size_t index)
+{
+    return &((const struct drm_vendor *)vendor)->devices.list[index].gpu;
+}
+
+static int sweep(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_full)
+{
+    int r = look(drm, pids, is_full);
+
+    if (r == 0 && drm->look_further)
+        r = drm->look_further(drm);
+    if (r == 0)
+        drm_clients_end(&drm->clients, pids->count > 0);
+    return r;
+}
+
+ssize_t drm_processes(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
+                      size_t capacity)
+{
+    struct drm_vendor *drm = vendor;
+    int r = sweep(drm, pids, false);
+
+    return r < 0 ? r : (ssize_t)drm_clients_list(&drm->clients, list, capacity);
+}
+
+int drm_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
+{
+    struct drm_vendor *drm = vendor;
+    int r = sweep(drm, pids, true);
+
+    if (r == 0)
+        drm_clients_count(&drm->clients, now_ns);
+    return r;
 }

@@ -13,7 +13,8 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/gpu/drm_pci.h"
+
+enum { NUMBERS_MAX = 1024 }; /* of entries of a folder */
 
 /* The number of an entry as "card12": -1 for "card12-DP-1" and all others. */
 static int numbered(const char *name, const char *prefix)
@@ -27,12 +28,12 @@ static int numbered(const char *name, const char *prefix)
     return (int)number;
 }
 
-/* Calls `each` with the number of every entry "<prefix>N" of a folder. */
-static int each_numbered(int fd, const char *prefix, void (*each)(int number, void *data),
-                         void *data)
+/* Lists the numbers N of the entries "<prefix>N" of a folder, and closes it. Returns how many, or -errno. */
+static ssize_t list_numbered(int fd, const char *prefix, int numbers[NUMBERS_MAX])
 {
     DIR *folder = fdopendir(fd);
     const struct dirent *entry;
+    ssize_t count = 0;
 
     if (!folder) {
         int r = -errno;
@@ -40,14 +41,14 @@ static int each_numbered(int fd, const char *prefix, void (*each)(int number, vo
         close(fd);
         return r;
     }
-    while ((entry = readdir(folder))) {
+    while (count < NUMBERS_MAX && (entry = readdir(folder))) {
         int number = numbered(entry->d_name, prefix);
 
         if (number >= 0)
-            each(number, data);
+            numbers[count++] = number;
     }
     closedir(folder);
-    return 0;
+    return count;
 }
 
 uint64_t drm_device_number(const struct root *root, const struct drm_device *device,
@@ -151,25 +152,17 @@ uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
     return UNKNOWN;
 }
 
-struct lowest {
-    int number; /* -1: none */
-};
-
-static void keep_lowest(int number, void *data)
-{
-    struct lowest *lowest = data;
-
-    if (lowest->number < 0 || number < lowest->number)
-        lowest->number = number;
-}
-
+/* The sensors with the lowest number. */
 static void find_hwmon(const struct root *root, struct drm_device *device)
 {
-    struct lowest lowest = { -1 };
     int fd = root_open_dir(root, "sys/class/drm/card%u/device/hwmon", device->card);
+    int numbers[NUMBERS_MAX];
+    ssize_t count = fd < 0 ? 0 : list_numbered(fd, "hwmon", numbers);
 
-    if (fd >= 0 && each_numbered(fd, "hwmon", keep_lowest, &lowest) == 0 && lowest.number >= 0)
-        (void)snprintf(device->hwmon, sizeof(device->hwmon), "hwmon%d", lowest.number);
+    for (ssize_t i = 1; i < count; i++)
+        numbers[0] = numbers[i] < numbers[0] ? numbers[i] : numbers[0];
+    if (count > 0)
+        (void)snprintf(device->hwmon, sizeof(device->hwmon), "hwmon%d", numbers[0]);
 }
 
 /* "device" is a link to ".../0000:03:00.0". */
@@ -182,7 +175,7 @@ static uint64_t pci_of(const struct root *root, const char *node, unsigned numbe
     if (root_read_link(root, link, sizeof(link), "sys/class/drm/%s%u/device", node, number) < 0)
         return UNKNOWN;
     name = strrchr(link, '/');
-    return drm_pci_parse(name ? name + 1 : link, &pci) < 0 ? UNKNOWN : pci;
+    return gpu_pci_parse(name ? name + 1 : link, &pci) < 0 ? UNKNOWN : pci;
 }
 
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device)
@@ -191,30 +184,23 @@ bool drm_device_is_lost(const struct root *root, const struct drm_device *device
            pci_of(root, "card", device->card) != device->pci;
 }
 
-struct search {
-    const struct root *root;
-    const char *vendor_id;
-    struct drm_devices *devices;
-};
-
-static void add_card(int number, void *data)
+static void add_card(const struct root *root, const char *vendor_id, int number,
+                     struct drm_devices *devices)
 {
-    struct search *search = data;
     struct drm_device device = { .card = (unsigned)number, .gpu.memory_total_bytes = UNKNOWN };
-    char vendor_id[16];
+    char found_id[16];
 
-    if (search->devices->count == DRM_DEVICE_MAX ||
-        drm_device_text(search->root, &device, "device/vendor", vendor_id, sizeof(vendor_id)) <
-            0 ||
-        strcmp(vendor_id, search->vendor_id) != 0)
+    if (devices->count == DRM_DEVICE_MAX ||
+        drm_device_text(root, &device, "device/vendor", found_id, sizeof(found_id)) < 0 ||
+        strcmp(found_id, vendor_id) != 0)
         return;
-    device.pci = pci_of(search->root, "card", device.card);
+    device.pci = pci_of(root, "card", device.card);
     if (is_known(device.pci))
-        drm_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
-    (void)drm_device_text(search->root, &device, "device/device", device.pci_id,
+        gpu_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
+    (void)drm_device_text(root, &device, "device/device", device.pci_id,
                           sizeof(device.pci_id)); /* else stays empty */
-    find_hwmon(search->root, &device);
-    search->devices->list[search->devices->count++] = device;
+    find_hwmon(root, &device);
+    devices->list[devices->count++] = device;
 }
 
 static int compare(const void *left, const void *right)
@@ -233,16 +219,18 @@ bool drm_may_be_here(const struct root *root)
 
 int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret)
 {
-    struct search search = { root, vendor_id, ret };
     int fd = root_open_dir(root, "sys/class/drm");
-    int r;
+    int numbers[NUMBERS_MAX];
+    ssize_t count;
 
     if (fd < 0)
         return -ENODEV;
+    count = list_numbered(fd, "card", numbers);
+    if (count < 0)
+        return (int)count;
     ret->count = 0;
-    r = each_numbered(fd, "card", add_card, &search);
-    if (r < 0)
-        return r;
+    for (ssize_t i = 0; i < count; i++)
+        add_card(root, vendor_id, numbers[i], ret);
     if (ret->count == 0)
         return -ENODEV;
     qsort(ret->list, ret->count, sizeof(ret->list[0]), compare);

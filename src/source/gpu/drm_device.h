@@ -27,10 +27,10 @@ struct drm_counter {
 
 struct drm_device {
     struct gpu_device gpu;
-    uint64_t pci;              /* as in drm_pci.h; UNKNOWN: it has no PCI address */
+    uint64_t pci;              /* as gpu_pci_parse(); UNKNOWN: it has no PCI address */
     unsigned card;             /* N of cardN */
     char hwmon[24];            /* "hwmonM"; empty: no sensors */
-    char pci_id[16];           /* "0x744c", which model it is; empty: not told */
+    char pci_id[16];           /* "0x744c", the model; empty: not reported */
     struct drm_counter energy; /* microjoules */
 };
 
@@ -78,8 +78,8 @@ bool drm_device_is_suspended(const struct root *root, const struct drm_device *d
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
 /* Energy in microjoules since the first call that could read it, from the first of these sensors
- * that could be read then. UNKNOWN: it cannot be read now, or for the first time, which says
- * nothing yet. A value below the last one is a counter that began anew. */
+ * that could be read then. UNKNOWN: it cannot be read now, or is read for the first time, which
+ * is the beginning. A value below the last one is a counter that began anew. */
 uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
                            const char *const *names);
 

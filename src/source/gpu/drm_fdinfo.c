@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/gpu/drm_pci.h"
+#include "source/gpu/gpu.h"
 
 struct unit {
     const char *name;
@@ -217,7 +217,7 @@ static bool read_identity(const struct line *line, struct drm_fdinfo *info, uint
         (void)parse_word(&value, info->driver,
                          sizeof(info->driver)); /* too long: stays empty */
     else if (has_key(line, "drm-pdev") || has_key(line, "pdev"))
-        (void)drm_pci_parse(value + strspn(value, " \t"), &info->pci); /* else stays UNKNOWN */
+        (void)gpu_pci_parse(value + strspn(value, " \t"), &info->pci); /* else stays UNKNOWN */
     else if (has_key(line, "drm-client-id"))
         (void)parse_quantity(value, plain, &info->client_id); /* else stays UNKNOWN */
     else if (has_key(line, "pasid"))
@@ -278,7 +278,7 @@ static uint64_t region_memory(const struct drm_fdinfo_region *region)
     return UNKNOWN;
 }
 
-/* Is there any such region? *ret is UNKNOWN where one does not tell its size. */
+/* Is there any such region? *ret is UNKNOWN if the size of one is not reported. */
 static bool sum_regions(const struct drm_fdinfo *info, const char *const *prefixes,
                         uint64_t *ret)
 {

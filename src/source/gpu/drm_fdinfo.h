@@ -2,7 +2,7 @@
 /*
  * drm_fdinfo.h - parse /proc/PID/fdinfo/N of an open DRM device (card0, renderD128).
  *
- * Every driver writes the keys of the kernel's drm-usage-stats: who the client is, how long
+ * Every driver writes the keys of the kernel's drm-usage-stats: the client, how long
  * each class of engine worked for it, and how much memory it has in each region. amdgpu before
  * Linux 5.19 had keys of its own ("pdev", "vram mem", "gfx0: 12.5%"), which are read into the
  * same fields.
@@ -40,12 +40,12 @@ enum drm_memory {
 /* A region of memory ("vram", "gtt", "system0", "local0"). */
 struct drm_fdinfo_region {
     char name[DRM_NAME_SIZE];
-    uint64_t bytes[DRM_MEMORY_COUNT]; /* UNKNOWN: the driver does not say */
+    uint64_t bytes[DRM_MEMORY_COUNT]; /* UNKNOWN: not reported */
 };
 
 struct drm_fdinfo {
     char driver[DRM_NAME_SIZE]; /* empty: amdgpu before 5.19 */
-    uint64_t pci;               /* as in drm_pci.h; UNKNOWN: not a PCI device */
+    uint64_t pci;               /* as gpu_pci_parse(); UNKNOWN: not a PCI device */
     uint64_t client_id;         /* of this client on this device */
     size_t engine_count, region_count;
     struct drm_fdinfo_engine engine[DRM_ENGINE_MAX];
@@ -58,7 +58,7 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
 
 /* Memory of the client on the device: resident in the device's own memory (vram*, local*). A
  * GPU without any (integrated) uses the machine's: there, what is resident of the regions
- * system* and gtt. Memory that clients share counts for each of them. UNKNOWN: none is told. */
+ * system* and gtt. Memory that clients share counts for each of them. UNKNOWN: none is reported. */
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.c - the list of vendors. */
+/* gpu.c - the list of vendors, and what several of them need. */
 #include "source/gpu/gpu.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "base/compiler.h"
-#include "source/gpu/amd.h"
-#include "source/gpu/intel.h"
-#include "source/gpu/nvidia.h"
+#include "base/parse.h"
 
 const struct gpu_vendor *const gpu_vendors[] = {
     &gpu_nvidia,
@@ -13,3 +15,87 @@ const struct gpu_vendor *const gpu_vendors[] = {
     &gpu_intel,
 };
 const size_t gpu_vendor_count = ARRAY_SIZE(gpu_vendors);
+
+/* The first pid namespace has the same inode number on every kernel. */
+bool gpu_sees_host_pids(const struct root *root)
+{
+    char link[64];
+
+    return root_read_link(root, link, sizeof(link), "proc/self/ns/pid") > 0 &&
+           strcmp(link, "pid:[4026531836]") == 0;
+}
+
+size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list[middle] < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid)
+{
+    size_t place = gpu_pids_place(pids->list, pids->count, pid);
+
+    return place < pids->count && pids->list[place] == pid;
+}
+
+/* Reads 1 to 8 hexadecimal digits. Returns the character behind them, NULL: none. */
+static const char *parse_hex(const char *text, uint64_t *ret)
+{
+    uint64_t value = 0;
+    int count = 0;
+
+    for (; count < 8 && parse_hex_digit(text[count]) >= 0; count++)
+        value = value << 4 | (unsigned)parse_hex_digit(text[count]);
+    if (count == 0)
+        return NULL;
+    *ret = value;
+    return text + count;
+}
+
+static bool is_end(char c)
+{
+    return c == '\0' || c == '\n' || c == ' ' || c == '\t';
+}
+
+int gpu_pci_parse(const char *text, uint64_t *ret)
+{
+    uint64_t part[3]; /* domain, bus, device, of which the first may be left out */
+    uint64_t bus, device, function;
+    size_t count = 0;
+
+    for (;;) {
+        text = parse_hex(text, &part[count++]);
+        if (!text)
+            return -EBADMSG;
+        if (*text != ':' || count == ARRAY_SIZE(part))
+            break;
+        text++;
+    }
+    if (count < 2 || *text != '.')
+        return -EBADMSG;
+    text = parse_hex(text + 1, &function);
+    if (!text || !is_end(*text))
+        return -EBADMSG;
+    bus = part[count - 2];
+    device = part[count - 1];
+    if (bus > 0xff || device > 0x1f || function > 7)
+        return -EBADMSG;
+    *ret = (count == ARRAY_SIZE(part) ? part[0] << 16 : 0) | bus << 8 | device << 3 | function;
+    return 0;
+}
+
+void gpu_pci_format(uint64_t pci, char *buf, size_t size)
+{
+    (void)snprintf(buf, size, "%04x:%02x:%02x.%x", (unsigned)(pci >> 16),
+                   (unsigned)(pci >> 8 & 0xff), (unsigned)(pci >> 3 & 0x1f),
+                   (unsigned)(pci & 7)); /* cut: only where the caller's buffer is too small */
+}

@@ -75,19 +75,16 @@ struct gpu_process {
      * increase of this counter. UNKNOWN: busy_ns covers all time. */
     uint64_t busy_covered_ns;
     bool computes;           /* known to use the device for more than graphics */
-    bool is_attributed;      /* memory was inferred from the device's use, not reported */
     bool is_busy_attributed; /* busy_ns was inferred from samples that name another pid */
     bool has_ended;     /* exited or closed the device: no memory, listed for its busy_ns */
     const char *reason; /* why a figure is UNKNOWN: static text, or NULL */
 };
 
 /* The driver's accounting record of a process on a device, kept after the process exits. */
-struct gpu_account {
+struct gpu_record {
     pid_t pid;
     unsigned device; /* index among this vendor's */
     uint64_t peak_memory_bytes;
-    uint64_t busy_ns; /* over its lifetime, in steps of 1 % of that */
-    bool has_ended;
 };
 
 /* The processes of interest. Vendors that must inspect each process (/proc/PID/fdinfo)
@@ -96,6 +93,12 @@ struct gpu_pids {
     const pid_t *list; /* borrowed; sorted */
     size_t count;
 };
+
+/* Whether a process is one of them. */
+bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid);
+
+/* The place of a pid in a sorted list, or where it would be. */
+size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid);
 
 /* Names of a vendor's sources, as shown in reports. */
 struct gpu_sources {
@@ -156,11 +159,27 @@ struct gpu_vendor {
 
     /* Accounting records of `pids`, including exited ones; returns as processes(). Called at the
      * end, and before an exited process is forgotten. NULL: the vendor keeps no records. */
-    ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_account *list,
+    ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
                         size_t capacity);
 };
 
+/*
+ * A PCI address as one number, which sorts as the text does:
+ * domain << 16 | bus << 8 | device << 3 | function. The lower half is what KFD calls a location.
+ *
+ * Reads "0000:03:00.0" or, as some older drivers write it, "03:00.0". The text ends there or with a
+ * blank or newline. -EBADMSG: it is no such address.
+ */
+int gpu_pci_parse(const char *text, uint64_t *ret);
+
+/* Writes "0000:03:00.0"; 17 bytes are enough for a number of gpu_pci_parse(). */
+void gpu_pci_format(uint64_t pci, char *buf, size_t size);
+
+/* Whether our pids are the host's: we are in the machine's first pid namespace. */
+bool gpu_sees_host_pids(const struct root *root);
+
 /* The vendors of this build, in the order in which reports list them. */
+extern const struct gpu_vendor gpu_nvidia, gpu_amd, gpu_intel;
 extern const struct gpu_vendor *const gpu_vendors[];
 extern const size_t gpu_vendor_count;
 

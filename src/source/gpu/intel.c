@@ -2,14 +2,12 @@
 /*
  * intel.c - Intel GPUs, through the files of the i915 and xe drivers.
  *
- * - Device: neither driver has a file that tells how busy the device is, so that its busy time
+ * - Device: neither driver has a file with the busy time of the device, so that it
  *   is UNKNOWN; that of the job's processes is known.
- * - Process: fdinfo (drm_sweep.h). i915 counts nanoseconds, xe cycles of the device's clock.
+ * - Process: fdinfo (drm_clients.h). i915 counts nanoseconds, xe cycles of the device's clock.
  * - Memory: a discrete GPU has its own (local0, vram0); of an integrated one, which has none, a
  *   process's memory is what it holds for it of the machine's, and there is no total.
  */
-#include "source/gpu/intel.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +17,8 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"
-#include "source/gpu/drm_sweep.h"
-
-struct intel {
-    const struct root *root;
-    struct drm_devices devices;
-    struct drm_sweep sweep;
-};
 
 /* Sensors of the card, else of its package. */
 static const char *const energy[] = { "energy1_input", "energy2_input", NULL };
@@ -47,7 +39,7 @@ static uint64_t first_number(const struct root *root, const struct drm_device *d
     return value;
 }
 
-/* xe tells the memory of each tile, i915 (where it does) that of the card. */
+/* xe reports the memory of each tile, some versions of i915 that of the card. */
 static uint64_t memory_total(const struct root *root, const struct drm_device *device)
 {
     enum { TILE_MAX = 8 };
@@ -78,46 +70,28 @@ static void describe(const struct root *root, struct drm_device *device)
 
 static void intel_close(void *vendor)
 {
-    struct intel *intel = vendor;
-
-    if (!intel)
+    if (!vendor)
         return;
-    drm_sweep_done(&intel->sweep);
-    free(intel);
+    drm_vendor_done(vendor);
+    free(vendor);
 }
 
 static int intel_open(const struct root *root, void **ret, struct spoor_error *err)
 {
-    struct drm_devices devices;
-    struct intel *intel;
-    int r = drm_devices_find(root, "0x8086", &devices);
+    struct drm_vendor *drm = calloc(1, sizeof(*drm));
+    int r;
 
-    if (r < 0)
-        return r == -ENODEV ? r : error_sys(err, r, "look for Intel GPUs");
-    intel = calloc(1, sizeof(*intel));
-    if (!intel)
+    if (!drm)
         return error_set(err, ENOMEM, "out of memory");
-    intel->root = root;
-    intel->devices = devices;
-    for (size_t i = 0; i < devices.count; i++)
-        describe(root, &intel->devices.list[i]);
-    r = drm_sweep_init(&intel->sweep, root, &intel->devices, false);
+    r = drm_vendor_init(drm, root, "0x8086", "Intel", false, err);
     if (r < 0) {
-        intel_close(intel);
-        return error_set(err, ENOMEM, "out of memory");
+        intel_close(drm);
+        return r;
     }
-    *ret = intel;
+    for (size_t i = 0; i < drm->devices.count; i++)
+        describe(root, &drm->devices.list[i]);
+    *ret = drm;
     return 0;
-}
-
-static size_t intel_device_count(const void *vendor)
-{
-    return ((const struct intel *)vendor)->devices.count;
-}
-
-static const struct gpu_device *intel_device(const void *vendor, size_t index)
-{
-    return &((const struct intel *)vendor)->devices.list[index].gpu;
 }
 
 static uint64_t memory_used(const struct root *root, const struct drm_device *device)
@@ -132,15 +106,15 @@ static uint64_t memory_used(const struct root *root, const struct drm_device *de
 
 static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_reading *ret)
 {
-    struct intel *intel = vendor;
-    struct drm_device *device = &intel->devices.list[index];
-    const struct root *root = intel->root;
+    struct drm_vendor *drm = vendor;
+    struct drm_device *device = &drm->devices.list[index];
+    const struct root *root = drm->root;
     struct gpu_reading reading = drm_reading_unknown();
 
     (void)now_ns;
     reading.busy_reason =
         "the Intel drivers report the busy time of processes, not of the device";
-    reading.processes_reason = drm_sweep_reason(&intel->sweep);
+    reading.processes_reason = drm_vendor_reason(drm);
     if (drm_device_is_lost(root, device))
         return -ENODEV;
     if (!drm_device_is_suspended(root, device)) {
@@ -154,43 +128,15 @@ static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_re
     return 0;
 }
 
-static int look(struct intel *intel, const struct gpu_pids *pids, bool is_full)
-{
-    int r = drm_sweep_look(&intel->sweep, pids, is_full);
-
-    if (r == 0)
-        drm_clients_end(&intel->sweep.clients, pids->count > 0);
-    return r;
-}
-
-static ssize_t intel_processes(void *vendor, const struct gpu_pids *pids,
-                               struct gpu_process *list, size_t capacity)
-{
-    struct intel *intel = vendor;
-    int r = look(intel, pids, false);
-
-    return r < 0 ? r : (ssize_t)drm_clients_list(&intel->sweep.clients, list, capacity);
-}
-
-static int intel_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
-{
-    struct intel *intel = vendor;
-    int r = look(intel, pids, true);
-
-    if (r == 0)
-        drm_clients_count(&intel->sweep.clients, now_ns);
-    return r;
-}
-
 const struct gpu_vendor gpu_intel = {
     .name = "intel",
     .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs", false },
     .may_be_here = drm_may_be_here,
     .open = intel_open,
     .close = intel_close,
-    .device_count = intel_device_count,
-    .device = intel_device,
+    .device_count = drm_device_count,
+    .device = drm_device,
     .read = intel_read,
-    .processes = intel_processes,
-    .read_busy = intel_read_busy,
+    .processes = drm_processes,
+    .read_busy = drm_read_busy,
 };

@@ -1,20 +1,394 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia.c - NVIDIA GPUs, through the management library that comes with the driver.
+ * nvidia.c - NVIDIA GPUs, through the management library that comes with the driver: finds the devices
+ * and reads their figures.
  *
- * No process is started and nothing is locked: a call that the driver blocks holds up the
- * thread that made it and no other. What the driver refuses costs a figure.
+ * No process is started and nothing is locked: a call that the driver blocks holds up the thread that
+ * made it and no other. Each figure is one call, and UNKNOWN if that fails.
  */
 #include "source/gpu/nvidia.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
+#include "base/parse.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
+
+#define DEVICES_MAX 1024
+#define SENSOR_GPU 0
+#define CLOCK_SM 1
+
+/* The costliest call of all: 3 to 4 ms. */
+#define ENERGY_LEAST_NS (10 * NS_PER_SECOND)
+#define ENERGY_MOST_NS (10 * NS_PER_SECOND)
+#define ENERGY_IDLE_NS (60 * NS_PER_SECOND)
+
+/* ---- finding devices ------------------------------------------------------ */
+
+/* A text of the driver's, which may hold anything, as long as it ends. */
+static void read_text(int (*get)(nvml_device, char *, unsigned), nvml_device handle, char *text,
+                      size_t size)
+{
+    text[0] = '\0';
+    if (!get || get(handle, text, (unsigned)size) != NVML_SUCCESS)
+        text[0] = '\0';
+    text[size - 1] = '\0';
+}
+
+static void read_driver_version(const struct nvml *nvml, char *text, size_t size)
+{
+    if (!nvml->driver_version || nvml->driver_version(text, (unsigned)size) != NVML_SUCCESS)
+        text[0] = '\0';
+    text[size - 1] = '\0';
+}
+
+static void read_pci(const struct nvml *nvml, nvml_device handle, struct gpu_device *facts)
+{
+    struct nvml_pci pci = { .domain = 0 };
+    int length;
+
+    if (!nvml->pci || nvml->pci(handle, &pci) != NVML_SUCCESS)
+        return;
+    length = snprintf(facts->pci_address, sizeof(facts->pci_address), "%04x:%02x:%02x.0",
+                      pci.domain, pci.bus, pci.device);
+    if (length < 0 || (size_t)length >= sizeof(facts->pci_address))
+        facts->pci_address[0] = '\0';
+}
+
+/* Adds a device or, with `part` >= 0, a part of `whole`. NULL: out of memory, or too many. */
+static struct nvidia_device *add(struct nvidia *nvidia, nvml_device handle, nvml_device whole,
+                                 int part)
+{
+    const struct nvml *nvml = &nvidia->nvml;
+    struct nvidia_device *device;
+
+    if (nvidia->count == DEVICES_MAX ||
+        reserve(&nvidia->devices, &nvidia->capacity, nvidia->count + 1, sizeof(*device)) < 0)
+        return NULL;
+    device = &nvidia->devices[nvidia->count++];
+    *device = (struct nvidia_device){
+        .facts = { .is_part = part >= 0,
+                   .part = part >= 0 ? (unsigned)part : 0,
+                   .memory_total_bytes = UNKNOWN },
+        .handle = handle,
+        .whole = whole,
+        .energy.last_millijoules = UNKNOWN,
+    };
+    read_text(nvml->uuid, handle, device->facts.uuid, sizeof(device->facts.uuid));
+    read_text(nvml->name, handle, device->facts.name, sizeof(device->facts.name));
+    read_driver_version(nvml, device->facts.driver_version,
+                        sizeof(device->facts.driver_version));
+    if (part < 0)
+        read_pci(nvml, handle, &device->facts);
+    return device;
+}
+
+static bool has_mig(const struct nvml *nvml, nvml_device handle)
+{
+    unsigned current = 0, pending = 0;
+
+    return nvml->mig_mode && nvml->mig_count && nvml->mig_by_index && nvml->gpu_instance &&
+           nvml->mig_mode(handle, &current, &pending) == NVML_SUCCESS && current == 1;
+}
+
+static int add_with_parts(struct nvidia *nvidia, nvml_device whole)
+{
+    const struct nvml *nvml = &nvidia->nvml;
+    size_t place = nvidia->count;
+    unsigned count = 0;
+
+    if (!add(nvidia, whole, whole, -1))
+        return -ENOMEM;
+    if (!has_mig(nvml, whole) || nvml->mig_count(whole, &count) != NVML_SUCCESS)
+        return 0;
+    for (unsigned i = 0; i < count && i < DEVICES_MAX; i++) {
+        struct nvidia_device *part;
+        nvml_device handle;
+
+        if (nvml->mig_by_index(whole, i, &handle) != NVML_SUCCESS)
+            continue; /* slots may be empty */
+        part = add(nvidia, handle, whole, (int)i);
+        if (!part)
+            return -ENOMEM;
+        if (nvml->gpu_instance(handle, &part->gpu_instance) != NVML_SUCCESS)
+            part->gpu_instance = 0;
+        nvidia->devices[place].has_parts = true;
+    }
+    return 0;
+}
+
+/* Notes a device that is there but cannot be opened. The first stands for all. */
+static void note_trouble(struct nvidia *nvidia, unsigned index, int status)
+{
+    if (nvidia->trouble.code == 0)
+        (void)error_set(&nvidia->trouble, nvml_errno(status),
+                        "cannot open the driver's GPU %u: %s (error %d); later GPUs have lower "
+                        "numbers here than in nvidia-smi",
+                        index, nvml_words(&nvidia->nvml, status), status);
+}
+
+/* Devices that we may not touch are left out. -ENODEV: there is none. */
+static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
+{
+    const struct nvml *nvml = &nvidia->nvml;
+    unsigned count = 0;
+    int status = nvml->device_count(&count);
+    int r = nvml_errno(status);
+
+    if (r < 0)
+        return error_set(err, r == -ENODEV ? EIO : -r,
+                         "the driver does not report the number of its GPUs: %s (error %d)",
+                         nvml_words(nvml, status), status);
+    for (unsigned i = 0; i < count && i < DEVICES_MAX; i++) {
+        nvml_device handle;
+
+        status = nvml->device_by_index(i, &handle);
+        if (status == NVML_SUCCESS) {
+            if (add_with_parts(nvidia, handle) < 0)
+                return error_set(err, ENOMEM, "out of memory");
+        } else if (status != NVML_NO_PERMISSION) { /* that is how a job is kept to its own */
+            note_trouble(nvidia, i, status);
+        }
+    }
+    if (nvidia->count == 0 && nvidia->trouble.code != 0)
+        return error_set(err, EIO, "%s", nvidia->trouble.message);
+    if (nvidia->count == 0)
+        return error_set(err, ENODEV, "the NVIDIA driver offers no GPU that we may use");
+    return 0;
+}
+
+/* ---- figures of a device -------------------------------------------------- */
+
+/* An integrated GPU has the machine's memory. */
+static void read_shared_memory(const struct root *root, uint64_t *ret_total_bytes,
+                               uint64_t *ret_used_bytes)
+{
+    uint64_t total_kib, available_kib;
+    char text[4096];
+
+    if (root_read_start(root, text, sizeof(text), "proc/meminfo") < 0 ||
+        parse_key_u64(text, "MemTotal:", &total_kib) < 0 ||
+        parse_key_u64(text, "MemAvailable:", &available_kib) < 0 || available_kib > total_kib)
+        return;
+    *ret_total_bytes = product_u64(total_kib, 1024);
+    *ret_used_bytes = product_u64(total_kib - available_kib, 1024);
+}
+
+/* Memory that the driver reserves is not in use; only the second version reports it separately. */
+static int read_own_memory(nvml_device handle, const struct nvml *nvml,
+                           uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
+{
+    struct nvml_memory_v2 newer = { .version = NVML_STRUCT_VERSION(struct nvml_memory_v2, 2) };
+    struct nvml_memory older;
+    int status = NVML_NOT_SUPPORTED;
+
+    if (nvml->memory_v2)
+        status = nvml->memory_v2(handle, &newer);
+    if (status == NVML_SUCCESS) {
+        *ret_total_bytes = newer.total;
+        *ret_used_bytes = newer.used;
+    } else if (status != NVML_GPU_IS_LOST && nvml->memory) {
+        status = nvml->memory(handle, &older);
+        if (status == NVML_SUCCESS) {
+            *ret_total_bytes = older.total;
+            *ret_used_bytes = older.used;
+        }
+    }
+    return nvml_errno(status);
+}
+
+uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
+                                       const struct nvidia_device *device)
+{
+    uint64_t total_bytes, used_bytes;
+    int r = read_own_memory(device->handle, &nvidia->nvml, &total_bytes, &used_bytes);
+
+    return r < 0 ? UNKNOWN : used_bytes;
+}
+
+uint64_t nvidia_device_believe(const struct nvidia_device *device, uint64_t process_bytes)
+{
+    uint64_t total_bytes = device->facts.memory_total_bytes; /* UNKNOWN is the largest of all */
+
+    return process_bytes <= total_bytes ? process_bytes : UNKNOWN;
+}
+
+/* Memory of the device; for one without memory of its own, the machine's. UNKNOWN if the driver does not
+ * report it. -ENODEV: the device is lost. */
+static int read_memory(const struct nvidia *nvidia, const struct nvidia_device *device,
+                       uint64_t *ret_total_bytes, uint64_t *ret_used_bytes)
+{
+    const struct nvml *nvml = &nvidia->nvml;
+    int r;
+
+    *ret_total_bytes = *ret_used_bytes = UNKNOWN;
+    r = read_own_memory(device->handle, nvml, ret_total_bytes, ret_used_bytes);
+    if (r == -ENOTSUP && (nvml->memory || nvml->memory_v2))
+        read_shared_memory(nvidia->root, ret_total_bytes, ret_used_bytes);
+    return r == -ENODEV ? r : 0;
+}
+
+static uint64_t known_32(int status, unsigned value)
+{
+    return status == NVML_SUCCESS && value != NVML_NOT_AVAILABLE_32 ? value : UNKNOWN;
+}
+
+static uint64_t read_power(const struct nvml *nvml, nvml_device handle)
+{
+    unsigned milliwatts = 0;
+    int status = nvml->power ? nvml->power(handle, &milliwatts) : NVML_NOT_SUPPORTED;
+
+    return known_32(status, milliwatts);
+}
+
+static uint64_t read_clock(const struct nvml *nvml, nvml_device handle)
+{
+    unsigned mhz = 0;
+    int status = nvml->clock ? nvml->clock(handle, CLOCK_SM, &mhz) : NVML_NOT_SUPPORTED;
+
+    return known_32(status, mhz);
+}
+
+/* The older call is left out of later drivers. */
+static uint64_t read_temperature(const struct nvml *nvml, nvml_device handle)
+{
+    struct nvml_temperature newer = { .version =
+                                          NVML_STRUCT_VERSION(struct nvml_temperature, 1),
+                                      .sensor = SENSOR_GPU };
+    unsigned celsius = 0;
+    int status;
+
+    if (nvml->temperature) {
+        status = nvml->temperature(handle, SENSOR_GPU, &celsius);
+        if (status == NVML_SUCCESS)
+            return known_32(status, celsius);
+    }
+    if (nvml->temperature_v && nvml->temperature_v(handle, &newer) == NVML_SUCCESS &&
+        newer.celsius >= 0)
+        return (uint64_t)newer.celsius;
+    return UNKNOWN;
+}
+
+static uint64_t read_throttle(const struct nvml *nvml, nvml_device handle)
+{
+    static const struct {
+        unsigned long long bit;
+        uint64_t reason;
+    } reasons[] = {
+        { NVML_CLOCKS_POWER_CAP, GPU_THROTTLE_POWER },
+        { NVML_CLOCKS_POWER_BRAKE, GPU_THROTTLE_POWER | GPU_THROTTLE_HARDWARE },
+        { NVML_CLOCKS_HARDWARE, GPU_THROTTLE_HARDWARE },
+        { NVML_CLOCKS_THERMAL_SOFTWARE, GPU_THROTTLE_THERMAL },
+        { NVML_CLOCKS_THERMAL_HARDWARE, GPU_THROTTLE_THERMAL | GPU_THROTTLE_HARDWARE },
+    };
+    unsigned long long bits = 0;
+    uint64_t result = 0;
+
+    if (!nvml->throttle || nvml->throttle(handle, &bits) != NVML_SUCCESS)
+        return UNKNOWN;
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+        if (bits & reasons[i].bit)
+            result |= reasons[i].reason;
+    return result;
+}
+
+/* The power draw of an idle device hardly changes. */
+static bool may_rest(const struct nvidia_device *device, uint64_t now_ns)
+{
+    return now_ns < device->energy.idle_due_ns &&
+           nvidia_meters_idle_since(&device->meters, device->energy.gpu_busy_ns);
+}
+
+static int ask_energy(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
+                      unsigned long long *ret_millijoules)
+{
+    int status = nvml->energy(device->handle, ret_millijoules);
+
+    nvidia_pace_end(&device->energy.pace, now_ns, ENERGY_LEAST_NS, ENERGY_MOST_NS);
+    device->energy.idle_due_ns = now_ns + ENERGY_IDLE_NS;
+    device->energy.gpu_busy_ns = device->meters.list[METER_GPU].busy.busy_ns;
+    return status;
+}
+
+/* The driver counts from when it was loaded; one that was loaded anew begins at 0 again, and
+ * what it had counted since we last asked is lost. */
+static uint64_t read_energy(struct nvidia_device *device, const struct nvml *nvml,
+                            uint64_t now_ns)
+{
+    struct nvidia_energy *energy = &device->energy;
+    unsigned long long millijoules = 0;
+
+    if (!nvml->energy)
+        return UNKNOWN;
+    if (!may_rest(device, now_ns) && nvidia_pace_begin(&energy->pace, now_ns) &&
+        ask_energy(device, nvml, now_ns, &millijoules) == NVML_SUCCESS &&
+        millijoules != NVML_NOT_AVAILABLE_64) {
+        if (is_known(energy->last_millijoules) && millijoules > energy->last_millijoules)
+            energy->grown_microjoules +=
+                product_u64(millijoules - energy->last_millijoules, 1000);
+        energy->last_millijoules = millijoules;
+    }
+    return is_known(energy->last_millijoules) ? energy->grown_microjoules : UNKNOWN;
+}
+
+static const char *busy_reason(const struct nvidia_device *device)
+{
+    if (device->meters.list[METER_GPU].is_failing)
+        return "the driver fails to report the utilization of this device";
+    if (device->facts.is_part)
+        return "the driver reports the utilization of MIG devices from Hopper on only";
+    if (device->has_parts)
+        return "MIG is on: the driver reports no utilization for the whole device";
+    return "the driver reports no utilization for this device";
+}
+
+/* A meter that was not read yet has counted 0. */
+static void copy_meter(const struct nvidia_meter *meter, uint64_t *ret_busy_ns,
+                       uint64_t *ret_covered_ns)
+{
+    bool has_source = meter->source != METER_NONE && !meter->is_failing;
+
+    *ret_busy_ns = has_source ? meter->busy.busy_ns : UNKNOWN;
+    *ret_covered_ns = has_source ? meter->busy.covered_ns : UNKNOWN;
+}
+
+static int read_device(void *vendor, size_t index, uint64_t now_ns, struct gpu_reading *ret)
+{
+    struct nvidia *nvidia = vendor;
+    const struct nvml *nvml = &nvidia->nvml;
+    struct nvidia_device *device = &nvidia->devices[index];
+    const struct nvidia_meter *meters = device->meters.list;
+    struct gpu_reading reading = { 0 };
+    uint64_t total_bytes;
+    int r = read_memory(nvidia, device, &total_bytes, &reading.memory_used_bytes);
+
+    if (r < 0)
+        return r;
+    nvidia_meters_read(&device->meters, now_ns);
+    copy_meter(&meters[METER_GPU], &reading.busy_ns, &reading.busy_covered_ns);
+    copy_meter(&meters[METER_ENCODER], &reading.encoder_busy_ns, &reading.encoder_covered_ns);
+    copy_meter(&meters[METER_DECODER], &reading.decoder_busy_ns, &reading.decoder_covered_ns);
+    reading.busy_reason = is_known(reading.busy_ns) ? NULL : busy_reason(device);
+    reading.busy_source = nvidia_meters_source(&device->meters);
+    reading.energy_microjoules = read_energy(device, nvml, now_ns);
+    reading.power_milliwatts = read_power(nvml, device->handle);
+    reading.temperature_celsius = read_temperature(nvml, device->handle);
+    reading.clock_mhz = read_clock(nvml, device->handle);
+    reading.throttle_reasons = read_throttle(nvml, device->handle);
+    nvidia_processes_explain(nvidia, index, &reading);
+    *ret = reading;
+    return 0;
+}
+
+/* ---- the vendor ----------------------------------------------------------- */
 
 static void close_vendor(void *vendor)
 {
@@ -22,13 +396,13 @@ static void close_vendor(void *vendor)
 
     if (!nvidia)
         return;
-    for (size_t i = 0; i < nvidia->count; i++)
-        nvidia_device_done(&nvidia->devices[i], &nvidia->nvml);
+    for (size_t i = 0; i < nvidia->count; i++) {
+        nvidia_meters_done(&nvidia->devices[i].meters);
+        nvidia_lists_done(&nvidia->devices[i].lists);
+        nvidia_clients_done(&nvidia->devices[i].clients);
+    }
     free(nvidia->devices);
-    free(nvidia->holders);
-    free(nvidia->minors);
-    free(nvidia->scratch.bytes);
-    nvidia_samples_done(&nvidia->samples);
+    nvidia_rooms_done(&nvidia->rooms);
     nvml_close(&nvidia->nvml);
     free(nvidia);
 }
@@ -38,25 +412,20 @@ static void cleanup_vendor(struct nvidia **nvidia)
     close_vendor(*nvidia);
 }
 
-/* In a nested namespace processes are looked for by the devices they have open. */
-static int prepare_search(struct nvidia *nvidia)
+/* Inside containers: before 565.57 lists have the host's pids, or no memory. A driver without a version
+ * passes as new. */
+bool nvidia_driver_is_too_old(const char *version)
 {
-    nvidia->ns = nvidia_namespace_read(nvidia->root);
-    if (!nvidia->ns.is_nested)
-        return 0;
-    nvidia->holders = calloc(nvidia->count, sizeof(*nvidia->holders));
-    nvidia->minors = calloc(nvidia->count, sizeof(*nvidia->minors));
-    if (!nvidia->holders || !nvidia->minors)
-        return -ENOMEM;
-    for (size_t i = 0; i < nvidia->count; i++) {
-        const struct nvidia_device *device = &nvidia->devices[i];
+    uint64_t major, minor = 0;
 
-        nvidia->minors[i] = device->has_parts ? UINT_MAX : device->minor;
-    }
-    return 0;
+    if (*version < '0' || *version > '9' || parse_u64(&version, &major) < 0)
+        return false;
+    if (*version++ == '.')
+        (void)parse_u64(&version, &minor); /* else it stays 0 */
+    return major < 565 || (major == 565 && minor < 57);
 }
 
-/* The library speaks of this machine, whatever folder stands for another one. */
+/* The library reports this machine, even if the root folder is a fixture of another. */
 static bool may_be_here(const struct root *root)
 {
     return root->is_live && nvml_may_be_here(root);
@@ -65,7 +434,6 @@ static bool may_be_here(const struct root *root)
 static int open_vendor(const struct root *root, void **ret, struct spoor_error *err)
 {
     CLEANUP(cleanup_vendor) struct nvidia *nvidia = NULL;
-    struct nvidia_devices found;
     int r;
 
     if (!may_be_here(root))
@@ -75,28 +443,42 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         return error_set(err, ENOMEM, "out of memory");
     nvidia->root = root;
     r = nvml_open(&nvidia->nvml, err);
+    if (r == 0)
+        r = find_devices(nvidia, err);
     if (r < 0)
         return r;
-    r = nvidia_devices_find(&nvidia->nvml, &found, err);
-    if (r < 0)
-        return r;
-    nvidia->devices = found.list;
-    nvidia->count = found.count;
-    nvidia->trouble = found.trouble;
-    r = prepare_search(nvidia);
-    if (r < 0)
-        return error_set(err, ENOMEM, "out of memory");
+    nvidia->is_nested = !gpu_sees_host_pids(root);
+    nvidia->is_too_old =
+        nvidia->is_nested && nvidia_driver_is_too_old(nvidia->devices[0].facts.driver_version);
     nvidia->opened_us = clock_now().realtime_ns / NS_PER_US;
     for (size_t i = 0; i < nvidia->count; i++) {
-        struct nvidia_device *device = &nvidia->devices[i];
+        struct gpu_device *facts = &nvidia->devices[i].facts;
+        uint64_t used_bytes;
 
-        (void)nvidia_device_read_memory(device->handle, &nvidia->nvml, root,
-                                        &device->facts.memory_total_bytes,
-                                        &device->baseline_bytes); /* stay UNKNOWN */
-        device->facts.keeps_accounts = nvidia_has_accounts(nvidia, i);
+        (void)read_memory(nvidia, &nvidia->devices[i], &facts->memory_total_bytes,
+                          &used_bytes); /* stays UNKNOWN */
+        facts->keeps_accounts = nvidia_has_accounts(nvidia, i);
     }
     *ret = take_ptr(nvidia);
     return 0;
+}
+
+static void begin_device(struct nvidia *nvidia, struct nvidia_device *device, uint64_t now_ns)
+{
+    const struct nvml *nvml = &nvidia->nvml;
+    bool is_part = device->facts.is_part;
+    const struct nvidia_subject of = { nvml, device->handle, device->whole,
+                                       is_part ? &device->gpu_instance : NULL, &nvidia->rooms };
+
+    nvidia_meters_init(&device->meters, &of, now_ns);
+    if (is_part || device->has_parts) /* GPM counts from its first reading on */
+        nvidia_meters_find_sources(&device->meters, now_ns);
+    (void)read_energy(device, nvml, now_ns); /* the beginning */
+    if (device->has_parts)
+        return;
+    device->has_usage = nvml->process_usage || nvml->processes_usage;
+    nvidia_clients_begin(&device->clients, clock_now().realtime_ns / NS_PER_US);
+    device->clients_pace.due_ns = now_ns + NVIDIA_USAGE_LEAST_NS;
 }
 
 static void begin(void *vendor)
@@ -105,7 +487,7 @@ static void begin(void *vendor)
     uint64_t now_ns = clock_now().monotonic_ns;
 
     for (size_t i = 0; i < nvidia->count; i++)
-        nvidia_device_begin(&nvidia->devices[i], &nvidia->nvml, now_ns, &nvidia->samples);
+        begin_device(nvidia, &nvidia->devices[i], now_ns);
 }
 
 static size_t device_count(const void *vendor)
@@ -129,18 +511,6 @@ static const struct spoor_error *trouble(const void *vendor)
     return &nvidia->trouble;
 }
 
-static int read_device(void *vendor, size_t device, uint64_t now_ns, struct gpu_reading *ret)
-{
-    struct nvidia *nvidia = vendor;
-
-    int r = nvidia_device_read(&nvidia->devices[device], &nvidia->nvml, nvidia->root, now_ns,
-                               &nvidia->samples, ret);
-
-    if (r == 0)
-        nvidia_processes_explain(nvidia, device, ret);
-    return r;
-}
-
 static ssize_t processes(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity)
 {
@@ -154,31 +524,19 @@ static uint64_t memory_used(const void *vendor, size_t device)
     return nvidia->devices[device].has_parts ? UNKNOWN : nvidia->devices[device].listed_bytes;
 }
 
-static int read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
-{
-    return nvidia_processes_read_busy(vendor, pids, now_ns);
-}
-
 static void refresh(void *vendor)
 {
     struct nvidia *nvidia = vendor;
 
-    nvidia->holders_pace.due_ns = 0;
     for (size_t i = 0; i < nvidia->count; i++) {
         struct nvidia_device *device = &nvidia->devices[i];
 
         nvidia_meters_refresh(&device->meters);
         nvidia_lists_refresh(&device->lists);
         device->listed_ns = 0;
-        nvidia_energy_refresh(&device->energy);
+        device->energy.pace.due_ns = device->energy.idle_due_ns = 0;
         device->clients_pace.due_ns = 0;
     }
-}
-
-static ssize_t accounts(void *vendor, const struct gpu_pids *pids, struct gpu_account *list,
-                        size_t capacity)
-{
-    return nvidia_accounts(vendor, pids, list, capacity);
 }
 
 const struct gpu_vendor gpu_nvidia = {
@@ -195,7 +553,7 @@ const struct gpu_vendor gpu_nvidia = {
     .processes = processes,
     .begin = begin,
     .memory_used = memory_used,
-    .read_busy = read_busy,
+    .read_busy = nvidia_read_busy,
     .refresh = refresh,
-    .accounts = accounts,
+    .accounts = nvidia_accounts,
 };

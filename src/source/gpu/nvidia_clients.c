@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "source/gpu/nvidia_busy.h"
+#include "source/gpu/nvidia_meters.h"
 
-/* A sample can be asked for that long after its time. */
+/* A sample is available this long after its time. */
 #define SETTLED_US 10000ull
 #define NS_PER_US_PERCENT (NS_PER_US / 100)
 
@@ -111,9 +111,9 @@ static uint64_t end_of_window_us(const struct nvidia_clients *clients,
     return newest_us + sub_floor0(settled_us, newest_us) / period_us * period_us;
 }
 
-/* Takes up what the answer says of each process. Returns the newest stamp; 0: there is none. */
-static uint64_t take_up(struct nvidia_clients *clients, const struct nvidia_answer *answer,
-                        int *ret_error)
+/* Notes the samples of each process. Returns the newest stamp; 0: there is none. */
+static uint64_t note_samples(struct nvidia_clients *clients, const struct nvidia_answer *answer,
+                             int *ret_error)
 {
     uint64_t newest_us = 0;
 
@@ -144,7 +144,7 @@ static bool is_answered(const struct nvidia_clients *clients,
     return client->last_us > clients->until_us;
 }
 
-/* Returns the busy time of all in the answer, as told. */
+/* Returns the busy time of all processes in the answer, as reported. */
 static uint64_t sum_up_answered(const struct nvidia_clients *clients, uint64_t window_us)
 {
     uint64_t sum_ns = 0;
@@ -155,16 +155,16 @@ static uint64_t sum_up_answered(const struct nvidia_clients *clients, uint64_t w
     return sum_ns;
 }
 
-/* `share`: how much of what is told is true. */
+/* `share`: the part of the reported time that counts. */
 static void count_answered(struct nvidia_clients *clients, uint64_t window_us, double share)
 {
     for (size_t i = 0; i < clients->count; i++) {
         struct nvidia_client *client = &clients->list[i];
-        uint64_t told_ns = client->percent * window_us * NS_PER_US_PERCENT;
+        uint64_t reported_ns = client->percent * window_us * NS_PER_US_PERCENT;
 
         client->is_named = is_answered(clients, client);
         if (client->is_named)
-            client->busy_ns += (uint64_t)((double)told_ns * share);
+            client->busy_ns += (uint64_t)((double)reported_ns * share);
     }
 }
 
@@ -175,7 +175,7 @@ static bool ended_now(const struct nvidia_clients *clients, const struct nvidia_
            answer->has_ended(client->pid, answer->data);
 }
 
-/* `left_ns`: how long the device was busy with nobody in the answer. */
+/* `left_ns`: busy time of the device that no process in the answer explains. */
 static void count_ended(struct nvidia_clients *clients, const struct nvidia_answer *answer,
                         uint64_t left_ns)
 {
@@ -203,21 +203,21 @@ int nvidia_clients_expect(struct nvidia_clients *clients, pid_t pid)
 
 int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answer *answer)
 {
-    uint64_t newest_us, end_us, window_us, told_ns;
+    uint64_t newest_us, end_us, window_us, reported_ns;
     double share = 1;
     int r = 0;
 
     if (clients->until_us >= answer->now_us + BUSY_FUTURE_US) /* the clock was set back */
         nvidia_clients_begin(clients, answer->now_us);
-    newest_us = take_up(clients, answer, &r);
+    newest_us = note_samples(clients, answer, &r);
     end_us = end_of_window_us(clients, answer, newest_us);
     window_us = sub_floor0(end_us, clients->until_us);
-    told_ns = sum_up_answered(clients, window_us);
-    if (is_known(answer->device_busy_ns) && told_ns > answer->device_busy_ns)
-        share = (double)answer->device_busy_ns / (double)told_ns;
+    reported_ns = sum_up_answered(clients, window_us);
+    if (is_known(answer->device_busy_ns) && reported_ns > answer->device_busy_ns)
+        share = (double)answer->device_busy_ns / (double)reported_ns;
     count_answered(clients, window_us, share);
     if (is_known(answer->device_busy_ns))
-        count_ended(clients, answer, sub_floor0(answer->device_busy_ns, told_ns));
+        count_ended(clients, answer, sub_floor0(answer->device_busy_ns, reported_ns));
     clients->covered_ns += window_us * NS_PER_US;
     clients->until_us = larger(clients->until_us, end_us);
     return r;

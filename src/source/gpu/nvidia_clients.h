@@ -5,17 +5,16 @@
  * The driver keeps a sample of the device every 200 ms or so, and with each the name of one
  * process: that which kept the device busy, or, in a sample of 0 %, that which did so last. Asked
  * for the processes since a moment it gives one answer for each of them that is alive: the sum
- * of its samples by the number of all samples that name somebody alive, and the time of the
- * newest that is its own. Samples from before a first process came name nobody, and those of a
+ * of its samples by the number of all samples that name a live process, and the time of the
+ * newest that is its own. Samples from before the first process name none, and those of a
  * process that has ended count neither in the sum nor in the number: taken for all of the time
  * since then, the answers are too large. Together they can be no more than what the device was
  * busy, and are cut to that.
  *
- * A process that has ended is in no answer any more, with all it did since we asked last. What
- * the device was busy with and no answer explains is shared out among those that have ended
- * meanwhile.
+ * A process that has ended is in no answer any more, with its work since the answer before. Busy time of
+ * the device that no answer explains is divided among the processes that have ended meanwhile.
  *
- * Of two processes that were busy within one sample the driver names one.
+ * If two processes were busy within one sample, the driver names one of them.
  */
 #ifndef SOURCE_GPU_NVIDIA_CLIENTS_H
 #define SOURCE_GPU_NVIDIA_CLIENTS_H
@@ -51,7 +50,7 @@ void nvidia_clients_done(struct nvidia_clients *clients);
 /* Counting begins now. */
 void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us);
 
-/* Since when to ask the driver, where its samples are `period_us` apart (0: not known). */
+/* The time from which samples are still missing, if they are `period_us` apart (0: not known). */
 uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us);
 
 /* It is on the device. Returns 0 or -ENOMEM. */
@@ -64,7 +63,7 @@ struct nvidia_answer {
     uint64_t period_us;      /* between samples; 0: not known */
     uint64_t device_busy_ns; /* by the device's own samples since the answer before; UNKNOWN */
     uint64_t device_last_us; /* the newest of those; 0: not known */
-    /* Of a process that is not in the answer: does it hold the device no more? */
+    /* Whether a process that is not in the answer has let go of the device. */
     bool (*has_ended)(pid_t pid, const void *data);
     const void *data;
 };

@@ -2,8 +2,22 @@
 #include "source/gpu/nvidia_meters.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/reserve.h"
+
+#define PACE_SHARE 1000
+#define GAP_MIN_US 10000ull
+#define GAP_MAX_US 1000000ull
+#define NS_PER_US_PERCENT 10.0 /* 1000 ns / 100 % */
+#define ELEMENTS_AT_FIRST 128u
+#define SAMPLES_MAX 65536
+#define TRIES_MAX 8
+#define GPM_APART_NS (100 * NS_PER_MS)
 
 /* The driver keeps samples for 14 s or more. Encoders are idle in most jobs. */
 static const struct {
@@ -15,15 +29,344 @@ static const struct {
     [METER_DECODER] = { NVML_SAMPLE_DECODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
 };
 
-/* A rate that is asked for speaks of the second before. */
+/* A polled rate covers the second before. */
 #define POLLED_MAX_NS (2 * NS_PER_SECOND)
+
+bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns)
+{
+    if (now_ns < pace->due_ns)
+        return false;
+    pace->started_ns = clock_thread_cpu_ns();
+    return true;
+}
+
+void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_ns,
+                     uint64_t most_ns)
+{
+    uint64_t wait_ns = (clock_thread_cpu_ns() - pace->started_ns) * PACE_SHARE;
+
+    wait_ns = wait_ns < least_ns ? least_ns : wait_ns;
+    pace->due_ns = now_ns + (wait_ns > most_ns ? most_ns : wait_ns);
+}
+
+/* ---- busy time from samples ---------------------------------------------- */
+
+/* How much of the time before `stamp_us` a sample covers. */
+static uint64_t cover_us(const struct busy_meter *meter, uint64_t stamp_us)
+{
+    uint64_t gap_us = stamp_us - meter->last_us;
+
+    if (meter->last_us != 0 && gap_us <= BUSY_HOLE_US)
+        return gap_us;
+    return meter->period_us != 0 ? meter->period_us : BUSY_PERIOD_DEFAULT_US;
+}
+
+uint64_t busy_learn_period(uint64_t period_us, uint64_t gap_us)
+{
+    if (gap_us < GAP_MIN_US || gap_us > GAP_MAX_US)
+        return period_us;
+    return period_us == 0 || gap_us < period_us ? gap_us : period_us;
+}
+
+bool busy_is_plausible(uint64_t last_us, uint64_t stamp_us, double percent, uint64_t now_us)
+{
+    /* Written so that NaN fails too. */
+    if (!(percent >= 0 && percent <= 100))
+        return false;
+    return stamp_us > last_us && stamp_us < now_us + BUSY_FUTURE_US;
+}
+
+bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
+                    uint64_t now_us)
+{
+    uint64_t span_us;
+
+    if (!busy_is_plausible(meter->last_us, stamp_us, percent, now_us))
+        return false;
+    span_us = cover_us(meter, stamp_us);
+    if (meter->has_sample)
+        meter->period_us = busy_learn_period(meter->period_us, stamp_us - meter->last_us);
+    meter->last_us = stamp_us;
+    meter->has_sample = true;
+    meter->covered_ns += span_us * NS_PER_US;
+    meter->busy_ns += (uint64_t)(percent * (double)span_us * NS_PER_US_PERCENT);
+    return true;
+}
+
+void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double percent)
+{
+    if (!(percent >= 0 && percent <= 100))
+        return;
+    meter->covered_ns += span_ns;
+    meter->busy_ns += (uint64_t)(percent / 100 * (double)span_ns);
+}
+
+void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us)
+{
+    if (until_us <= meter->last_us)
+        return;
+    meter->covered_ns += (until_us - meter->last_us) * NS_PER_US;
+    busy_meter_begin(meter, until_us);
+}
+
+void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us)
+{
+    meter->last_us = stamp_us;
+    meter->has_sample = false;
+}
+
+void busy_meter_heed_clock(struct busy_meter *meter, uint64_t now_us)
+{
+    if (meter->last_us >= now_us + BUSY_FUTURE_US)
+        busy_meter_begin(meter, now_us);
+}
+
+double nvidia_sample_percent(union nvml_value value, int value_type)
+{
+    switch ((enum nvml_value_type)value_type) {
+    case NVML_DOUBLE:
+        return value.as_double;
+    case NVML_UNSIGNED:
+        return value.as_unsigned;
+    case NVML_UNSIGNED_LONG:
+        return (double)value.as_unsigned_long;
+    case NVML_UNSIGNED_LONG_LONG:
+        return (double)value.as_unsigned_long_long;
+    case NVML_LONG_LONG:
+        return (double)value.as_long_long;
+    case NVML_INT:
+        return value.as_int;
+    case NVML_UNSIGNED_SHORT:
+        return value.as_unsigned_short;
+    }
+    return (double)NAN;
+}
+
+/* ---- lists of the driver -------------------------------------------------- */
+
+void nvidia_rooms_done(struct nvidia_rooms *rooms)
+{
+    free(rooms->samples.list);
+    free(rooms->usage.list);
+    free(rooms->old_usage.list);
+    free(rooms->pids.list);
+    *rooms = (struct nvidia_rooms){ 0 };
+}
+
+ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
+                     nvidia_ask *ask, const void *request)
+{
+    size_t wanted = room->size_bytes / element_bytes;
+
+    wanted = wanted < ELEMENTS_AT_FIRST ? ELEMENTS_AT_FIRST : wanted;
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        unsigned count;
+        int status;
+
+        wanted = wanted > most ? most : wanted;
+        if (reserve(&room->list, &room->size_bytes, wanted * element_bytes, 1) < 0)
+            return -ENOMEM;
+        memset(room->list, 0, wanted * element_bytes);
+        count = (unsigned)wanted;
+        status = ask(request, &count, room->list);
+        if (status == NVML_NOT_FOUND)
+            return 0;
+        if (status == NVML_SUCCESS)
+            return count < wanted ? (ssize_t)count : (ssize_t)wanted;
+        if (status != NVML_INSUFFICIENT_SIZE)
+            return nvml_errno(status);
+        if (wanted == most)
+            return -EFBIG;
+        /* No fewer than there are, more than we had room for, and some that come until the next call. */
+        wanted = (count > wanted ? count : wanted) * 2 + 5;
+    }
+    return -EFBIG;
+}
+
+struct samples_request {
+    const struct nvml *nvml;
+    nvml_device device;
+    uint64_t last_us;
+    int sampling;    /* of a device: enum nvml_sampling */
+    int *value_type; /* its answer */
+};
+
+static int ask_samples(const void *data, unsigned *count, void *list)
+{
+    const struct samples_request *request = data;
+
+    return request->nvml->samples(request->device, request->sampling, request->last_us,
+                                  request->value_type, count, list);
+}
+
+static int ask_old_usage(const void *data, unsigned *count, void *list)
+{
+    const struct samples_request *request = data;
+
+    return request->nvml->process_usage(request->device, list, count, request->last_us);
+}
+
+static int ask_usage(const void *data, unsigned *count, void *list)
+{
+    const struct samples_request *request = data;
+    struct nvml_processes_usage usage = {
+        .version = NVML_STRUCT_VERSION(struct nvml_processes_usage, 1),
+        .count = *count,
+        .last_seen_us = request->last_us,
+        .list = list,
+    };
+    int status = request->nvml->processes_usage(request->device, &usage);
+
+    *count = usage.count;
+    return status;
+}
+
+static int compare_samples(const void *left, const void *right)
+{
+    const struct nvml_sample *a = left, *b = right;
+
+    return (a->stamp_us > b->stamp_us) - (a->stamp_us < b->stamp_us);
+}
+
+static int compare_usage(const void *left, const void *right)
+{
+    const struct nvml_process_usage *a = left, *b = right;
+
+    return (a->stamp_us > b->stamp_us) - (a->stamp_us < b->stamp_us);
+}
+
+/* The older call, in the shape of the newer. */
+static ssize_t get_old_usage(struct nvidia_rooms *rooms, const struct samples_request *request)
+{
+    ssize_t n = nvidia_fetch(&rooms->old_usage, sizeof(struct nvml_process_sample), SAMPLES_MAX,
+                             ask_old_usage, request);
+    const struct nvml_process_sample *from = rooms->old_usage.list;
+    struct nvml_process_usage *usage;
+
+    if (n <= 0)
+        return n;
+    if (reserve(&rooms->usage.list, &rooms->usage.size_bytes, (size_t)n * sizeof(*usage), 1) <
+        0)
+        return -ENOMEM;
+    usage = rooms->usage.list;
+    for (ssize_t i = 0; i < n; i++)
+        usage[i] = (struct nvml_process_usage){
+            .stamp_us = from[i].stamp_us,
+            .pid = from[i].pid,
+            .sm_percent = from[i].sm_percent,
+            .memory_percent = from[i].memory_percent,
+            .encoder_percent = from[i].encoder_percent,
+            .decoder_percent = from[i].decoder_percent,
+        };
+    return n;
+}
+
+ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
+                         nvml_device device, uint64_t last_us)
+{
+    struct samples_request request = { .nvml = nvml, .device = device, .last_us = last_us };
+    ssize_t n = -ENOTSUP;
+
+    /* The older call rounds percents, the newer cuts them. */
+    if (nvml->process_usage)
+        n = get_old_usage(rooms, &request);
+    if (n < 0 && n != -ENODEV && nvml->processes_usage)
+        n = nvidia_fetch(&rooms->usage, sizeof(struct nvml_process_usage), SAMPLES_MAX,
+                         ask_usage, &request);
+    if (n > 1)
+        qsort(rooms->usage.list, (size_t)n, sizeof(struct nvml_process_usage), compare_usage);
+    return n;
+}
+
+/* ---- GPM ------------------------------------------------------------------ */
+
+static bool has_gpm(const struct nvidia_subject *of)
+{
+    const struct nvml *nvml = of->nvml;
+    struct nvml_gpm_support support = { .version = 1 };
+
+    return nvml->gpm_support && nvml->gpm_alloc && nvml->gpm_free && nvml->gpm_get &&
+           nvml->gpm_mig_get && nvml->gpm_metrics &&
+           nvml->gpm_support(of->whole, &support) == NVML_SUCCESS && support.is_supported;
+}
+
+static int take_snapshot(const struct nvidia_subject *of, nvml_gpm_sample sample)
+{
+    return nvml_errno(of->gpu_instance
+                          ? of->nvml->gpm_mig_get(of->whole, *of->gpu_instance, sample)
+                          : of->nvml->gpm_get(of->whole, sample));
+}
+
+static void gpm_done(struct nvidia_gpm *gpm, const struct nvml *nvml)
+{
+    for (int i = 0; i < 2; i++)
+        if (gpm->samples[i])
+            (void)nvml->gpm_free(gpm->samples[i]); /* nothing could be done about it */
+    free(gpm->metrics);
+    *gpm = (struct nvidia_gpm){ 0 };
+}
+
+/* Takes the first snapshot. -ENOTSUP: the device has no GPM, or the driver has not. */
+static int gpm_init(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns)
+{
+    int r = 0;
+
+    if (!has_gpm(of))
+        return -ENOTSUP;
+    gpm->metrics = calloc(1, sizeof(*gpm->metrics));
+    if (!gpm->metrics)
+        return -ENOMEM;
+    for (int i = 0; i < 2 && r == 0; i++)
+        r = nvml_errno(of->nvml->gpm_alloc(&gpm->samples[i]));
+    if (r == 0)
+        r = take_snapshot(of, gpm->samples[0]);
+    if (r < 0)
+        gpm_done(gpm, of->nvml);
+    gpm->taken_ns = now_ns;
+    return r;
+}
+
+/* Counts the share of the time since the last successful call in which a kernel ran. -EAGAIN: that was
+ * less than 100 ms ago, which is too short. */
+static int gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns,
+                    struct busy_meter *busy)
+{
+    nvml_gpm_sample next = gpm->samples[1 - gpm->newest];
+    struct nvml_gpm_metrics *metrics = gpm->metrics;
+    uint64_t span_ns = now_ns - gpm->taken_ns;
+    int r;
+
+    if (now_ns < gpm->taken_ns + GPM_APART_NS)
+        return -EAGAIN;
+    r = take_snapshot(of, next);
+    if (r < 0)
+        return r;
+    memset(metrics, 0, sizeof(*metrics));
+    metrics->version = 1;
+    metrics->count = 1;
+    metrics->sample1 = gpm->samples[gpm->newest];
+    metrics->sample2 = next;
+    metrics->metrics[0].id = NVML_GPM_GRAPHICS_UTILISATION;
+    r = nvml_errno(of->nvml->gpm_metrics(metrics));
+    if (r < 0)
+        return r;
+    /* If only this metric failed, the new snapshot is as good a beginning as the old. */
+    gpm->newest = 1 - gpm->newest;
+    gpm->taken_ns = now_ns;
+    r = nvml_errno(metrics->metrics[0].status);
+    if (r == 0)
+        busy_meter_add_span(busy, span_ns, metrics->metrics[0].value);
+    return r;
+}
+
+/* ---- the meters of a device ---------------------------------------------- */
 
 static uint64_t time_of_day_us(void)
 {
     return clock_now().realtime_ns / NS_PER_US;
 }
 
-static int poll_rate(const struct nvml *nvml, nvml_device device, enum nvidia_meter_kind kind,
+static int poll_rate(const struct nvidia_subject *of, enum nvidia_meter_kind kind,
                      unsigned *ret_percent)
 {
     struct nvml_rates rates = { 0 };
@@ -32,17 +375,17 @@ static int poll_rate(const struct nvml *nvml, nvml_device device, enum nvidia_me
 
     switch (kind) {
     case METER_GPU:
-        if (nvml->rates)
-            status = nvml->rates(device, &rates);
+        if (of->nvml->rates)
+            status = of->nvml->rates(of->device, &rates);
         *ret_percent = rates.gpu_percent;
         break;
     case METER_ENCODER:
-        if (nvml->encoder)
-            status = nvml->encoder(device, ret_percent, &period_us);
+        if (of->nvml->encoder)
+            status = of->nvml->encoder(of->device, ret_percent, &period_us);
         break;
     case METER_DECODER:
-        if (nvml->decoder)
-            status = nvml->decoder(device, ret_percent, &period_us);
+        if (of->nvml->decoder)
+            status = of->nvml->decoder(of->device, ret_percent, &period_us);
         break;
     case METER_COUNT:
         break;
@@ -50,12 +393,12 @@ static int poll_rate(const struct nvml *nvml, nvml_device device, enum nvidia_me
     return nvml_errno(status);
 }
 
-void nvidia_meters_init(struct nvidia_meters *ret, nvml_device whole,
-                        const unsigned *gpu_instance, uint64_t now_ns)
+void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *of,
+                        uint64_t now_ns)
 {
     uint64_t now_us = time_of_day_us();
 
-    *ret = (struct nvidia_meters){ .whole = whole, .gpu_instance = gpu_instance };
+    *ret = (struct nvidia_meters){ .of = *of };
     for (unsigned kind = 0; kind < METER_COUNT; kind++) {
         struct nvidia_meter *meter = &ret->list[kind];
 
@@ -65,73 +408,69 @@ void nvidia_meters_init(struct nvidia_meters *ret, nvml_device whole,
     }
 }
 
-void nvidia_meters_done(struct nvidia_meters *meters, const struct nvml *nvml)
+void nvidia_meters_done(struct nvidia_meters *meters)
 {
-    nvidia_gpm_done(&meters->gpm, nvml);
+    gpm_done(&meters->gpm, meters->of.nvml);
 }
 
-/* At the first reading the driver is asked for all it has, to see whether it has any. */
+/* At the first reading all samples are fetched, to see whether the driver has any. */
 static int read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
-                        const struct nvml *nvml, nvml_device device,
-                        struct nvidia_samples *room)
+                        const struct nvidia_subject *of)
 {
     uint64_t now_us = time_of_day_us();
-    int value_type;
+    int value_type = NVML_UNSIGNED;
+    struct samples_request request = { of->nvml, of->device, 0, (int)kinds[kind].sampling,
+                                       &value_type };
+    struct nvml_sample *list;
     ssize_t n;
 
+    if (!of->nvml->samples)
+        return -ENOTSUP;
     busy_meter_heed_clock(&meter->busy, now_us);
-    n = nvidia_samples_get(room, nvml, device, kinds[kind].sampling,
-                           meter->source == METER_UNTRIED ? 0 : meter->busy.last_us,
-                           &value_type);
-    for (ssize_t i = 0; i < n; i++) {
-        double percent = nvidia_sample_percent(room->device[i].value, value_type);
-
-        (void)busy_meter_add(&meter->busy, room->device[i].stamp_us, percent, now_us);
-    }
+    request.last_us = meter->source == METER_UNTRIED ? 0 : meter->busy.last_us;
+    n = nvidia_fetch(&of->rooms->samples, sizeof(*list), SAMPLES_MAX, ask_samples, &request);
+    list = of->rooms->samples.list;
+    if (n > 1)
+        qsort(list, (size_t)n, sizeof(*list), compare_samples);
+    for (ssize_t i = 0; i < n; i++)
+        (void)busy_meter_add(&meter->busy, list[i].stamp_us,
+                             nvidia_sample_percent(list[i].value, value_type), now_us);
     return n < 0 ? (int)n : 0;
 }
 
 static int read_rate(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
-                     const struct nvml *nvml, nvml_device device, uint64_t now_ns)
+                     const struct nvidia_subject *of, uint64_t now_ns)
 {
-    uint64_t span_ns = now_ns > meter->polled_ns ? now_ns - meter->polled_ns : 0;
+    uint64_t span_ns = sub_floor0(now_ns, meter->polled_ns);
     unsigned percent = 0;
-    int r = poll_rate(nvml, device, kind, &percent);
+    int r = poll_rate(of, kind, &percent);
 
     meter->polled_ns = now_ns;
     if (r == 0)
-        busy_meter_add_span(&meter->busy, span_ns < POLLED_MAX_NS ? span_ns : POLLED_MAX_NS,
-                            percent);
+        busy_meter_add_span(&meter->busy, smaller(span_ns, POLLED_MAX_NS), percent);
     return r;
 }
 
 /* The first reading takes the snapshot that the second one is compared with. */
-static int read_gpm(struct nvidia_meters *meters, const struct nvml *nvml, uint64_t now_ns)
+static int read_gpm(struct nvidia_meters *meters, uint64_t now_ns)
 {
     struct nvidia_meter *meter = &meters->list[METER_GPU];
-    uint64_t span_ns;
-    double percent;
-    int r;
 
     if (meter->source == METER_UNTRIED)
-        return nvidia_gpm_init(&meters->gpm, nvml, meters->whole, meters->gpu_instance, now_ns);
-    r = nvidia_gpm_read(&meters->gpm, nvml, now_ns, &span_ns, &percent);
-    if (r == 0)
-        busy_meter_add_span(&meter->busy, span_ns, percent);
-    return r;
+        return gpm_init(&meters->gpm, &meters->of, now_ns);
+    return gpm_read(&meters->gpm, &meters->of, now_ns, &meter->busy);
 }
 
 static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
-                     enum nvidia_meter_source source, const struct nvml *nvml,
-                     nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
+                     enum nvidia_meter_source source, uint64_t now_ns)
 {
     switch (source) {
     case METER_SAMPLES:
-        return read_samples(&meters->list[kind], kind, nvml, device, room);
+        return read_samples(&meters->list[kind], kind, &meters->of);
     case METER_GPM:
-        return kind == METER_GPU ? read_gpm(meters, nvml, now_ns) : -ENOTSUP;
+        return kind == METER_GPU ? read_gpm(meters, now_ns) : -ENOTSUP;
     case METER_POLLED:
-        return read_rate(&meters->list[kind], kind, nvml, device, now_ns);
+        return read_rate(&meters->list[kind], kind, &meters->of, now_ns);
     case METER_UNTRIED:
     case METER_NONE:
         break;
@@ -142,14 +481,13 @@ static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
 /* The first reading: from the best source that answers. Where none does, and one for a reason that
  * may pass, they are asked again. */
 static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
-                       const struct nvml *nvml, nvml_device device, uint64_t now_ns,
-                       struct nvidia_samples *room)
+                       uint64_t now_ns)
 {
     struct nvidia_meter *meter = &meters->list[kind];
     bool may_pass = false;
 
     for (unsigned source = METER_SAMPLES; source != METER_NONE; source++) {
-        int r = read_from(meters, kind, source, nvml, device, now_ns, room);
+        int r = read_from(meters, kind, source, now_ns);
 
         if (r == 0) {
             meter->source = source;
@@ -163,12 +501,10 @@ static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     return -ENOTSUP;
 }
 
-void nvidia_meters_find_sources(struct nvidia_meters *meters, const struct nvml *nvml,
-                                nvml_device device, uint64_t now_ns,
-                                struct nvidia_samples *room)
+void nvidia_meters_find_sources(struct nvidia_meters *meters, uint64_t now_ns)
 {
     for (unsigned kind = 0; kind < METER_COUNT; kind++)
-        (void)find_source(meters, kind, nvml, device, now_ns, room); /* or there is none */
+        (void)find_source(meters, kind, now_ns); /* or there is none */
 }
 
 const char *nvidia_meters_source(const struct nvidia_meters *meters)
@@ -217,14 +553,13 @@ static bool seems_idle(const struct nvidia_meters *meters, const struct nvidia_m
 }
 
 /* Counts an encoder as idle, as far as the cores' samples reach, where it passes as that. */
-static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
-                           const struct nvml *nvml, nvml_device device)
+static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind kind)
 {
     struct nvidia_meter *meter = &meters->list[kind];
     unsigned percent = 0;
 
     if (kind == METER_GPU || meter->source == METER_POLLED || !nvidia_meters_see_all(meters) ||
-        !seems_idle(meters, meter) || poll_rate(nvml, device, kind, &percent) < 0 ||
+        !seems_idle(meters, meter) || poll_rate(&meters->of, kind, &percent) < 0 ||
         percent != 0)
         return false;
     busy_meter_heed_clock(&meter->busy, time_of_day_us());
@@ -233,8 +568,7 @@ static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind 
 }
 
 static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
-                       const struct nvml *nvml, nvml_device device, uint64_t now_ns,
-                       struct nvidia_samples *room)
+                       uint64_t now_ns)
 {
     struct nvidia_meter *meter = &meters->list[kind];
     uint64_t least_ns = kinds[kind].least_ns;
@@ -243,32 +577,29 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
 
     if (meter->source == METER_NONE || !nvidia_pace_begin(&meter->pace, now_ns))
         return 0;
-    if (!passes_as_idle(meters, kind, nvml, device))
-        r = meter->source == METER_UNTRIED
-                ? find_source(meters, kind, nvml, device, now_ns, room)
-                : read_from(meters, kind, meter->source, nvml, device, now_ns, room);
+    if (!passes_as_idle(meters, kind))
+        r = meter->source == METER_UNTRIED ? find_source(meters, kind, now_ns)
+                                           : read_from(meters, kind, meter->source, now_ns);
     meter->may_have_worked = false;
     meter->gpu_busy_ns = meters->list[METER_GPU].busy.busy_ns;
     if (meter->source == METER_SAMPLES && meter->busy.busy_ns == busy_ns)
-        least_ns = kinds[kind].most_ns; /* an idle one is asked seldom */
+        least_ns = kinds[kind].most_ns; /* an idle one is read seldom */
     else if (meter->source == METER_POLLED)
         least_ns = 0;
     nvidia_pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);
     return r;
 }
 
-void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
-                        nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
+void nvidia_meters_read(struct nvidia_meters *meters, uint64_t now_ns)
 {
     for (unsigned kind = 0; kind < METER_COUNT; kind++)
-        (void)read_if_due(meters, kind, nvml, device, now_ns, room); /* stands still */
+        (void)read_if_due(meters, kind, now_ns); /* stands still */
 }
 
-int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
-                           nvml_device device, uint64_t now_ns, struct nvidia_samples *room)
+int nvidia_meters_read_gpu(struct nvidia_meters *meters, uint64_t now_ns)
 {
     meters->list[METER_GPU].pace.due_ns = 0;
-    return read_if_due(meters, METER_GPU, nvml, device, now_ns, room);
+    return read_if_due(meters, METER_GPU, now_ns);
 }
 
 void nvidia_meters_refresh(struct nvidia_meters *meters)

@@ -2,23 +2,130 @@
 /*
  * nvidia_meters.h - how busy a device's cores, encoders and decoders were.
  *
- * The best source that a device has is found at the first reading and kept: the driver's
- * buffered samples, GPM, or the driver's own rate at the moments we ask. Samples take
- * milliseconds to ask for, so nothing is asked at the start; they speak of the time since then
- * all the same. And encoders do nothing in most jobs: they pass as idle if the rate that the driver
- * has at hand is 0, and either the cores were idle or no sample of a process says otherwise.
+ * The best source that a device has is found at the first reading and kept:
+ *
+ * - The driver's buffered samples: one every 200 ms or so, kept for some 14 s.
+ * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give the share
+ *   of the time between them in which a kernel ran. It is the only source for a MIG device, which has no
+ *   samples. A snapshot is of a GPU instance: compute instances that share one have the same figure.
+ * - The driver's own rate at the moments we ask.
+ *
+ * Samples take milliseconds to ask for, so nothing is asked at the start; they cover the time since then
+ * all the same. And encoders do nothing in most jobs: they count as idle if the rate that the driver has
+ * at hand is 0, and either the cores were idle or no sample of a process says otherwise.
  */
 #ifndef SOURCE_GPU_NVIDIA_METERS_H
 #define SOURCE_GPU_NVIDIA_METERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "source/gpu/nvidia_busy.h"
-#include "source/gpu/nvidia_gpm.h"
 #include "source/gpu/nvidia_nvml.h"
-#include "source/gpu/nvidia_pace.h"
-#include "source/gpu/nvidia_samples.h"
+
+/* ---- how often a costly call is made ------------------------------------ */
+
+/*
+ * Driver calls take from microseconds to milliseconds of CPU time, and that depends on the card. Each is
+ * given a share of the time: a call that took 2 ms is made again after two seconds, one that took 10 us
+ * at every occasion. Zeroed is due at once.
+ */
+struct nvidia_pace {
+    uint64_t due_ns;     /* monotonic */
+    uint64_t started_ns; /* CPU time of the thread */
+};
+
+/* Is it time? If it is, the call begins, and nvidia_pace_end() is to follow. */
+bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns);
+
+/* The call is made: the next is due when its CPU time was a thousandth of the time, but after
+ * `least_ns` at the earliest and `most_ns` at the latest. */
+void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_ns,
+                     uint64_t most_ns);
+
+/* ---- busy time from samples; pure ---------------------------------------- */
+
+/*
+ * A sample is the percentage of the time since the previous sample that was busy. Exceptions:
+ *
+ * - The first sample after the beginning covers the time since then.
+ * - One that follows a hole, or the first if no beginning was set, covers one period, as long as the
+ *   periods seen before (200 ms if there was none). The rest of a hole is neither busy nor idle.
+ * - Between two samples of a device lies at most a second; more than 1.5 s is a hole.
+ * - A sample is dropped that is not newer than the last one, above 100 %, or whose time
+ *   lies in the future. A clock that was set back starts the meter again.
+ */
+#define BUSY_PERIOD_DEFAULT_US 200000ull
+#define BUSY_HOLE_US 1500000ull
+#define BUSY_FUTURE_US 60000000ull
+
+/* Start from a zeroed one. */
+struct busy_meter {
+    uint64_t last_us;   /* all up to here is counted: stamp of the newest sample, or the
+                           beginning; 0: neither yet */
+    bool has_sample;    /* it is a sample's */
+    uint64_t period_us; /* the shortest time between two samples so far; 0: not known */
+    uint64_t busy_ns, covered_ns;
+};
+
+/* The shortest plausible period (10 ms to 1 s), given one more time between samples. */
+uint64_t busy_learn_period(uint64_t period_us, uint64_t gap_us);
+
+/* Is it a sample to count? `now_us` is the time of day. */
+bool busy_is_plausible(uint64_t last_us, uint64_t stamp_us, double percent, uint64_t now_us);
+
+/* Counts a sample, in order of time. Returns false if it is dropped. */
+bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
+                    uint64_t now_us);
+
+/* Counts `percent` of a time that was measured otherwise. */
+void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double percent);
+
+/* It did nothing up to `until_us`, as is known otherwise. */
+void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us);
+
+/* Counting begins at `stamp_us`: samples from before are not of our time. */
+void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us);
+
+/* Begins again at `now_us` if the clock was set back behind the newest sample. */
+void busy_meter_heed_clock(struct busy_meter *meter, uint64_t now_us);
+
+/* The percentage in a sample's value; NaN if it is of a type we do not know. */
+double nvidia_sample_percent(union nvml_value value, int value_type);
+
+/* ---- lists of the driver -------------------------------------------------- */
+
+/* Memory that the driver writes a list into. Zeroed is empty; `list` is owned. */
+struct nvidia_room {
+    void *list;
+    size_t size_bytes;
+};
+
+/* Asks the driver for a list: `count` is the room in elements, then how many there are. */
+typedef int nvidia_ask(const void *request, unsigned *count, void *list);
+
+/* Asks until the list, which may grow between two calls, fits. An element that the driver does not write
+ * is zeroed. Returns how many elements are in the room, or -errno: -EFBIG if there are more than `most`. */
+ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
+                     nvidia_ask *ask, const void *request);
+
+/* The rooms that all devices share. */
+struct nvidia_rooms {
+    struct nvidia_room samples;   /* struct nvml_sample */
+    struct nvidia_room usage;     /* struct nvml_process_usage */
+    struct nvidia_room old_usage; /* struct nvml_process_sample, of the older call */
+    struct nvidia_room pids;      /* of processes: lists and accounting */
+};
+
+void nvidia_rooms_done(struct nvidia_rooms *rooms);
+
+/* Fetches the samples of a device's processes that are newer than `last_us`, in order of time. Returns
+ * how many are in rooms->usage, or -errno: -ENOTSUP if this device or driver has none. */
+ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
+                         nvml_device device, uint64_t last_us);
+
+/* ---- the meters of a device ---------------------------------------------- */
 
 enum nvidia_meter_kind { METER_GPU, METER_ENCODER, METER_DECODER, METER_COUNT };
 
@@ -35,45 +142,56 @@ struct nvidia_meter {
 };
 
 /* Start from a zeroed one. */
-struct nvidia_meters {
-    struct nvidia_meter list[METER_COUNT];
-    struct nvidia_gpm gpm; /* where it is the source of METER_GPU */
-    nvml_device whole;
-    const unsigned *gpu_instance; /* borrowed */
-    bool has_usage;               /* samples of processes were noted */
+struct nvidia_gpm {
+    nvml_gpm_sample samples[2]; /* the driver's */
+    unsigned newest;            /* which of them */
+    uint64_t taken_ns;          /* when it was taken, monotonic */
+    struct nvml_gpm_metrics *metrics;
 };
 
-/* Counting begins now. `whole` and `gpu_instance` say what a part belongs to; for a whole device
- * they are the device itself and NULL. Asks the driver for nothing. */
-void nvidia_meters_init(struct nvidia_meters *ret, nvml_device whole,
-                        const unsigned *gpu_instance, uint64_t now_ns);
-void nvidia_meters_done(struct nvidia_meters *meters, const struct nvml *nvml);
+/* The device that is measured; all pointers are borrowed. */
+struct nvidia_subject {
+    const struct nvml *nvml;
+    nvml_device device;
+    nvml_device whole;            /* the device that a part belongs to, or itself */
+    const unsigned *gpu_instance; /* of a part; NULL: a whole device */
+    struct nvidia_rooms *rooms;
+};
+
+/* Start from a zeroed one. */
+struct nvidia_meters {
+    struct nvidia_subject of;
+    struct nvidia_meter list[METER_COUNT];
+    struct nvidia_gpm gpm; /* if it is the source of METER_GPU */
+    bool has_usage;        /* samples of processes were noted */
+};
+
+/* Counting begins now. Asks the driver for nothing. */
+void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *of,
+                        uint64_t now_ns);
+void nvidia_meters_done(struct nvidia_meters *meters);
 
 /* The first reading, now; else it is made when it is due. */
-void nvidia_meters_find_sources(struct nvidia_meters *meters, const struct nvml *nvml,
-                                nvml_device device, uint64_t now_ns,
-                                struct nvidia_samples *room);
+void nvidia_meters_find_sources(struct nvidia_meters *meters, uint64_t now_ns);
 
 /* Brings up to date what is due. */
-void nvidia_meters_read(struct nvidia_meters *meters, const struct nvml *nvml,
-                        nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
+void nvidia_meters_read(struct nvidia_meters *meters, uint64_t now_ns);
 
-/* Reads METER_GPU alone, due or not. Returns 0, or -errno where the counters stand still. */
-int nvidia_meters_read_gpu(struct nvidia_meters *meters, const struct nvml *nvml,
-                           nvml_device device, uint64_t now_ns, struct nvidia_samples *room);
+/* Reads METER_GPU alone, due or not. Returns 0, or -errno if the counters stand still. */
+int nvidia_meters_read_gpu(struct nvidia_meters *meters, uint64_t now_ns);
 
 /* Notes all samples of processes since the last call; `count` < 0: they could not be read. */
 void nvidia_meters_note_usage(struct nvidia_meters *meters,
                               const struct nvml_process_usage *list, ssize_t count);
 
-/* Where METER_GPU comes from, as reports say it: static text; NULL: from nowhere, or not yet. */
+/* The source of METER_GPU as reports name it: static text; NULL: none, or not yet. */
 const char *nvidia_meters_source(const struct nvidia_meters *meters);
 
-/* Does METER_GPU have all of the time? Other sources see a part of it, and a buffer that never
- * held a sample says nothing. */
+/* Does METER_GPU have all of the time? Other sources see a part of it, and a buffer may never have
+ * held a sample. */
 bool nvidia_meters_see_all(const struct nvidia_meters *meters);
 
-/* Was the device idle since METER_GPU had counted `busy_ns`? False where that is not known. */
+/* Was the device idle since METER_GPU had counted `busy_ns`? False if that is not known. */
 bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns);
 
 /* All are due. */

@@ -41,7 +41,6 @@ static const struct symbol symbols[] = {
     { { "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo" },
       AT(pci),
       false },
-    { { "nvmlDeviceGetMinorNumber" }, AT(minor), false },
 
     { { "nvmlDeviceGetMemoryInfo" }, AT(memory), false },
     { { "nvmlDeviceGetMemoryInfo_v2" }, AT(memory_v2), false },

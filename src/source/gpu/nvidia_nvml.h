@@ -26,7 +26,7 @@
 typedef struct nvml_device_opaque *nvml_device;
 typedef struct nvml_gpm_sample_opaque *nvml_gpm_sample;
 
-/* What calls return. There are others. */
+/* Return values of calls; there are others. */
 enum nvml_return {
     NVML_SUCCESS = 0,
     NVML_INVALID_ARGUMENT = 2,
@@ -41,7 +41,7 @@ enum nvml_return {
     NVML_VERSION_MISMATCH = 18,
 };
 
-/* In place of a figure of 32 or 64 bits: the driver does not say. */
+/* Values of 32 and 64 bits that the driver does not report. */
 #define NVML_NOT_AVAILABLE_32 UINT32_MAX
 #define NVML_NOT_AVAILABLE_64 UINT64_MAX
 
@@ -183,7 +183,6 @@ struct nvml {
     int (*name)(nvml_device device, char *buf, unsigned size);
     int (*uuid)(nvml_device device, char *buf, unsigned size);
     int (*pci)(nvml_device device, struct nvml_pci *ret);
-    int (*minor)(nvml_device device, unsigned *ret);
 
     int (*memory)(nvml_device device, struct nvml_memory *ret);
     int (*memory_v2)(nvml_device device, struct nvml_memory_v2 *ret);

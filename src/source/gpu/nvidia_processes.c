@@ -1,18 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia_processes.c - what each process uses of each device: the driver's lists and samples,
- * read by the ladder of nvidia_namespace.h.
+ * nvidia_processes.c - what each process uses of each device: the driver's lists of processes and
+ * its samples of them.
+ *
+ * Inside a container the driver's pids are not always ours:
+ *
+ * - before 535.113 the lists carry the host's pids, and until 565.57 the memory of a process is 0:
+ *   the memory and the busy time of processes are unknown there (nvidia_needs_newer_driver);
+ * - samples of utilisation, and accounting, carry the host's pids still. If the job's process is alone
+ *   on the device (the memory in use is what that process holds) and the samples name one pid, they are
+ *   of that process, and are marked as attributed. Otherwise its busy time is unknown.
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "base/reserve.h"
 #include "base/unknown.h"
 #include "source/gpu/nvidia.h"
 
-#define HOLDERS_LEAST_NS (200 * NS_PER_MS)
-#define HOLDERS_MOST_NS (5 * NS_PER_SECOND)
+/* The kernel's driver keeps no more than 950. */
+#define LIST_MAX 4096
+#define ACCOUNTS_MAX 16384
+#define MEMORY_OFFSET 8
+
+/* Some troubles pass: for so long what was seen last is the better answer. */
+#define PASSING_NS NS_PER_SECOND
+
+/* How long a list that holds none of the job is left alone. */
+static const uint64_t idle_period_ns[NVML_LIST_COUNT] = {
+    [NVML_COMPUTE] = 50 * NS_PER_MS,
+    [NVML_GRAPHICS] = 250 * NS_PER_MS,
+    [NVML_MPS] = 250 * NS_PER_MS,
+};
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Two processes could give and take the same amount. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
@@ -25,33 +49,255 @@ static const char memory_hidden[] = "the driver does not report the memory of pr
 static const char memory_absurd[] =
     "the driver reports more memory for a process than the device has";
 static const char memory_zero[] =
-    "inside a container, this driver does not report the memory of a process";
-static const char memory_unclear[] =
-    "inside a container, this driver does not report which processes belong to the job";
+    "the driver reports no memory for a process that uses the device";
+const char nvidia_needs_newer_driver[] =
+    "inside a container, NVIDIA drivers report what a process uses only from version 565.57 on";
 static const char busy_hidden[] = "the driver keeps no per-process samples on this device";
 static const char busy_part[] = "the driver keeps no per-process samples on MIG devices";
 static const char busy_unclear[] =
     "the driver's samples use process IDs from outside the container";
+
+/* ---- the lists ------------------------------------------------------------ */
+
+static void list_done(struct nvidia_list *list)
+{
+    free(list->entries);
+    *list = (struct nvidia_list){ 0 };
+}
+
+void nvidia_lists_done(struct nvidia_lists *lists)
+{
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
+        list_done(&lists->kinds[kind]);
+    list_done(&lists->merged);
+}
+
+void nvidia_lists_refresh(struct nvidia_lists *lists)
+{
+    memset(lists->due_ns, 0, sizeof(lists->due_ns));
+}
+
+struct list_request {
+    const struct nvml_list *from;
+    nvml_device device;
+};
+
+static int ask_list(const void *data, unsigned *count, void *list)
+{
+    const struct list_request *request = data;
+
+    return request->from->get(request->device, count, list);
+}
+
+/* Reads one list as it is. On failure the list stays as it was. */
+static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
+                     enum nvml_list_kind kind, struct nvidia_list *list)
+{
+    const struct list_request request = { &nvidia->nvml.lists[kind], device->handle };
+    size_t stride_bytes = request.from->stride_bytes;
+    ssize_t count =
+        nvidia_fetch(&nvidia->rooms.pids, stride_bytes, LIST_MAX, ask_list, &request);
+
+    if (count < 0)
+        return (int)count;
+    if (reserve(&list->entries, &list->capacity, (size_t)count, sizeof(*list->entries)) < 0)
+        return -ENOMEM;
+    list->count = 0;
+    for (size_t i = 0; i < (size_t)count; i++) {
+        const char *at = (const char *)nvidia->rooms.pids.list + i * stride_bytes;
+        unsigned long long memory_bytes;
+        unsigned pid;
+
+        memcpy(&pid, at, sizeof(pid));
+        memcpy(&memory_bytes, at + MEMORY_OFFSET, sizeof(memory_bytes));
+        if (pid == 0 || pid > INT_MAX)
+            continue;
+        list->entries[list->count++] = (struct nvidia_entry){
+            .pid = pid,
+            .memory_bytes = memory_bytes == NVML_NOT_AVAILABLE_64 ? UNKNOWN : memory_bytes,
+            .computes = kind != NVML_GRAPHICS,
+        };
+    }
+    return 0;
+}
+
+static int compare_pids(const void *left, const void *right)
+{
+    const struct nvidia_entry *a = left, *b = right;
+
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static int merge(struct nvidia_lists *lists)
+{
+    struct nvidia_list *merged = &lists->merged;
+    size_t total = 0, kept = 0;
+
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
+        total += lists->kinds[kind].count;
+    if (reserve(&merged->entries, &merged->capacity, total, sizeof(*merged->entries)) < 0)
+        return -ENOMEM;
+    merged->count = 0;
+    if (total == 0)
+        return 0;
+    for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++) {
+        const struct nvidia_list *list = &lists->kinds[kind];
+
+        if (list->count > 0)
+            memcpy(merged->entries + merged->count, list->entries,
+                   list->count * sizeof(*list->entries));
+        merged->count += list->count;
+    }
+    qsort(merged->entries, merged->count, sizeof(*merged->entries), compare_pids);
+    for (size_t i = 1; i < merged->count; i++) {
+        struct nvidia_entry *last = &merged->entries[kept];
+
+        if (merged->entries[i].pid != last->pid) {
+            merged->entries[++kept] = merged->entries[i];
+            continue;
+        }
+        raise_to(&last->memory_bytes, merged->entries[i].memory_bytes);
+        last->computes |= merged->entries[i].computes;
+    }
+    merged->count = kept + 1;
+    return 0;
+}
+
+/* A list that a driver does not have is empty, but for the first: drivers that report processes at all have
+ * that one. */
+static bool is_answer(enum nvml_list_kind kind, int error)
+{
+    bool is_missing = error == -ENOTSUP || error == -EINVAL || error == -ENOSYS;
+
+    return error == 0 || error == -ENOENT || (is_missing && kind != NVML_COMPUTE);
+}
+
+#define REFUSED(list, why) "the driver does not list " list " processes: " why
+#define REFUSED_FOR(list)                                                             \
+    {                                                                                 \
+        REFUSED(list, "not supported"), REFUSED(list, "permission denied"),           \
+            REFUSED(list, "the device is lost"), REFUSED(list, "there are too many"), \
+            REFUSED(list, "unknown error")                                            \
+    }
+
+static const char *refusal_of(enum nvml_list_kind kind, int error)
+{
+    static const int errors[] = { -ENOTSUP, -EACCES, -ENODEV, -EFBIG };
+    static const char *const reasons[NVML_LIST_COUNT][ARRAY_SIZE(errors) + 1] = {
+        [NVML_COMPUTE] = REFUSED_FOR("compute"),
+        [NVML_GRAPHICS] = REFUSED_FOR("graphics"),
+        [NVML_MPS] = REFUSED_FOR("MPS"),
+    };
+    size_t i = 0;
+
+    while (i < ARRAY_SIZE(errors) && errors[i] != error)
+        i++;
+    return reasons[kind][i];
+}
+
+static bool is_refused(const struct nvidia_lists *lists, enum nvml_list_kind kind,
+                       uint64_t now_ns)
+{
+    int error = lists->errors[kind];
+
+    if (error == 0 || lists->answered_ns[kind] == 0)
+        return error != 0;
+    /* No process gets memory of a lost device any more. */
+    return error != -ENODEV && now_ns - lists->answered_ns[kind] >= PASSING_NS;
+}
+
+/* Notes the reason, and that the memory of the processes in that list is unknown. */
+static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
+{
+    lists->reason = NULL;
+    for (unsigned kind = 0; kind < NVML_LIST_COUNT; kind++) {
+        struct nvidia_list *list = &lists->kinds[kind];
+
+        if (!is_refused(lists, kind, now_ns))
+            continue;
+        for (size_t i = 0; i < list->count; i++)
+            list->entries[i].memory_bytes = UNKNOWN;
+        if (!lists->reason)
+            lists->reason = refusal_of(kind, lists->errors[kind]);
+    }
+}
+
+static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (gpu_pids_have(pids, (pid_t)list->entries[i].pid))
+            return true;
+    return false;
+}
+
+/* Asks for one list. On failure it stays as it was. */
+static int ask(struct nvidia *nvidia, struct nvidia_device *device, enum nvml_list_kind kind,
+               uint64_t now_ns)
+{
+    struct nvidia_lists *lists = &device->lists;
+    struct nvidia_list *list = &lists->kinds[kind];
+    int r = -ENOTSUP;
+
+    if (nvidia->nvml.lists[kind].get)
+        r = read_list(nvidia, device, kind, list);
+    if (is_answer(kind, r)) {
+        lists->answered_ns[kind] = now_ns;
+        list->count = r < 0 ? 0 : list->count;
+        r = 0;
+    }
+    lists->errors[kind] = r;
+    return r;
+}
+
+/* Reads those lists that are due. The lists of a lost device stay as they were. */
+static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
+                       const struct gpu_pids *pids, uint64_t now_ns)
+{
+    struct nvidia_lists *lists = &device->lists;
+    bool has_changed = false;
+    int r = 0;
+
+    if (nvidia->is_too_old) {
+        lists->reason = nvidia_needs_newer_driver;
+        return;
+    }
+    for (unsigned kind = 0; kind < NVML_LIST_COUNT && r != -ENODEV; kind++) {
+        if (now_ns < lists->due_ns[kind])
+            continue;
+        r = ask(nvidia, device, kind, now_ns);
+        has_changed = true;
+        lists->due_ns[kind] =
+            has_any(&lists->kinds[kind], pids) ? 0 : now_ns + idle_period_ns[kind];
+    }
+    note_refusals(lists, now_ns);
+    if (has_changed)
+        (void)merge(lists); /* out of memory: as it was */
+    device->listed_ns = now_ns;
+    for (size_t i = 0; i < lists->merged.count && device->has_usage; i++)
+        (void)nvidia_clients_expect(&device->clients, (pid_t)lists->merged.entries[i].pid);
+}
+
+/* ---- what a process uses --------------------------------------------------- */
 
 struct sink {
     struct gpu_process *list;
     size_t capacity, count;
 };
 
-/* One that is merely on the list may have samples under another number. */
+/* A process that is only listed may have samples under another pid. */
 static bool has_worked(const struct nvidia_client *client)
 {
     return client && (client->last_us != 0 || client->busy_ns > 0);
 }
 
-/* Can samples under a number that we do not know not be its own? */
+/* Whether samples under a foreign pid cannot be those of this process. */
 static bool is_settled(const struct nvidia_client *client)
 {
     return client && (client->is_named || client->is_over);
 }
 
-/* Has the driver told what processes were busy with, or may still do so? */
-static bool tells_busy(const struct nvidia_device *device)
+/* Whether the driver has reported busy times of processes, or may still do so. */
+static bool reports_busy(const struct nvidia_device *device)
 {
     return device->has_usage && (device->clients.covered_ns > 0 || !device->is_usage_failing);
 }
@@ -63,13 +309,13 @@ static void set_busy(const struct nvidia_device *device, struct gpu_process *pro
 
     process->busy_ns = UNKNOWN;
     process->busy_covered_ns = UNKNOWN;
-    if (tells_busy(device) && (is_settled(client) || device->foreign_count == 0)) {
+    if (reports_busy(device) && (is_settled(client) || !device->has_foreign)) {
         process->busy_ns = client ? client->busy_ns : 0;
         process->is_busy_attributed = device->has_concluded && process->busy_ns > 0;
         process->busy_covered_ns = device->clients.covered_ns;
         return;
     }
-    if (tells_busy(device))
+    if (reports_busy(device))
         reason = busy_unclear;
     if (!process->reason)
         process->reason = reason;
@@ -84,77 +330,32 @@ static void emit(struct sink *sink, const struct nvidia_device *device,
     sink->count++;
 }
 
-/* What the device's use has grown by since before the job. */
-static uint64_t grown_bytes(const struct nvidia *nvidia, const struct nvidia_device *device)
+static const char *why_hidden(const struct nvidia_device *device, uint64_t reported_bytes)
 {
-    uint64_t total_bytes, used_bytes;
-
-    if (nvidia_device_read_memory(device->handle, &nvidia->nvml, nvidia->root, &total_bytes,
-                                  &used_bytes) < 0 ||
-        !is_known(used_bytes) || !is_known(device->baseline_bytes) ||
-        used_bytes < device->baseline_bytes)
-        return UNKNOWN;
-    return used_bytes - device->baseline_bytes;
-}
-
-static const char *why_hidden(const struct nvidia_device *device, uint64_t told_bytes)
-{
-    if (is_known(told_bytes))
+    if (is_known(reported_bytes))
         return memory_absurd;
     return device->lists.reason ? device->lists.reason : memory_hidden;
 }
 
-/* Rungs 1 and 2: a process that the list names. */
 static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
                         bool is_the_jobs, struct sink *sink)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
-    const struct nvidia_list *list = &device->lists.merged;
+    const struct nvidia_entry *entry = &device->lists.merged.entries[place];
     struct gpu_process process = {
-        .pid = (pid_t)list->entries[place].pid,
+        .pid = (pid_t)entry->pid,
         .device = (unsigned)index,
-        .memory_bytes = nvidia_device_believe(device, list->entries[place].memory_bytes),
-        .computes = list->entries[place].computes,
+        .memory_bytes = nvidia_device_believe(device, entry->memory_bytes),
+        .computes = entry->computes,
     };
 
     if (!is_known(process.memory_bytes)) {
-        process.reason = why_hidden(device, list->entries[place].memory_bytes);
+        process.reason = why_hidden(device, entry->memory_bytes);
     } else if (is_the_jobs && process.memory_bytes == 0) {
-        process.memory_bytes =
-            nvidia->ns.is_nested && list->count == 1 ? grown_bytes(nvidia, device) : UNKNOWN;
-        process.is_attributed = is_known(process.memory_bytes);
-        process.reason = process.is_attributed ? NULL : memory_zero;
+        process.memory_bytes = UNKNOWN;
+        process.reason = memory_zero;
     }
     emit(sink, device, process);
-}
-
-/* Rung 3: a process that the list does not name, but that has the device open. Returns whether
- * the one entry of the list is taken to be it. */
-static bool emit_holder(const struct nvidia *nvidia, size_t index, struct sink *sink)
-{
-    const struct nvidia_device *device = &nvidia->devices[index];
-    const struct nvidia_list *list = &device->lists.merged;
-    const struct nvidia_holder *holder = &nvidia->holders[index];
-    struct gpu_process process = {
-        .pid = holder->pid,
-        .device = (unsigned)index,
-        .memory_bytes = UNKNOWN,
-        .reason = device->lists.reason ? device->lists.reason : memory_unclear,
-    };
-    bool is_entry =
-        holder->count == 1 && list->count == 1 &&
-        nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, list->entries[0].pid);
-
-    if (is_entry && list->entries[0].memory_bytes != 0)
-        process.memory_bytes = nvidia_device_believe(device, list->entries[0].memory_bytes);
-    else if (is_entry || (holder->count == 1 && list->count == 0))
-        process.memory_bytes = grown_bytes(nvidia, device);
-    if (is_known(process.memory_bytes)) {
-        process.is_attributed = true;
-        process.reason = NULL;
-    }
-    emit(sink, device, process);
-    return is_entry;
 }
 
 static bool is_listed(const struct nvidia_list *list, pid_t pid)
@@ -165,9 +366,9 @@ static bool is_listed(const struct nvidia_list *list, pid_t pid)
     return false;
 }
 
-/* Processes of the job that only the samples know: they ended, or let go of the device. */
+/* Processes of the job that are only in samples: they ended, or let go of the device. */
 static void emit_ended(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
-                       pid_t holder, struct sink *sink)
+                       struct sink *sink)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
 
@@ -175,8 +376,8 @@ static void emit_ended(const struct nvidia *nvidia, size_t index, const struct g
         pid_t pid = device->clients.list[i].pid;
         struct gpu_process process = { .pid = pid, .device = (unsigned)index };
 
-        if (pid == holder || !has_worked(&device->clients.list[i]) ||
-            !gpu_pids_have(pids, (unsigned)pid) || is_listed(&device->lists.merged, pid))
+        if (!has_worked(&device->clients.list[i]) || !gpu_pids_have(pids, pid) ||
+            is_listed(&device->lists.merged, pid))
             continue;
         process.has_ended = !device->lists.reason;
         process.memory_bytes = process.has_ended ? 0 : UNKNOWN;
@@ -185,69 +386,22 @@ static void emit_ended(const struct nvidia *nvidia, size_t index, const struct g
     }
 }
 
-static void emit_device(struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
+static void emit_device(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
                         struct sink *sink)
 {
-    struct nvidia_device *device = &nvidia->devices[index];
-    const struct nvidia_list *list = &device->lists.merged;
-    bool is_taken = false;
-    pid_t holder = 0;
-    size_t ours = 0;
+    const struct nvidia_list *list = &nvidia->devices[index].lists.merged;
 
-    for (size_t i = 0; i < list->count; i++) {
-        if (gpu_pids_have(pids, list->entries[i].pid)) {
-            ours++;
-            device->sole_pid = (pid_t)list->entries[i].pid;
-        }
-    }
-    if (ours == 0 && nvidia->holders && !nvidia->lists_name_us &&
-        nvidia->holders[index].count > 0) {
-        holder = nvidia->holders[index].pid;
-        is_taken = emit_holder(nvidia, index, sink);
-        device->sole_pid = holder;
-        ours = nvidia->holders[index].count;
-    }
-    if (ours != 1)
-        device->sole_pid = 0;
-    for (size_t i = 0; i < list->count && !is_taken; i++)
-        emit_listed(nvidia, index, i, gpu_pids_have(pids, list->entries[i].pid), sink);
-    emit_ended(nvidia, index, pids, holder, sink);
+    for (size_t i = 0; i < list->count; i++)
+        emit_listed(nvidia, index, i, gpu_pids_have(pids, (pid_t)list->entries[i].pid), sink);
+    emit_ended(nvidia, index, pids, sink);
 }
 
-/* Looks for processes of the job that have a device open. Where one is found at the first look
- * the job was there before us: what the device held then is no baseline. */
-static void look_for_holders(struct nvidia *nvidia, const struct gpu_pids *pids,
-                             uint64_t now_ns)
-{
-    if (!nvidia->holders || nvidia->lists_name_us ||
-        !nvidia_pace_begin(&nvidia->holders_pace, now_ns))
-        return;
-    nvidia_holders_read(nvidia->root, pids, nvidia->minors, nvidia->holders, nvidia->count);
-    for (size_t i = 0; i < nvidia->count && !nvidia->has_looked; i++)
-        if (nvidia->holders[i].count > 0)
-            nvidia->devices[i].baseline_bytes = UNKNOWN;
-    nvidia->has_looked = true;
-    nvidia_pace_end(&nvidia->holders_pace, now_ns, HOLDERS_LEAST_NS, HOLDERS_MOST_NS);
-}
-
-/* What a lost device held stays as it was last seen. */
-static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
-                       const struct gpu_pids *pids, uint64_t now_ns)
-{
-    (void)nvidia_lists_read(&device->lists, &nvidia->nvml, device->handle, pids,
-                            nvidia->ns.is_nested, now_ns, &nvidia->scratch);
-    device->listed_ns = now_ns;
-    for (size_t i = 0; i < device->lists.merged.count && device->has_usage; i++)
-        (void)nvidia_clients_expect(&device->clients,
-                                    (pid_t)device->lists.merged.entries[i].pid);
-}
-
-/* The device's memory in use is asked for in a third of the time that the lists take. While it
- * stands still, so does what processes have of it. */
+/* Reading the device's memory in use takes a third of the time of the lists. While it does not change,
+ * neither does the memory of processes. */
 static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
                       uint64_t now_ns)
 {
-    uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
+    uint64_t used_bytes = nvidia_device_own_memory_used(nvidia, device);
     bool has_moved = used_bytes != device->listed_bytes;
 
     device->listed_bytes = used_bytes;
@@ -263,7 +417,6 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
 {
     struct sink sink = { .list = list, .capacity = capacity };
 
-    look_for_holders(nvidia, pids, now_ns);
     for (size_t i = 0; i < nvidia->count; i++) {
         struct nvidia_device *device = &nvidia->devices[i];
 
@@ -271,7 +424,6 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
             continue;
         if (must_list(nvidia, device, now_ns))
             read_lists(nvidia, device, pids, now_ns);
-        nvidia->lists_name_us |= nvidia_list_has_any(&device->lists.merged, pids);
     }
     for (size_t i = 0; i < nvidia->count; i++) {
         if (!nvidia->devices[i].has_parts)
@@ -280,20 +432,17 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
     return (ssize_t)sink.count;
 }
 
-/* Without lists there are still the samples, which name those that were busy; and in a container the
- * ladder goes on with those that have the device open. */
+/* Without lists there are still the samples, which name those that were busy. */
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading)
 {
     const struct nvidia_device *device = &nvidia->devices[index];
     const char *reason = device->lists.reason;
 
-    if (nvidia->holders && nvidia->minors[index] != UINT_MAX)
-        reason = NULL;
     reading->process_memory_reason = reason;
     reading->processes_reason =
-        !nvidia->ns.is_nested && device->has_usage && device->clients.covered_ns > 0 ? NULL
-                                                                                     : reason;
+        !nvidia->is_nested && device->has_usage && device->clients.covered_ns > 0 ? NULL
+                                                                                  : reason;
 }
 
 static bool has_let_go(pid_t pid, const void *data)
@@ -307,8 +456,8 @@ static bool has_let_go(pid_t pid, const void *data)
 static ssize_t ask_usage(struct nvidia *nvidia, struct nvidia_device *device,
                          uint64_t period_us)
 {
-    ssize_t n = nvidia_samples_get_usage(&nvidia->samples, &nvidia->nvml, device->handle,
-                                         nvidia_clients_since_us(&device->clients, period_us));
+    ssize_t n = nvidia_usage_get(&nvidia->rooms, &nvidia->nvml, device->handle,
+                                 nvidia_clients_since_us(&device->clients, period_us));
 
     device->has_usage = n != -ENOTSUP && n != -EACCES;
     device->is_usage_failing = n < 0;
@@ -331,7 +480,7 @@ static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device
                              const struct gpu_pids *pids, uint64_t now_ns)
 {
     for (int tries = 0; tries < EXPLAIN_TRIES; tries++) {
-        uint64_t used_bytes = nvidia_device_own_memory_used(device->handle, &nvidia->nvml);
+        uint64_t used_bytes = nvidia_device_own_memory_used(nvidia, device);
 
         if (is_explained(&device->lists.merged, used_bytes))
             return true;
@@ -341,40 +490,71 @@ static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device
     return false;
 }
 
-/* Who is there, see nvidia_namespace.h. */
-static struct nvidia_present who_is_present(struct nvidia *nvidia, struct nvidia_device *device,
-                                            const struct gpu_pids *pids, uint64_t now_ns)
+/* Whether only this process uses the device. */
+static bool is_alone(struct nvidia *nvidia, struct nvidia_device *device, unsigned pid,
+                     const struct gpu_pids *pids, uint64_t now_ns)
 {
     const struct nvidia_list *list = &device->lists.merged;
-    struct nvidia_present present = { pids, &device->clients, device->sole_pid, false, 0 };
-    unsigned only = list->count == 1 ? list->entries[0].pid : 0;
 
-    if (!nvidia->ns.is_nested || present.sole == 0 || device->lists.reason || list->count > 1)
-        return present;
-    if (only && nvidia_namespace_is_foreign(&nvidia->ns, nvidia->root, only))
-        present.listed = only;
-    else if (only && list->entries[0].memory_bytes > 0)
-        present.is_alone =
-            only == (unsigned)present.sole && is_all_explained(nvidia, device, pids, now_ns);
-    else
-        present.is_alone = device->baseline_bytes < NOBODYS_BYTES; /* UNKNOWN is more */
-    return present;
+    return !device->lists.reason && list->count == 1 && list->entries[0].pid == pid &&
+           list->entries[0].memory_bytes > 0 && is_all_explained(nvidia, device, pids, now_ns);
 }
 
-/* Gives the samples of processes our numbers. */
+/* Whether a sample is under our pid of a process that was seen on the device. */
+static bool is_named(const struct nvidia_device *device, const struct gpu_pids *pids,
+                     unsigned pid)
+{
+    return is_listed(&device->lists.merged, (pid_t)pid) ||
+           (gpu_pids_have(pids, (pid_t)pid) &&
+            nvidia_clients_find(&device->clients, (pid_t)pid));
+}
+
+/* The pids of samples that are not ours. */
+struct foreign {
+    unsigned pid; /* the last; 0: there is none */
+    bool is_only; /* all samples are under this pid */
+};
+
+static struct foreign find_foreign(const struct nvidia_device *device,
+                                   const struct gpu_pids *pids,
+                                   const struct nvml_process_usage *usage, size_t count)
+{
+    struct foreign foreign = { .is_only = true };
+
+    for (size_t i = 0; i < count; i++) {
+        if (is_named(device, pids, usage[i].pid)) {
+            foreign.is_only = false;
+            continue;
+        }
+        foreign.is_only &= foreign.pid == 0 || foreign.pid == usage[i].pid;
+        foreign.pid = usage[i].pid;
+    }
+    return foreign;
+}
+
+/* Inside a container: replaces the host's pid in samples by ours if it is known, else a pid that is by
+ * chance one of the job's by 0. */
 static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
                          const struct gpu_pids *pids, uint64_t now_ns, size_t count)
 {
-    struct nvidia_renamed renamed;
-    struct nvidia_present present;
+    const struct nvidia_list *list = &device->lists.merged;
+    struct nvml_process_usage *usage = nvidia->rooms.usage.list;
+    unsigned ours = list->count == 1 ? list->entries[0].pid : 0;
+    struct foreign foreign;
 
-    if (count == 0) /* of a device that was idle: who is who is as it was */
+    if (!nvidia->is_nested || count == 0) /* no samples: nothing new is known */
         return;
-    present = who_is_present(nvidia, device, pids, now_ns);
-    renamed = nvidia_namespace_rename(&nvidia->ns, nvidia->root, &present,
-                                      nvidia->samples.usage, count);
-    device->foreign_count = renamed.foreign_count;
-    device->has_concluded |= renamed.is_concluded;
+    foreign = find_foreign(device, pids, usage, count);
+    if (!foreign.is_only || !gpu_pids_have(pids, (pid_t)ours) ||
+        !is_alone(nvidia, device, ours, pids, now_ns))
+        ours = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_named(device, pids, usage[i].pid) &&
+            (ours != 0 || gpu_pids_have(pids, (pid_t)usage[i].pid)))
+            usage[i].pid = ours;
+    }
+    device->has_foreign = foreign.pid != 0 && ours == 0;
+    device->has_concluded |= ours != 0;
 }
 
 /* The device's samples and those of its processes, together. Where the device did nothing at all
@@ -382,14 +562,12 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
 static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
                       const struct gpu_pids *pids, uint64_t now_ns)
 {
-    struct nvidia_samples *samples = &nvidia->samples;
     const struct busy_meter *busy = &device->meters.list[METER_GPU].busy;
     struct nvidia_answer answer = { .device_busy_ns = UNKNOWN,
                                     .has_ended = has_let_go,
                                     .data = &device->lists };
     ssize_t n;
-    int r =
-        nvidia_meters_read_gpu(&device->meters, &nvidia->nvml, device->handle, now_ns, samples);
+    int r = nvidia_meters_read_gpu(&device->meters, now_ns);
 
     if (r == 0 && nvidia_meters_see_all(&device->meters)) {
         answer.device_busy_ns = busy->busy_ns - device->usage_busy_ns;
@@ -398,19 +576,19 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     answer.period_us = busy->period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
     n = answer.device_busy_ns == 0 ? 0 : ask_usage(nvidia, device, answer.period_us);
-    nvidia_meters_note_usage(&device->meters, samples->usage, n);
+    nvidia_meters_note_usage(&device->meters, nvidia->rooms.usage.list, n);
     if (n < 0)
         return (int)n;
     device->usage_busy_ns = busy->busy_ns;
     name_samples(nvidia, device, pids, now_ns, (size_t)n);
-    answer.list = samples->usage;
+    answer.list = nvidia->rooms.usage.list;
     answer.count = (size_t)n;
     return nvidia_clients_add(&device->clients, &answer);
 }
 
-int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pids,
-                               uint64_t now_ns)
+int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 {
+    struct nvidia *nvidia = vendor;
     int result = 0;
 
     for (size_t i = 0; i < nvidia->count; i++) {
@@ -419,11 +597,91 @@ int nvidia_processes_read_busy(struct nvidia *nvidia, const struct gpu_pids *pid
 
         if (!device->has_usage || !nvidia_pace_begin(&device->clients_pace, now_ns))
             continue;
-        nvidia_lists_refresh(&device->lists); /* to know who has ended */
+        nvidia_lists_refresh(&device->lists); /* to see which have ended */
         read_lists(nvidia, device, pids, now_ns);
         r = read_usage(nvidia, device, pids, now_ns);
         nvidia_pace_end(&device->clients_pace, now_ns, NVIDIA_USAGE_LEAST_NS, USAGE_MOST_NS);
         result = r < 0 ? r : result;
     }
     return result;
+}
+
+/* ---- accounting ----------------------------------------------------------- */
+
+/* An administrator turns accounting on; we never do. Processes are known by the host's pids, so inside a
+ * container an account that seems to be ours is a foreign process's. */
+struct accounts_request {
+    const struct nvml *nvml;
+    nvml_device device;
+};
+
+static bool is_on(const struct nvml *nvml, nvml_device device)
+{
+    int mode = 0;
+
+    return nvml->accounting_mode && nvml->accounting_pids && nvml->accounting &&
+           nvml->accounting_mode(device, &mode) == NVML_SUCCESS && mode == 1;
+}
+
+bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us)
+{
+    uint64_t ended_us = sum_u64(stats->start_us, product_u64(stats->time_ms, 1000));
+
+    return stats->is_running || ended_us >= opened_us;
+}
+
+static int ask_accounted(const void *data, unsigned *count, void *list)
+{
+    const struct accounts_request *request = data;
+
+    return request->nvml->accounting_pids(request->device, count, list);
+}
+
+static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
+                         struct gpu_record *list, size_t capacity, size_t used)
+{
+    nvml_device device = nvidia->devices[index].handle;
+    const struct accounts_request request = { &nvidia->nvml, device };
+    ssize_t n = nvidia_fetch(&nvidia->rooms.pids, sizeof(unsigned), ACCOUNTS_MAX, ask_accounted,
+                             &request);
+    const unsigned *accounted = nvidia->rooms.pids.list;
+
+    for (ssize_t i = 0; i < n; i++) {
+        struct nvml_accounting stats = { 0 };
+
+        if (!gpu_pids_have(pids, (pid_t)accounted[i]) ||
+            nvidia->nvml.accounting(device, accounted[i], &stats) != NVML_SUCCESS ||
+            !nvidia_account_is_ours(&stats, nvidia->opened_us))
+            continue;
+        if (used < capacity)
+            list[used] = (struct gpu_record){
+                .pid = (pid_t)accounted[i],
+                .device = (unsigned)index,
+                .peak_memory_bytes =
+                    nvidia_device_believe(&nvidia->devices[index], stats.max_memory_bytes),
+            };
+        used++;
+    }
+    return used;
+}
+
+/* Accounts are kept of whole devices. */
+bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
+{
+    const struct nvidia_device *device = &nvidia->devices[index];
+
+    return !nvidia->is_nested && !device->facts.is_part && is_on(&nvidia->nvml, device->handle);
+}
+
+ssize_t nvidia_accounts(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
+                        size_t capacity)
+{
+    struct nvidia *nvidia = vendor;
+    size_t used = 0;
+
+    for (size_t i = 0; i < nvidia->count; i++) {
+        if (nvidia_has_accounts(nvidia, i))
+            used = add_device(nvidia, i, pids, list, capacity, used);
+    }
+    return (ssize_t)used;
 }

@@ -37,40 +37,13 @@ const char *visible_name(enum visible_source source)
     return sources[source].name;
 }
 
-/* Reads hexadecimal digits up to `end` and moves behind it. */
-static bool read_hex(const char **cursor, char end, uint64_t *ret)
-{
-    static const char digits[] = "0123456789abcdef";
-    uint64_t value = 0;
-    size_t length = 0;
-
-    for (; **cursor && **cursor != end; (*cursor)++, length++) {
-        const char *digit =
-            strchr(digits, **cursor >= 'A' && **cursor <= 'F' ? **cursor + 32 : **cursor);
-
-        if (!digit || length == 8)
-            return false;
-        value = value << 4 | (uint64_t)(digit - digits);
-    }
-    if (length == 0 || **cursor != end)
-        return false;
-    *cursor += end != '\0';
-    *ret = value;
-    return true;
-}
-
 /* The address as one number that sorts like it. UINT64_MAX: not one. */
 static uint64_t pci_key(const char *text)
 {
-    const char *colon = strchr(text, ':');
-    bool has_domain = colon && strchr(colon + 1, ':');
-    uint64_t domain = 0, bus, device, function;
+    uint64_t pci;
 
-    if ((has_domain && !read_hex(&text, ':', &domain)) || !read_hex(&text, ':', &bus) ||
-        !read_hex(&text, '.', &device) || !read_hex(&text, '\0', &function) || bus > 0xff ||
-        device > 0x1f || function > 7)
-        return UINT64_MAX;
-    return domain << 16 | bus << 8 | device << 3 | function;
+    return text[strcspn(text, " \t\n")] == '\0' && gpu_pci_parse(text, &pci) == 0 ? pci
+                                                                                  : UINT64_MAX;
 }
 
 int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b)

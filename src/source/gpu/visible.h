@@ -12,7 +12,7 @@
  *     0000:3b:00.0        a PCI address; without its domain: 0000
  *
  * with letters in any case. A device comes with its parts. The option may be all, or none,
- * instead. What is no item names no device: in a variable all, none, void and -1 are such.
+ * instead. Anything else names no device, in a variable also all, none, void and -1.
  */
 #ifndef SOURCE_GPU_VISIBLE_H
 #define SOURCE_GPU_VISIBLE_H
@@ -35,7 +35,7 @@ enum visible_source {
 /* How the source is called, as "CUDA_VISIBLE_DEVICES". */
 const char *visible_name(enum visible_source source);
 
-/* Whether --gpus says that no GPU is to be looked at. `text` may be NULL. */
+/* Whether --gpus excludes all GPUs. `text` may be NULL. */
 bool visible_is_none(const char *text);
 
 /* Sets selected[i] for each of `count` devices. Devices are those
@@ -49,7 +49,7 @@ size_t visible_select(enum visible_source source, const char *text,
 /* Says of a list that selected no device which one it was. */
 void visible_explain_none(enum visible_source source, const char *text, char *buf, size_t size);
 
-/* Compares two devices by PCI address, as qsort() asks; those without come last. */
+/* Compares two devices by PCI address, as for qsort(); those without come last. */
 int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b);
 
 #endif

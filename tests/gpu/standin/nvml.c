@@ -331,7 +331,6 @@ EXPORT int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *ret)
         return status;                                          \
     }
 
-NUMBER(nvmlDeviceGetMinorNumber, "minor", unsigned)
 NUMBER(nvmlDeviceGetPowerUsage, "power", unsigned)
 #if STANDIN_GENERATION == GENERATION_FULL
 NUMBER(nvmlDeviceGetCurrentClocksEventReasons, "throttle", unsigned long long)

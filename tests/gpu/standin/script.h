@@ -10,7 +10,7 @@
  *     # a comment
  *     driver TEXT                 the version of the driver
  *     device N uuid TEXT          also: name TEXT, name_hex BYTES, pci DOMAIN:BUS:DEVICE (decimal)
- *     device N total BYTES        also: used, reserved, minor, power, energy, temperature, clock,
+ *     device N total BYTES        also: used, reserved, power, energy, temperature, clock,
  *                                 throttle, rates, encoder, decoder (all plain numbers)
  *     device N mig 1              its parts are those named 0.0, 0.1, ...
  *     device N instance ID        of a part: its GPU instance

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/gpu/gpu_account.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/reserve.h"
+#include "base/unknown.h"
+
+/* Samples of a device that was looked at so long after a process was last there cover it. */
+#define SAMPLES_LATE_NS NS_PER_SECOND
+
+const char gpu_not_told[] = "the driver does not report it";
+const char gpu_attributed[] = "attributed";
+static const char none_selected[] = "none of this machine's GPUs is assigned to the job";
+static const char no_samples[] = "the driver had no samples of it when they were last read";
+static const char not_read_anew[] = "the driver's counter was not read again in that time";
+static const char is_lost[] = "the driver has lost the device";
+static const char in_parts[] =
+    "the GPU is partitioned (MIG): processes are reported for its parts only";
+
+int gpu_account_init(struct gpu_account *account, const struct gpu_unit *units, size_t count,
+                     uint64_t start_ns)
+{
+    *account = (struct gpu_account){ .units = units, .start_ns = start_ns };
+    gpu_totals_clear(&account->totals);
+    account->list = calloc(count, sizeof(*account->list));
+    if (!account->list)
+        return -ENOMEM;
+    account->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct gpu_unit_account *unit = &account->list[i];
+
+        gpu_share_begin(&unit->busy, start_ns);
+        gpu_share_begin(&unit->job_busy, start_ns);
+        gpu_share_begin(&unit->encoder, start_ns);
+        gpu_share_begin(&unit->decoder, start_ns);
+        gpu_device_view_init(&unit->view, units[i].sources);
+        unit->memory_bytes = UNKNOWN;
+        unit->has_parts =
+            !units[i].device.is_part && i + 1 < count && units[i + 1].device.is_part;
+    }
+    return 0;
+}
+
+void gpu_account_done(struct gpu_account *account)
+{
+    free(account->list);
+    free(account->uses);
+    free(account->spare);
+    *account = (struct gpu_account){ 0 };
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+/* Sets a figure of a device and raises its peak. `reason`: why it is unknown, if it is. */
+static void set(struct gpu_unit_account *unit, enum gpu_measure measure, uint64_t value,
+                const char *reason)
+{
+    struct gpu_figure *figure = &unit->view.figures[measure];
+
+    figure->measure.value = figure->measure.now = value;
+    figure->measure.origin.reason = reason;
+    raise_to(&figure->peak, value);
+}
+
+static void set_share(struct gpu_unit_account *unit, enum gpu_measure measure,
+                      const struct gpu_share *share, uint64_t start_ns, const char *reason)
+{
+    set(unit, measure, share->last, reason);
+    unit->view.figures[measure].peak = share->max;
+    unit->view.figures[measure].mean = gpu_share_mean(share, start_ns);
+}
+
+static void lose_device(struct gpu_unit_account *unit)
+{
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        set(unit, (enum gpu_measure)i, UNKNOWN, is_lost);
+    unit->view.was_lost = true;
+    unit->memory_bytes = UNKNOWN;
+    unit->processes_reason = is_lost;
+}
+
+static void add_throttle_reasons(struct gpu_device_view *view, uint64_t reasons)
+{
+    if (is_known(reasons))
+        view->throttle_reasons = first_known(view->throttle_reasons, 0) | reasons;
+}
+
+void gpu_account_device(struct gpu_account *account, size_t index,
+                        const struct gpu_reading *reading, uint64_t now_ns)
+{
+    struct gpu_unit_account *unit = &account->list[index];
+    struct gpu_figure *figures = unit->view.figures;
+    uint64_t start_ns = account->start_ns;
+
+    if (!reading) {
+        lose_device(unit);
+        return;
+    }
+    unit->processes_reason = reading->processes_reason;
+    unit->process_memory_reason = reading->process_memory_reason;
+    unit->memory_bytes = reading->memory_used_bytes;
+    figures[GPU_MEMORY].measure.origin.reason =
+        is_known(reading->memory_used_bytes) ? NULL : gpu_not_told;
+
+    (void)gpu_share_advance(&unit->busy, reading->busy_ns, reading->busy_covered_ns, now_ns);
+    (void)gpu_share_advance(&unit->encoder, reading->encoder_busy_ns,
+                            reading->encoder_covered_ns, now_ns);
+    (void)gpu_share_advance(&unit->decoder, reading->decoder_busy_ns,
+                            reading->decoder_covered_ns, now_ns);
+    set_share(unit, GPU_UTILIZATION, &unit->busy, start_ns,
+              reading->busy_reason ? reading->busy_reason : no_samples);
+    figures[GPU_UTILIZATION].measure.origin.source =
+        reading->busy_source ? reading->busy_source
+                             : account->units[index].sources->device_busy;
+    set_share(unit, GPU_ENCODER_UTILIZATION, &unit->encoder, start_ns, NULL);
+    set_share(unit, GPU_DECODER_UTILIZATION, &unit->decoder, start_ns, NULL);
+    set(unit, GPU_POWER, reading->power_milliwatts, NULL);
+    set(unit, GPU_TEMPERATURE, reading->temperature_celsius, NULL);
+    set(unit, GPU_CLOCK, reading->clock_mhz, NULL);
+    /* No device uses no energy: at 0 the counter was read once, which is where it starts. */
+    set(unit, GPU_ENERGY,
+        reading->energy_microjoules > 0 ? reading->energy_microjoules : UNKNOWN,
+        is_known(reading->energy_microjoules) ? not_read_anew : gpu_not_told);
+    add_throttle_reasons(&unit->view, reading->throttle_reasons);
+}
+
+void gpu_account_device_memory(struct gpu_account *account, size_t index, uint64_t used_bytes)
+{
+    if (is_known(used_bytes))
+        account->list[index].memory_bytes = used_bytes;
+}
+
+void gpu_account_peak(struct gpu_account *account, size_t unit, uint64_t peak_bytes)
+{
+    struct gpu_figure *figures = account->list[unit].view.figures;
+
+    raise_to(&figures[GPU_JOB_MEMORY].peak, peak_bytes);
+    raise_to(&figures[GPU_MEMORY].peak, figures[GPU_JOB_MEMORY].peak);
+}
+
+/* ---- the job's busy time: is it known? ---------------------------------- */
+
+/* A process of the job is there, or was, and no window covers it. */
+static bool is_awaited(const struct gpu_unit_account *unit)
+{
+    const struct gpu_share *share = &unit->job_busy;
+
+    return (share->was_idle || !is_known(share->last)) && unit->job_seen_ns > share->until_ns;
+}
+
+/* A process of the job has not reported it, but may do so later. */
+static bool is_busy_unreported(const struct gpu_unit_account *unit)
+{
+    return unit->unreported_count > 0 || is_awaited(unit);
+}
+
+/* The same, or one that ended had not: if the figure is 0, it was not measured. */
+static bool has_unreported_busy(const struct gpu_unit_account *unit)
+{
+    return unit->lost_reason || is_busy_unreported(unit);
+}
+
+/* It is unknown just now. */
+static bool is_job_busy_unknown(const struct gpu_unit_account *unit)
+{
+    return unit->processes_reason || unit->unreported_reason || is_awaited(unit);
+}
+
+/* Why it is unknown now, or 0 was not measured. */
+static const char *job_busy_reason(const struct gpu_unit_account *unit)
+{
+    if (unit->processes_reason)
+        return unit->processes_reason;
+    if (unit->unreported_reason)
+        return unit->unreported_reason;
+    if (unit->lost_reason)
+        return unit->lost_reason;
+    return unit->has_parts ? in_parts : no_samples;
+}
+
+static void note_presence(struct gpu_unit_account *unit, uint64_t now_ns)
+{
+    if (unit->present_count > 0)
+        unit->job_seen_ns = now_ns;
+}
+
+static void show_job_busy(struct gpu_unit_account *unit, uint64_t start_ns)
+{
+    struct gpu_figure *figure = &unit->view.figures[GPU_JOB_UTILIZATION];
+
+    set_share(unit, GPU_JOB_UTILIZATION, &unit->job_busy, start_ns, job_busy_reason(unit));
+    if (is_job_busy_unknown(unit))
+        figure->measure.value = figure->measure.now = UNKNOWN;
+    if (unit->job_busy.total_ns == 0 && has_unreported_busy(unit))
+        figure->mean = figure->peak = UNKNOWN;
+}
+
+/* ---- memory of processes ------------------------------------------------ */
+
+/* Why a process of the job on it may be left out. */
+static const char *memory_hidden_by(const struct gpu_unit_account *unit)
+{
+    return unit->process_memory_reason ? unit->process_memory_reason : unit->processes_reason;
+}
+
+/* The job may have memory that is not reported. */
+static bool is_memory_unreported(const struct gpu_unit_account *unit)
+{
+    return !is_known(unit->job_memory.value) &&
+           (unit->job_count > 0 || unit->process_memory_reason);
+}
+
+static void begin_memory(struct gpu_unit_account *unit)
+{
+    const char *reason = memory_hidden_by(unit);
+
+    unit->listed_bytes = 0;
+    unit->job_count = unit->present_count = 0;
+    unit->job_memory =
+        (struct measure){ .value = reason ? UNKNOWN : 0, .origin.reason = reason };
+}
+
+static void add_memory(struct gpu_unit_account *unit, const struct gpu_row *row)
+{
+    uint64_t bytes = row->process.memory_bytes;
+
+    if (is_known(bytes))
+        unit->listed_bytes = sum_u64(unit->listed_bytes, bytes);
+    if (!row->is_job)
+        return;
+    unit->job_count++;
+    unit->present_count += !row->process.has_ended;
+    unit->job_memory.value = sum_u64(unit->job_memory.value, bytes); /* UNKNOWN if one is */
+    if (!is_known(bytes))
+        unit->job_memory.origin.reason =
+            row->process.reason ? row->process.reason : gpu_not_told;
+}
+
+/* The sums of the parts of a GPU. */
+struct parts {
+    uint64_t used_bytes;
+    struct measure job_memory;
+};
+
+/* The memory that processes hold is in use, and that of parts, also since the device was last read. A
+ * device that reports no memory has none that could be compared with others'. */
+static uint64_t used_bytes(const struct gpu_unit_account *unit, const struct parts *parts)
+{
+    if (!is_known(unit->memory_bytes))
+        return UNKNOWN;
+    return larger(unit->memory_bytes, larger(unit->listed_bytes, parts->used_bytes));
+}
+
+static void end_memory(struct gpu_unit_account *unit, const struct parts *parts)
+{
+    struct gpu_figure *memory = &unit->view.figures[GPU_MEMORY];
+    struct gpu_figure *job_memory = &unit->view.figures[GPU_JOB_MEMORY];
+    uint64_t job_bytes = sum_u64(unit->job_memory.value, parts->job_memory.value);
+
+    if (!unit->job_memory.origin.reason)
+        unit->job_memory.origin.reason = parts->job_memory.origin.reason;
+    set(unit, GPU_MEMORY, used_bytes(unit, parts), memory->measure.origin.reason);
+    set(unit, GPU_JOB_MEMORY, job_bytes,
+        unit->job_memory.origin.reason ? unit->job_memory.origin.reason
+                                       : job_memory->measure.origin.reason);
+    unit->has_unreported_memory |=
+        !is_known(parts->job_memory.value) || is_memory_unreported(unit);
+    if (unit->has_unreported_memory && job_memory->peak == 0)
+        job_memory->peak = UNKNOWN;
+    unit->view.has_had_job |= unit->job_count > 0;
+}
+
+static void add_part(struct parts *parts, const struct gpu_unit_account *unit)
+{
+    const struct gpu_figure *figures = unit->view.figures;
+
+    parts->used_bytes += first_known(figures[GPU_MEMORY].measure.value, 0);
+    parts->job_memory.value =
+        sum_u64(parts->job_memory.value, figures[GPU_JOB_MEMORY].measure.value);
+    if (unit->job_memory.origin.reason)
+        parts->job_memory.origin.reason = unit->job_memory.origin.reason;
+}
+
+/* Processes of a GPU that is split use its parts, which come after it. */
+static void end_units(struct gpu_account *account, uint64_t now_ns)
+{
+    static const struct parts none;
+    struct parts parts = none;
+
+    for (size_t i = account->count; i-- > 0;) {
+        struct gpu_unit_account *unit = &account->list[i];
+        bool is_part = account->units[i].device.is_part;
+
+        end_memory(unit, is_part ? &none : &parts);
+        note_presence(unit, now_ns);
+        show_job_busy(unit, account->start_ns);
+        if (is_part)
+            add_part(&parts, unit);
+        else
+            parts = none;
+    }
+}
+
+/* ---- busy time of processes --------------------------------------------- */
+
+static int compare_uses(const void *left, const void *right)
+{
+    const struct gpu_use *a = left, *b = right;
+
+    if (a->unit != b->unit)
+        return a->unit > b->unit ? 1 : -1;
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* The use as it was before; NULL: the process is new, and counts from its beginning, which is not
+ * before ours. */
+static const struct gpu_use *find_use(const struct gpu_account *account,
+                                      const struct gpu_use *use)
+{
+    if (account->use_count == 0)
+        return NULL;
+    return bsearch(use, account->uses, account->use_count, sizeof(*use), compare_uses);
+}
+
+static int reserve_uses(struct gpu_account *account, size_t count)
+{
+    size_t capacity = account->use_capacity;
+    int r = reserve(&account->spare, &capacity, count, sizeof(*account->spare));
+
+    return r < 0
+               ? r
+               : reserve(&account->uses, &account->use_capacity, count, sizeof(*account->uses));
+}
+
+static void begin_busy(struct gpu_unit_account *unit)
+{
+    unit->job_covered_ns = UNKNOWN;
+    unit->job_count = unit->present_count = 0;
+    unit->listed_unreported_count = unit->found_count = 0;
+    unit->listed_reason = unit->processes_reason;
+}
+
+static void add_busy(struct gpu_account *account, const struct gpu_row *row, size_t *use_count)
+{
+    struct gpu_unit_account *unit = &account->list[row->unit];
+    struct gpu_use use = { .unit = row->unit, .pid = row->process.pid };
+    const struct gpu_use *before = find_use(account, &use);
+    uint64_t before_ns = before ? before->busy_ns : 0;
+
+    unit->job_count++;
+    unit->present_count += !row->process.has_ended;
+    unit->found_count += before && before->is_unreported;
+    use.is_unreported = !is_known(row->process.busy_ns);
+    use.busy_ns = first_known(row->process.busy_ns, before_ns); /* it may be reported again */
+    account->spare[(*use_count)++] = use;
+    if (use.is_unreported) {
+        unit->listed_unreported_count++;
+        unit->listed_reason = row->process.reason ? row->process.reason : gpu_not_told;
+        return;
+    }
+    unit->job_busy_ns += sub_floor0(use.busy_ns, before_ns);
+    unit->job_covered_ns = row->process.busy_covered_ns;
+    if (row->process.is_busy_attributed)
+        unit->view.figures[GPU_JOB_UTILIZATION].measure.origin.source = gpu_attributed;
+}
+
+/* No process of the job is there. If one was, the samples of that time must have come: it is not in
+ * them, and did nothing; unless there is nothing to wait for. The parts of a GPU that is split report
+ * it. */
+static bool is_idle(const struct gpu_unit_account *unit)
+{
+    if (unit->has_parts && !is_known(unit->job_busy.last))
+        return false;
+    return !is_awaited(unit) || unit->lost_reason ||
+           sub_floor0(unit->busy.until_ns, unit->job_seen_ns) >= SAMPLES_LATE_NS;
+}
+
+static void end_busy(struct gpu_unit_account *unit, uint64_t now_ns)
+{
+    if (unit->found_count < unit->unreported_count)
+        unit->lost_reason = unit->unreported_reason;
+    unit->unreported_count = unit->listed_unreported_count;
+    unit->unreported_reason = unit->listed_reason;
+    note_presence(unit, now_ns);
+    if (unit->listed_reason)
+        return;
+    if (unit->job_count > 0)
+        (void)gpu_share_advance(&unit->job_busy, unit->job_busy_ns, unit->job_covered_ns,
+                                now_ns);
+    else if (is_idle(unit))
+        gpu_share_idle(&unit->job_busy, now_ns);
+}
+
+static bool has_others(const struct gpu_row *rows, size_t count, size_t unit)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].unit == unit && !rows[i].is_job && rows[i].process.computes &&
+            !rows[i].process.has_ended)
+            return true;
+    }
+    return false;
+}
+
+/* Was a GPU busy that the job shares with others? */
+static void note_others(struct gpu_account *account, size_t index, const struct gpu_row *rows,
+                        size_t count)
+{
+    const struct gpu_unit_account *unit = &account->list[index];
+
+    if (account->units[index].sources->names_one && account->units[index].is_selected &&
+        unit->job_count > 0 && is_known(unit->busy.last) && unit->busy.last > 0 &&
+        has_others(rows, count, index))
+        account->totals.is_busy_mixed = true;
+}
+
+int gpu_account_busy(struct gpu_account *account, const struct gpu_row *rows, size_t count,
+                     uint64_t now_ns)
+{
+    struct gpu_use *before;
+    size_t use_count = 0;
+    int r = reserve_uses(account, count);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < account->count; i++)
+        begin_busy(&account->list[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].is_job)
+            add_busy(account, &rows[i], &use_count);
+    }
+    for (size_t i = 0; i < account->count; i++) {
+        note_others(account, i, rows, count);
+        end_busy(&account->list[i], now_ns);
+    }
+    before = account->uses;
+    account->uses = account->spare;
+    account->spare = before;
+    account->use_count = use_count;
+    if (use_count > 0)
+        qsort(account->uses, use_count, sizeof(*account->uses), compare_uses);
+    return 0;
+}
+
+/* ---- totals ------------------------------------------------------------- */
+
+static void set_total(struct gpu_account *account, enum gpu_total total, uint64_t value)
+{
+    account->totals.measures[total].value = account->totals.measures[total].now = value;
+}
+
+/* Main's part of the job's memory, on its GPUs; UNKNOWN: it is not reported. */
+static uint64_t main_memory(const struct gpu_account *account, const struct gpu_row *rows,
+                            size_t count)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].is_main && account->units[rows[i].unit].is_selected)
+            sum = sum_u64(sum, rows[i].process.memory_bytes);
+    }
+    return sum;
+}
+
+static void total_memory(struct gpu_account *account, const struct gpu_row *rows, size_t count)
+{
+    struct gpu_totals *totals = &account->totals;
+    bool has_selected = false, is_hidden = false;
+    const char *reason = none_selected;
+    uint64_t job_bytes = 0, main_bytes;
+
+    totals->is_memory_unreported = false;
+    for (size_t i = 0; i < account->count; i++) {
+        const struct gpu_unit_account *unit = &account->list[i];
+
+        if (!account->units[i].is_selected)
+            continue;
+        has_selected = true;
+        if (!is_known(unit->job_memory.value))
+            reason = unit->job_memory.origin.reason;
+        is_hidden |= memory_hidden_by(unit) != NULL;
+        totals->is_memory_unreported |= is_memory_unreported(unit);
+        totals->has_unreported_memory |= unit->has_unreported_memory;
+        job_bytes = sum_u64(job_bytes, unit->job_memory.value);
+    }
+    job_bytes = has_selected ? job_bytes : UNKNOWN;
+    main_bytes = is_hidden || !has_selected ? UNKNOWN : main_memory(account, rows, count);
+    set_total(account, GPU_TOTAL_JOB_MEMORY, job_bytes);
+    set_total(account, GPU_TOTAL_MAIN_MEMORY, main_bytes);
+    set_total(account, GPU_TOTAL_DESCENDANTS_MEMORY, sub_known(job_bytes, main_bytes));
+    if (is_known(job_bytes))
+        return; /* the last reason stays, for a peak of 0 that was not measured */
+    totals->measures[GPU_TOTAL_JOB_MEMORY].origin.reason =
+        totals->measures[GPU_TOTAL_MAIN_MEMORY].origin.reason =
+            totals->measures[GPU_TOTAL_DESCENDANTS_MEMORY].origin.reason = reason;
+}
+
+static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total total,
+                         uint64_t now_ns)
+{
+    switch (total) {
+    case GPU_TOTAL_HOST_MEMORY:
+        return unit->view.figures[GPU_MEMORY].measure.value;
+    case GPU_TOTAL_UTILIZATION:
+        return unit->busy.last;
+    case GPU_TOTAL_BUSY:
+        return gpu_share_total_ns(&unit->busy, now_ns);
+    case GPU_TOTAL_JOB_UTILIZATION:
+        return unit->job_busy.last;
+    case GPU_TOTAL_JOB_BUSY:
+        return gpu_share_total_ns(&unit->job_busy, now_ns);
+    case GPU_TOTAL_ENERGY:
+        return unit->view.figures[GPU_ENERGY]
+            .peak; /* of one that is lost or asleep, as it was */
+    case GPU_TOTAL_MAIN_MEMORY:
+    case GPU_TOTAL_DESCENDANTS_MEMORY:
+    case GPU_TOTAL_JOB_MEMORY:
+    case GPU_TOTAL_COUNT:
+        break;
+    }
+    return UNKNOWN;
+}
+
+/* Processes use either the whole GPU or a part, so both count. A figure of the device counts for a part
+ * only if the whole does not report it. */
+static uint64_t sum_of(const struct gpu_account *account, enum gpu_total total, uint64_t now_ns)
+{
+    bool is_of_job = total == GPU_TOTAL_JOB_BUSY || total == GPU_TOTAL_JOB_UTILIZATION;
+    bool has_whole = false;
+    uint64_t sum = UNKNOWN;
+
+    for (size_t i = 0; i < account->count; i++) {
+        const struct gpu_unit *unit = &account->units[i];
+        uint64_t value = total == GPU_TOTAL_HOST_MEMORY || unit->is_selected
+                             ? value_of(&account->list[i], total, now_ns)
+                             : UNKNOWN;
+
+        if (!unit->device.is_part)
+            has_whole = is_known(value) && !is_of_job;
+        else if (has_whole)
+            continue;
+        if (is_known(value))
+            sum = sum_u64(first_known(sum, 0), value);
+    }
+    return sum;
+}
+
+/* Why a figure of a GPU is unknown, or a 0 of the job was not measured; NULL: it is known. */
+static const char *reason_of(const struct gpu_unit_account *unit, enum gpu_measure measure)
+{
+    if (measure == GPU_JOB_UTILIZATION && !is_job_busy_unknown(unit) &&
+        !has_unreported_busy(unit) && (is_known(unit->job_busy.last) || unit->has_parts))
+        return NULL;
+    return unit->view.figures[measure].measure.origin.reason;
+}
+
+/* The first reason that one of the job's GPUs has. */
+static const char *first_reason(const struct gpu_account *account, enum gpu_measure measure)
+{
+    bool has_selected = false;
+
+    for (size_t i = 0; i < account->count; i++) {
+        const char *reason =
+            account->units[i].is_selected ? reason_of(&account->list[i], measure) : NULL;
+
+        has_selected |= account->units[i].is_selected;
+        if (reason)
+            return reason;
+    }
+    return has_selected ? gpu_not_told : none_selected;
+}
+
+/* Whether the job's busy time is unknown on one of its GPUs. */
+static bool note_unreported_busy(struct gpu_account *account)
+{
+    struct gpu_totals *totals = &account->totals;
+    bool is_unknown = false;
+
+    totals->is_busy_unreported = totals->has_unreported_busy = false;
+    for (size_t i = 0; i < account->count; i++) {
+        if (!account->units[i].is_selected)
+            continue;
+        is_unknown |= is_job_busy_unknown(&account->list[i]);
+        totals->is_busy_unreported |= is_busy_unreported(&account->list[i]);
+        totals->has_unreported_busy |= has_unreported_busy(&account->list[i]);
+    }
+    return is_unknown;
+}
+
+static void total_others(struct gpu_account *account, uint64_t now_ns)
+{
+    static const struct {
+        enum gpu_total total;
+        enum gpu_measure measure; /* whose reasons it has */
+    } rows[] = {
+        { GPU_TOTAL_HOST_MEMORY, GPU_MEASURE_COUNT },
+        { GPU_TOTAL_UTILIZATION, GPU_UTILIZATION },
+        { GPU_TOTAL_BUSY, GPU_UTILIZATION },
+        { GPU_TOTAL_ENERGY, GPU_ENERGY },
+        { GPU_TOTAL_JOB_UTILIZATION, GPU_JOB_UTILIZATION },
+        { GPU_TOTAL_JOB_BUSY, GPU_JOB_UTILIZATION },
+    };
+    bool is_job_unknown = note_unreported_busy(account);
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        bool is_unknown = rows[i].measure == GPU_JOB_UTILIZATION && is_job_unknown;
+
+        set_total(account, rows[i].total,
+                  is_unknown ? UNKNOWN : sum_of(account, rows[i].total, now_ns));
+        account->totals.measures[rows[i].total].origin.reason =
+            rows[i].measure == GPU_MEASURE_COUNT ? gpu_not_told
+                                                 : first_reason(account, rows[i].measure);
+    }
+}
+
+void gpu_account_memory(struct gpu_account *account, const struct gpu_row *rows, size_t count,
+                        uint64_t now_ns)
+{
+    for (size_t i = 0; i < account->count; i++)
+        begin_memory(&account->list[i]);
+    for (size_t i = 0; i < count; i++)
+        add_memory(&account->list[rows[i].unit], &rows[i]);
+    end_units(account, now_ns);
+    total_memory(account, rows, count);
+    total_others(account, now_ns);
+}

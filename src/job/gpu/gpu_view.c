@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/gpu/gpu_view.h"
+
+#include <math.h>
+
+#include "base/unknown.h"
+
+/* clang-format off */
+static const struct gpu_measure_row rows[GPU_MEASURE_COUNT] = {
+[GPU_MEMORY] =              { "memory_bytes",        "memory in use on the device by all processes, peak since the previous sample", 1 },
+[GPU_JOB_MEMORY] =          { "job_memory_bytes",    "the part of it used by the job, peak since the previous sample", 1 },
+[GPU_UTILIZATION] =         { "utilization",         "share of time the device was busy, 0 to 1, over about the last second", 1e-6 },
+[GPU_JOB_UTILIZATION] =     { "job_utilization",     "the part of it spent on the job", 1e-6 },
+[GPU_ENCODER_UTILIZATION] = { "encoder_utilization", "share of time the video encoder was busy", 1e-6 },
+[GPU_DECODER_UTILIZATION] = { "decoder_utilization", "share of time the video decoder was busy", 1e-6 },
+[GPU_POWER] =               { "power_watts",         "power draw of the device", 1e-3 },
+[GPU_TEMPERATURE] =         { "temperature_celsius", "temperature of the device", 1 },
+[GPU_CLOCK] =               { "clock_hertz",         "clock rate of its compute cores", 1e6 },
+[GPU_ENERGY] =              { "energy_joules",       "energy used by the device since the start of the run, as of the last counter reading", 1e-6 },
+};
+/* clang-format on */
+
+const enum metric gpu_total_metrics[GPU_TOTAL_COUNT] = {
+    [GPU_TOTAL_MAIN_MEMORY] = METRIC_MAIN_GPU_MEMORY,
+    [GPU_TOTAL_DESCENDANTS_MEMORY] = METRIC_DESCENDANTS_GPU_MEMORY,
+    [GPU_TOTAL_JOB_MEMORY] = METRIC_JOB_GPU_MEMORY,
+    [GPU_TOTAL_HOST_MEMORY] = METRIC_HOST_GPU_MEMORY,
+    [GPU_TOTAL_UTILIZATION] = METRIC_HOST_GPU_UTILIZATION,
+    [GPU_TOTAL_JOB_UTILIZATION] = METRIC_JOB_GPU_UTILIZATION,
+    [GPU_TOTAL_BUSY] = METRIC_HOST_GPU_BUSY,
+    [GPU_TOTAL_JOB_BUSY] = METRIC_JOB_GPU_BUSY,
+    [GPU_TOTAL_ENERGY] = METRIC_HOST_GPU_ENERGY,
+};
+
+static const struct measure unknown = { .value = UNKNOWN, .now = UNKNOWN };
+
+const struct gpu_measure_row *gpu_measure_row(enum gpu_measure measure)
+{
+    return &rows[measure];
+}
+
+double gpu_measure_value(enum gpu_measure measure, uint64_t raw)
+{
+    return is_known(raw) ? (double)raw * rows[measure].scale : (double)NAN;
+}
+
+void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources *sources)
+{
+    *view = (struct gpu_device_view){ .throttle_reasons = UNKNOWN };
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
+        view->figures[i] =
+            (struct gpu_figure){ .measure = unknown, .peak = UNKNOWN, .mean = UNKNOWN };
+        view->figures[i].measure.origin.source = sources->device;
+    }
+    view->figures[GPU_JOB_MEMORY].measure.origin.source = sources->process_memory;
+    view->figures[GPU_UTILIZATION].measure.origin.source = sources->device_busy;
+    view->figures[GPU_JOB_UTILIZATION].measure.origin.source = sources->process_busy;
+}
+
+void gpu_device_view_explain(struct gpu_device_view *view, const char *reason)
+{
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        view->figures[i].measure.origin.reason = reason;
+}
+
+void gpu_device_view_renew(struct gpu_device_view *view, const struct gpu_device_view *newer)
+{
+    uint64_t memory_bytes = view->figures[GPU_MEMORY].measure.value;
+    uint64_t job_memory_bytes = view->figures[GPU_JOB_MEMORY].measure.value;
+
+    *view = *newer;
+    raise_to(&view->figures[GPU_MEMORY].measure.value, memory_bytes);
+    raise_to(&view->figures[GPU_JOB_MEMORY].measure.value, job_memory_bytes);
+}
+
+void gpu_totals_clear(struct gpu_totals *totals)
+{
+    *totals = (struct gpu_totals){ 0 };
+    for (int i = 0; i < GPU_TOTAL_COUNT; i++)
+        totals->measures[i] = unknown;
+}
+
+void gpu_totals_renew(struct gpu_totals *totals, const struct gpu_totals *newer)
+{
+    struct gpu_totals before = *totals;
+
+    *totals = *newer;
+    totals->is_memory_unreported |= before.is_memory_unreported;
+    totals->is_busy_unreported |= before.is_busy_unreported;
+    for (int i = 0; i < GPU_TOTAL_LEVELS; i++)
+        raise_to(&totals->measures[i].value, before.measures[i].value);
+}

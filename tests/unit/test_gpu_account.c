@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/unknown.h"
+#include "fake_gpus.h"
+
+static struct gpu_account *const account = &fake_gpus.account;
+
+static void memory_is_summed_over_the_jobs_gpus(void **state)
+{
+    const struct gpu_row rows[] = {
+        fake_row(PART_0, 10, GB, 0, 0),      fake_row(PART_1, 10, GB, 0, 0),
+        fake_row(PART_1, 20, 3 * GB, 0, 0),  fake_row(OTHER, 10, 50 * GB, 0, 0),
+        fake_row(PART_0, 500, 7 * GB, 0, 0), /* a stranger */
+    };
+    const struct measure *levels = account->totals.measures;
+
+    (void)state;
+    fake_see(WHOLE, fake_reading(20 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(PART_0, fake_reading(9 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(PART_1, fake_reading(5 * GB, UNKNOWN, UNKNOWN), 0);
+    fake_see(OTHER, fake_reading(60 * GB, UNKNOWN, UNKNOWN), 0);
+    gpu_account_memory(account, rows, 5, MS(10));
+    assert_int_equal(levels[GPU_TOTAL_MAIN_MEMORY].value, 2 * GB);
+    assert_int_equal(levels[GPU_TOTAL_DESCENDANTS_MEMORY].value, 3 * GB);
+    assert_int_equal(levels[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
+    assert_int_equal(levels[GPU_TOTAL_HOST_MEMORY].value,
+                     80 * GB); /* parts are in the whole; all GPUs */
+    assert_int_equal(account->list[PART_1].view.figures[GPU_JOB_MEMORY].peak, 4 * GB);
+    assert_int_equal(account->list[OTHER].view.figures[GPU_MEMORY].peak, 60 * GB);
+    gpu_account_memory(account, NULL, 0, MS(20));
+    assert_int_equal(levels[GPU_TOTAL_JOB_MEMORY].value, 0);
+    assert_int_equal(account->list[PART_1].view.figures[GPU_JOB_MEMORY].peak, 4 * GB);
+}
+
+static void parts_speak_for_a_whole_that_does_not_tell(void **state)
+{
+    (void)state;
+    fake_see(WHOLE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), MS(1000));
+    fake_see(PART_0, fake_reading(GB, MS(400), MS(1000)), MS(1000));
+    fake_see(PART_1, fake_reading(2 * GB, MS(100), MS(1000)), MS(1000));
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 3 * GB);
+    assert_int_equal(account->totals.measures[GPU_TOTAL_UTILIZATION].value, 500000);
+    assert_int_equal(account->totals.measures[GPU_TOTAL_BUSY].value, MS(500));
+    fake_see(WHOLE, fake_reading(UNKNOWN, MS(300), MS(1000)), MS(1000));
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_UTILIZATION].value, 300000);
+}
+
+static void what_processes_hold_is_in_use(void **state)
+{
+    const struct gpu_row row = fake_row(WHOLE, 10, 5 * GB, 0, 0);
+
+    (void)state;
+    fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
+    gpu_account_memory(account, &row, 1, MS(900));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 5 * GB);
+}
+
+/* The quick look sees a device's memory too, others' and what falls again included. */
+static void memory_of_a_device_is_seen_between_readings(void **state)
+{
+    (void)state;
+    fake_see(ALONE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
+    gpu_account_memory(account, NULL, 0, 0);
+    gpu_account_device_memory(account, ALONE, 10 * GB);
+    gpu_account_memory(account, NULL, 0, MS(300));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 10 * GB);
+    gpu_account_device_memory(account, ALONE, 2 * GB);
+    gpu_account_memory(account, NULL, 0, MS(600));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 2 * GB);
+    gpu_account_device_memory(account, ALONE, UNKNOWN);
+    gpu_account_memory(account, NULL, 0, MS(700));
+    assert_int_equal(account->list[ALONE].view.figures[GPU_MEMORY].measure.now, 2 * GB);
+    assert_int_equal(account->list[ALONE].view.figures[GPU_MEMORY].peak, 10 * GB);
+}
+
+static void memory_of_parts_is_in_use_on_the_whole(void **state)
+{
+    (void)state;
+    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
+    gpu_account_device_memory(account, PART_0, 4 * GB);
+    gpu_account_device_memory(account, PART_1, 5 * GB);
+    gpu_account_memory(account, NULL, 0, MS(900));
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_MEMORY].peak, 9 * GB);
+    assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 9 * GB);
+}
+
+/* Intel's xe: what the job has is no memory of the device. */
+static void a_device_that_tells_no_memory_has_not_the_jobs(void **state)
+{
+    const struct gpu_row row = fake_row(ALONE, 10, 5 * GB, 0, 0);
+
+    (void)state;
+    fake_see(ALONE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), 0);
+    gpu_account_memory(account, &row, 1, MS(1));
+    assert_true(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value == UNKNOWN);
+    assert_true(account->list[ALONE].view.figures[GPU_MEMORY].peak == UNKNOWN);
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
+}
+
+static void unknown_memory_of_a_process_makes_the_jobs_unknown(void **state)
+{
+    const struct gpu_row rows[] = { fake_row(WHOLE, 10, GB, 0, 0),
+                                    fake_row(WHOLE, 20, UNKNOWN, 0, 0) };
+    const struct measure *levels = account->totals.measures;
+
+    (void)state;
+    gpu_account_memory(account, NULL, 0, 0);
+    assert_int_equal(levels[GPU_TOTAL_JOB_MEMORY].value, 0);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak, 0);
+    gpu_account_memory(account, &rows[1], 1, MS(1));
+    assert_true(levels[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
+    assert_true(account->totals.has_unreported_memory);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason, "hidden");
+    /* The 0 of before is no measure of it. */
+    assert_true(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak == UNKNOWN);
+    gpu_account_memory(account, rows, 2, MS(2));
+    assert_true(levels[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
+    assert_int_equal(levels[GPU_TOTAL_MAIN_MEMORY].value, GB);
+    assert_true(levels[GPU_TOTAL_DESCENDANTS_MEMORY].value == UNKNOWN);
+}
+
+static void processes_that_may_be_left_out_make_it_unknown_too(void **state)
+{
+    struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
+
+    (void)state;
+    reading.processes_reason = "not listed";
+    fake_see(WHOLE, reading, 0);
+    gpu_account_memory(account, NULL, 0, 0);
+    assert_true(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
+    assert_true(account->totals.measures[GPU_TOTAL_MAIN_MEMORY].value == UNKNOWN);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason,
+                        "not listed");
+    assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, GB);
+}
+
+/* Busy time is told; the 0 bytes from before the lists were refused are no peak. */
+static void memory_that_no_process_tells_makes_it_unknown_alone(void **state)
+{
+    const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
+    struct gpu_reading reading = fake_reading(GB, MS(500), MS(1000));
+
+    (void)state;
+    gpu_account_memory(account, NULL, 0, 0);
+    assert_int_equal(account->list[ALONE].view.figures[GPU_JOB_MEMORY].peak, 0);
+    reading.process_memory_reason = "refused";
+    fake_see(ALONE, reading, MS(1000));
+    assert_int_equal(gpu_account_busy(account, &row, 1, MS(1000)), 0);
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_true(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
+    assert_true(account->totals.measures[GPU_TOTAL_MAIN_MEMORY].value == UNKNOWN);
+    assert_true(account->totals.has_unreported_memory);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason,
+                        "refused");
+    assert_true(account->list[ALONE].view.figures[GPU_JOB_MEMORY].peak == UNKNOWN);
+    assert_string_equal(account->list[ALONE].view.figures[GPU_JOB_MEMORY].measure.origin.reason,
+                        "refused");
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 500000);
+}
+
+static void no_gpu_of_the_job_is_no_figure(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        fake_gpus.units[i].is_selected = false;
+    fake_see(OTHER, fake_reading(GB, MS(500), MS(1000)), MS(1000));
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1000)), 0);
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_true(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
+    assert_true(account->totals.measures[GPU_TOTAL_BUSY].value == UNKNOWN &&
+                account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN);
+    assert_true(account->totals.measures[GPU_TOTAL_ENERGY].value == UNKNOWN);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason,
+                        "none of this machine's GPUs is assigned to the job");
+    assert_string_equal(account->totals.measures[GPU_TOTAL_BUSY].origin.reason,
+                        account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].origin.reason,
+                        account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason);
+}
+
+static void a_whole_has_what_its_parts_have(void **state)
+{
+    const struct gpu_row rows[] = { fake_row(PART_0, 10, 2 * GB, 0, MS(1000)),
+                                    fake_row(PART_1, 20, GB, 0, MS(1000)),
+                                    fake_row(PART_1, 30, UNKNOWN, UNKNOWN, UNKNOWN) };
+    const struct gpu_device_view *whole = &account->list[WHOLE].view;
+
+    (void)state;
+    gpu_account_memory(account, rows, 2, 0);
+    assert_int_equal(whole->figures[GPU_JOB_MEMORY].peak, 3 * GB);
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value, 3 * GB); /* once */
+    assert_int_equal(gpu_account_busy(account, rows, 3, MS(1000)), 0);
+    gpu_account_memory(account, rows, 3, MS(1000));
+    assert_true(whole->figures[GPU_JOB_MEMORY].measure.value == UNKNOWN);
+    assert_string_equal(whole->figures[GPU_JOB_MEMORY].measure.origin.reason, "hidden");
+    assert_true(whole->figures[GPU_JOB_UTILIZATION].measure.value == UNKNOWN);
+    assert_true(whole->figures[GPU_JOB_UTILIZATION].mean == UNKNOWN);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].origin.reason, "hidden");
+}
+
+static void energy_counts_from_the_first_reading(void **state)
+{
+    struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
+
+    (void)state;
+    reading.energy_microjoules = 0;
+    for (uint64_t i = 0; i < 2; i++) { /* it is read seldom, and looked at often */
+        fake_see(WHOLE, reading, MS(i));
+        gpu_account_memory(account, NULL, 0, MS(i));
+        assert_true(account->list[WHOLE].view.figures[GPU_ENERGY].measure.value == UNKNOWN);
+        assert_true(account->totals.measures[GPU_TOTAL_ENERGY].value == UNKNOWN);
+    }
+    assert_non_null(
+        strstr(account->totals.measures[GPU_TOTAL_ENERGY].origin.reason, "not read again"));
+    assert_string_equal(account->list[WHOLE].view.figures[GPU_ENERGY].measure.origin.reason,
+                        account->totals.measures[GPU_TOTAL_ENERGY].origin.reason);
+    reading.energy_microjoules = 5000;
+    fake_see(WHOLE, reading, MS(1000));
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_ENERGY].value, 5000);
+}
+
+static void energy_of_a_lost_device_stays_in_the_sum(void **state)
+{
+    struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
+
+    (void)state;
+    reading.energy_microjoules = 5000;
+    fake_see(WHOLE, reading, 0);
+    reading.energy_microjoules = 100;
+    fake_see(ALONE, reading, 0);
+    gpu_account_device(account, WHOLE, NULL, MS(1000));
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_ENERGY].value, 5100);
+    assert_true(account->list[WHOLE].view.figures[GPU_ENERGY].measure.value == UNKNOWN);
+}
+
+static void sensors_keep_their_largest(void **state)
+{
+    struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
+
+    (void)state;
+    reading.power_milliwatts = 400000;
+    reading.temperature_celsius = 70;
+    reading.throttle_reasons = GPU_THROTTLE_POWER;
+    fake_see(WHOLE, reading, 0);
+    reading.power_milliwatts = 90000;
+    reading.temperature_celsius = UNKNOWN;
+    reading.throttle_reasons = GPU_THROTTLE_THERMAL;
+    fake_see(WHOLE, reading, MS(1000));
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_POWER].peak, 400000);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_POWER].measure.value, 90000);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_TEMPERATURE].peak, 70);
+    assert_int_equal(account->list[WHOLE].view.throttle_reasons,
+                     GPU_THROTTLE_POWER | GPU_THROTTLE_THERMAL);
+}
+
+static void a_lost_device_is_not_known_and_keeps_its_peaks(void **state)
+{
+    const struct gpu_row row = fake_row(WHOLE, 10, GB, 0, 0);
+
+    (void)state;
+    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
+    gpu_account_memory(account, &row, 1, 0);
+    gpu_account_device(account, WHOLE, NULL, MS(1000));
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_true(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
+    assert_true(account->list[WHOLE].view.figures[GPU_MEMORY].measure.value == UNKNOWN);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_MEMORY].peak, 3 * GB);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak, GB);
+}
+
+static void accounts_raise_peaks(void **state)
+{
+    (void)state;
+    gpu_account_peak(account, WHOLE, 9 * GB);
+    gpu_account_peak(account, WHOLE, UNKNOWN);
+    gpu_account_peak(account, WHOLE, GB);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak, 9 * GB);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_MEMORY].peak, 9 * GB);
+}
+
+static void levels_stay_the_largest_until_they_are_taken(void **state)
+{
+    struct gpu_totals kept, newer;
+
+    (void)state;
+    gpu_totals_clear(&kept);
+    gpu_totals_clear(&newer);
+    newer.measures[GPU_TOTAL_JOB_MEMORY].value = 5 * GB;
+    newer.is_memory_unreported = true;
+    newer.measures[GPU_TOTAL_BUSY].value = MS(10);
+    gpu_totals_renew(&kept, &newer);
+    newer.measures[GPU_TOTAL_JOB_MEMORY].value = GB;
+    newer.is_memory_unreported = false;
+    newer.measures[GPU_TOTAL_BUSY].value = MS(20);
+    gpu_totals_renew(&kept, &newer);
+    assert_int_equal(kept.measures[GPU_TOTAL_JOB_MEMORY].value, 5 * GB);
+    assert_int_equal(kept.measures[GPU_TOTAL_BUSY].value, MS(20));
+    assert_true(kept.is_memory_unreported); /* at one of the looks */
+    assert_true(kept.measures[GPU_TOTAL_MAIN_MEMORY].value == UNKNOWN);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_gpus_begin, fake_gpus_end)
+
+/* ---- the busy time of the job ------------------------------------------- */
+
+/* The job's share: of processes that come, go on, end and are forgotten. */
+static void busy_time_of_the_job_is_that_of_its_processes(void **state)
+{
+    const struct gpu_row first[] = { fake_row(WHOLE, 10, GB, MS(100), MS(1000)),
+                                     fake_row(WHOLE, 500, GB, MS(700), MS(1000)) };
+    const struct gpu_row second[] = { fake_row(WHOLE, 10, GB, MS(200), MS(2000)),
+                                      fake_row(WHOLE, 20, GB, MS(300), MS(2000)) };
+    const struct gpu_row third[] = { fake_row(WHOLE, 20, GB, MS(350), MS(3000)) };
+
+    (void)state;
+    assert_int_equal(gpu_account_busy(account, first, 2, MS(1000)), 0);
+    gpu_account_memory(account, first, 2, MS(1000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(100));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 100000);
+    assert_int_equal(gpu_account_busy(account, second, 2, MS(2000)), 0);
+    gpu_account_memory(account, second, 2, MS(2000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 400000);
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(500));
+    assert_int_equal(gpu_account_busy(account, third, 1, MS(3000)), 0);
+    gpu_account_memory(account, third, 1, MS(3000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 50000);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_UTILIZATION].peak, 400000);
+    assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_UTILIZATION].mean, 183333);
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(4000)), 0);
+    gpu_account_memory(account, NULL, 0, MS(4000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(550));
+}
+
+static void others_that_a_driver_cannot_tell_apart_are_told_of(void **state)
+{
+    static const struct gpu_sources names_one = { .names_one = true };
+    struct gpu_row rows[] = { fake_row(WHOLE, 10, GB, 0, MS(1000)),
+                              fake_row(WHOLE, 500, GB, 0, MS(1000)) };
+
+    (void)state;
+    rows[1].process.computes = true;
+    fake_see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
+    assert_int_equal(gpu_account_busy(account, rows, 2, MS(1000)),
+                     0); /* it can tell them apart */
+    assert_false(account->totals.is_busy_mixed);
+    fake_gpus.units[WHOLE].sources = &names_one;
+    assert_int_equal(gpu_account_busy(account, rows, 1, MS(2000)), 0); /* the job is alone */
+    assert_int_equal(gpu_account_busy(account, rows + 1, 1, MS(3000)), 0); /* it is away */
+    rows[1].process.computes = false;
+    assert_int_equal(gpu_account_busy(account, rows, 2, MS(3500)), 0); /* a desktop */
+    rows[1].process.computes = true;
+    fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* nobody was busy */
+    assert_int_equal(gpu_account_busy(account, rows, 2, MS(4000)), 0);
+    assert_false(account->totals.is_busy_mixed);
+    fake_see(WHOLE, fake_reading(GB, MS(600), MS(5000)), MS(5000));
+    assert_int_equal(gpu_account_busy(account, rows, 2, MS(5000)), 0);
+    assert_true(account->totals.is_busy_mixed);
+}
+
+static void busy_time_that_is_not_told_is_no_zero(void **state)
+{
+    const struct gpu_row row = fake_row(PART_0, 10, GB, UNKNOWN, UNKNOWN);
+
+    (void)state;
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1000)), 0);
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
+                     0); /* nobody was there */
+    assert_int_equal(gpu_account_busy(account, &row, 1, MS(2000)), 0);
+    gpu_account_memory(account, &row, 1, MS(2000));
+    assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN &&
+                account->totals.has_unreported_busy);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].origin.reason, "hidden");
+    assert_true(account->list[PART_0].view.figures[GPU_JOB_UTILIZATION].mean == UNKNOWN);
+    assert_true(account->list[PART_0].view.figures[GPU_JOB_UTILIZATION].peak == UNKNOWN);
+}
+
+static void busy_time_that_is_told_again_counts_once(void **state)
+{
+    const uint64_t busy_ns[] = { MS(100), UNKNOWN, UNKNOWN, MS(300) };
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct gpu_row row = fake_row(WHOLE, 10, GB, busy_ns[i], MS(1000 * (i + 1)));
+
+        assert_int_equal(gpu_account_busy(account, &row, 1, MS(1000 * (i + 1))), 0);
+    }
+    gpu_account_memory(account, NULL, 0, MS(4000));
+    assert_in_range(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(299), MS(300));
+}
+
+/* xe: what was done is counted once the speed of the clock is known. */
+static void busy_time_that_comes_late_is_unknown_until_then(void **state)
+{
+    const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
+
+    (void)state;
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1000)), 0);
+    for (size_t i = 0; i < 3; i++) {
+        struct gpu_row row = fake_row(ALONE, 10, GB, busy_ns[i], UNKNOWN);
+
+        assert_int_equal(gpu_account_busy(account, &row, 1, MS(2000 + 1000 * i)), 0);
+        gpu_account_memory(account, &row, 1, MS(2000 + 1000 * i));
+        assert_int_equal(account->totals.is_busy_unreported, i == 0);
+        assert_int_equal(account->totals.has_unreported_busy, i == 0);
+        assert_int_equal(is_known(account->totals.measures[GPU_TOTAL_JOB_BUSY].value), i > 0);
+    }
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value,
+                     0); /* which is true */
+    assert_int_equal(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].peak, 250000);
+}
+
+static void busy_time_of_one_that_ended_unreported_is_never_known(void **state)
+{
+    const struct gpu_row row = fake_row(ALONE, 10, GB, UNKNOWN, UNKNOWN);
+
+    (void)state;
+    assert_int_equal(gpu_account_busy(account, &row, 1, MS(1000)), 0);
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(2000)), 0);
+    gpu_account_memory(account, NULL, 0, MS(2000));
+    assert_false(account->totals.is_busy_unreported);
+    assert_true(account->totals.has_unreported_busy);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].origin.reason, "hidden");
+    assert_true(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].mean == UNKNOWN);
+}
+
+/* A driver's samples come late: what a process that just came does is not known before. */
+static void a_process_without_samples_has_no_busy_time(void **state)
+{
+    const struct gpu_row early = fake_row(ALONE, 10, GB, 0, 0);
+    const struct gpu_row late = fake_row(ALONE, 10, GB, MS(100), MS(1000));
+    const struct gpu_device_view *view = &account->list[ALONE].view;
+
+    (void)state;
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(50)), 0);
+    gpu_account_memory(account, NULL, 0, MS(50));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, 0);
+    assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value,
+                     0); /* nobody was there */
+    gpu_account_memory(account, &early, 1, MS(200));
+    assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN);
+    assert_true(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value == UNKNOWN);
+    assert_true(view->figures[GPU_JOB_UTILIZATION].measure.value == UNKNOWN);
+    assert_int_equal(gpu_account_busy(account, &early, 1, MS(1000)), 0);
+    gpu_account_memory(account, &early, 1, MS(1000));
+    assert_true(view->figures[GPU_JOB_UTILIZATION].mean == UNKNOWN &&
+                view->figures[GPU_JOB_UTILIZATION].peak == UNKNOWN);
+    assert_true(account->totals.has_unreported_busy);
+    assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].origin.reason,
+                        "the driver had no samples of it when they were last read");
+    assert_int_equal(gpu_account_busy(account, &late, 1, MS(2000)), 0);
+    gpu_account_memory(account, &late, 1, MS(2000));
+    assert_false(account->totals.has_unreported_busy);
+    assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value, 100000);
+}
+
+static void one_that_was_gone_before_its_samples_came_is_waited_for(void **state)
+{
+    const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
+
+    (void)state;
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(50)), 0);
+    gpu_account_memory(account, &row, 1, MS(200));
+    fake_see(ALONE, fake_reading(GB, 0, MS(200)), MS(400));
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(400)), 0);
+    gpu_account_memory(account, NULL, 0, MS(400));
+    assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN);
+    fake_see(ALONE, fake_reading(GB, 0, MS(1200)), MS(1400));
+    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1400)), 0);
+    gpu_account_memory(account, NULL, 0, MS(1400));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
+                     0); /* the samples do not name it */
+    assert_false(account->totals.has_unreported_busy);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_gpus_begin, fake_gpus_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(memory_is_summed_over_the_jobs_gpus),
+        TEST(parts_speak_for_a_whole_that_does_not_tell),
+        TEST(what_processes_hold_is_in_use),
+        TEST(memory_of_a_device_is_seen_between_readings),
+        TEST(memory_of_parts_is_in_use_on_the_whole),
+        TEST(a_device_that_tells_no_memory_has_not_the_jobs),
+        TEST(unknown_memory_of_a_process_makes_the_jobs_unknown),
+        TEST(processes_that_may_be_left_out_make_it_unknown_too),
+        TEST(memory_that_no_process_tells_makes_it_unknown_alone),
+        TEST(no_gpu_of_the_job_is_no_figure),
+        TEST(a_whole_has_what_its_parts_have),
+        TEST(energy_counts_from_the_first_reading),
+        TEST(energy_of_a_lost_device_stays_in_the_sum),
+        TEST(sensors_keep_their_largest),
+        TEST(a_lost_device_is_not_known_and_keeps_its_peaks),
+        TEST(accounts_raise_peaks),
+        TEST(levels_stay_the_largest_until_they_are_taken),
+        TEST(busy_time_of_the_job_is_that_of_its_processes),
+        TEST(others_that_a_driver_cannot_tell_apart_are_told_of),
+        TEST(busy_time_that_is_not_told_is_no_zero),
+        TEST(busy_time_that_is_told_again_counts_once),
+        TEST(busy_time_that_comes_late_is_unknown_until_then),
+        TEST(busy_time_of_one_that_ended_unreported_is_never_known),
+        TEST(a_process_without_samples_has_no_busy_time),
+        TEST(one_that_was_gone_before_its_samples_came_is_waited_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
