@@ -12,7 +12,6 @@
 #include "front/completion.h"
 #include "front/help.h"
 #include "front/program.h"
-#include "front/small_stack.h"
 #include "front/spoor/program.h"
 
 /* The first is the one for any other name. */
@@ -82,27 +81,12 @@ static int check_stdout(const struct program *program, int code)
     return program_complain(program, "cannot write to standard output: %s", strerror(errno));
 }
 
-struct command_line {
-    int argc;
-    char **argv;
-};
-
-static int run(void *data)
+int main(int argc, char **argv)
 {
-    const struct command_line *line = data;
-    int argc = line->argc;
-    char **argv = line->argv;
     const struct program *program = argc > 0 ? find_program(basename(argv[0])) : NULL;
 
     if (!program)
         program = programs[0];
     fill_standard_descriptors();
     return check_stdout(program, run_program(program, argc, argv));
-}
-
-int main(int argc, char **argv)
-{
-    struct command_line line = { argc, argv };
-
-    return small_stack_call(run, &line);
 }
