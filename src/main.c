@@ -39,8 +39,8 @@ static const struct program *find_program(const char *name)
     return NULL;
 }
 
-/* For the build: `spoor --completion PROGRAM SHELL`, `spoor --man-commands PROGRAM`, `spoor --man-options
- * PROGRAM [COMMAND]` and `spoor --man-page PROGRAM COMMAND`. Returns the exit code, or -1: it is not one of these. */
+/* For the build: `spoor --man-commands PROGRAM`, `spoor --man-options PROGRAM [COMMAND]` and
+ * `spoor --man-page PROGRAM COMMAND`. Returns the exit code, or -1: it is not one of these. */
 static int generate(int argc, char **argv)
 {
     const struct program *program = argc >= 3 ? find_program(argv[2]) : NULL;
@@ -48,10 +48,6 @@ static int generate(int argc, char **argv)
 
     if (!program)
         return -1;
-    if (strcmp(argv[1], "--completion") == 0)
-        return argc == 4 && completion_write(stdout, program, argv[3]) == 0
-                   ? 0
-                   : program->failure_code;
     command = argc > 3 ? command_find(program->commands, argv[3]) : program->main_command;
     if (strcmp(argv[1], "--man-commands") == 0)
         man_commands(stdout, program);
@@ -68,6 +64,10 @@ static int run_program(const struct program *program, int argc, char **argv)
 {
     int code = program == programs[0] ? generate(argc, argv) : -1;
 
+    if (argc > 1 && strcmp(argv[1], "--complete") == 0) {
+        completion_write(stdout, program, argv + 2, argc - 2); /* for shells */
+        return 0;
+    }
     return code >= 0 ? code : program_main(program, argc, argv);
 }
 
