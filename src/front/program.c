@@ -15,8 +15,7 @@
 #include "front/arguments.h"
 #include "front/help.h"
 #include "front/nearest.h"
-#include "run/interruptible.h"
-#include "run/reraise.h"
+#include "run/signals.h"
 #include "text/buffer.h"
 #include "text/escape.h"
 

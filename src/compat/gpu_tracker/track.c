@@ -20,7 +20,7 @@
 #include "compat/gpu_tracker/output.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/gpu_tracker/tracking.h"
-#include "run/reraise.h"
+#include "run/signals.h"
 #include "run/track.h"
 #include "text/escape.h"
 

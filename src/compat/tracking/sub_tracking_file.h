@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run/phase_file.h"
+#include "run/job_socket.h"
 #include "spoor/spoor.h"
 
 struct block_event {

@@ -17,8 +17,7 @@
 #include "base/error.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
-#include "run/phase_file.h"
-#include "run/phase_socket.h"
+#include "run/job_socket.h"
 #include "run/process.h"
 
 #define PHASE_FILE_VARIABLE "SPOOR_PHASE_FILE"

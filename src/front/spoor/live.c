@@ -21,8 +21,7 @@
 #include "front/spoor/program.h"
 #include "output/format.h"
 #include "output/stream.h"
-#include "run/reraise.h"
-#include "run/stop.h"
+#include "run/signals.h"
 #include "text/escape.h"
 
 /* Frames are at least this far apart. */

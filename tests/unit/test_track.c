@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "run/spawn.h"
-#include "run/supervise.h"
+#include "run/process.h"
+#include "run/track.h"
+
+/* ---- supervise ---------------------------------------------------------- */
 
 struct result {
     int code;              /* exit code, or -errno of exec */
