@@ -99,7 +99,7 @@ LITERALS = {
     "words": ["words"],
     "sources": ["measures", "cpu_sources"],
     "stream_header": ["stream", "gpu_columns", "samples_file"],
-    "cloud_cache": ["cloud_cache"],
+    "cloud_cache": ["cloud"],
 }
 
 

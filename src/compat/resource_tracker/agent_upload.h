@@ -21,7 +21,7 @@
 #ifndef COMPAT_RESOURCE_TRACKER_AGENT_UPLOAD_H
 #define COMPAT_RESOURCE_TRACKER_AGENT_UPLOAD_H
 
-#include "services/upload/upload_process.h"
+#include "services/upload/uploader.h"
 
 /* -EINVAL: the file is not valid, or there is no token. */
 int agent_upload_start(const char *path, struct upload_process *ret, struct spoor_error *err);

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "front/agent.h"
 #include "services/http.h"
-#include "services/upload/s3.h"
+#include "services/upload/sentinel.h"
 #include "text/json_writer.h"
 
 enum { TIMEOUT_DEFAULT_SECONDS = 30, TIMEOUT_MAX_SECONDS = 3600, HEADERS_MAX = 32 };

@@ -10,7 +10,7 @@
 #include "compat/resource_tracker/program.h"
 #include "compat/resource_tracker/run_description.h"
 #include "front/arguments.h"
-#include "services/upload/kept_runs.h"
+#include "services/upload/uploader.h"
 
 enum { REQUEST_TIMEOUT_MS = 30000 };
 

@@ -8,7 +8,7 @@
 
 #include "compat/resource_tracker/options.h"
 #include "front/program.h"
-#include "services/upload/upload_process.h"
+#include "services/upload/uploader.h"
 
 /* Starts the upload of a run if SENTINEL_API_TOKEN is set; a failure is a warning. *ret is zeroed if
  * there is none. `command` as in run_description.h. There must be no other threads yet. */

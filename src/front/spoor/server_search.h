@@ -8,7 +8,7 @@
 
 #include "front/spoor/settings.h"
 #include "services/cloud/cloud.h"
-#include "services/prices/server_table.h"
+#include "services/prices/catalog.h"
 
 /* Zeroed is ready. */
 struct server_search {

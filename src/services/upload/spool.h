@@ -86,8 +86,6 @@ int spool_save(const struct spool *spool);
 /* Calls `each` with the path of every spool in the base, the oldest first. */
 int spool_for_each(const char *base, void (*each)(const char *path, void *data), void *data);
 
-/* ---- rows: spool_rows.c ------------------------------------------------------ */
-
 /* A part of rows.csv. */
 struct spool_batch {
     struct buffer csv; /* the header and whole rows */
