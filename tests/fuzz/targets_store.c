@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "compat/gpu_tracker/subtrack/analysis.h"
 #include "compat/tracking/sub_tracking_file.h"
-#include "compat/tracking/tracking_read.h"
+#include "compat/tracking/tracking_file.h"
 #include "fuzz.h"
 #include "record/tracking_load.h"
 

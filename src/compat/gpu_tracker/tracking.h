@@ -10,7 +10,7 @@
 #include "compat/gpu_tracker/options.h"
 #include "compat/gpu_tracker/rows.h"
 #include "compat/gpu_tracker/usage.h"
-#include "compat/tracking/tracking_writer.h"
+#include "compat/tracking/tracking_file.h"
 #include "run/job_socket.h"
 #include "spoor/spoor.h"
 

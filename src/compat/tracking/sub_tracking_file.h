@@ -45,8 +45,4 @@ int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_erro
 int sub_tracking_combine(const char *path, const char *const *files, size_t count,
                          struct spoor_error *err);
 
-/* The columns, in their order. */
-enum { SUB_TRACKING_COLUMNS = 4 };
-extern const char *const sub_tracking_columns[SUB_TRACKING_COLUMNS];
-
 #endif

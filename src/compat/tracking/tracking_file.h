@@ -11,7 +11,10 @@
 
 #include <stdbool.h>
 
+#include "base/writer_process.h"
 #include "spoor/spoor.h"
+
+/* ---- writing ------------------------------------------------------------ */
 
 /* The columns of a row, in their order. Memory is in the unit of the facts, a percentage is
  * of one CPU or GPU (sum) or of all that are expected (hardware), the time is in seconds
@@ -78,5 +81,68 @@ int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLU
  * removed and an old one stays. Returns 0, or -errno with a message if the end could not be
  * written. */
 int tracking_file_close(struct tracking_file *file, struct spoor_error *err);
+
+/* ---- formats ------------------------------------------------------------ */
+
+enum tracking_type { TRACKING_TEXT, TRACKING_REAL, TRACKING_INTEGER };
+
+struct tracking_field {
+    const char *name;
+    enum tracking_type type;
+};
+
+enum { TRACKING_FACTS = 9 };
+
+extern const struct tracking_field tracking_fact_fields[TRACKING_FACTS];
+extern const struct tracking_field tracking_row_fields[TRACKING_COLUMNS];
+
+/* ---- reading ------------------------------------------------------------ */
+
+struct tracking_read_facts {
+    char texts[TRACKING_FACTS][64]; /* of those that are text */
+    double numbers[TRACKING_FACTS]; /* of the others */
+};
+
+/* Takes one row. 0 to go on, or -errno. */
+typedef int tracking_row_seen(const double row[TRACKING_COLUMNS], void *data);
+
+/* Every message names the file. */
+int tracking_read(const char *path, struct tracking_read_facts *ret, tracking_row_seen *seen,
+                  void *data, struct spoor_error *err);
+
+/* ---- the process that writes --------------------------------------------
+ *
+ * the tracking file (tracking_file.h) in a writer process
+ * (base/writer_process.h): a disk that does not respond costs rows, and holds nothing up.
+ *
+ * A failure is returned once, by the next call: -errno with a message, a warning for the user.
+ * All functions accept a closed writer.
+ */
+
+/* All zero: closed. */
+struct tracking_writer {
+    struct writer_process process;
+    const char *path; /* borrowed */
+    bool has_failed;  /* and that was returned */
+};
+
+/* Starts the process, for which this one must not have threads yet. 0 or -errno with a message. */
+int tracking_writer_start(struct tracking_writer *writer, const char *path, bool overwrite,
+                          struct spoor_error *err);
+
+/* As tracking_file_open(); closes the writer on failure. A disk that does not respond within some
+ * seconds is no failure yet. The texts of `facts` must have existed at the start. */
+int tracking_writer_open(struct tracking_writer *writer, const struct tracking_facts *facts,
+                         struct spoor_error *err);
+
+int tracking_writer_begin(struct tracking_writer *writer, struct spoor_error *err);
+int tracking_writer_add(struct tracking_writer *writer, const double row[TRACKING_COLUMNS],
+                        struct spoor_error *err);
+
+/* Waits a moment until the rows are in the file. */
+void tracking_writer_wait(const struct tracking_writer *writer);
+
+/* As tracking_file_close(). Also fails if rows could not be written in time. */
+int tracking_writer_close(struct tracking_writer *writer, struct spoor_error *err);
 
 #endif

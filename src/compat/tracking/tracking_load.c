@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "compat/tracking/tracking_read.h"
+#include "compat/tracking/tracking_file.h"
 #include "record/replay.h"
 
 /* The facts of a tracking file, in its order. */

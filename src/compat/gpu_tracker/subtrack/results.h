@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "compat/gpu_tracker/subtrack/statistics.h"
-#include "compat/tracking/tracking_read.h"
+#include "compat/tracking/tracking_file.h"
 #include "text/buffer.h"
 
 /* The columns of a tracking file but for the timestamp, which is the last. Their names are
