@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "compat/gpu_tracker/subtrack/analysis.h"
+#include "compat/gpu_tracker/subtrack/results.h"
 #include "compat/tracking/sub_tracking_file.h"
 #include "compat/tracking/tracking_file.h"
 #include "fuzz.h"

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "compat/gpu_tracker/options.h"
 #include "compat/gpu_tracker/program.h"
 #include "fake_root.h"
 #include "front/config.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "compat/gpu_tracker/gpus.h"
+#include "compat/gpu_tracker/tracking.h"
 
 /* Two of NVIDIA, the second in parts, and one of AMD whose memory is not known. */
 static const struct spoor_gpu machine[] = {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "compat/gpu_tracker/words.h"
+#include "compat/gpu_tracker/program.h"
 
 /* The words between bars: "a|b c|". */
 static void check(const char *text, const char *expected)

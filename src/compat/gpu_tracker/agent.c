@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/gpu_tracker/agent.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +8,9 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "compat/gpu_tracker/options.h"
-#include "compat/gpu_tracker/output.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/gpu_tracker/report.h"
-#include "compat/gpu_tracker/subtrack/agent.h"
+#include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
 #include "front/arguments.h"
 #include "front/tracking_agent.h"
