@@ -94,7 +94,7 @@ LITERALS = {
     "sub_tracking_append": ["escape", "phase"],
     "arguments": ["arguments", "settings"],
     "config_json": ["config"],
-    "config_toml": ["resource_tracker_config"],
+    "config_toml": ["resource_tracker"],
     "agent": ["agent_request"],
     "words": ["words"],
     "sources": ["measures", "cpu_sources"],

@@ -11,7 +11,6 @@
 
 #include "base/compiler.h"
 #include "compat/gpu_tracker/program.h"
-#include "compat/resource_tracker/config.h"
 #include "compat/resource_tracker/program.h"
 #include "front/agent.h"
 #include "front/arguments.h"

@@ -143,9 +143,9 @@ static int refuse_process_id(void *target, const struct option *option, const ch
     return error_set(err, EINVAL, "cannot be set: gpu-tracker tracks the command that it runs");
 }
 
-#define TRACK TRACK_SCOPE
-#define AGENT AGENT_SCOPE
-#define BOTH (TRACK_SCOPE | AGENT_SCOPE)
+#define TRACK GPU_TRACKER_TRACK
+#define AGENT GPU_TRACKER_AGENT
+#define BOTH (GPU_TRACKER_TRACK | GPU_TRACKER_AGENT)
 #define STRING OPTION_FILE_STRING
 #define NO_FILE OPTION_NO_FILE
 #define TEXT(member) OPTION_ANY_TEXT(struct gpu_tracker_texts, member)
@@ -513,7 +513,7 @@ static int track_main(const struct command *command, int argc, char **argv)
 static const struct command track_command = {
     .name = "",
     .options = &gpu_tracker_table,
-    .scope = TRACK_SCOPE,
+    .scope = GPU_TRACKER_TRACK,
     .about = "Run a command and report what it and all its descendants use: RAM, GPU RAM, CPU "
              "and GPU utilization, and compute time. Long options may be abbreviated to any "
              "unambiguous prefix.",
@@ -535,7 +535,7 @@ static const struct command commands[] = {
     {
         .name = "agent",
         .options = &gpu_tracker_table,
-        .scope = AGENT_SCOPE,
+        .scope = GPU_TRACKER_AGENT,
         .is_hidden = true,
         .main = gpu_tracker_agent,
     },

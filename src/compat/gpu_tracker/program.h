@@ -28,7 +28,7 @@ void words_free(char **words);
  */
 
 /* Which commands have an option: bits of option.flags. */
-enum { TRACK_SCOPE = 1u << 0, AGENT_SCOPE = 1u << 1 };
+enum { GPU_TRACKER_TRACK = 1u << 0, GPU_TRACKER_AGENT = 1u << 1 };
 
 /* The options as they were given; NULL: not given. The texts are owned. */
 struct gpu_tracker_texts {
