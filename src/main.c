@@ -9,7 +9,6 @@
 #include "base/compiler.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/resource_tracker/program.h"
-#include "front/completion.h"
 #include "front/help.h"
 #include "front/program.h"
 #include "front/spoor/program.h"

@@ -17,8 +17,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "spoor/spoor.h"
+
+/* ---- options ------------------------------------------------------------ */
 
 struct option;
 
@@ -118,5 +121,33 @@ static inline bool option_is_in(const struct option *option, unsigned scope)
 {
     return (option->flags & scope) && !(option->flags & OPTION_FILE_ONLY);
 }
+
+/* ---- the word that was meant --------------------------------------------
+ *
+ *     struct nearest nearest = NEAREST_TO("intreval");
+ *
+ *     nearest_offer(&nearest, "interval");    once for each word there is
+ *     nearest_get(&nearest);                  "interval"
+ */
+
+struct nearest {
+    const char *word;
+    const char *best; /* of those offered; borrowed */
+    size_t distance;  /* of best */
+};
+
+#define NEAREST_TO(text)       \
+    {                          \
+        (text), NULL, SIZE_MAX \
+    }
+
+/* How many letters must be added, dropped, changed or swapped with their
+ * neighbour to make one word of the other. Only the first 63 bytes of each count. */
+size_t edit_distance(const char *a, const char *b);
+
+void nearest_offer(struct nearest *nearest, const char *candidate);
+
+/* The word that was probably meant; NULL: none is near enough to say so. */
+const char *nearest_get(const struct nearest *nearest);
 
 #endif

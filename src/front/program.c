@@ -14,7 +14,7 @@
 #include "base/signal_name.h"
 #include "front/arguments.h"
 #include "front/help.h"
-#include "front/nearest.h"
+#include "front/option.h"
 #include "run/signals.h"
 #include "text/buffer.h"
 #include "text/escape.h"

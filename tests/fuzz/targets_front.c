@@ -14,7 +14,6 @@
 #include "compat/resource_tracker/program.h"
 #include "front/agent.h"
 #include "front/arguments.h"
-#include "front/config.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
 #include "fuzz.h"

@@ -12,8 +12,8 @@
 #include "compat/gpu_tracker/report.h"
 #include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
+#include "front/agent.h"
 #include "front/arguments.h"
-#include "front/tracking_agent.h"
 
 enum { WARNINGS_MAX = 32 };
 

@@ -17,8 +17,8 @@
 #include "compat/resource_tracker/agent.h"
 #include "compat/resource_tracker/lookup.h"
 #include "compat/resource_tracker/upload.h"
-#include "front/attachment.h"
-#include "front/config.h"
+#include "front/agent.h"
+#include "front/arguments.h"
 #include "output/stream.h"
 #include "text/buffer.h"
 #include "text/decimal.h"
@@ -241,36 +241,43 @@ static int read_escape(struct reader *reader)
     return 0;
 }
 
+/* What is next in a string. */
+static int read_in_string(struct reader *reader, const char *quotes)
+{
+    bool is_long = quotes[1] != '\0';
+    char c = *reader->at;
+
+    if (c == '\0' || (c == '\n' && !is_long))
+        return error_set(reader->err, EINVAL, "missing %s at the end of a string", quotes);
+    if (((unsigned char)c < ' ' && !strchr("\t\r\n", c)) || c == 0x7f)
+        return refuse(reader, "control character in a string");
+    reader->line += c == '\n';
+    reader->at++;
+    if (c == '\\' && *quotes == '"')
+        return read_escape(reader);
+    buffer_add(&reader->value, &c, 1);
+    return 0;
+}
+
 /* A string in one or three quotes. A line break behind three quotes is not part of it. */
 static int read_string(struct reader *reader)
 {
     char quote = *reader->at;
-    size_t length = reader->at[1] == quote && reader->at[2] == quote ? 3 : 1;
-    const char quotes[] = { quote, length == 3 ? quote : '\0', quote, '\0' };
+    bool is_long = reader->at[1] == quote && reader->at[2] == quote;
+    const char quotes[] = { quote, is_long ? quote : '\0', quote, '\0' };
+    size_t length = strlen(quotes);
+    bool has_break;
+    int r = 0;
 
     reader->at += length;
-    reader->line += length == 3 && *reader->at == '\n';
-    reader->at += length == 3 && *reader->at == '\n';
-    while (strncmp(reader->at, quotes, length) != 0 ||
-           (length == 3 && reader->at[length] == quote)) {
-        char c = *reader->at;
-        int r = 0;
-
-        if (c == '\0' || (c == '\n' && length == 1))
-            return error_set(reader->err, EINVAL, "missing %s at the end of a string", quotes);
-        if (((unsigned char)c < ' ' && !strchr("\t\r\n", c)) || c == 0x7f)
-            return refuse(reader, "control character in a string");
-        reader->line += c == '\n';
-        reader->at++;
-        if (c == '\\' && quote == '"')
-            r = read_escape(reader);
-        else
-            buffer_add(&reader->value, &c, 1);
-        if (r < 0)
-            return r;
-    }
-    reader->at += length;
-    return 0;
+    has_break = is_long && *reader->at == '\n';
+    reader->at += has_break;
+    reader->line += has_break;
+    while (r == 0 && (strncmp(reader->at, quotes, length) != 0 ||
+                      (is_long && reader->at[length] == quote)))
+        r = read_in_string(reader, quotes);
+    reader->at += r == 0 ? length : 0;
+    return r;
 }
 
 /* Adds a key of one or more parts to that of the table. A part in quotes keeps them: "a.b" is not a.b. */

@@ -22,7 +22,6 @@
 #include "base/unknown.h"
 #include "compat/resource_tracker/program.h"
 #include "front/arguments.h"
-#include "front/config.h"
 #include "services/cloud/cloud.h"
 #include "services/upload/uploader.h"
 #include "source/host/devices.h"
