@@ -175,11 +175,9 @@ class ResourceTracker:
 
     def _track_and_upload(self) -> Tracking:
         """Tracks without an upload if there can be none."""
-        from .sentinel_api import describe_run
-
         try:
             return self._track({"token": self._token, "interval": self.upload_interval,
-                                "metadata": describe_run(self.streaming_metadata)})
+                                "metadata": self.streaming_metadata})
         except (Error, TypeError, ValueError) as error:
             tracking = self._track()
             from ._log import warn

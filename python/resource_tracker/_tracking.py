@@ -43,10 +43,26 @@ def _remove_folder(folder: str) -> None:
         pass
 
 
+def _describe_run(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The metadata as Sentinel expects it: without None, and a command as a JSON list of words."""
+    import json
+
+    found = {key: value for key, value in (metadata or {}).items() if value is not None}
+    command = found.get("command")
+    if command is not None:
+        if isinstance(command, str):
+            import shlex
+
+            command = shlex.split(command)
+        found["command"] = json.dumps([str(word) for word in command])
+    return found
+
+
 def _write_upload(folder: str, upload: Mapping[str, Any]) -> str:
     """A file that nobody else can read: it has the token."""
     import json
 
+    upload = {**upload, "metadata": _describe_run(upload["metadata"])}
     path = os.path.join(folder, "upload.json")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(fd, "w", encoding="utf-8") as file:
