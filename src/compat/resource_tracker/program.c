@@ -666,12 +666,6 @@ static const struct command commands[] = {
         .main = resource_tracker_agent,
     },
     {
-        .name = "agent-request",
-        .is_hidden = true,
-        .ignores_variables = true,
-        .main = tracker_request_main,
-    },
-    {
         .name = "agent-lookup",
         .is_hidden = true,
         .ignores_variables = true,
