@@ -41,7 +41,7 @@ static void read_tracking(const char *name, const char *text, size_t length)
 {
     const char *path = write_file(name, text, length);
     CLEANUP(records_done) struct records records = { 0 };
-    struct tracking_read_facts facts;
+    struct tracking_facts facts;
     struct spoor_error err = { 0 };
     size_t rows = 0;
     int r = tracking_read(path, &facts, see_row, &rows, &err);

@@ -36,13 +36,11 @@
     "cpu_combined_hardware_utilization_percent,timestamp\r\n"
 
 static const struct tracking_facts facts = {
-    .ram_unit = "gigabytes",
-    .gpu_ram_unit = "megabytes",
-    .time_unit = "hours",
-    .ram_system_capacity = 67.254165504,
-    .gpu_ram_system_capacity = (double)NAN,
-    .system_core_count = 12,
-    .n_expected_cores = 3,
+    .texts = { "gigabytes", "megabytes", "hours" },
+    .numbers = { [TRACKING_RAM_CAPACITY] = 67.254165504,
+                 [TRACKING_GPU_RAM_CAPACITY] = (double)NAN,
+                 [TRACKING_CORE_COUNT] = 12,
+                 [TRACKING_EXPECTED_CORES] = 3 },
 };
 
 /* One process, which no other process descends from. */
@@ -407,9 +405,8 @@ static void a_full_disk_costs_rows_and_leaves_whole_ones(void **state)
 
 /* ---- tracking writer ---------------------------------------------------- */
 
-static const struct tracking_facts writer_facts = { .ram_unit = "gigabytes",
-                                                    .gpu_ram_unit = "gigabytes",
-                                                    .time_unit = "hours" };
+static const struct tracking_facts writer_facts = { .texts = { "gigabytes", "gigabytes",
+                                                               "hours" } };
 static const char *const names[] = { "t.csv", "t.sqlite" };
 
 static int count_row(const double row[TRACKING_COLUMNS], void *data)
@@ -423,7 +420,7 @@ static int count_row(const double row[TRACKING_COLUMNS], void *data)
 
 static void check_row_count(const char *path, size_t expected)
 {
-    struct tracking_read_facts read;
+    struct tracking_facts read;
     size_t count = 0;
 
     assert_int_equal(tracking_read(path, &read, count_row, &count, NULL), 0);

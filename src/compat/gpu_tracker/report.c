@@ -264,56 +264,9 @@ struct resource_usage usage_of(const struct usage_facts *facts, const struct usa
 
 /* ---- rows --------------------------------------------------------------- */
 
-enum metric {
-    MAIN_RSS,
-    DESCENDANTS_RSS,
-    JOB_RSS,
-    MAIN_RSS_PEAK,
-    DESCENDANTS_RSS_PEAK,
-    JOB_RSS_PEAK,
-    HOST_MEMORY,
-    MAIN_GPU,
-    DESCENDANTS_GPU,
-    JOB_GPU,
-    HOST_GPU,
-    GPU_UTILIZATION,
-    MAIN_THREADS,
-    DESCENDANTS_THREADS,
-    JOB_THREADS,
-    HOST_CPU,
-    MAIN_CPU,
-    DESCENDANTS_CPU,
-    JOB_CPU,
-    METRICS
-};
-
-_Static_assert((int)METRICS <= (int)ROWS_METRICS, "struct rows_sample has room for all");
-
-static const char *const names[METRICS] = {
-    [MAIN_RSS] = "main_rss_bytes",
-    [DESCENDANTS_RSS] = "descendants_rss_bytes",
-    [JOB_RSS] = "job_rss_bytes",
-    [MAIN_RSS_PEAK] = "main_rss_peak_bytes",
-    [DESCENDANTS_RSS_PEAK] = "descendants_rss_peak_bytes",
-    [JOB_RSS_PEAK] = "job_rss_peak_bytes",
-    [HOST_MEMORY] = "host_memory_used_bytes",
-    [MAIN_GPU] = "main_gpu_memory_bytes",
-    [DESCENDANTS_GPU] = "descendants_gpu_memory_bytes",
-    [JOB_GPU] = "job_gpu_memory_bytes",
-    [HOST_GPU] = "host_gpu_memory_bytes",
-    [GPU_UTILIZATION] = "host_gpu_utilization_gpus",
-    [MAIN_THREADS] = "main_threads",
-    [DESCENDANTS_THREADS] = "descendants_threads",
-    [JOB_THREADS] = "job_threads",
-    [HOST_CPU] = "host_cpu_seconds",
-    [MAIN_CPU] = "main_cpu_seconds",
-    [DESCENDANTS_CPU] = "descendants_cpu_seconds",
-    [JOB_CPU] = "job_cpu_seconds",
-};
-
 static size_t find_metric(const char *name)
 {
-    for (size_t i = 0; i < spoor_metric_count(); i++) {
+    for (size_t i = 0; name && i < spoor_metric_count(); i++) {
         if (strcmp(spoor_metric_get(i)->name, name) == 0)
             return i;
     }
@@ -322,9 +275,14 @@ static size_t find_metric(const char *name)
 
 void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds)
 {
+    static const char *const peaks[ROWS_PEAKS] = { "main_rss_peak_bytes",
+                                                   "descendants_rss_peak_bytes",
+                                                   "job_rss_peak_bytes" };
+
     *rows = (struct rows){ .facts = facts, .interval_seconds = interval_seconds };
-    for (size_t i = 0; i < METRICS; i++)
-        rows->metric[i] = find_metric(names[i]);
+    for (size_t i = 0; i < ROWS_METRICS; i++)
+        rows->metric[i] = find_metric(i < TRACKING_COLUMNS ? tracking_row_fields[i].metric
+                                                           : peaks[i - TRACKING_COLUMNS]);
 }
 
 static struct rows_sample keep(const struct rows *rows, const struct spoor_sample *sample)
@@ -332,7 +290,7 @@ static struct rows_sample keep(const struct rows *rows, const struct spoor_sampl
     struct rows_sample kept = { .elapsed_seconds = sample->elapsed_seconds,
                                 .unix_seconds = sample->unix_seconds };
 
-    for (size_t i = 0; i < METRICS; i++) {
+    for (size_t i = 0; i < ROWS_METRICS; i++) {
         size_t index = rows->metric[i];
 
         kept.value[i] = index < sample->count ? sample->moments[index] : (double)NAN;
@@ -342,7 +300,7 @@ static struct rows_sample keep(const struct rows *rows, const struct spoor_sampl
 
 /* CPU time per second in percent of a core, from one sample to another. Unknown is 0. */
 static double percent(const struct rows_sample *from, const struct rows_sample *to,
-                      enum metric metric)
+                      size_t metric)
 {
     double seconds = to->elapsed_seconds - from->elapsed_seconds;
     double growth = to->value[metric] - from->value[metric];
@@ -350,78 +308,57 @@ static double percent(const struct rows_sample *from, const struct rows_sample *
     return growth > 0 && seconds > 0 ? 100 * growth / seconds : 0;
 }
 
-static void fill_percentages(const struct rows *rows, const struct rows_sample *from,
-                             double row[TRACKING_COLUMNS])
-{
-    static const struct {
-        enum metric metric;
-        enum tracking_column sum; /* the column after it is "hardware" */
-    } columns[] = {
-        { MAIN_CPU, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT },
-        { DESCENDANTS_CPU, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT },
-        { JOB_CPU, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT },
-    };
-    double core_count = (double)rows->facts->core_count;
-    double system = percent(from, &rows->latest, HOST_CPU);
-
-    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-        double sum = percent(from, &rows->latest, columns[i].metric);
-
-        row[columns[i].sum] = sum;
-        row[columns[i].sum + 1] = sum / (double)rows->facts->expected_core_count;
-    }
-    /* The machine's CPU time comes in steps of 10 ms, too coarse for a short time. */
-    system = fmin(system, 100 * core_count);
-    row[TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT] = system;
-    row[TRACKING_CPU_SYSTEM_HARDWARE_UTILIZATION_PERCENT] = system / core_count;
-}
-
-static const struct {
-    enum metric metric, mark;
-    enum tracking_column column;
-} ram_columns[] = {
-    { MAIN_RSS, MAIN_RSS_PEAK, TRACKING_MAIN_RAM },
-    { DESCENDANTS_RSS, DESCENDANTS_RSS_PEAK, TRACKING_DESCENDANTS_RAM },
-    { JOB_RSS, JOB_RSS_PEAK, TRACKING_COMBINED_RAM },
-};
-
 /* The command has ended and has no row yet: as high as the kernel says that it rose meanwhile. */
 static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
 {
-    for (size_t i = 0; i < ARRAY_SIZE(ram_columns); i++) {
-        double peak = rows->latest.value[ram_columns[i].mark];
-        double *ram = &row[ram_columns[i].column];
+    for (size_t i = 0; i < ROWS_PEAKS; i++) {
+        double peak = rows->latest.value[TRACKING_COLUMNS + i];
 
-        if (peak > rows->first.value[ram_columns[i].mark]) /* the other one, if one is NaN */
-            *ram = fmax(*ram, peak * rows->facts->ram_unit->coefficient);
+        if (peak > rows->first.value[TRACKING_COLUMNS + i]) /* the other one, if one is NaN */
+            row[i] = fmax(row[i], peak * rows->facts->ram_unit->coefficient);
     }
+}
+
+static double scale_of(const struct rows *rows, enum tracking_unit unit)
+{
+    switch (unit) {
+    case TRACKING_IN_RAM:
+        return rows->facts->ram_unit->coefficient;
+    case TRACKING_IN_GPU_RAM:
+        return rows->facts->gpu_ram_unit->coefficient;
+    case TRACKING_PERCENT:
+        return 100;
+    case TRACKING_COUNTS:
+        break;
+    }
+    return 1;
 }
 
 static void fill(struct rows *rows, const struct rows_sample *from,
                  double row[TRACKING_COLUMNS])
 {
-    const struct rows_sample *latest = &rows->latest;
-    const struct rows_sample *seen = &rows->alive;
-    double ram_unit = rows->facts->ram_unit->coefficient;
-    double gpu_unit = rows->facts->gpu_ram_unit->coefficient;
-    double gpu_percent = 100 * latest->value[GPU_UTILIZATION];
+    double *system = &row[TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT];
+    double *gpus = &row[TRACKING_GPU_SUM_UTILIZATION_PERCENT];
+    double core_count = (double)rows->facts->core_count;
     double gpu_count = (double)rows->facts->expected_gpu_count;
 
-    for (size_t i = 0; i < ARRAY_SIZE(ram_columns); i++)
-        row[ram_columns[i].column] = seen->value[ram_columns[i].metric] * ram_unit;
-    row[TRACKING_SYSTEM_RAM] = latest->value[HOST_MEMORY] * ram_unit;
-    row[TRACKING_MAIN_GPU_RAM] = seen->value[MAIN_GPU] * gpu_unit;
-    row[TRACKING_DESCENDANTS_GPU_RAM] = seen->value[DESCENDANTS_GPU] * gpu_unit;
-    row[TRACKING_COMBINED_GPU_RAM] = seen->value[JOB_GPU] * gpu_unit;
-    row[TRACKING_SYSTEM_GPU_RAM] = latest->value[HOST_GPU] * gpu_unit;
-    row[TRACKING_GPU_SUM_UTILIZATION_PERCENT] = gpu_percent;
-    row[TRACKING_GPU_HARDWARE_UTILIZATION_PERCENT] =
-        gpu_count > 0 ? gpu_percent / gpu_count : 0;
-    row[TRACKING_MAIN_N_THREADS] = seen->value[MAIN_THREADS];
-    row[TRACKING_DESCENDANTS_N_THREADS] = seen->value[DESCENDANTS_THREADS];
-    row[TRACKING_COMBINED_N_THREADS] = seen->value[JOB_THREADS];
-    row[TRACKING_TIMESTAMP] = latest->unix_seconds;
-    fill_percentages(rows, from, row);
+    for (size_t i = 0; i < TRACKING_TIMESTAMP; i++) {
+        const struct tracking_field *field = &tracking_row_fields[i];
+        const struct rows_sample *sample =
+            field->moment == TRACKING_HELD ? &rows->alive : &rows->latest;
+
+        if (!field->metric)
+            row[i] = row[i - 1] / (double)rows->facts->expected_core_count;
+        else if (field->moment == TRACKING_RATE)
+            row[i] = percent(from, &rows->latest, i);
+        else
+            row[i] = sample->value[i] * scale_of(rows, field->unit);
+    }
+    gpus[1] = gpu_count > 0 ? gpus[0] / gpu_count : 0;
+    /* The machine's CPU time comes in steps of 10 ms, too coarse for a short time. */
+    system[0] = fmin(system[0], 100 * core_count);
+    system[1] = system[0] / core_count;
+    row[TRACKING_TIMESTAMP] = rows->latest.unix_seconds;
     rows->is_latest_written = true;
     rows->row_count++;
 }
@@ -448,7 +385,8 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
         return false;
     }
     /* A process that exits gives up its memory before its last thread. */
-    if (rows->latest.value[MAIN_THREADS] > 0 && !(rows->latest.value[MAIN_RSS] <= 0))
+    if (rows->latest.value[TRACKING_MAIN_N_THREADS] > 0 &&
+        !(rows->latest.value[TRACKING_MAIN_RAM] <= 0))
         rows->alive = rows->latest;
     if (!is_due(rows, wanted_after))
         return false;
@@ -464,14 +402,13 @@ bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, doubl
     const double little = 1.02; /* more than what comes and goes all the time */
     bool is_more = false;
 
-    for (size_t i = 0; i < ARRAY_SIZE(ram_columns); i++) {
-        size_t index = rows->metric[ram_columns[i].metric];
+    for (size_t i = 0; i < ROWS_PEAKS; i++) {
+        size_t index = rows->metric[i];
         double value = index < sample->count ? sample->values[index] : (double)NAN;
         double peak = value * rows->facts->ram_unit->coefficient;
-        double *ram = &row[ram_columns[i].column];
 
-        is_more |= peak > *ram * little;
-        *ram = fmax(*ram, peak); /* the other one, if one is NaN */
+        is_more |= peak > row[i] * little;
+        row[i] = fmax(row[i], peak); /* the other one, if one is NaN */
     }
     row[TRACKING_TIMESTAMP] = (start + sample->unix_seconds) / 2;
     return is_more;
@@ -487,7 +424,7 @@ bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS])
     return true;
 }
 
-static double growth(const struct rows *rows, enum metric metric)
+static double growth(const struct rows *rows, enum tracking_column metric)
 {
     double value = rows->latest.value[metric] - rows->first.value[metric];
 
@@ -498,9 +435,10 @@ static double growth(const struct rows *rows, enum metric metric)
 
 void rows_cpu(const struct rows *rows, struct usage_run *run)
 {
-    run->main_cpu_seconds = growth(rows, MAIN_CPU);
-    run->descendants_cpu_seconds = growth(rows, DESCENDANTS_CPU);
-    run->combined_cpu_seconds = growth(rows, JOB_CPU);
+    run->main_cpu_seconds = growth(rows, TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT);
+    run->descendants_cpu_seconds =
+        growth(rows, TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT);
+    run->combined_cpu_seconds = growth(rows, TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT);
 }
 
 /* ---- the report ---------------------------------------------------------

@@ -114,7 +114,8 @@ struct resource_usage usage_of(const struct usage_facts *facts, const struct usa
  *   is the only row, what the command held at most.
  */
 
-enum { ROWS_METRICS = 20 };
+/* The metrics of the columns, then the peaks of the first three. */
+enum { ROWS_PEAKS = 3, ROWS_METRICS = TRACKING_COLUMNS + ROWS_PEAKS };
 
 /* What is kept of a sample. */
 struct rows_sample {

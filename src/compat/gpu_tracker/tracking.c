@@ -361,18 +361,22 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
     const struct usage_facts *facts = &tracking->facts;
+    const char *const units[] = { [TRACKING_RAM_UNIT] = facts->ram_unit->name,
+                                  [TRACKING_GPU_RAM_UNIT] = facts->gpu_ram_unit->name,
+                                  [TRACKING_TIME_UNIT] = facts->time_unit->name };
     struct tracking_facts written = {
-        .ram_unit = facts->ram_unit->name,
-        .gpu_ram_unit = facts->gpu_ram_unit->name,
-        .time_unit = facts->time_unit->name,
-        .ram_system_capacity = facts->ram_bytes * facts->ram_unit->coefficient,
-        .gpu_ram_system_capacity = facts->gpu_ram_bytes * facts->gpu_ram_unit->coefficient,
-        .system_core_count = (unsigned)facts->core_count,
-        .n_expected_cores = (unsigned)facts->expected_core_count,
-        .system_gpu_count = (unsigned)facts->gpu_count,
-        .n_expected_gpus = (unsigned)facts->expected_gpu_count,
+        .numbers = {
+            [TRACKING_RAM_CAPACITY] = facts->ram_bytes * facts->ram_unit->coefficient,
+            [TRACKING_GPU_RAM_CAPACITY] = facts->gpu_ram_bytes * facts->gpu_ram_unit->coefficient,
+            [TRACKING_CORE_COUNT] = (double)facts->core_count,
+            [TRACKING_EXPECTED_CORES] = (double)facts->expected_core_count,
+            [TRACKING_GPU_COUNT] = (double)facts->gpu_count,
+            [TRACKING_EXPECTED_GPUS] = (double)facts->expected_gpu_count,
+        },
     };
 
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+        (void)snprintf(written.texts[i], sizeof(written.texts[i]), "%s", units[i]); /* fits */
     return settings->tracking_path ? tracking_writer_open(&tracking->file, &written, err) : 0;
 }
 

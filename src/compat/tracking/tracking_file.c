@@ -21,12 +21,6 @@
 
 /* ---- formats ------------------------------------------------------------ */
 
-/* One fact: its text, or its number. */
-struct tracking_value {
-    const char *text; /* NULL: the number */
-    double number;
-};
-
 /* A kind of file. Each writes the facts and an empty table to a file that exists and is empty;
  * opens such a file for rows; adds a row, in which all is known; and ends it. 0 or -errno with a
  * message. */
@@ -39,68 +33,53 @@ struct tracking_format {
 };
 
 const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
-    { "ram_unit", TRACKING_TEXT },
-    { "gpu_ram_unit", TRACKING_TEXT },
-    { "time_unit", TRACKING_TEXT },
-    { "ram_system_capacity", TRACKING_REAL },
-    { "gpu_ram_system_capacity", TRACKING_REAL },
-    { "system_core_count", TRACKING_INTEGER },
-    { "n_expected_cores", TRACKING_INTEGER },
-    { "system_gpu_count", TRACKING_INTEGER },
-    { "n_expected_gpus", TRACKING_INTEGER },
+    { "ram_unit", .type = TRACKING_TEXT },
+    { "gpu_ram_unit", .type = TRACKING_TEXT },
+    { "time_unit", .type = TRACKING_TEXT },
+    { "ram_system_capacity", .type = TRACKING_REAL },
+    { "gpu_ram_system_capacity", .type = TRACKING_REAL },
+    { "system_core_count", .type = TRACKING_INTEGER },
+    { "n_expected_cores", .type = TRACKING_INTEGER },
+    { "system_gpu_count", .type = TRACKING_INTEGER },
+    { "n_expected_gpus", .type = TRACKING_INTEGER },
 };
 
 /* clang-format off */
-const struct tracking_field tracking_row_fields[TRACKING_COLUMNS] = {
-[TRACKING_MAIN_RAM] = { "main_ram", TRACKING_REAL },
-[TRACKING_DESCENDANTS_RAM] = { "descendants_ram", TRACKING_REAL },
-[TRACKING_COMBINED_RAM] = { "combined_ram", TRACKING_REAL },
-[TRACKING_SYSTEM_RAM] = { "system_ram", TRACKING_REAL },
-[TRACKING_MAIN_GPU_RAM] = { "main_gpu_ram", TRACKING_REAL },
-[TRACKING_DESCENDANTS_GPU_RAM] = { "descendants_gpu_ram", TRACKING_REAL },
-[TRACKING_COMBINED_GPU_RAM] = { "combined_gpu_ram", TRACKING_REAL },
-[TRACKING_SYSTEM_GPU_RAM] = { "system_gpu_ram", TRACKING_REAL },
-[TRACKING_GPU_SUM_UTILIZATION_PERCENT] = { "gpu_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_GPU_HARDWARE_UTILIZATION_PERCENT] = { "gpu_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_MAIN_N_THREADS] = { "main_n_threads", TRACKING_INTEGER },
-[TRACKING_DESCENDANTS_N_THREADS] = { "descendants_n_threads", TRACKING_INTEGER },
-[TRACKING_COMBINED_N_THREADS] = { "combined_n_threads", TRACKING_INTEGER },
-[TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT] = { "cpu_system_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_SYSTEM_HARDWARE_UTILIZATION_PERCENT] = { "cpu_system_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT] = { "cpu_main_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_MAIN_HARDWARE_UTILIZATION_PERCENT] = { "cpu_main_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT] = { "cpu_descendants_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_DESCENDANTS_HARDWARE_UTILIZATION_PERCENT] = { "cpu_descendants_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT] = { "cpu_combined_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_COMBINED_HARDWARE_UTILIZATION_PERCENT] = { "cpu_combined_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_TIMESTAMP] = { "timestamp", TRACKING_REAL },
-};
+#define MEMORY(name, metric, unit, moment) \
+    { name, TRACKING_REAL, metric, TRACKING_IN_##unit, TRACKING_##moment }
+#define THREADS(name, metric) \
+    { name, TRACKING_INTEGER, metric, TRACKING_COUNTS, TRACKING_HELD }
+/* Of one CPU or GPU, and of all that are expected. */
+#define PERCENT(name, metric, moment) \
+    { name "_sum_utilization_percent", TRACKING_REAL, metric, TRACKING_PERCENT, TRACKING_##moment }, \
+    { name "_hardware_utilization_percent", .type = TRACKING_REAL }
 
+/* In the order of enum tracking_column. */
+const struct tracking_field tracking_row_fields[TRACKING_COLUMNS] = {
+    MEMORY("main_ram", "main_rss_bytes", RAM, HELD),
+    MEMORY("descendants_ram", "descendants_rss_bytes", RAM, HELD),
+    MEMORY("combined_ram", "job_rss_bytes", RAM, HELD),
+    MEMORY("system_ram", "host_memory_used_bytes", RAM, NOW),
+    MEMORY("main_gpu_ram", "main_gpu_memory_bytes", GPU_RAM, HELD),
+    MEMORY("descendants_gpu_ram", "descendants_gpu_memory_bytes", GPU_RAM, HELD),
+    MEMORY("combined_gpu_ram", "job_gpu_memory_bytes", GPU_RAM, HELD),
+    MEMORY("system_gpu_ram", "host_gpu_memory_bytes", GPU_RAM, NOW),
+    PERCENT("gpu", "host_gpu_utilization_gpus", NOW),
+    THREADS("main_n_threads", "main_threads"),
+    THREADS("descendants_n_threads", "descendants_threads"),
+    THREADS("combined_n_threads", "job_threads"),
+    PERCENT("cpu_system", "host_cpu_seconds", RATE),
+    PERCENT("cpu_main", "main_cpu_seconds", RATE),
+    PERCENT("cpu_descendants", "descendants_cpu_seconds", RATE),
+    PERCENT("cpu_combined", "job_cpu_seconds", RATE),
+    { "timestamp", .type = TRACKING_REAL },
+};
 /* clang-format on */
 
 /* In this interface what cannot be known is 0. */
 static double known(double value)
 {
     return isfinite(value) ? value : 0;
-}
-
-/* The facts in the order of their fields. What is not known is 0. */
-static void tracking_fact_values(const struct tracking_facts *facts,
-                                 struct tracking_value ret[TRACKING_FACTS])
-{
-    const struct tracking_value values[TRACKING_FACTS] = {
-        { facts->ram_unit, 0 },
-        { facts->gpu_ram_unit, 0 },
-        { facts->time_unit, 0 },
-        { NULL, known(facts->ram_system_capacity) },
-        { NULL, known(facts->gpu_ram_system_capacity) },
-        { NULL, facts->system_core_count },
-        { NULL, facts->n_expected_cores },
-        { NULL, facts->system_gpu_count },
-        { NULL, facts->n_expected_gpus },
-    };
-
-    memcpy(ret, values, sizeof(values));
 }
 
 /* ---- CSV ---------------------------------------------------------------- */
@@ -178,15 +157,13 @@ static int csv_open(const char *path, void **ret, struct spoor_error *err)
 static int csv_write_facts(struct csv *csv, const struct tracking_facts *facts)
 {
     struct csv_writer writer = begin_lines(csv);
-    struct tracking_value values[TRACKING_FACTS];
 
-    tracking_fact_values(facts, values);
     add_header(&writer, tracking_fact_fields, TRACKING_FACTS);
     for (size_t i = 0; i < TRACKING_FACTS; i++) {
-        if (values[i].text)
-            csv_add_text(&writer, values[i].text);
+        if (tracking_fact_fields[i].type == TRACKING_TEXT)
+            csv_add_text(&writer, facts->texts[i]);
         else
-            add_number(&writer, values[i].number, tracking_fact_fields[i].type);
+            add_number(&writer, known(facts->numbers[i]), tracking_fact_fields[i].type);
     }
     csv_end_row(&writer);
     add_header(&writer, tracking_row_fields, TRACKING_COLUMNS);
@@ -327,7 +304,6 @@ static int step(const struct database *database, sqlite3_stmt *statement,
 static int database_write_facts(const struct database *database,
                                 const struct tracking_facts *facts, struct spoor_error *err)
 {
-    struct tracking_value values[TRACKING_FACTS];
     sqlite3_stmt *insert = NULL;
     int r = create_table(database, "static_data", tracking_fact_fields, TRACKING_FACTS, err);
 
@@ -335,12 +311,12 @@ static int database_write_facts(const struct database *database,
         r = prepare_insert(database, "static_data", TRACKING_FACTS, &insert, err);
     if (r < 0)
         return r;
-    tracking_fact_values(facts, values);
     for (size_t i = 0; i < TRACKING_FACTS; i++) {
+        enum tracking_type type = tracking_fact_fields[i].type;
         int code =
-            values[i].text
-                ? sqlite3_bind_text(insert, (int)i + 1, values[i].text, -1, SQLITE_STATIC)
-                : bind_number(insert, i, tracking_fact_fields[i].type, values[i].number);
+            type == TRACKING_TEXT
+                ? sqlite3_bind_text(insert, (int)i + 1, facts->texts[i], -1, SQLITE_STATIC)
+                : bind_number(insert, i, type, known(facts->numbers[i]));
 
         if (code != SQLITE_OK)
             r = fail(database, err);
@@ -658,8 +634,7 @@ static int open_fields(const char *path, const struct table_place *place,
     return table_open(path, place, names, count, ret, err);
 }
 
-static int read_facts(const char *path, struct tracking_read_facts *ret,
-                      struct spoor_error *err)
+static int read_facts(const char *path, struct tracking_facts *ret, struct spoor_error *err)
 {
     const char *names[TRACKING_FACTS];
     struct table *table = NULL;
@@ -696,7 +671,7 @@ static int read_row(struct table *table, tracking_row_seen *seen, void *data,
     return r < 0 ? error_sys(err, r, "rows") : 0;
 }
 
-int tracking_read(const char *path, struct tracking_read_facts *ret, tracking_row_seen *seen,
+int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_seen *seen,
                   void *data, struct spoor_error *err)
 {
     const char *names[TRACKING_COLUMNS];

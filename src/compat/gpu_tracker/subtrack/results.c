@@ -317,7 +317,7 @@ static void put_usage(const double usage[MEASUREMENTS][STATISTICS], unsigned tab
     text_table_write(&table, tabs, out);
 }
 
-static void put_facts(const struct tracking_read_facts *facts, struct buffer *out)
+static void put_facts(const struct tracking_facts *facts, struct buffer *out)
 {
     struct cell_text cells[TRACKING_FACTS];
     const char *names[TRACKING_FACTS];
@@ -415,7 +415,7 @@ static bool is_count(double value)
     return value >= 0 && value < 0x1p53 && !(value > floor(value));
 }
 
-static void put_json_facts(struct json_writer *json, const struct tracking_read_facts *facts)
+static void put_json_facts(struct json_writer *json, const struct tracking_facts *facts)
 {
     json_begin(json, "static_data", '{');
     for (size_t i = 0; i < TRACKING_FACTS; i++) {

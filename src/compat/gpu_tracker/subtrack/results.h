@@ -78,7 +78,7 @@ struct block_result {
 /* Zeroed is empty. */
 struct results {
     double overall[MEASUREMENTS][STATISTICS];
-    struct tracking_read_facts facts;
+    struct tracking_facts facts;
     struct block_result *blocks; /* by name; owned */
     size_t block_count;
 };

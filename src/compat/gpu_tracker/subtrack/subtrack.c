@@ -166,7 +166,7 @@ static int subtrack_results(const char *tracking_file, const char *sub_tracking_
 {
     CLEANUP(cleanup_analysis) struct analysis *analysis = NULL;
     CLEANUP(block_log_done) struct block_log log = { 0 };
-    struct tracking_read_facts facts;
+    struct tracking_facts facts;
     int r = table_check_name(tracking_file, err);
 
     if (r >= 0 && sub_tracking_file)
