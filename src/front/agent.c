@@ -20,7 +20,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/file_limit.h"
-#include "front/program.h"
 
 /* ---- requests ----------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 #include "base/signal_name.h"
 #include "front/arguments.h"
 #include "front/help.h"
-#include "front/option.h"
 #include "run/signals.h"
 #include "text/buffer.h"
 #include "text/escape.h"

@@ -16,7 +16,6 @@
 #include "base/file_limit.h"
 #include "run/signals.h"
 #include "source/proc/children.h"
-#include "spoor/spoor.h"
 
 /* ---- looking at processes ----------------------------------------------- */
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "compat/gpu_tracker/report.h"
 #include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
 #include "compat/tracking/tracking_file.h"

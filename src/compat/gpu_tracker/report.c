@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +14,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/output_file.h"
-#include "text/buffer.h"
 #include "text/decimal.h"
 #include "text/escape.h"
 #include "text/json_writer.h"

@@ -18,7 +18,6 @@
 #include "compat/resource_tracker/lookup.h"
 #include "compat/resource_tracker/upload.h"
 #include "front/agent.h"
-#include "front/arguments.h"
 #include "output/stream.h"
 #include "text/buffer.h"
 #include "text/decimal.h"

@@ -20,10 +20,8 @@
 #include "base/parse.h"
 #include "base/root.h"
 #include "base/unknown.h"
-#include "compat/resource_tracker/program.h"
 #include "front/arguments.h"
 #include "services/cloud/cloud.h"
-#include "services/upload/uploader.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"
 

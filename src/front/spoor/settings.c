@@ -4,8 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"

@@ -22,8 +22,6 @@
 #include "base/error.h"
 #include "base/hidden_child.h"
 #include "base/parse.h"
-#include "services/upload/sentinel.h"
-#include "services/upload/spool.h"
 
 /* ---- one run ------------------------------------------------------------ */
 

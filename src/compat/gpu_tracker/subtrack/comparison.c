@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "compat/gpu_tracker/subtrack/results.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
 

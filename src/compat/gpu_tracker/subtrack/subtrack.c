@@ -12,7 +12,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "compat/gpu_tracker/program.h"
-#include "compat/gpu_tracker/subtrack/comparison.h"
 #include "compat/gpu_tracker/subtrack/results.h"
 #include "compat/tracking/sub_tracking_file.h"
 #include "compat/tracking/table.h"
