@@ -15,65 +15,6 @@
 
 /* ---- the config file ---------------------------------------------------- */
 
-/* A cursor that counts lines and characters. */
-struct scan {
-    const char *text;
-    size_t length;
-    size_t at;
-    unsigned line, column; /* of the character at `at`, from 1 */
-};
-
-static void step(struct scan *scan)
-{
-    if (scan->text[scan->at] == '\n') {
-        scan->line++;
-        scan->column = 0;
-    }
-    scan->at++;
-    /* Continuation bytes of UTF-8 are not characters. */
-    if (scan->at >= scan->length || ((unsigned char)scan->text[scan->at] & 0xc0) != 0x80)
-        scan->column++;
-}
-
-/* From the opening quote to the character after the closing one. */
-static void step_over_string(struct scan *scan)
-{
-    step(scan);
-    while (scan->at < scan->length && scan->text[scan->at] != '"') {
-        if (scan->text[scan->at] == '\\')
-            step(scan);
-        step(scan);
-    }
-    step(scan);
-}
-
-/* Where key number `index` (from 0) of the outermost object starts. Jansson keeps no
- * positions, so the text, which is valid JSON, is searched again: at the outermost level a
- * string that follows '{' or ',' is a key. */
-static void find_key(const char *text, size_t length, size_t index, unsigned *ret_line,
-                     unsigned *ret_column)
-{
-    struct scan scan = { text, length, 0, 1, 1 };
-    bool is_key = false;
-    int depth = 0;
-
-    while (scan.at < length) {
-        char c = text[scan.at];
-
-        if (c == '"' && is_key && depth == 1 && index-- == 0)
-            break;
-        if (c == '"') {
-            step_over_string(&scan);
-            continue;
-        }
-        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        is_key = c == '{' || c == ',' || (is_key && c != ':');
-        step(&scan);
-    }
-    *ret_line = scan.line;
-    *ret_column = scan.column;
-}
-
 static const char *key_of(const struct option *option)
 {
     return option->key ? option->key : option->name;
@@ -245,7 +186,6 @@ int config_read_text(struct arguments *arguments, const char *path, const char *
 {
     json_auto_t *root = NULL;
     json_error_t broken;
-    size_t index = 0;
     const char *key;
     json_t *value;
 
@@ -254,19 +194,13 @@ int config_read_text(struct arguments *arguments, const char *path, const char *
         return error_set(err, EINVAL, "%s:%d:%d: %s", path, broken.line, broken.column,
                          broken.text);
     if (!json_is_object(root))
-        return error_set(err, EINVAL, "%s:1:1: expected an object: { \"KEY\": VALUE, ... }",
-                         path);
+        return error_set(err, EINVAL, "%s: expected an object: { \"KEY\": VALUE, ... }", path);
     json_object_foreach(root, key, value)
     {
         int r = apply_key(arguments, key, value, err);
 
-        if (r < 0) {
-            unsigned line, column;
-
-            find_key(text, length, index, &line, &column);
-            return error_prefix(err, r, "%s:%u:%u", path, line, column);
-        }
-        index++;
+        if (r < 0)
+            return error_prefix(err, r, "%s", path);
     }
     return 0;
 }

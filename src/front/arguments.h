@@ -48,7 +48,7 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv,
                     struct spoor_error *err);
 
 /* Then the variables and the config file, for what is not set yet. Their messages name the
- * variable, or the file with line and column. */
+ * variable, or the file and its key. */
 int arguments_complete(struct arguments *arguments, struct spoor_error *err);
 
 /* What set an option. */
@@ -70,8 +70,7 @@ int arguments_apply(struct arguments *arguments, const struct option *option, co
 
 #define CONFIG_MAX_BYTES (1u << 20)
 
-/* Applies the file to what is not set yet. The message starts with the file's name, line
- * and column. */
+/* Applies the file to what is not set yet. The message starts with the file's name. */
 int config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
 
 /* The same for a text; `path` is what messages call it. */
