@@ -302,6 +302,21 @@ void agent_read(struct agent *agent)
     }
 }
 
+enum watch_end agent_follow(struct agent *agent, struct watch *watch)
+{
+    enum watch_end end = WATCH_INPUT;
+
+    watch_ignore_signals(watch);
+    watch->input_fd = STDIN_FILENO;
+    while (!agent->is_at_end && end == WATCH_INPUT) {
+        if (watch_wait(watch, 0, &end, NULL) < 0)
+            break; /* then the end of the process is not noticed */
+        if (end == WATCH_INPUT)
+            agent_read(agent);
+    }
+    return end;
+}
+
 void agent_finish(struct agent *agent)
 {
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -550,20 +565,9 @@ int tracking_agent_serve(struct attachment *attachment, const struct tracking_ag
 {
     struct tracking_agent tracking = { .attachment = attachment, .kind = kind, .data = data };
     struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = &tracking };
-    enum watch_end end = WATCH_INPUT;
 
-    if (attachment->session) {
-        watch_ignore_signals(&attachment->watch);
-        attachment->watch.input_fd = STDIN_FILENO;
-        while (!agent.is_at_end && end == WATCH_INPUT) {
-            if (watch_wait(&attachment->watch, 0, &end, NULL) < 0)
-                break; /* then the end of the process is not noticed */
-            if (end == WATCH_INPUT)
-                agent_read(&agent);
-        }
-        if (end == WATCH_PROCESS_ENDED)
-            finish(&tracking, end);
-    }
+    if (attachment->session && agent_follow(&agent, &attachment->watch) == WATCH_PROCESS_ENDED)
+        finish(&tracking, WATCH_PROCESS_ENDED);
     agent_finish(&agent); /* the program may still want the result */
     finish(&tracking, WATCH_INPUT);
     return 0;

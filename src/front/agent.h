@@ -115,6 +115,9 @@ struct agent {
 /* Reads the input that there is, which may be none, and answers its requests. */
 void agent_read(struct agent *agent);
 
+/* Answers requests until the end of the input (WATCH_INPUT) or until `watch` sees another end. */
+enum watch_end agent_follow(struct agent *agent, struct watch *watch);
+
 /* Answers requests until the end of the input, and frees the agent's memory. */
 void agent_finish(struct agent *agent);
 

@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/parse.h"
 
 /* ---- the word that was meant -------------------------------------------- */
 
@@ -140,6 +141,25 @@ int option_flag(void *target, const struct option *option, const char *value,
         }
     }
     return error_set(err, EINVAL, "invalid value '%s': expected yes or no", value);
+}
+
+int option_check_tag(const char *value, struct spoor_error *err)
+{
+    const char *equals = strchr(value, '=');
+
+    if (!equals || equals == value)
+        return error_set(err, EINVAL, "invalid tag '%s': expected KEY=VALUE", value);
+    return 0;
+}
+
+int option_parse_pid(const char *text, pid_t *ret, struct spoor_error *err)
+{
+    uint64_t pid;
+
+    if (parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+        return error_set(err, EINVAL, "invalid process ID '%.100s'", text);
+    *ret = (pid_t)pid;
+    return 0;
 }
 
 int option_find_choice(const struct option *option, const char *value, struct spoor_error *err)

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "spoor/spoor.h"
 
@@ -89,6 +90,12 @@ option_apply option_flag;     /* bool: NULL, yes, true, on, 1 against no, false,
 option_apply option_choice;   /* an enum: the number of the word in option->value */
 option_apply option_help;     /* no member: stops reading */
 option_apply option_version;
+
+/* KEY=VALUE, for option.check. */
+int option_check_tag(const char *value, struct spoor_error *err);
+
+/* -EINVAL: it is not the ID of a process. */
+int option_parse_pid(const char *text, pid_t *ret, struct spoor_error *err);
 
 /* The number of a word in option->value, from 0. -EINVAL: it is not one of them. */
 int option_find_choice(const struct option *option, const char *value, struct spoor_error *err);

@@ -90,7 +90,7 @@ static void analyze(struct block_log *log)
     results_write_text(&results, &out);
     CHECK(buffer_error(&out) == 0);
     results_done(&results);
-    analysis_close(analysis);
+    analysis_close(&analysis);
 }
 
 static void read_sub_tracking(const char *name, const char *text, size_t length)

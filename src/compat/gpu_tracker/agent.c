@@ -7,7 +7,6 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/parse.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/gpu_tracker/report.h"
 #include "compat/gpu_tracker/subtrack/subtrack.h"
@@ -152,13 +151,10 @@ static int check(const struct gpu_tracker_settings *settings)
 
 static int read_pid(const char *text, pid_t *ret, struct spoor_error *err)
 {
-    uint64_t pid;
-
     if (!text)
         return error_set(err, EINVAL, "missing PID: gpu-tracker agent --pid=PID");
-    if (parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
-        return error_set(err, EINVAL, "--pid: invalid process ID '%s'", text);
-    *ret = (pid_t)pid;
+    if (option_parse_pid(text, ret, err) < 0)
+        return error_prefix(err, -EINVAL, "--pid");
     return 0;
 }
 

@@ -712,7 +712,7 @@ static int show_process_stats(void *data, const struct agent_request *request,
     struct tracking *tracking = data;
     bool has_children = strcmp(request->arguments[1], "true") == 0;
     pid_t pid;
-    int r = tracker_parse_pid(request->arguments[0], &pid, err);
+    int r = option_parse_pid(request->arguments[0], &pid, err);
 
     if (r < 0)
         return r;
@@ -783,30 +783,13 @@ static const struct agent_op ops[] = {
 
 /* ---- the agent ------------------------------------------------------------ */
 
-/* The table of the process ends, that of the machine does not. */
-static void end_process(struct tracking *tracking)
-{
-    if (tracking->process.fd >= 0)
-        (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
-}
-
 static void serve(struct tracking *tracking)
 {
     struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = tracking };
-    enum watch_end end = WATCH_INPUT;
 
-    watch_ignore_signals(&tracking->watch);
-    tracking->watch.input_fd = STDIN_FILENO;
-    while (!agent.is_at_end && end == WATCH_INPUT) {
-        if (watch_wait(&tracking->watch, 0, &end, NULL) < 0)
-            break; /* then the end of the process is not noticed */
-        if (end == WATCH_INPUT)
-            agent_read(&agent);
-    }
-    if (end == WATCH_PROCESS_ENDED) {
-        tracking->has_exited = true;
-        end_process(tracking);
-    }
+    tracking->has_exited = agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED;
+    if (tracking->has_exited && tracking->process.fd >= 0) /* that of the machine goes on */
+        (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
     agent_finish(&agent);
     stop(tracking);
     agent_upload_abandon(&tracking->upload);

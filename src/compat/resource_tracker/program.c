@@ -55,32 +55,13 @@ static int apply_interval(void *target, const struct option *option, const char 
     return 0;
 }
 
-int tracker_parse_pid(const char *text, pid_t *ret, struct spoor_error *err)
-{
-    uint64_t pid;
-
-    if (parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
-        return error_set(err, EINVAL, "invalid process ID '%.100s'", text);
-    *ret = (pid_t)pid;
-    return 0;
-}
-
 static int apply_pid(void *target, const struct option *option, const char *value,
                      struct spoor_error *err)
 {
     struct tracker_settings *settings = target;
 
     (void)option;
-    return tracker_parse_pid(value, &settings->pid, err);
-}
-
-static int check_tag(const char *value, struct spoor_error *err)
-{
-    const char *equals = strchr(value, '=');
-
-    if (!equals || equals == value)
-        return error_set(err, EINVAL, "invalid tag '%s': expected KEY=VALUE", value);
-    return 0;
+    return option_parse_pid(value, &settings->pid, err);
 }
 
 /* ---- the table --------------------------------------------------------------- */
@@ -112,7 +93,7 @@ static const struct option rows[] = {
 { '\0', "executor",        "NAME",      "executor, such as Kubernetes", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[7]) },
 { '\0', "external-run-id", "ID",        "ID of the run in another system", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[8]) },
 { '\0', "container-image", "NAME",      "container image that the job runs in", TRACK | OPTION_NO_FILE, ANY_TEXT(metadata[9]) },
-{ '\0', "tag",             "KEY=VALUE", "tag the run; may be repeated", TRACK | NO_VARIABLE | OPTION_NO_FILE | OPTION_REPEATABLE, OPTION_LIST(struct tracker_settings, tags), .check = check_tag },
+{ '\0', "tag",             "KEY=VALUE", "tag the run; may be repeated", TRACK | NO_VARIABLE | OPTION_NO_FILE | OPTION_REPEATABLE, OPTION_LIST(struct tracker_settings, tags), .check = option_check_tag },
 { 'h',  "help",            NULL,        "show this help and exit", TRACK | UPLOAD_SCOPE | NO_VARIABLE | OPTION_NO_FILE, .apply = option_help },
 { 'V',  "version",         NULL,        "show the version and exit", TRACK | UPLOAD_SCOPE | NO_VARIABLE | OPTION_NO_FILE, .apply = option_version },
 { '\0', "no-children",     NULL,        "track the process without its descendants", AGENT | OPTION_NO_FILE, FLAG(excludes_children) },

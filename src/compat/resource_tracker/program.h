@@ -42,9 +42,6 @@ struct tracker_settings {
     char *upload_path; /* what to upload, and how; NULL: nothing is uploaded */
 };
 
-/* -EINVAL: it is not the ID of a process. */
-int tracker_parse_pid(const char *text, pid_t *ret, struct spoor_error *err);
-
 void tracker_settings_init(struct tracker_settings *settings);
 void tracker_settings_done(struct tracker_settings *settings);
 

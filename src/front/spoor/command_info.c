@@ -212,17 +212,12 @@ static int default_file(pid_t process, char **ret, struct spoor_error *err)
                : 0;
 }
 
-static void say(const char *message)
-{
-    complain("%s", message);
-}
-
 static int write_row(const struct settings *settings, const struct phase_mark *mark,
                      struct spoor_error *err)
 {
     const char *named = named_file(settings);
     AUTO_FREE char *path = NULL;
-    size_t run_count = phase_tell(mark->name, mark->is_stop, say);
+    size_t run_count = phase_tell(mark->name, mark->is_stop, spoor_say);
     int r;
 
     if (named)

@@ -121,11 +121,6 @@ static void untracked_report_write(const struct outputs *outputs, const struct t
  * written, we still end as the job did: with its exit code, or of the signal that killed it.
  */
 
-static void say(const char *message)
-{
-    complain("%s", message);
-}
-
 static int check_gpus(void *data, pid_t pid, struct spoor_error *err)
 {
     (void)pid;
@@ -210,7 +205,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
         .reports_untracked = true,
         .takes_phases = true,
-        .say = say,
+        .say = spoor_say,
         .prepare = check_gpus,
         .prepare_data = settings,
     };

@@ -138,15 +138,6 @@ static int apply_stream(void *target, const struct option *option, const char *v
     return option_text(target, option, value ? value : "-", err);
 }
 
-static int check_tag(const char *value, struct spoor_error *err)
-{
-    const char *equals = strchr(value, '=');
-
-    if (!equals || equals == value)
-        return error_set(err, EINVAL, "invalid tag '%s': expected KEY=VALUE", value);
-    return 0;
-}
-
 static int check_request(const char *value, struct spoor_error *err)
 {
     if (!request_find(value))
@@ -292,13 +283,9 @@ static int apply_pid(void *target, const struct option *option, const char *valu
                      struct spoor_error *err)
 {
     struct settings *settings = target;
-    uint64_t pid;
 
     (void)option;
-    if (parse_whole_u64(value, &pid) < 0 || pid == 0 || pid > INT_MAX)
-        return error_set(err, EINVAL, "invalid process ID '%s'", value);
-    settings->pid = (pid_t)pid;
-    return 0;
+    return option_parse_pid(value, &settings->pid, err);
 }
 
 /* ---- the table --------------------------------------------------------------- */
@@ -353,7 +340,7 @@ static const struct option rows[] = {
 { '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, FLAG(is_live) },
 { '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, FLAG(is_live) },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, TEXT(name) },
-{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
+{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = option_check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, FLAG(is_no_clobber) },
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },

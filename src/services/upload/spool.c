@@ -20,6 +20,23 @@
 #include "output/output_file.h"
 #include "text/json_writer.h"
 
+static int name_file(const struct spool *spool, const char *name, char path[PATH_MAX])
+{
+    int n = snprintf(path, PATH_MAX, "%s/%s", spool->path, name);
+
+    return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* The descriptor, or -errno. */
+static int open_file(const struct spool *spool, const char *name, int flags)
+{
+    char path[PATH_MAX];
+    int r = name_file(spool, name, path);
+    int fd = r < 0 ? r : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+
+    return r == 0 && fd < 0 ? -errno : fd;
+}
+
 /* ---- rows --------------------------------------------------------------- */
 
 enum { HEADER_MAX_BYTES = 16 << 10, PIECE_BYTES = 64 << 10 };
@@ -56,16 +73,14 @@ static ssize_t read_at(int fd, char *text, size_t size, uint64_t offset)
 
 static int open_rows(const struct spool *spool, struct rows *rows)
 {
-    char path[PATH_MAX];
     struct stat status;
     const char *end;
     ssize_t n;
 
-    *rows = (struct rows){ .fd = -1 };
-    if (snprintf(path, sizeof(path), "%s/%s", spool->path, SPOOL_ROWS) >= (int)sizeof(path))
-        return -ENAMETOOLONG;
-    rows->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (rows->fd < 0 || fstat(rows->fd, &status) < 0)
+    *rows = (struct rows){ .fd = open_file(spool, SPOOL_ROWS, 0) };
+    if (rows->fd < 0)
+        return rows->fd;
+    if (fstat(rows->fd, &status) < 0)
         return -errno;
     n = read_at(rows->fd, rows->header, sizeof(rows->header), 0);
     if (n < 0)
@@ -303,13 +318,6 @@ int spool_for_each(const char *base, void (*each)(const char *path, void *data),
 
 /* ---- files ------------------------------------------------------------------ */
 
-static int name_file(const struct spool *spool, const char *name, char path[PATH_MAX])
-{
-    int n = snprintf(path, PATH_MAX, "%s/%s", spool->path, name);
-
-    return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
-}
-
 static int replace_file(const struct spool *spool, const char *name, const struct buffer *text,
                         bool is_synced)
 {
@@ -343,16 +351,6 @@ int spool_read(const struct spool *spool, const char *name, struct buffer *ret)
     int r = name_file(spool, name, path);
 
     return r < 0 ? r : buffer_read_file(ret, path, FILE_MAX_BYTES);
-}
-
-/* The descriptor, or -errno. */
-static int open_file(const struct spool *spool, const char *name, int flags)
-{
-    char path[PATH_MAX];
-    int r = name_file(spool, name, path);
-    int fd = r < 0 ? r : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-
-    return r == 0 && fd < 0 ? -errno : fd;
 }
 
 /* Makes a new file of zeros. */
@@ -422,8 +420,7 @@ static uint64_t load_count(const json_t *object, const char *key)
     return count > 0 ? (uint64_t)count : 0;
 }
 
-/* *ret is to be freed with json_decref(). */
-static int load_object(const struct spool *spool, const char *name, json_t **ret)
+int spool_load(const struct spool *spool, const char *name, json_t **ret)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     int r = spool_read(spool, name, &text);
@@ -437,7 +434,7 @@ static int load_object(const struct spool *spool, const char *name, json_t **ret
 static int load_run(struct spool *spool)
 {
     json_t *object;
-    int r = load_object(spool, SPOOL_RUN, &object);
+    int r = spool_load(spool, SPOOL_RUN, &object);
 
     if (r < 0)
         return r == -ENOENT ? -ENODATA : r;
@@ -451,7 +448,7 @@ static int load_run(struct spool *spool)
 static int load_state(struct spool *spool)
 {
     json_t *object;
-    int r = load_object(spool, STATE, &object);
+    int r = spool_load(spool, STATE, &object);
 
     if (r < 0)
         return r == -ENOENT ? 0 : r;

@@ -30,6 +30,8 @@
 #define SPOOL_ROWS "rows.csv"
 #define SPOOL_END "end.json"
 
+struct json_t;
+
 struct spool {
     char path[PATH_MAX];
     int lock_fd; /* of the directory; -1: closed */
@@ -76,6 +78,9 @@ bool spool_run_is_over(const struct spool *spool);
 /* Replaces a file of the spool as a whole. */
 int spool_write(const struct spool *spool, const char *name, const struct buffer *text);
 int spool_read(const struct spool *spool, const char *name, struct buffer *ret);
+
+/* The same for JSON. *ret is to be freed with json_decref(). */
+int spool_load(const struct spool *spool, const char *name, struct json_t **ret);
 
 /* Writes end.json, once. */
 int spool_write_end(const struct spool *spool, const struct buffer *text);

@@ -54,16 +54,6 @@ static void note_progress(const struct uploader *uploader)
         uploader->progressed(uploader->data);
 }
 
-/* A JSON file of the spool. NULL: there is none, or it is damaged. */
-static json_t *load(const struct spool *spool, const char *name)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-
-    if (spool_read(spool, name, &text) < 0)
-        return NULL;
-    return json_loadb(text.text, text.length, 0, NULL);
-}
-
 /* ---- the description -------------------------------------------------------- */
 
 /* A value as the service wants it; texts, lists of texts and objects of these. */
@@ -82,11 +72,12 @@ static void add_value(struct json_writer *json, const char *key, const json_t *v
 static int describe(const struct uploader *uploader, const struct spool *spool,
                     struct buffer *ret)
 {
-    json_auto_t *run = load(spool, SPOOL_RUN);
+    json_auto_t *run = NULL;
     struct json_writer json = { .out = ret, .style = &json_compact };
     const char *key;
     json_t *value;
 
+    (void)spool_load(spool, SPOOL_RUN, &run); /* if it is damaged, nothing is described */
     json_begin(&json, NULL, '{');
     json_object_foreach(json_object_get(run, "metadata"), key, value)
     {
@@ -246,12 +237,15 @@ static void add_uris(const struct spool *spool, struct json_writer *json)
 /* A tracker that was killed has left no end. */
 static void add_end(const struct spool *spool, struct json_writer *json)
 {
-    json_auto_t *end = load(spool, SPOOL_END);
+    json_auto_t *end = NULL;
     struct clock_text now = clock_format((double)clock_now().realtime_ns / 1e9);
-    const char *status = json_string_value(json_object_get(end, "run_status"));
-    const char *date = json_string_value(json_object_get(end, "finished_at"));
-    const json_t *code = json_object_get(end, "exit_code");
+    const char *status, *date;
+    const json_t *code;
 
+    (void)spool_load(spool, SPOOL_END, &end);
+    status = json_string_value(json_object_get(end, "run_status"));
+    date = json_string_value(json_object_get(end, "finished_at"));
+    code = json_object_get(end, "exit_code");
     json_add_number(json, "exit_code", code ? (double)json_integer_value(code) : 1);
     json_add_text(json, "run_status", status ? status : "failed");
     json_add_text(json, "finished_at", date ? date : now.text);

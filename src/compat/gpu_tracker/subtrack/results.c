@@ -575,11 +575,6 @@ struct analysis {
     size_t timestamp_count, timestamp_capacity;
 };
 
-static void cleanup_analysis(struct analysis **analysis)
-{
-    analysis_close(*analysis);
-}
-
 static int add_block(struct analysis *analysis, const char *name,
                      const struct block_event *events, size_t count, struct spoor_error *err)
 {
@@ -613,7 +608,7 @@ static size_t block_end(const struct block_log *log, size_t first)
 
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err)
 {
-    CLEANUP(cleanup_analysis) struct analysis *analysis = calloc(1, sizeof(*analysis));
+    CLEANUP(analysis_close) struct analysis *analysis = calloc(1, sizeof(*analysis));
     size_t blocks = 0;
 
     calls_sort_events(log);
@@ -630,13 +625,14 @@ int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_err
         if (r < 0)
             return r;
     }
-    *ret = analysis;
-    analysis = NULL;
+    *ret = take_ptr(analysis);
     return 0;
 }
 
-void analysis_close(struct analysis *analysis)
+void analysis_close(struct analysis **ret)
 {
+    struct analysis *analysis = *ret;
+
     if (!analysis)
         return;
     for (size_t i = 0; i < analysis->block_count; i++) {

@@ -133,7 +133,7 @@ struct analysis;
 
 /* Takes the log apart; it may be freed afterwards. -EBADMSG: it contradicts itself. */
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err);
-void analysis_close(struct analysis *analysis);
+void analysis_close(struct analysis **analysis); /* for CLEANUP */
 
 /* Takes one sample; for tracking_read(). 0 or -ENOMEM. */
 tracking_row_seen analysis_add;

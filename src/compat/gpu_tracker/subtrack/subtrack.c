@@ -154,16 +154,11 @@ static int write_results(enum gpu_tracker_format format, const void *data, struc
     return 0;
 }
 
-static void cleanup_analysis(struct analysis **analysis)
-{
-    analysis_close(*analysis);
-}
-
 /* The analysis of two files. Without a sub-tracking file (NULL) there are no blocks. */
 static int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
                             struct results *ret, struct spoor_error *err)
 {
-    CLEANUP(cleanup_analysis) struct analysis *analysis = NULL;
+    CLEANUP(analysis_close) struct analysis *analysis = NULL;
     CLEANUP(block_log_done) struct block_log log = { 0 };
     struct tracking_facts facts;
     int r = table_check_name(tracking_file, err);
