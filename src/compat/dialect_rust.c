@@ -10,7 +10,7 @@
 
 /* ---- CSV ----------------------------------------------------------------
  *
- * the CSV of the Rust program resource-tracker: unquoted, numbers with a fixed number
+ * The CSV of the Rust program resource-tracker: unquoted, numbers with a fixed number
  * of decimals.
  */
 
@@ -62,7 +62,7 @@ const struct dialect dialect_resource_tracker_rs = {
 
 /* ---- JSON ---------------------------------------------------------------
  *
- * the JSON of the Rust program resource-tracker: one object per sample, with
+ * The JSON of the Rust program resource-tracker: one object per sample, with
  * an array for each kind of device. Keys are sorted.
  */
 

@@ -72,8 +72,8 @@ size_t phase_tell(const char *name, bool is_stop, void (*say)(const char *messag
 
 /* ---- phases in a file ---------------------------------------------------
  *
- * starts and stops of phases in a file, as gpu-tracker's sub-tracking has it:
- * compat/tracking/sub_tracking_append.c.
+ * As gpu-tracker's sub-tracking has it:
+ * compat/tracking/sub_tracking_file.c.
  */
 
 /* The start or stop of a phase. */

@@ -51,7 +51,7 @@ struct spawn {
     int exec_fd; /* yields the errno of a failed exec, or end of file */
 };
 
-/* Forks. Afterwards the caller is a child subreaper, blocks the signals of forward.h,
+/* Forks. Afterwards the caller is a child subreaper, blocks the signals of signals.h,
  * has SIGCHLD at its default, and has raised its limit of open files to the maximum.
  * Call this before any thread is started. */
 int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err);

@@ -16,7 +16,7 @@
 
 /* ---- waiting for the job ------------------------------------------------
  *
- * Forwards signals (forward.h), stops and continues with the job, reaps the job's
+ * Forwards signals (signals.h), stops and continues with the job, reaps the job's
  * orphans, and reports each process to the session before reaping it.
  */
 
@@ -55,7 +55,7 @@ struct track_options {
     struct spoor_options session;     /* pid and command are set, and flags added */
     bool waits_for_all;               /* wait until the last process has exited */
     bool reports_untracked;           /* the caller also reports a job that ran untracked */
-    bool takes_phases;                /* from processes of the job: see phase_socket.h */
+    bool takes_phases;                /* from processes of the job: see job_socket.h */
     void (*say)(const char *message); /* called for problems while the job runs */
     /* Called after the fork, while the command waits to run in process `pid`: what is loaded here is not
      * part of its memory. If it fails, the command is not run. NULL: none. */

@@ -96,7 +96,7 @@ LITERALS = {
     "config_json": ["arguments"],
     "config_toml": ["resource_tracker"],
     "agent": ["agent_request"],
-    "words": ["words"],
+    "words": ["gpu_tracker"],
     "sources": ["measures", "cpu_sources"],
     "stream_header": ["stream", "gpu_columns", "samples_file"],
     "cloud_cache": ["cloud"],

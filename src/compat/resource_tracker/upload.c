@@ -25,8 +25,6 @@
 #include "source/host/devices.h"
 #include "source/host/facts.h"
 
-/* ---- the description of a run ------------------------------------------- */
-
 /* ---- the run ---------------------------------------------------------------- */
 
 /* In the order of struct tracker_settings. */

@@ -46,7 +46,7 @@ struct settings {
     char *name;
     char *phase_file;
     char *cgroup;       /* auto, off, require or a folder */
-    char *request;      /* a format of request.h */
+    char *request;      /* a format of scheduler_request.h */
     bool wants_servers; /* recommend servers too */
     char *catalog_path; /* that lists them; NULL: the keeper does */
     char *architecture;

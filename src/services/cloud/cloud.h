@@ -50,7 +50,7 @@ struct spoor_cloud cloud_describe(const struct cloud_facts *facts);
 
 /* ---- the vendors --------------------------------------------------------
  *
- * To add one: a row in each of the two tables of vendor.c. Nothing else changes.
+ * To add one: a row in each of the two tables of cloud.c. Nothing else changes.
  */
 
 enum cloud_syntax {

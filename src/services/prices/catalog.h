@@ -97,7 +97,7 @@ void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *o
 
 /* ---- the table of servers -----------------------------------------------
  *
- * servers for the next run and what a run on them costs, as text and JSON. Part of
+ * Servers for the next run and what a run on them costs, as text and JSON. Part of
  * the program, not of the library.
  */
 

@@ -276,8 +276,6 @@ int upload_settings_read(environment_get *get, struct upload_settings *ret,
     return r;
 }
 
-/* ---- the Sentinel service ----------------------------------------------- */
-
 /* ---- answers ---------------------------------------------------------------- */
 
 static int refuse_answer(struct spoor_error *err, const char *what)

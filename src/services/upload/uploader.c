@@ -441,7 +441,7 @@ static int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
 
 /* ---- the process that uploads -------------------------------------------
  *
- * what both sides say to each other, over a socket: we write a byte when the run
+ * What both sides say to each other, over a socket: we write a byte when the run
  * begins, and close our direction when it is over. The child writes a byte after each request that
  * succeeded, and at its end a newline, the number of rows that were dropped, a blank, what failed (or
  * nothing), a zero, and a summary in JSON.

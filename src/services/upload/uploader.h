@@ -3,8 +3,8 @@
  * uploader.h - uploads the samples of one spool: registers the run, sends batches, says that the run
  * is over.
  *
- * A step that fails can be repeated later: it goes on where it was. Errors are those of sentinel.h
- * and s3.h.
+ * A step that fails can be repeated later: it goes on where it was. Errors are those of
+ * sentinel.h.
  */
 #ifndef SERVICES_UPLOAD_UPLOADER_H
 #define SERVICES_UPLOAD_UPLOADER_H

@@ -27,7 +27,7 @@ int subtrack_main(const struct command *command, int argc, char **argv);
 
 /* ---- the agent ----------------------------------------------------------
  *
- * gpu-tracker agent sub-track: an agent (front/agent.h) that does the
+ * Gpu-tracker agent sub-track: an agent (front/agent.h) that does the
  * sub-tracking of the Python package. Its operations, with the members of their answers:
  *
  *     analyze TRACKING-FILE [SUB-TRACKING-FILE]   "results": {...}, "text": "..."

@@ -9,7 +9,85 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "compat/gpu_tracker/program.h"
 #include "compat/gpu_tracker/tracking.h"
+
+/* ---- words -------------------------------------------------------------- */
+
+/* The words between bars: "a|b c|". */
+static void check(const char *text, const char *expected)
+{
+    struct spoor_error err = { 0 };
+    char joined[200] = "";
+    char **words;
+
+    assert_int_equal(words_split(text, &words, &err), 0);
+    for (char **word = words; *word; word++) {
+        (void)strncat(joined, *word, sizeof(joined) - strlen(joined) - 1);
+        (void)strncat(joined, "|", sizeof(joined) - strlen(joined) - 1);
+    }
+    assert_string_equal(joined, expected);
+    words_free(words);
+}
+
+static void blanks_part_words(void **state)
+{
+    (void)state;
+    check("ls -l -a", "ls|-l|-a|");
+    check("  bash \t example-script.sh\n", "bash|example-script.sh|");
+    check("a", "a|");
+    check("", "");
+    check(" \t\n\v\f\r", "");
+}
+
+static void quotes_keep_blanks(void **state)
+{
+    (void)state;
+    check("sh -c 'exit 3'", "sh|-c|exit 3|");
+    check("sh -c \"echo 'a  b'\"", "sh|-c|echo 'a  b'|");
+    check("a'b c'd\"e f\"", "ab cde f|");
+    check("'' x \"\"", "|x||");
+    check("'a\\b$'", "a\\b$|");
+    check("'\n'", "\n|");
+}
+
+static void backslashes_take_the_meaning_of_the_next(void **state)
+{
+    (void)state;
+    check("a\\ b", "a b|");
+    check("\\'a \\\"b", "'a|\"b|");
+    check("\\\\", "\\|");
+    check("\"\\$ \\` \\\" \\\\ \\n\"", "$ ` \" \\ \\n|");
+}
+
+static void lines_are_joined_by_a_backslash(void **state)
+{
+    (void)state;
+    check("a\\\nb", "ab|");
+    check("a \\\n b", "a|b|");
+    check("\"a\\\nb\"", "ab|");
+    check("\\\n", "");
+}
+
+static void nothing_else_has_a_meaning(void **state)
+{
+    (void)state;
+    check("echo $HOME * | cat; a && b > c # d", "echo|$HOME|*|||cat;|a|&&|b|>|c|#|d|");
+}
+
+/* The predecessor knew no quotes: what worked there works here. */
+static void what_is_not_closed_is_taken_literally(void **state)
+{
+    (void)state;
+    check("echo it's", "echo|it's|");
+    check("echo 'a b", "echo|'a|b|");
+    check("'", "'|");
+    check("a b\"c d", "a|b\"c|d|");
+    check("'a b' \"c\\\" \\", "'a|b'|\"c\\\"|\\|");
+    check("a \\", "a|\\|");
+}
+
+/* ---- gpu tracker gpus --------------------------------------------------- */
 
 /* Two of NVIDIA, the second in parts, and one of AMD whose memory is not known. */
 static const struct spoor_gpu machine[] = {
@@ -19,8 +97,9 @@ static const struct spoor_gpu machine[] = {
     { .uuid = "AMD-c", .vendor = "amd", .memory_bytes = UINT64_MAX },
 };
 
-static void check(const char *uuids, const char *brand, uint64_t count, uint64_t expected_count,
-                  double memory_bytes, const char *selection)
+static void gpu_tracker_gpus_check(const char *uuids, const char *brand, uint64_t count,
+                                   uint64_t expected_count, double memory_bytes,
+                                   const char *selection)
 {
     struct gpu_tracker_gpus gpus;
 
@@ -37,24 +116,24 @@ static void check(const char *uuids, const char *brand, uint64_t count, uint64_t
 static void all_gpus_count_and_parts_do_not(void **state)
 {
     (void)state;
-    check(NULL, NULL, 3, 3, 96e9, "all");
+    gpu_tracker_gpus_check(NULL, NULL, 3, 3, 96e9, "all");
 }
 
 static void a_list_says_which_are_expected(void **state)
 {
     (void)state;
-    check("GPU-a", NULL, 3, 1, 96e9, "GPU-a");
-    check("GPU-a,AMD-c", NULL, 3, 2, 96e9, "GPU-a,AMD-c");
-    check("GPU-a,GPU-a", NULL, 3, 1, 96e9, "GPU-a,GPU-a");
-    check("MIG-1", NULL, 3, 1, 96e9, "MIG-1");
+    gpu_tracker_gpus_check("GPU-a", NULL, 3, 1, 96e9, "GPU-a");
+    gpu_tracker_gpus_check("GPU-a,AMD-c", NULL, 3, 2, 96e9, "GPU-a,AMD-c");
+    gpu_tracker_gpus_check("GPU-a,GPU-a", NULL, 3, 1, 96e9, "GPU-a,GPU-a");
+    gpu_tracker_gpus_check("MIG-1", NULL, 3, 1, 96e9, "MIG-1");
 }
 
 static void a_brand_leaves_the_others_out(void **state)
 {
     (void)state;
-    check(NULL, "nvidia", 2, 2, 96e9, "GPU-b,GPU-a");
-    check(NULL, "amd", 1, 1, 0, "AMD-c");
-    check("GPU-b", "nvidia", 2, 1, 96e9, "GPU-b");
+    gpu_tracker_gpus_check(NULL, "nvidia", 2, 2, 96e9, "GPU-b,GPU-a");
+    gpu_tracker_gpus_check(NULL, "amd", 1, 1, 0, "AMD-c");
+    gpu_tracker_gpus_check("GPU-b", "nvidia", 2, 1, 96e9, "GPU-b");
 }
 
 static void what_is_not_there_is_refused(void **state)
@@ -129,6 +208,12 @@ static void a_long_list_ends_with_a_whole_uuid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blanks_part_words),
+        cmocka_unit_test(quotes_keep_blanks),
+        cmocka_unit_test(backslashes_take_the_meaning_of_the_next),
+        cmocka_unit_test(lines_are_joined_by_a_backslash),
+        cmocka_unit_test(nothing_else_has_a_meaning),
+        cmocka_unit_test(what_is_not_closed_is_taken_literally),
         cmocka_unit_test(all_gpus_count_and_parts_do_not),
         cmocka_unit_test(a_list_says_which_are_expected),
         cmocka_unit_test(a_brand_leaves_the_others_out),
