@@ -41,11 +41,8 @@
 static const struct timespec at_once = { 0 };
 
 struct supervision {
-    pid_t pid; /* the command; 0 once it is reaped */
-    spoor_session *session;
-    bool waits_for_all;
-    void (*stopping)(void *data, bool is_stopping);
-    void *stopping_data;
+    const struct supervise_options *options;
+    pid_t pid;          /* the command; 0 once it is reaped */
     bool has_ended;     /* the command has */
     bool has_children;  /* some process of the job is not reaped yet */
     bool is_cut_short;  /* the user does not want to wait for the rest */
@@ -55,8 +52,6 @@ struct supervision {
     int wait_status;
     uint64_t ended_ns;
     struct root root;
-    const pid_t *inherited; /* see supervise_options */
-    size_t inherited_count;
 };
 
 int supervise_exit_code(int wait_status)
@@ -74,13 +69,13 @@ static int wait_status_of(const siginfo_t *info)
 /* -EAGAIN: it is busy with a sample, and the process must not be reaped yet. */
 static int tell_session(const struct supervision *job, pid_t pid)
 {
-    return job->session ? spoor_session_child_ended(job->session, pid) : 0;
+    return job->options->session ? spoor_session_child_ended(job->options->session, pid) : 0;
 }
 
 static bool is_inherited(const struct supervision *job, pid_t pid)
 {
-    for (size_t i = 0; i < job->inherited_count; i++) {
-        if (job->inherited[i] == pid)
+    for (size_t i = 0; i < job->options->inherited_count; i++) {
+        if (job->options->inherited[i] == pid)
             return true;
     }
     return false;
@@ -117,20 +112,21 @@ static void warn_about_rest(const struct supervision *job)
     size_t count = process_count_descendants(&job->root, getpid(), job->pid);
     char message[200];
 
-    for (size_t i = 0; i < job->inherited_count; i++) {
-        size_t others = process_count_descendants(&job->root, job->inherited[i], 0) + 1;
+    for (size_t i = 0; i < job->options->inherited_count; i++) {
+        size_t others =
+            process_count_descendants(&job->root, job->options->inherited[i], 0) + 1;
 
         count -= count > others ? others : count;
     }
 
-    if (count == 0 || !job->session)
+    if (count == 0 || !job->options->session)
         return;
     (void)snprintf(message, sizeof(message),
                    "%zu process%s of the job %s still running when the command exited; later "
                    "usage is not included (--wait all waits for %s)",
                    count, count == 1 ? "" : "es", count == 1 ? "was" : "were",
                    count == 1 ? "it" : "them");
-    spoor_session_warn(job->session, "still-running", message);
+    spoor_session_warn(job->options->session, "still-running", message);
 }
 
 /* Gives the rest of the job its moment, then says what is left of it. */
@@ -173,10 +169,10 @@ static void stop_signals(sigset_t *ret)
 
 static void tell_stopping(const struct supervision *job, bool is_stopping)
 {
-    if (job->session)
-        spoor_session_note_stop(job->session, is_stopping);
-    if (job->stopping)
-        job->stopping(job->stopping_data, is_stopping);
+    if (job->options->session)
+        spoor_session_note_stop(job->options->session, is_stopping);
+    if (job->options->stopping)
+        job->options->stopping(job->options->stopping_data, is_stopping);
 }
 
 static void handle_signal(struct supervision *job, const siginfo_t *info)
@@ -229,8 +225,8 @@ static void note_end(struct supervision *job)
     job->has_ended = job->is_unreported = true;
     job->ended_ns = clock_now().monotonic_ns;
     job->wait_status = wait_status_of(&info);
-    if (job->session)
-        spoor_session_set_wait_status(job->session, job->wait_status);
+    if (job->options->session)
+        spoor_session_set_wait_status(job->options->session, job->wait_status);
 }
 
 /* Stops with the command. Signals that came before are handled first: SIGCONT may be one.
@@ -274,7 +270,7 @@ static int collect(struct supervision *job, struct spoor_error *err)
             return 0;
         if (info.si_pid == job->pid) {
             job->is_unreported = false;
-            if (!job->waits_for_all)
+            if (!job->options->waits_for_all)
                 return 0;
             job->pid = 0;
         }
@@ -288,7 +284,7 @@ static bool has_others(const struct supervision *job)
     pid_t children[CHILDREN_MAX];
     ssize_t n = 0;
 
-    if (!job->has_children || job->inherited_count == 0)
+    if (!job->has_children || job->options->inherited_count == 0)
         return job->has_children;
     n = process_children(&job->root, getpid(), children, CHILDREN_MAX);
     for (ssize_t i = 0; i < n; i++) {
@@ -303,7 +299,8 @@ static bool has_others(const struct supervision *job)
 
 static bool is_over(const struct supervision *job)
 {
-    return job->has_ended && (!job->waits_for_all || !has_others(job) || job->is_cut_short);
+    return job->has_ended &&
+           (!job->options->waits_for_all || !has_others(job) || job->is_cut_short);
 }
 
 static int watch_over(struct supervision *job, struct spoor_error *err)
@@ -343,16 +340,16 @@ static void stop_session(struct supervision *job)
     struct spoor_error err = { 0 };
     int r;
 
-    if (!job->session)
+    if (!job->options->session)
         return;
     do {
         r = job->is_unreported ? tell_session(job, job->pid) : 0;
         job->is_unreported = r < 0;
         if (r == 0)
-            r = spoor_session_stop_within(job->session, STOP_STEP_NS, &err);
+            r = spoor_session_stop_within(job->options->session, STOP_STEP_NS, &err);
     } while (r < 0 && clock_now().monotonic_ns < deadline_ns && !is_told_to_end());
     if (r < 0)
-        spoor_session_warn(job->session, "no-last-sample",
+        spoor_session_warn(job->options->session, "no-last-sample",
                            r == -ETIMEDOUT
                                ? err.message
                                : "the last sample is missing: a sample took too long");
@@ -380,14 +377,9 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
               struct spoor_error *err)
 {
     struct supervision job = {
+        .options = options,
         .pid = options->pid,
-        .session = options->session,
-        .waits_for_all = options->waits_for_all,
-        .stopping = options->stopping,
-        .stopping_data = options->stopping_data,
         .has_children = true,
-        .inherited = options->inherited,
-        .inherited_count = options->inherited_count,
         .root = ROOT_CLOSED,
     };
     int r;
@@ -397,8 +389,8 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
     r = watch_over(&job, err);
     allow_stops(); /* Ctrl-Z while the report is written stops us */
     if (r == 0) {
-        if (job.session)
-            spoor_session_note_end(job.session);
+        if (options->session)
+            spoor_session_note_end(options->session);
         drain_stragglers(&job);
         stop_session(&job);
         if (job.pid)

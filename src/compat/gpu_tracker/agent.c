@@ -105,7 +105,7 @@ static int attach(struct told *told, pid_t pid, struct attachment *ret, struct s
     (void)snprintf(message, sizeof(message),
                    "The target process of ID %d ended before tracking could begin.",
                    (int)pid); /* fits */
-    if (!told->tracking.settings->is_silent)
+    if (!told->tracking.settings->given->is_silent)
         keep_warning(told, message);
     return 0;
 }
@@ -140,7 +140,8 @@ static int check(const struct gpu_tracker_settings *settings)
 {
     CLEANUP(gpu_tracker_gpus_done) struct gpu_tracker_gpus gpus = { 0 };
     struct agent_answer ready;
-    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, &gpus);
+    int r =
+        gpu_tracker_gpus_find(settings->given->gpu_uuids, settings->given->gpu_brand, &gpus);
 
     if (r < 0)
         return agent_refuse(r, gpus.message);

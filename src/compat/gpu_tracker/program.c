@@ -311,20 +311,11 @@ static int check_all(const struct gpu_tracker_texts *texts, struct gpu_tracker_s
 int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
                               struct gpu_tracker_settings *ret, struct spoor_error *err)
 {
-    struct gpu_tracker_settings settings = {
-        .command = texts->command,
-        .output_path = texts->output_path,
-        .gpu_uuids = texts->gpu_uuids,
-        .gpu_brand = texts->gpu_brand,
-        .tracking_path = texts->tracking_path,
-        .is_silent = texts->is_silent,
-        .overwrites = texts->overwrites,
-        .propagates = texts->propagates,
-    };
+    struct gpu_tracker_settings settings = { .given = texts };
     int r = check_all(texts, &settings, err);
 
-    if (r == 0 && settings.command)
-        r = check_command(settings.command, &settings.words, err);
+    if (r == 0 && settings.given->command)
+        r = check_command(settings.given->command, &settings.words, err);
     if (r == 0)
         *ret = settings;
     return r;
@@ -365,7 +356,7 @@ static int write_result(void *data)
     int wait_status = tracked->end.wait_status;
     struct resource_usage usage = tracking_usage(tracking, elapsed_seconds(tracking, tracked));
     CLEANUP(buffer_done) struct buffer report = { 0 };
-    const char *path = tracking->settings->output_path;
+    const char *path = tracking->settings->given->output_path;
     struct spoor_error err = { 0 };
     char line[100];
     int r;
@@ -393,9 +384,9 @@ static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
     CLEANUP(buffer_done) struct buffer line = { 0 };
 
     if (code == ENOENT)
-        return gpu_tracker_error("Command not found: \"%s\"", settings->command);
+        return gpu_tracker_error("Command not found: \"%s\"", settings->given->command);
     gpu_tracker_error("The following error occurred when starting the command \"%s\":",
-                      settings->command);
+                      settings->given->command);
     buffer_format(&line, "[Errno %d] %s: '", code, strerror(code));
     escape_unsafe(settings->words[0], &line);
     buffer_add_text(&line, "'\n");
@@ -451,7 +442,7 @@ static int run_command(struct tracking *tracking)
     tracking->session = spoor_session_close(tracked.session);
     if (tracked.end.is_by_our_signal)
         reraise(WTERMSIG(tracked.end.wait_status));
-    if (code == 0 && settings->propagates)
+    if (code == 0 && settings->given->propagates)
         code = supervise_exit_code(tracked.end.wait_status);
     return code;
 }
@@ -478,13 +469,14 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
         .warn = warn,
         /* otherwise a GPU may have to be refused, the tracking file begins with their number,
          * or there are certainly none */
-        .finds_gpus_later = !settings->gpu_uuids && !settings->gpu_brand &&
-                            !settings->tracking_path && spoor_may_have_gpus(NULL),
+        .finds_gpus_later = !settings->given->gpu_uuids && !settings->given->gpu_brand &&
+                            !settings->given->tracking_path && spoor_may_have_gpus(NULL),
     };
     struct spoor_error err = { 0 };
     int code;
 
-    if (settings->output_path && gpu_tracker_output_check(settings->output_path, &err) < 0)
+    if (settings->given->output_path &&
+        gpu_tracker_output_check(settings->given->output_path, &err) < 0)
         return gpu_tracker_error("%s", err.message);
     code = tracking_prepare(&tracking, complain) < 0 ? 1 : run_command(&tracking);
     tracking_done(&tracking);

@@ -32,39 +32,32 @@ enum { GPU_TRACKER_TRACK = 1u << 0, GPU_TRACKER_AGENT = 1u << 1 };
 
 /* The options as they were given; NULL: not given. The texts are owned. */
 struct gpu_tracker_texts {
-    char *command;
-    char *output_path;
+    char *command;     /* of an agent: NULL */
+    char *output_path; /* NULL: stdout */
     char *format;
     char *config_path;
     char *sleep_time;
     char *ram_unit, *gpu_ram_unit, *time_unit;
     char *core_count;
-    char *gpu_uuids;
-    char *gpu_brand;
-    char *tracking_path;
+    char *gpu_uuids;     /* separated by commas; NULL: all */
+    char *gpu_brand;     /* NULL: any */
+    char *tracking_path; /* NULL: none */
     char *spelling;
     char *pid; /* of an agent */
     bool is_check;
-    bool is_silent;
+    bool is_silent; /* no warnings */
     bool overwrites;
-    bool propagates;
+    bool propagates; /* the command's exit code is ours */
 };
 
-/* The options, checked. The texts are borrowed from those above. */
+/* The options, checked. */
 struct gpu_tracker_settings {
-    const char *command;     /* as it was given; NULL: an agent's */
-    char **words;            /* the same, split; owned; at least one */
-    const char *output_path; /* NULL: stdout */
+    const struct gpu_tracker_texts *given; /* borrowed */
+    char **words;                          /* of the command; owned; NULL: an agent's */
     struct report_style style;
     double sleep_seconds; /* at most an hour */
     const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
     uint64_t expected_core_count; /* 0: as many as there are */
-    const char *gpu_uuids;        /* separated by commas; NULL: all */
-    const char *gpu_brand;        /* NULL: any */
-    const char *tracking_path;    /* NULL: none */
-    bool is_silent;               /* no warnings */
-    bool overwrites;
-    bool propagates; /* the command's exit code is ours */
 };
 
 void gpu_tracker_texts_done(struct gpu_tracker_texts *texts);

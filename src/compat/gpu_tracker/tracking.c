@@ -313,7 +313,7 @@ static void warn(struct tracking *tracking, const char *fmt, ...)
     char message[512];
     va_list args;
 
-    if (tracking->settings->is_silent)
+    if (tracking->settings->given->is_silent)
         return;
     va_start(args, fmt);
     (void)vsnprintf(message, sizeof(message), fmt, args); /* cut is fine */
@@ -377,7 +377,8 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
 
     for (size_t i = 0; i < ARRAY_SIZE(units); i++)
         (void)snprintf(written.texts[i], sizeof(written.texts[i]), "%s", units[i]); /* fits */
-    return settings->tracking_path ? tracking_writer_open(&tracking->file, &written, err) : 0;
+    return settings->given->tracking_path ? tracking_writer_open(&tracking->file, &written, err)
+                                          : 0;
 }
 
 /* Also if there is one that cannot be used. */
@@ -402,13 +403,13 @@ int tracking_prepare(struct tracking *tracking, tracking_complain *complain)
     struct spoor_error err = { 0 };
     int r = 0;
 
-    if (settings->tracking_path) /* first, because drivers start threads */
-        r = tracking_writer_start(&tracking->file, settings->tracking_path,
-                                  settings->overwrites, &err);
+    if (settings->given->tracking_path) /* first, because drivers start threads */
+        r = tracking_writer_start(&tracking->file, settings->given->tracking_path,
+                                  settings->given->overwrites, &err);
     if (r < 0)
         return refuse(tracking, complain, r, err.message);
     if (!tracking->finds_gpus_later)
-        r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, gpus);
+        r = gpu_tracker_gpus_find(settings->given->gpu_uuids, settings->given->gpu_brand, gpus);
     if (r < 0)
         return refuse(tracking, complain, r, gpus->message);
     tracking->facts = read_facts(settings, gpus);
@@ -479,7 +480,7 @@ static void answer_request(void *data, const char *request, char ret[JOB_REQUEST
 void tracking_listen(struct tracking *tracking, pid_t pid)
 {
     /* If it fails, code blocks have the rows that are written anyway. */
-    if (tracking->settings->tracking_path)
+    if (tracking->settings->given->tracking_path)
         (void)job_listener_open(&tracking->requests, "gpu-tracker-rows", pid);
 }
 
@@ -488,7 +489,7 @@ void tracking_started(struct tracking *tracking, spoor_session *session)
     struct spoor_error err;
 
     tracking->session = session;
-    if (!tracking->settings->tracking_path)
+    if (!tracking->settings->given->tracking_path)
         return;
     if (tracking_writer_begin(&tracking->file, &err) < 0) {
         warn(tracking, "%s", err.message);
@@ -589,7 +590,8 @@ static void take_gpus(struct tracking *tracking)
     if (!tracking->finds_gpus_later || !tracking->session)
         return;
     gpu_tracker_gpus_done(&tracking->gpus);
-    (void)gpu_tracker_gpus_ask(tracking->session, settings->gpu_uuids, settings->gpu_brand,
+    (void)gpu_tracker_gpus_ask(tracking->session, settings->given->gpu_uuids,
+                               settings->given->gpu_brand,
                                &tracking->gpus); /* too late to refuse */
     tracking->facts = read_facts(settings, &tracking->gpus);
     tracking->finds_gpus_later = false;
