@@ -35,11 +35,6 @@ static uint64_t unit_ns(const char *name)
     return 0;
 }
 
-static bool is_digit(char c)
-{
-    return isdigit((unsigned char)c);
-}
-
 int duration_parse(const char *text, uint64_t *ret_ns)
 {
     bool is_negative = *text == '-';
@@ -50,9 +45,9 @@ int duration_parse(const char *text, uint64_t *ret_ns)
 
     if (is_negative)
         text++;
-    if (!is_digit(*text) && !(*text == '.' && is_digit(text[1])))
+    if (!isdigit((unsigned char)*text) && !(*text == '.' && isdigit((unsigned char)text[1])))
         return -EBADMSG;
-    if (is_digit(*text) && parse_u64(&text, &whole) < 0) {
+    if (isdigit((unsigned char)*text) && parse_u64(&text, &whole) < 0) {
         r = -ERANGE; /* too many digits; the rest must still be a time */
         text += strspn(text, "0123456789");
     }
@@ -65,7 +60,7 @@ int duration_parse(const char *text, uint64_t *ret_ns)
         return -EBADMSG;
     if (r < 0 || is_negative || __builtin_mul_overflow(whole, scale, &ns))
         return -ERANGE;
-    for (; fraction && is_digit(*fraction); fraction++) {
+    for (; fraction && isdigit((unsigned char)*fraction); fraction++) {
         scale /= 10;
         if (__builtin_add_overflow(ns, scale * (uint64_t)(*fraction - '0'), &ns))
             return -ERANGE;
