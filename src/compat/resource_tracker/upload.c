@@ -302,12 +302,7 @@ static void add_result(const struct upload_process *process, const struct upload
     json_add_text(json, "folder", result->is_complete ? NULL : process->path);
     json_object_foreach(summary, key, value)
     {
-        CLEANUP(buffer_done) struct buffer document = { 0 };
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-
-        buffer_add_text(&document, text ? text : "null");
-        free(text);
-        json_add_document(json, key, &document);
+        upload_add_value(json, key, value);
     }
     json_end(json);
 }

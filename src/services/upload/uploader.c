@@ -56,8 +56,7 @@ static void note_progress(const struct uploader *uploader)
 
 /* ---- the description -------------------------------------------------------- */
 
-/* A value as the service wants it; texts, lists of texts and objects of these. */
-static void add_value(struct json_writer *json, const char *key, const json_t *value)
+void upload_add_value(struct json_writer *json, const char *key, const json_t *value)
 {
     CLEANUP(buffer_done) struct buffer document = { 0 };
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -81,7 +80,7 @@ static int describe(const struct uploader *uploader, const struct spool *spool,
     json_begin(&json, NULL, '{');
     json_object_foreach(json_object_get(run, "metadata"), key, value)
     {
-        add_value(&json, key, value);
+        upload_add_value(&json, key, value);
     }
     if (uploader->add_machine)
         uploader->add_machine(&json);
@@ -314,7 +313,7 @@ void uploader_add_summary(const struct spool *spool, const struct buffer *answer
     json_add_text(json, "run_id", *spool->run.id ? spool->run.id : NULL);
     add_uris(spool, json);
     if (result)
-        add_value(json, "result", result);
+        upload_add_value(json, "result", result);
     else
         json_add_null(json, "result");
 }

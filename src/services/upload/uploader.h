@@ -46,6 +46,9 @@ int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_e
 int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffer *answer,
                     struct spoor_error *err);
 
+/* Adds a value as it is. */
+void upload_add_value(struct json_writer *json, const char *key, const struct json_t *value);
+
 /* Adds the members run_id, data_uris and result: the answer if the service has finished the run, else
  * null. */
 void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
