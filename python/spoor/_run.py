@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `spoor run` that this program is part of, if any: it is told of phases.
 
-src/run/job_socket.h describes how: a tracker listens on an abstract socket that is named after its
+src/run/phase_socket.h describes how: a tracker listens on an abstract socket that is named after its
 pid and its pid namespace, and is an ancestor of this process.
 """
 from __future__ import annotations
