@@ -9,10 +9,8 @@
 #include "base/compiler.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/resource_tracker/program.h"
-#include "front/completion.h"
 #include "front/help.h"
 #include "front/program.h"
-#include "front/small_stack.h"
 #include "front/spoor/program.h"
 
 /* The first is the one for any other name. */
@@ -40,8 +38,8 @@ static const struct program *find_program(const char *name)
     return NULL;
 }
 
-/* For the build: `spoor --completion PROGRAM SHELL`, `spoor --man-commands PROGRAM`, `spoor --man-options
- * PROGRAM [COMMAND]` and `spoor --man-page PROGRAM COMMAND`. Returns the exit code, or -1: it is not one of these. */
+/* For the build: `spoor --man-commands PROGRAM`, `spoor --man-options PROGRAM [COMMAND]` and
+ * `spoor --man-page PROGRAM COMMAND`. Returns the exit code, or -1: it is not one of these. */
 static int generate(int argc, char **argv)
 {
     const struct program *program = argc >= 3 ? find_program(argv[2]) : NULL;
@@ -49,10 +47,6 @@ static int generate(int argc, char **argv)
 
     if (!program)
         return -1;
-    if (strcmp(argv[1], "--completion") == 0)
-        return argc == 4 && completion_write(stdout, program, argv[3]) == 0
-                   ? 0
-                   : program->failure_code;
     command = argc > 3 ? command_find(program->commands, argv[3]) : program->main_command;
     if (strcmp(argv[1], "--man-commands") == 0)
         man_commands(stdout, program);
@@ -69,6 +63,10 @@ static int run_program(const struct program *program, int argc, char **argv)
 {
     int code = program == programs[0] ? generate(argc, argv) : -1;
 
+    if (argc > 1 && strcmp(argv[1], "--complete") == 0) {
+        completion_write(stdout, program, argv + 2, argc - 2); /* for shells */
+        return 0;
+    }
     return code >= 0 ? code : program_main(program, argc, argv);
 }
 
@@ -82,27 +80,12 @@ static int check_stdout(const struct program *program, int code)
     return program_complain(program, "cannot write to standard output: %s", strerror(errno));
 }
 
-struct command_line {
-    int argc;
-    char **argv;
-};
-
-static int run(void *data)
+int main(int argc, char **argv)
 {
-    const struct command_line *line = data;
-    int argc = line->argc;
-    char **argv = line->argv;
     const struct program *program = argc > 0 ? find_program(basename(argv[0])) : NULL;
 
     if (!program)
         program = programs[0];
     fill_standard_descriptors();
     return check_stdout(program, run_program(program, argc, argv));
-}
-
-int main(int argc, char **argv)
-{
-    struct command_line line = { argc, argv };
-
-    return small_stack_call(run, &line);
 }

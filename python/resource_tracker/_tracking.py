@@ -245,7 +245,7 @@ class Tracking:
 
     def __init__(self, tables: Sequence[str], dialect: str, interval: float, pid: int,
                  children: bool, upload: Mapping[str, Any] | None = None) -> None:
-        """`upload`: what is uploaded besides, and where to (src/compat/resource_tracker/agent_upload.h)."""
+        """`upload`: what is uploaded besides, and where to (src/compat/resource_tracker/upload.h)."""
         folder, start_time = _make_folder(), time.time()
         self.rows: dict[str, RowFile] = {}
         self.agent: Agent | None = None

@@ -2,7 +2,7 @@
 """The trackers that this process, or an ancestor of it, is tracked by, and their sockets.
 
 A tracker listens on an abstract Unix socket that is named after a pid and its pid namespace. A `spoor
-run` receives phases on a socket named after its own pid, see src/run/phase_socket.h; gpu_tracker asks
+run` receives phases on a socket named after its own pid, see src/run/job_socket.h; gpu_tracker asks
 for rows on a socket named after the tracked process, see gpu_tracker/sub_tracker.py.
 """
 from __future__ import annotations

@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dialect_rust.c - the CSV of the Rust program resource-tracker: unquoted, numbers with a fixed number
- * of decimals. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "base/unknown.h"
 #include "compat/dialect_columns.h"
+#include "text/decimal.h"
+#include "text/json_writer.h"
+
+/* ---- CSV ----------------------------------------------------------------
+ *
+ * The CSV of the Rust program resource-tracker: unquoted, numbers with a fixed number
+ * of decimals.
+ */
 
 /* clang-format off */
-static const struct column host[] = {
+static const struct column csv_host[] = {
     TIME(0, INTEGER),
     PROCESSES,
     HOST_UTIME(SECONDS, 3, FIXED),
@@ -36,15 +47,313 @@ static const struct column job[] = {
     JOB_GPU_COUNT("gpu_utilized", FIXED),
 };
 
-_Static_assert(ARRAY_SIZE(host) + ARRAY_SIZE(job) == 32, "as the predecessor");
+_Static_assert(ARRAY_SIZE(csv_host) + ARRAY_SIZE(job) == 32, "as the predecessor");
 
 const struct dialect dialect_resource_tracker_rs = {
     .name = "resource-tracker-rs",
     .csv = &csv_safe,
     .json_row = dialect_rust_json_row,
     .tables = {
-        { "combined", { { host, 1, "" },
-                        { host + 1, ARRAY_SIZE(host) - 1, "system_" },
+        { "combined", { { csv_host, 1, "" },
+                        { csv_host + 1, ARRAY_SIZE(csv_host) - 1, "system_" },
                         { job, ARRAY_SIZE(job), "process_" } } },
     },
 };
+
+/* ---- JSON ---------------------------------------------------------------
+ *
+ * The JSON of the Rust program resource-tracker: one object per sample, with
+ * an array for each kind of device. Keys are sorted.
+ */
+
+/* A member that is unknown is null, or with this flag left out. */
+enum { OPTIONAL = 1u << 16 };
+
+/* clang-format off */
+static const struct column cgroup[] = { /* of the job, if it has one of its own */
+    { "cgroup_usage_secs",          COLUMN_GROWTH, SECONDS, 9, OPTIONAL, .plus = { AT(job_cgroup_cpu_ns) } },
+    { "cgroup_utilization_pct",     COLUMN_CORES, 1, 4, OPTIONAL, .plus = { AT(job_cgroup_cpu_ns) }, .clock = CLOCK_JOB_CPU },
+};
+
+static const struct column cpu[] = { /* behind per_core_pct */
+    { "process_child_count",        COLUMN_CHILDREN, 1, 0, INTEGER | OPTIONAL, .plus = { 0 } },
+    { "process_cores_used",         COLUMN_CORES, 1, 4, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU },
+    { "process_count",              COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } },
+    { "process_disk_read_bytes",    COLUMN_GROWTH, BYTES, 0, INTEGER | OPTIONAL, .plus = { VALUE(METRIC_JOB_READ) } },
+    { "process_disk_write_bytes",   COLUMN_GROWTH, BYTES, 0, INTEGER | OPTIONAL, .plus = { VALUE(METRIC_JOB_WRITTEN) } },
+    JOB_GPU_USAGE("process_gpu_usage", ALL, OPTIONAL),
+    JOB_GPU_COUNT("process_gpu_utilized", OPTIONAL),
+    JOB_GPU_MEMORY("process_gpu_vram_mib", ALL, OPTIONAL),
+    { "process_pss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_PSS), VALUE(METRIC_JOB_PSS) } },
+    { "process_rss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_RSS) } },
+    { "process_stime_secs",         COLUMN_REST, SECONDS, 9, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } },
+    { "process_utime_secs",         COLUMN_PART, SECONDS, 9, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } },
+    { "stime_secs",                 COLUMN_GROWTH, SECONDS, 9, 0, .plus = { HOST(cpu.system_ns) }, .minus = { HOST(cpu.interrupt_ns) } },
+    { "utilization_pct",            COLUMN_CORES, 1, 4, 0, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
+    { "utime_secs",                 COLUMN_GROWTH, SECONDS, 9, 0, .plus = { HOST(cpu.user_ns) } },
+};
+
+/* Before the percentages, which follow. */
+static const struct column memory[] = {
+    LEVEL("active_mib", MIB, 0, INTEGER, memory.active_bytes),
+    LEVEL("available_mib", MIB, 0, INTEGER, memory.available_bytes),
+    LEVEL("buffers_mib", MIB, 0, INTEGER, memory.buffers_bytes),
+    { "cached_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.page_cache_bytes), HOST(memory.reclaimable_bytes) } },
+    LEVEL("free_mib", MIB, 0, INTEGER, memory.free_bytes),
+    LEVEL("inactive_mib", MIB, 0, INTEGER, memory.inactive_bytes),
+    LEVEL("swap_total_mib", MIB, 0, INTEGER, memory.swap_total_bytes),
+    LEVEL("swap_used_mib", MIB, 0, INTEGER, memory.swap_used_bytes),
+};
+
+static const struct column more_memory[] = {
+    LEVEL("total_mib", MIB, 0, INTEGER, memory.total_bytes),
+    { "used_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.total_bytes) }, .minus = { HOST(memory.available_bytes) } },
+};
+
+/* clang-format on */
+
+/* ---- members ---------------------------------------------------------------- */
+
+static void add_float(struct json_writer *json, const char *key, double value)
+{
+    if (isnan(value)) {
+        json_add_null(json, key);
+        return;
+    }
+    json_begin_value(json, key);
+    buffer_add_text(json->out, decimal_float(value).text);
+}
+
+static void add_columns(struct json_writer *json, const struct column *columns, size_t count,
+                        const struct stream_row *row)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct cell cell = dialect_cell(&columns[i], row);
+
+        if (isnan(cell.value) && columns[i].flags & OPTIONAL)
+            continue;
+        if (isnan(cell.value) || !cell.is_integer)
+            add_float(json, columns[i].name, cell.value);
+        else
+            json_add_u64(json, columns[i].name, (uint64_t)cell.value);
+    }
+}
+
+/* A text that the machine does not have is null. */
+static void add_text(struct json_writer *json, const char *key, const char *text)
+{
+    json_add_text(json, key, *text ? text : NULL);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    if (!is_known(part) || !is_known(whole))
+        return nan("");
+    return whole == 0 ? 0 : (double)part / (double)whole * 100;
+}
+
+/* Growth of a counter per second. A device that was not there before has not grown. */
+static void add_rate(struct json_writer *json, const char *key, uint64_t before, uint64_t after,
+                     const struct stream_row *row)
+{
+    const struct sample *from = row->rates_from ? row->rates_from : row->previous;
+    uint64_t span_ns = sub_floor0(row->sample->elapsed_ns, from->elapsed_ns);
+    uint64_t growth = devices_growth(before, after);
+
+    add_float(json, key,
+              span_ns > 0 && is_known(growth) ? (double)growth / (double)span_ns * 1e9 : 0);
+}
+
+/* ---- devices ---------------------------------------------------------------- */
+
+/* What rates of devices are since. */
+static const struct device_sample *devices_before(const struct stream_row *row)
+{
+    return row->rates_from_devices ? row->rates_from_devices : row->previous_devices;
+}
+
+static void add_cpus(struct json_writer *json, const struct stream_row *row)
+{
+    double span_ns = (double)dialect_rate_span_ns(row, CLOCK_HOST_CPU);
+
+    json_begin(json, "per_core_pct", '[');
+    for (size_t i = 0; i < row->devices->cpu_count; i++) {
+        const struct cpu_busy *now = &row->devices->cpus[i];
+        uint64_t before = device_sample_cpu_ns(devices_before(row), now->number);
+        uint64_t growth = devices_growth(before, now->busy_ns);
+
+        add_float(json, NULL, is_known(growth) ? fmin((double)growth / span_ns * 100, 100) : 0);
+    }
+    json_end(json);
+}
+
+static void add_mount(struct json_writer *json, const struct mount_item *mount)
+{
+    uint64_t used = sub_floor0(mount->space.total_bytes, mount->space.free_bytes);
+
+    json_begin(json, NULL, '{');
+    json_add_u64(json, "available_bytes", mount->space.free_bytes);
+    json_add_text(json, "filesystem", mount->type);
+    json_add_text(json, "mount_point", mount->point);
+    json_add_u64(json, "total_bytes", mount->space.total_bytes);
+    json_add_u64(json, "used_bytes", used);
+    add_float(json, "used_pct", percent(used, mount->space.total_bytes));
+    json_end(json);
+}
+
+static void add_disk(struct json_writer *json, const struct disk_device *disk,
+                     const struct stream_row *row)
+{
+    const struct devices *devices = &row->devices->devices;
+    const struct disk_device *before =
+        devices_find_disk(&devices_before(row)->devices, disk->name);
+
+    json_begin(json, NULL, '{');
+    json_add_u64(json, "capacity_bytes", disk->capacity_bytes);
+    json_add_text(json, "device", disk->name);
+    json_add_text(json, "device_type", disk_type_name(disk->type));
+    add_text(json, "model", disk->model);
+    json_begin(json, "mounts", '[');
+    for (size_t i = 0; i < devices->mount_count; i++) {
+        if (strcmp(devices->mounts[i].disk, disk->name) == 0)
+            add_mount(json, &devices->mounts[i].mount);
+    }
+    json_end(json);
+    add_rate(json, "read_bytes_per_sec", before ? before->read_bytes : UNKNOWN,
+             disk->read_bytes, row);
+    json_add_u64(json, "read_bytes_total", disk->read_bytes);
+    add_text(json, "serial", disk->serial);
+    add_text(json, "vendor", disk->vendor);
+    add_rate(json, "write_bytes_per_sec", before ? before->written_bytes : UNKNOWN,
+             disk->written_bytes, row);
+    json_add_u64(json, "write_bytes_total", disk->written_bytes);
+    json_end(json);
+}
+
+/* Disks, then pools of ZFS, whose own counters are not known. */
+static void add_disks(struct json_writer *json, const struct stream_row *row)
+{
+    const struct devices *devices = &row->devices->devices;
+
+    json_begin(json, "disk", '[');
+    for (size_t i = 0; i < devices->disk_count; i++)
+        add_disk(json, &devices->disks[i], row);
+    for (size_t i = 0; i < devices->mount_count; i++) {
+        struct disk_device pool = { .capacity_bytes = UNKNOWN,
+                                    .read_bytes = UNKNOWN,
+                                    .written_bytes = UNKNOWN };
+
+        if (strncmp(devices->mounts[i].disk, "zfs:", 4) != 0)
+            continue;
+        memcpy(pool.name, devices->mounts[i].disk, sizeof(pool.name));
+        add_disk(json, &pool, row);
+    }
+    json_end(json);
+}
+
+static void add_interfaces(struct json_writer *json, const struct stream_row *row)
+{
+    const struct devices *devices = &row->devices->devices;
+
+    json_begin(json, "network", '[');
+    for (size_t i = 0; i < devices->interface_count; i++) {
+        const struct network_device *now = &devices->interfaces[i];
+        const struct network_device *before =
+            devices_find_interface(&devices_before(row)->devices, now->name);
+
+        json_begin(json, NULL, '{');
+        add_text(json, "driver", now->driver);
+        json_add_text(json, "interface", now->name);
+        add_text(json, "mac_address", now->mac_address);
+        json_add_u64(json, "mtu", now->mtu);
+        add_text(json, "operstate", now->state);
+        add_rate(json, "rx_bytes_per_sec", before ? before->received_bytes : UNKNOWN,
+                 now->received_bytes, row);
+        json_add_u64(json, "rx_bytes_total", now->received_bytes);
+        json_add_u64(json, "speed_mbps", now->speed_mbps);
+        add_rate(json, "tx_bytes_per_sec", before ? before->sent_bytes : UNKNOWN,
+                 now->sent_bytes, row);
+        json_add_u64(json, "tx_bytes_total", now->sent_bytes);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void add_gpu(struct json_writer *json, const struct gpu_unit *unit,
+                    const struct gpu_device_view *view)
+{
+    uint64_t used = view->figures[GPU_MEMORY].measure.now;
+
+    json_begin(json, NULL, '{');
+    json_add_null(json, "core_count");
+    json_begin(json, "detail", '{');
+    if (*unit->device.driver_version)
+        json_add_text(json, "driver_version", unit->device.driver_version);
+    add_text(json, "pci_bus_id", unit->device.pci_address);
+    json_end(json);
+    json_add_text(json, "device_type", unit->vendor);
+    add_float(json, "frequency_mhz", as_number(view->figures[GPU_CLOCK].measure.value));
+    json_add_text(json, "host_id", gpu_place_text(unit->place, ':').text);
+    json_add_text(json, "name", unit->device.name);
+    add_float(json, "power_watts",
+              gpu_measure_value(GPU_POWER, view->figures[GPU_POWER].measure.value));
+    json_add_u64(json, "temperature_celsius", view->figures[GPU_TEMPERATURE].measure.value);
+    add_float(
+        json, "utilization_pct",
+        100 * gpu_measure_value(GPU_UTILIZATION, view->figures[GPU_UTILIZATION].measure.value));
+    json_add_text(json, "uuid", gpu_unit_id(unit));
+    json_add_u64(json, "vram_total_bytes", unit->device.memory_total_bytes);
+    json_add_u64(json, "vram_used_bytes", used);
+    add_float(json, "vram_used_pct", percent(used, unit->device.memory_total_bytes));
+    json_end(json);
+}
+
+static void add_gpus(struct json_writer *json, const struct gpu_view *view)
+{
+    json_begin(json, "gpu", '[');
+    for (size_t i = 0; view->state == GPU_READY && i < view->count; i++)
+        add_gpu(json, &view->units[i], &view->devices[i]);
+    json_end(json);
+}
+
+/* ---- the sample ------------------------------------------------------------- */
+
+static void add_memory(struct json_writer *json, const struct stream_row *row)
+{
+    const struct meminfo *host = &row->sample->host.memory;
+
+    json_begin(json, "memory", '{');
+    add_columns(json, memory, ARRAY_SIZE(memory), row);
+    add_float(json, "swap_used_pct", percent(host->swap_used_bytes, host->swap_total_bytes));
+    add_columns(json, more_memory, ARRAY_SIZE(more_memory), row);
+    add_float(json, "used_pct",
+              percent(sub_floor0(host->total_bytes, host->available_bytes), host->total_bytes));
+    json_end(json);
+}
+
+void dialect_rust_json_row(const struct stream_row *row, struct buffer *out)
+{
+    struct json_writer json = { .out = out, .style = &json_compact };
+    bool is_first = row->previous->elapsed_ns == 0;
+
+    json_begin(&json, NULL, '{');
+    if (!is_first)
+        json_add_u64(&json, "actual_interval_ms",
+                     sub_floor0(row->sample->elapsed_ns, row->previous->elapsed_ns) /
+                         NS_PER_MS);
+    json_begin(&json, "cpu", '{');
+    add_columns(&json, cgroup, ARRAY_SIZE(cgroup), row);
+    add_cpus(&json, row);
+    add_columns(&json, cpu, ARRAY_SIZE(cpu), row);
+    json_end(&json);
+    add_disks(&json, row);
+    add_gpus(&json, row->gpu);
+    json_add_text(&json, "job_name", row->name);
+    add_memory(&json, row);
+    add_interfaces(&json, row);
+    json_add_text(&json, "resource-tracker-version", "0.1.14+spoor." SPOOR_VERSION);
+    json_add_u64(&json, "timestamp_secs", row->sample->realtime_ns / NS_PER_SECOND);
+    json_add_u64(&json, "tracked_pid", row->pid > 0 ? (uint64_t)row->pid : UNKNOWN);
+    json_end(&json);
+    buffer_add(out, "\n", 1);
+}

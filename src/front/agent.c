@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,7 +19,71 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "front/program.h"
+#include "base/file_limit.h"
+
+/* ---- requests ----------------------------------------------------------- */
+
+static int read_id(const json_t *value, struct agent_request *ret, struct spoor_error *err)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return error_set(err, EINVAL, "invalid request: 'id' must be a whole number");
+    ret->id = (uint64_t)json_integer_value(value);
+    ret->has_id = true;
+    return 0;
+}
+
+static int read_arguments(const json_t *value, struct agent_request *ret,
+                          struct spoor_error *err)
+{
+    size_t count = json_array_size(value); /* 0 if it is not an array */
+
+    if (value && !json_is_array(value))
+        return error_set(err, EINVAL, "invalid request: 'arguments' must be a list of strings");
+    ret->arguments = calloc(count + 1, sizeof(*ret->arguments));
+    if (!ret->arguments)
+        return error_set(err, ENOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        ret->arguments[i] = json_string_value(json_array_get(value, i));
+        if (!ret->arguments[i])
+            return error_set(err, EINVAL,
+                             "invalid request: 'arguments' must be a list of strings");
+    }
+    ret->argument_count = count;
+    return 0;
+}
+
+int agent_request_parse(const char *line, size_t length, struct agent_request *ret,
+                        struct spoor_error *err)
+{
+    json_error_t error;
+    int r;
+
+    *ret = (struct agent_request){ .document = json_loadb(line, length, 0, &error) };
+    if (!ret->document && error.text[0] == '\0') /* jansson has none for it */
+        return error_set(err, ENOMEM, "out of memory");
+    if (!ret->document)
+        return error_set(err, EINVAL, "invalid request: %s", error.text);
+    if (!json_is_object(ret->document))
+        return error_set(err, EINVAL, "invalid request: expected a JSON object");
+    r = read_id(json_object_get(ret->document, "id"), ret, err);
+    if (r < 0)
+        return r;
+    ret->op = json_string_value(json_object_get(ret->document, "op"));
+    if (!ret->op)
+        return error_set(err, EINVAL, "invalid request: 'op' must be a string");
+    return read_arguments(json_object_get(ret->document, "arguments"), ret, err);
+}
+
+void agent_request_done(struct agent_request *request)
+{
+    free(request->arguments);
+    json_decref(request->document);
+    *request = (struct agent_request){ 0 };
+}
+
+/* ---- agents ------------------------------------------------------------- */
+
+enum { AGENT_PROTOCOL = 1 };
 
 enum { LINE_BYTES_MAX = 1 << 20 };
 
@@ -236,6 +302,21 @@ void agent_read(struct agent *agent)
     }
 }
 
+enum watch_end agent_follow(struct agent *agent, struct watch *watch)
+{
+    enum watch_end end = WATCH_INPUT;
+
+    watch_ignore_signals(watch);
+    watch->input_fd = STDIN_FILENO;
+    while (!agent->is_at_end && end == WATCH_INPUT) {
+        if (watch_wait(watch, 0, &end, NULL) < 0)
+            break; /* then the end of the process is not noticed */
+        if (end == WATCH_INPUT)
+            agent_read(agent);
+    }
+    return end;
+}
+
 void agent_finish(struct agent *agent)
 {
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -275,4 +356,219 @@ void agent_begin(void)
     (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* cannot fail */
     (void)setsid(); /* fails if we lead a process group, as when started from a shell */
     close_others();
+}
+
+/* ---- a session on a running process ------------------------------------- */
+
+int attachment_open(const struct spoor_options *options, struct attachment *ret,
+                    struct spoor_error *err)
+{
+    struct attachment attachment = { .session = NULL };
+    int r;
+
+    file_limit_raise(); /* perf needs a descriptor for each thread */
+    if (options->flags & SPOOR_TRACK_CGROUP)
+        r = watch_open_cgroup(options->cgroup_folder, &attachment.watch, err);
+    else
+        r = watch_open(options->pid, &attachment.watch, err);
+    if (r < 0)
+        return r;
+    r = spoor_session_open(options, &attachment.session, err);
+    if (r == 0)
+        r = spoor_session_start(attachment.session, err);
+    if (r < 0) {
+        attachment.session = spoor_session_close(attachment.session);
+        watch_close(&attachment.watch);
+        return r;
+    }
+    *ret = attachment;
+    return 0;
+}
+
+/* Takes the last sample. If the process has ended, its exit status is read. */
+static int attachment_stop(struct attachment *attachment, enum watch_end end,
+                           struct spoor_error *err)
+{
+    int wait_status;
+    int r = spoor_session_stop(attachment->session, err);
+
+    if (end == WATCH_PROCESS_ENDED && watch_wait_status(&attachment->watch, &wait_status) == 0)
+        spoor_session_set_wait_status(attachment->session, wait_status);
+    return r;
+}
+
+int attachment_follow(const struct program *program, const struct spoor_options *options,
+                      uint64_t duration_ns, int input_fd, int output_fd, struct attachment *ret)
+{
+    enum watch_end end = WATCH_INTERRUPTED;
+    struct spoor_error err = { 0 };
+
+    if (attachment_open(options, ret, &err) < 0)
+        return program_complain(program, "%s", err.message);
+    ret->watch.input_fd = input_fd;
+    ret->watch.output_fd = output_fd;
+    if (watch_wait(&ret->watch, duration_ns, &end, &err) < 0)
+        program_complain(program, "%s", err.message);
+    if (attachment_stop(ret, end, &err) < 0)
+        program_complain(program, "%s", err.message);
+    return 0;
+}
+
+void attachment_close(struct attachment *attachment)
+{
+    if (!attachment->session)
+        return;
+    attachment->session = spoor_session_close(attachment->session);
+    watch_close(&attachment->watch);
+}
+
+/* ---- agents that track a process ---------------------------------------- */
+
+struct tracking_agent {
+    struct attachment *attachment;
+    const struct tracking_agent_kind *kind;
+    void *data;
+    bool is_over; /* the last sample is taken, the files are written */
+};
+
+/* Once. */
+static void finish(struct tracking_agent *agent, enum watch_end end)
+{
+    struct spoor_error err = { 0 };
+
+    if (agent->is_over)
+        return;
+    agent->is_over = true;
+    if (agent->attachment->session && attachment_stop(agent->attachment, end, &err) < 0)
+        spoor_session_warn(agent->attachment->session, "stop", err.message);
+    agent->kind->finish(agent->attachment->session, agent->data);
+}
+
+/* NULL: there is none. */
+static spoor_session *get_session(const struct tracking_agent *agent, struct spoor_error *err)
+{
+    if (!agent->attachment->session)
+        (void)error_set(err, ESRCH,
+                        "nothing is tracked: the process ended before tracking could begin");
+    return agent->attachment->session;
+}
+
+/* ---- the report ----------------------------------------------------------- */
+
+/* Through a file in memory. */
+int tracking_agent_format(spoor_session *session, enum spoor_format format, struct buffer *ret,
+                          struct spoor_error *err)
+{
+    AUTO_CLOSE int fd = memfd_create("report", MFD_CLOEXEC);
+    int r;
+
+    if (fd < 0)
+        return error_sys(err, errno, "report");
+    r = spoor_session_write(session, format, 0, fd, err);
+    if (r < 0)
+        return r;
+    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : buffer_read(ret, fd, BUFFER_MAX);
+    return r < 0 ? error_sys(err, r, "report") : 0;
+}
+
+int tracking_agent_add_report(spoor_session *session, struct json_writer *json,
+                              struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer report = { 0 };
+    int r = session ? tracking_agent_format(session, SPOOR_JSON, &report, err) : 0;
+
+    if (r == 0)
+        json_add_document(json, "report", &report);
+    return r;
+}
+
+/* ---- operations ----------------------------------------------------------- */
+
+static int start_phase(void *data, const struct agent_request *request,
+                       struct json_writer *json, struct spoor_error *err)
+{
+    spoor_session *session = get_session(data, err);
+
+    (void)json;
+    return session ? spoor_phase_start(session, request->arguments[0], err) : -ESRCH;
+}
+
+static int stop_phase(void *data, const struct agent_request *request, struct json_writer *json,
+                      struct spoor_error *err)
+{
+    spoor_session *session = get_session(data, err);
+    int r;
+
+    (void)json;
+    if (!session)
+        return -ESRCH;
+    r = spoor_phase_stop(session, request->arguments[0], err);
+    if (r == -ENOENT)
+        err->code = EINVAL; /* to a caller ENOENT is a missing file */
+    return r;
+}
+
+static int take_sample(void *data, const struct agent_request *request,
+                       struct json_writer *json, struct spoor_error *err)
+{
+    spoor_session *session = get_session(data, err);
+
+    (void)request;
+    (void)json;
+    return session ? spoor_session_sample(session, err) : -ESRCH;
+}
+
+/* From a new sample, if one can still be taken. */
+static int show_snapshot(void *data, const struct agent_request *request,
+                         struct json_writer *json, struct spoor_error *err)
+{
+    const struct tracking_agent *agent = data;
+    size_t count = spoor_metric_count();
+    spoor_session *session = get_session(data, err);
+    double *values;
+
+    (void)request;
+    if (!session)
+        return -ESRCH;
+    values = calloc(count, sizeof(*values));
+    if (!values)
+        return error_set(err, ENOMEM, "out of memory");
+    if (!agent->is_over)
+        (void)spoor_session_sample(session, NULL);      /* it runs */
+    (void)spoor_session_latest(session, values, count); /* there is at least the first one */
+    json_begin(json, "metrics", '{');
+    for (size_t i = 0; i < count; i++)
+        json_add_number(json, spoor_metric_get(i)->name, values[i]);
+    json_end(json);
+    free(values);
+    return 0;
+}
+
+static int show_result(void *data, const struct agent_request *request,
+                       struct json_writer *json, struct spoor_error *err)
+{
+    struct tracking_agent *agent = data;
+
+    (void)request;
+    finish(agent, WATCH_INPUT);
+    return agent->kind->add_result(agent->attachment->session, agent->data, json, err);
+}
+
+static const struct agent_op ops[] = {
+    { "phase-start", 1, 1, start_phase }, { "phase-stop", 1, 1, stop_phase },
+    { "sample", 0, 0, take_sample },      { "snapshot", 0, 0, show_snapshot },
+    { "stop", 0, 0, show_result },
+};
+
+int tracking_agent_serve(struct attachment *attachment, const struct tracking_agent_kind *kind,
+                         void *data)
+{
+    struct tracking_agent tracking = { .attachment = attachment, .kind = kind, .data = data };
+    struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = &tracking };
+
+    if (attachment->session && agent_follow(&agent, &attachment->watch) == WATCH_PROCESS_ENDED)
+        finish(&tracking, WATCH_PROCESS_ENDED);
+    agent_finish(&agent); /* the program may still want the result */
+    finish(&tracking, WATCH_INPUT);
+    return 0;
 }

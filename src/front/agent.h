@@ -34,10 +34,41 @@
 #ifndef FRONT_AGENT_H
 #define FRONT_AGENT_H
 
-#include "front/agent_request.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "front/program.h"
+#include "run/watch.h"
+#include "spoor/spoor.h"
 #include "text/json_writer.h"
 
-enum { AGENT_PROTOCOL = 1 };
+/* ---- requests -----------------------------------------------------------
+ *
+ *     {"id": 1, "op": "phase-start", "arguments": ["load"]}
+ *
+ * "arguments" may be left out. Other members are ignored.
+ */
+
+struct json_t;
+
+/* Zeroed is empty. */
+struct agent_request {
+    bool has_id;
+    uint64_t id;
+    const char *op;
+    const char **arguments; /* owned; their text belongs to the document */
+    size_t argument_count;
+    struct json_t *document; /* owned */
+};
+
+/* Parses a line without its newline. On failure (-EINVAL), *ret has the id if it could be read,
+ * so that the error can be matched with its request. The caller calls done() in any case. */
+int agent_request_parse(const char *line, size_t length, struct agent_request *ret,
+                        struct spoor_error *err);
+void agent_request_done(struct agent_request *request);
+
+/* ---- agents ------------------------------------------------------------- */
 
 /* To be called first. Names the process as an agent, detaches it from the terminal and closes
  * all but the standard descriptors. */
@@ -84,7 +115,68 @@ struct agent {
 /* Reads the input that there is, which may be none, and answers its requests. */
 void agent_read(struct agent *agent);
 
+/* Answers requests until the end of the input (WATCH_INPUT) or until `watch` sees another end. */
+enum watch_end agent_follow(struct agent *agent, struct watch *watch);
+
 /* Answers requests until the end of the input, and frees the agent's memory. */
 void agent_finish(struct agent *agent);
+
+/* ---- a session on a running process -------------------------------------
+ *
+ * Tracking a process or cgroup that is already running, or the host alone: the path of
+ * `spoor attach`, `spoor system` and of agents.
+ */
+
+struct attachment {
+    struct watch watch;
+    spoor_session *session;
+};
+
+/* Starts tracking options->pid (0: the host), or the cgroup of the options: the first sample is taken
+ * when it returns. */
+int attachment_open(const struct spoor_options *options, struct attachment *ret,
+                    struct spoor_error *err);
+
+/* All of it: opens, waits as watch_wait(), also for the two descriptors (-1: none), and stops. Reports
+ * what fails. Returns 0, or the program's failure code if there was nothing to track. */
+int attachment_follow(const struct program *program, const struct spoor_options *options,
+                      uint64_t duration_ns, int input_fd, int output_fd,
+                      struct attachment *ret);
+
+/* Accepts a zeroed one. */
+void attachment_close(struct attachment *attachment);
+
+/* ---- agents that track a process ----------------------------------------
+ *
+ *     phase-start NAME, phase-stop NAME
+ *     sample      takes a sample, in addition to those of the interval
+ *     snapshot    takes a sample and answers with "metrics": {NAME: VALUE, ...}
+ *     stop        takes the last sample, writes the files and answers with the result; may be
+ *                 repeated, for a program that missed the first answer
+ *
+ * Without a stop, the files are written when the tracked process exits or the input ends.
+ */
+
+/* How agents differ. */
+struct tracking_agent_kind {
+    /* The run is over: writes its files. */
+    void (*finish)(spoor_session *session, void *data);
+    /* Adds the members of the result, such as "report". 0 or -errno. */
+    int (*add_result)(spoor_session *session, void *data, struct json_writer *json,
+                      struct spoor_error *err);
+};
+
+/* Serves until the end of the input, after the caller has said "ready". Without a session in the
+ * attachment, there was nothing to track and the run is over already. Returns the exit code. */
+int tracking_agent_serve(struct attachment *attachment, const struct tracking_agent_kind *kind,
+                         void *data);
+
+/* The report of the run in a format. */
+int tracking_agent_format(spoor_session *session, enum spoor_format format, struct buffer *ret,
+                          struct spoor_error *err);
+
+/* Adds the JSON report as "report"; null without a session. */
+int tracking_agent_add_report(spoor_session *session, struct json_writer *json,
+                              struct spoor_error *err);
 
 #endif

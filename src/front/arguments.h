@@ -13,7 +13,11 @@
 #ifndef FRONT_ARGUMENTS_H
 #define FRONT_ARGUMENTS_H
 
+#include <stddef.h>
+
 #include "front/program.h"
+
+/* ---- the command line --------------------------------------------------- */
 
 enum setting_source { SET_BY_NOTHING, SET_BY_OPTION, SET_BY_VARIABLE, SET_BY_FILE };
 
@@ -44,7 +48,7 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv,
                     struct spoor_error *err);
 
 /* Then the variables and the config file, for what is not set yet. Their messages name the
- * variable, or the file with line and column. */
+ * variable, or the file and its key. */
 int arguments_complete(struct arguments *arguments, struct spoor_error *err);
 
 /* What set an option. */
@@ -53,5 +57,24 @@ enum setting_source arguments_source(const struct arguments *arguments, const ch
 /* Applies one value to the target: checks it, then stores it. */
 int arguments_apply(struct arguments *arguments, const struct option *option, const char *value,
                     struct spoor_error *err);
+
+/* ---- the config file ----------------------------------------------------
+ *
+ *     { "interval": "500ms", "format": "json", "quiet": true, "tag": { "team": "blue" } }
+ *
+ * A key is the long name of an option, or what its row says. Values are what one would
+ * write on the command line, so both are checked by the same code. A repeatable option
+ * takes a string, a list of strings, or an object, whose members are KEY=VALUE. One file
+ * may serve all commands: keys of other commands are ignored, unknown ones are refused.
+ */
+
+#define CONFIG_MAX_BYTES (1u << 20)
+
+/* Applies the file to what is not set yet. The message starts with the file's name. */
+int config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
+
+/* The same for a text; `path` is what messages call it. */
+int config_read_text(struct arguments *arguments, const char *path, const char *text,
+                     size_t length, struct spoor_error *err);
 
 #endif

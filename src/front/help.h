@@ -7,6 +7,8 @@
 
 #include "front/program.h"
 
+/* ---- help --------------------------------------------------------------- */
+
 /* Writes words to `out`, broken at spaces before column 80, each line but the first
  * indented. `column` is where the first word starts, from 0. */
 void help_wrap(FILE *out, const char *text, int column, int indent);
@@ -28,5 +30,15 @@ void man_page(FILE *out, const struct program *program, const struct command *co
 
 /* The list of commands for the manual page of the program, likewise. */
 void man_commands(FILE *out, const struct program *program);
+
+/* ---- completion ---------------------------------------------------------
+ *
+ * Each line is a word and, behind a tab, what it means. These ask the shell: <files>, <commands> and
+ * <processes> for such, <command> N for what it would offer if the command line began with word N,
+ * where word 0 is the name of the program.
+ */
+
+/* `words`: those behind the name of the program. The last one, which may be empty, is to be completed. */
+void completion_write(FILE *out, const struct program *program, char **words, int count);
 
 #endif

@@ -17,8 +17,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "spoor/spoor.h"
+
+/* ---- options ------------------------------------------------------------ */
 
 struct option;
 
@@ -87,6 +91,12 @@ option_apply option_choice;   /* an enum: the number of the word in option->valu
 option_apply option_help;     /* no member: stops reading */
 option_apply option_version;
 
+/* KEY=VALUE, for option.check. */
+int option_check_tag(const char *value, struct spoor_error *err);
+
+/* -EINVAL: it is not the ID of a process. */
+int option_parse_pid(const char *text, pid_t *ret, struct spoor_error *err);
+
 /* The number of a word in option->value, from 0. -EINVAL: it is not one of them. */
 int option_find_choice(const struct option *option, const char *value, struct spoor_error *err);
 
@@ -118,5 +128,33 @@ static inline bool option_is_in(const struct option *option, unsigned scope)
 {
     return (option->flags & scope) && !(option->flags & OPTION_FILE_ONLY);
 }
+
+/* ---- the word that was meant --------------------------------------------
+ *
+ *     struct nearest nearest = NEAREST_TO("intreval");
+ *
+ *     nearest_offer(&nearest, "interval");    once for each word there is
+ *     nearest_get(&nearest);                  "interval"
+ */
+
+struct nearest {
+    const char *word;
+    const char *best; /* of those offered; borrowed */
+    size_t distance;  /* of best */
+};
+
+#define NEAREST_TO(text)       \
+    {                          \
+        (text), NULL, SIZE_MAX \
+    }
+
+/* How many letters must be added, dropped, changed or swapped with their
+ * neighbour to make one word of the other. Only the first 63 bytes of each count. */
+size_t edit_distance(const char *a, const char *b);
+
+void nearest_offer(struct nearest *nearest, const char *candidate);
+
+/* The word that was probably meant; NULL: none is near enough to say so. */
+const char *nearest_get(const struct nearest *nearest);
 
 #endif

@@ -14,9 +14,7 @@
 #include "base/signal_name.h"
 #include "front/arguments.h"
 #include "front/help.h"
-#include "front/nearest.h"
-#include "run/interruptible.h"
-#include "run/reraise.h"
+#include "run/signals.h"
 #include "text/buffer.h"
 #include "text/escape.h"
 

@@ -74,7 +74,7 @@ void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LI
 int program_run(const struct program *program, struct track_options *options,
                 void (*finish)(const struct tracked *tracked, void *data), void *data);
 
-/* Calls write(data), which writes a report, so that a signal can interrupt it (interruptible.h);
+/* Calls write(data), which writes a report, so that a signal can interrupt it (signals.h);
  * that is then said, if stderr has room for it. Returns what write() returned, or 1. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);
 

@@ -14,9 +14,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/un.h>
 
 #include "base/root.h"
+#include "spoor/spoor.h"
+
+/* ---- the socket --------------------------------------------------------- */
 
 enum { JOB_REQUEST_BYTES = 1024 };
 
@@ -49,5 +53,41 @@ void job_listener_stop(struct job_listener *listener);
 
 /* The job's end: a socket to the listener of that name, or -1. It does not block. */
 int job_socket_connect(const struct root *root, const char *service, pid_t pid);
+
+/* ---- phases through the socket ------------------------------------------
+ *
+ * The tracker listens on a job socket (job_socket.h) that is named after its own PID; only an
+ * ancestor can pose as the tracker. It takes a sample before it answers: what the job does next
+ * belongs to the phase.
+ */
+
+/* The tracker's end: starts and stops phases of the session as the descendants of this process ask,
+ * until job_listener_stop(). */
+int phase_listener_start(struct job_listener *listener, spoor_session *session,
+                         struct spoor_error *err);
+
+/* The job's end: tells all trackers that this process descends from. Returns how many there are;
+ * 0: none. `say` is called for each one that refuses or does not respond within a second. */
+size_t phase_tell(const char *name, bool is_stop, void (*say)(const char *message));
+
+/* ---- phases in a file ---------------------------------------------------
+ *
+ * As gpu-tracker's sub-tracking has it:
+ * compat/tracking/sub_tracking_file.c.
+ */
+
+/* The start or stop of a phase. */
+struct phase_mark {
+    int64_t process_id;
+    const char *name;
+    bool is_stop;
+    double timestamp; /* seconds since 1970 */
+};
+
+/* Appends a row to a file, which is created if it does not exist. Several processes may do so at
+ * the same time. `is_guarded`, for a CSV file whose name others can guess: fails if it is a
+ * symbolic link or anything else but a regular file. */
+int phase_file_append(const char *path, const struct phase_mark *mark, bool is_guarded,
+                      struct spoor_error *err);
 
 #endif

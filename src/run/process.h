@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * process.h - processes as the supervisor sees them, in /proc and as their parent.
- */
+/* process.h - processes as the supervisor sees them, in /proc and as their parent. */
 #ifndef RUN_PROCESS_H
 #define RUN_PROCESS_H
 
@@ -10,7 +8,10 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "source/proc/pid_stat.h" /* for programs: pid_stat_read_once() */
+#include "source/proc/pid_stat.h"
+#include "spoor/spoor.h"
+
+/* ---- looking at processes ----------------------------------------------- */
 
 /* Whether it has exited: it is a zombie, or does not exist. */
 bool process_has_ended(const struct root *root, pid_t pid);
@@ -32,5 +33,34 @@ size_t process_own_children(pid_t *buf, size_t capacity);
 /* Counts the live descendants of a process, without zombies, agents (spoor.h) and `except`.
  * Counts up to 4096. */
 size_t process_count_descendants(const struct root *root, pid_t pid, pid_t except);
+
+/* ---- starting a command -------------------------------------------------
+ *
+ *     spawn_start(argv, &spawn, &err);    the child exists and waits at a gate
+ *     ...                                 take the first sample of it
+ *     spawn_release(&spawn, &err);        it has called exec, or could not
+ *
+ * The child is set up as if the caller had called exec itself: same process group,
+ * terminal, descriptors, limits, signal mask and dispositions. If the caller dies
+ * before it opens the gate, the child exits without having run anything.
+ */
+
+struct spawn {
+    pid_t pid;
+    int gate_fd; /* one byte opens the gate; if it is closed first, the child exits */
+    int exec_fd; /* yields the errno of a failed exec, or end of file */
+};
+
+/* Forks. Afterwards the caller is a child subreaper, blocks the signals of signals.h,
+ * has SIGCHLD at its default, and has raised its limit of open files to the maximum.
+ * Call this before any thread is started. */
+int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err);
+
+/* Opens the gate and waits for exec. Returns 0, or the negative errno of a failed exec;
+ * the child has then been reaped. */
+int spawn_release(struct spawn *spawn);
+
+/* Makes the child exit without having run anything. */
+void spawn_cancel(struct spawn *spawn);
 
 #endif

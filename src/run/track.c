@@ -2,14 +2,406 @@
 #include "run/track.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "run/phase_socket.h"
+#include "run/job_socket.h"
 #include "run/process.h"
-#include "run/spawn.h"
+#include "run/signals.h"
+
+/* ---- waiting for the job ------------------------------------------------
+ *
+ * Three facts shape this file:
+ *
+ * - A zombie still has its last figures, a reaped process has none. So each is
+ *   looked at with WNOWAIT, shown to the session, then reaped.
+ * - The command itself stays a zombie until the last sample has been taken. As long
+ *   as it does, waitid(P_ALL) may return it again and again; other zombies of that
+ *   moment are found through the list of our children.
+ * - Once the command is reaped, its pid may belong to someone else: nothing is sent
+ *   to it any more.
+ */
+
+/* Helpers of the job (a pool's manager, a filter at the end of a pipe) end a moment
+ * after it, when they notice. They get this long before they count as left over. */
+#define FAREWELL_NS (10 * NS_PER_MS)
+#define CHILDREN_MAX 4096
+
+/* The last sample may take so long; signals are looked for meanwhile. */
+#define STOP_MOST_NS (10 * NS_PER_SECOND)
+#define STOP_STEP_NS (50 * NS_PER_MS)
+
+static const struct timespec at_once = { 0 };
+
+struct supervision {
+    const struct supervise_options *options;
+    pid_t pid;          /* the command; 0 once it is reaped */
+    bool has_ended;     /* the command has */
+    bool has_children;  /* some process of the job is not reaped yet */
+    bool is_cut_short;  /* the user does not want to wait for the rest */
+    bool is_unreported; /* the command: the session has not read its last figures */
+    bool is_waiting;    /* for the session, with a process that has ended */
+    sigset_t received;  /* signals that came to us while the command ran */
+    int wait_status;
+    uint64_t ended_ns;
+    struct root root;
+};
+
+int supervise_exit_code(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+static int wait_status_of(const siginfo_t *info)
+{
+    if (info->si_code == CLD_EXITED)
+        return (info->si_status & 0xff) << 8;
+    return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
+}
+
+/* -EAGAIN: it is busy with a sample, and the process must not be reaped yet. */
+static int tell_session(const struct supervision *job, pid_t pid)
+{
+    return job->options->session ? spoor_session_child_ended(job->options->session, pid) : 0;
+}
+
+static bool is_inherited(const struct supervision *job, pid_t pid)
+{
+    for (size_t i = 0; i < job->options->inherited_count; i++) {
+        if (job->options->inherited[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+/* Reaps zombies that stand behind the command's in the list. Returns how many
+ * children, the command apart, have not ended. */
+static size_t collect_others(const struct supervision *job)
+{
+    pid_t children[CHILDREN_MAX];
+    ssize_t n = process_children(&job->root, getpid(), children, CHILDREN_MAX);
+    size_t left_count = 0;
+
+    for (ssize_t i = 0; i < n; i++) {
+        siginfo_t info = { 0 };
+
+        if (children[i] == job->pid || is_inherited(job, children[i]) ||
+            waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+            continue;
+        if (info.si_pid == 0) {
+            left_count++;
+            continue;
+        }
+        if (tell_session(job, info.si_pid) == 0)
+            process_reap(info.si_pid);
+        else
+            left_count++;
+    }
+    return left_count;
+}
+
+static void warn_about_rest(const struct supervision *job)
+{
+    size_t count = process_count_descendants(&job->root, getpid(), job->pid);
+    char message[200];
+
+    for (size_t i = 0; i < job->options->inherited_count; i++) {
+        size_t others =
+            process_count_descendants(&job->root, job->options->inherited[i], 0) + 1;
+
+        count -= count > others ? others : count;
+    }
+
+    if (count == 0 || !job->options->session)
+        return;
+    (void)snprintf(message, sizeof(message),
+                   "%zu process%s of the job %s still running when the command exited; later "
+                   "usage is not included (--wait all waits for %s)",
+                   count, count == 1 ? "" : "es", count == 1 ? "was" : "were",
+                   count == 1 ? "it" : "them");
+    spoor_session_warn(job->options->session, "still-running", message);
+}
+
+/* Gives the rest of the job its moment, then says what is left of it. */
+static void drain_stragglers(const struct supervision *job)
+{
+    uint64_t deadline_ns = clock_now().monotonic_ns + FAREWELL_NS;
+    sigset_t child_ended;
+
+    sigemptyset(&child_ended);
+    sigaddset(&child_ended, SIGCHLD);
+    while (collect_others(job) > 0) {
+        uint64_t now_ns = clock_now().monotonic_ns;
+        struct timespec left;
+
+        if (now_ns >= deadline_ns) {
+            warn_about_rest(job);
+            return;
+        }
+        left = clock_timespec(deadline_ns - now_ns);
+        (void)sigtimedwait(&child_ended, NULL, &left); /* either way we look again */
+    }
+}
+
+static void pass_on(const struct supervision *job, const siginfo_t *info)
+{
+    /* The job may be gone: then there is no one to tell. */
+    if (info->si_code == SI_QUEUE)
+        (void)sigqueue(job->pid, info->si_signo, info->si_value);
+    else
+        (void)kill(job->pid, info->si_signo);
+}
+
+static void stop_signals(sigset_t *ret)
+{
+    (void)sigemptyset(ret);
+    (void)sigaddset(ret, SIGTSTP);
+    (void)sigaddset(ret, SIGTTIN);
+    (void)sigaddset(ret, SIGTTOU);
+}
+
+static void tell_stopping(const struct supervision *job, bool is_stopping)
+{
+    if (job->options->session)
+        spoor_session_note_stop(job->options->session, is_stopping);
+    if (job->options->stopping)
+        job->options->stopping(job->options->stopping_data, is_stopping);
+}
+
+static void handle_signal(struct supervision *job, const siginfo_t *info)
+{
+    struct forward_facts facts = { .self = getpid() };
+    sigset_t ends, stops;
+
+    if (job->pid == 0) { /* only the rest is left, and it is not ours to signal */
+        forward_end_signals(&ends);
+        stop_signals(&stops);
+        job->is_cut_short = sigismember(&ends, info->si_signo);
+        if (sigismember(&stops, info->si_signo)) {
+            tell_stopping(job, true);
+            stop_by(info->si_signo);
+            tell_stopping(job, false);
+        }
+    } else {
+        (void)sigaddset(&job->received, info->si_signo); /* it is a signal: it came */
+        facts.is_from_job =
+            forward_is_sent(info) && process_descends(&job->root, info->si_pid, facts.self);
+        facts.shares_group = getpgid(job->pid) == getpgrp();
+        if (forward_is_wanted(info, &facts))
+            pass_on(job, info);
+    }
+}
+
+/* Takes the signals that wait for us. A signal to the whole group ends the command and
+ * is ours too: the kernel gives it to all under one lock, so it is here by the time the
+ * end can be seen, and it belongs to the time before that end. */
+static void take_pending_signals(struct supervision *job)
+{
+    sigset_t signals;
+    siginfo_t info;
+
+    forward_signals(&signals);
+    while (sigtimedwait(&signals, &info, &at_once) >= 0)
+        handle_signal(job, &info);
+}
+
+/* Notes when and how the command ended, if it has: it is a zombie. */
+static void note_end(struct supervision *job)
+{
+    siginfo_t info = { 0 };
+
+    if (job->has_ended ||
+        waitid(P_PID, (id_t)job->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+        info.si_pid == 0)
+        return;
+    take_pending_signals(job);
+    job->has_ended = job->is_unreported = true;
+    job->ended_ns = clock_now().monotonic_ns;
+    job->wait_status = wait_status_of(&info);
+    if (job->options->session)
+        spoor_session_set_wait_status(job->options->session, job->wait_status);
+}
+
+/* Stops with the command. Signals that came before are handled first: SIGCONT may be one.
+ * Returns false if it is not stopped; otherwise signals were taken, and the caller looks at
+ * its children again. */
+static bool follow_stop(struct supervision *job)
+{
+    siginfo_t info = { 0 };
+
+    if (job->has_ended ||
+        waitid(P_PID, (id_t)job->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) < 0 ||
+        info.si_pid == 0)
+        return false;
+    take_pending_signals(job);
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)job->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+        tell_stopping(job, true);
+        stop_with(job->pid, info.si_status);
+        tell_stopping(job, false);
+    }
+    return true;
+}
+
+/* Reaps what has ended, up to the command's own end where that ends the job. */
+static int collect(struct supervision *job, struct spoor_error *err)
+{
+    for (;;) {
+        siginfo_t info = { 0 };
+
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+            if (errno == EINTR)
+                continue;
+            job->has_children = false;
+            return job->has_ended ? 0 : error_sys(err, errno, "cannot wait for the command");
+        }
+        if (info.si_pid == 0)
+            return 0;
+        note_end(job); /* before anything waits for the session */
+        job->is_waiting = tell_session(job, info.si_pid) < 0;
+        if (job->is_waiting)
+            return 0;
+        if (info.si_pid == job->pid) {
+            job->is_unreported = false;
+            if (!job->options->waits_for_all)
+                return 0;
+            job->pid = 0;
+        }
+        process_reap(info.si_pid);
+    }
+}
+
+/* Whether a process of the job, the command apart, is not reaped yet. */
+static bool has_others(const struct supervision *job)
+{
+    pid_t children[CHILDREN_MAX];
+    ssize_t n = 0;
+
+    if (!job->has_children || job->options->inherited_count == 0)
+        return job->has_children;
+    n = process_children(&job->root, getpid(), children, CHILDREN_MAX);
+    for (ssize_t i = 0; i < n; i++) {
+        siginfo_t info = { 0 };
+
+        if (children[i] != job->pid && !is_inherited(job, children[i]) &&
+            waitid(P_PID, (id_t)children[i], &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+            return true;
+    }
+    return n < 0;
+}
+
+static bool is_over(const struct supervision *job)
+{
+    return job->has_ended &&
+           (!job->options->waits_for_all || !has_others(job) || job->is_cut_short);
+}
+
+static int watch_over(struct supervision *job, struct spoor_error *err)
+{
+    sigset_t signals;
+
+    forward_signals(&signals);
+    for (;;) {
+        siginfo_t info;
+        int r = collect(job, err);
+
+        if (r < 0)
+            return r;
+        if (is_over(job))
+            return 0;
+        if (follow_stop(job))
+            continue;
+        /* The session is asked again, which takes it a moment. */
+        if (sigtimedwait(&signals, &info, job->is_waiting ? &at_once : NULL) >= 0)
+            handle_signal(job, &info);
+    }
+}
+
+/* A signal that asks us to end. */
+static bool is_told_to_end(void)
+{
+    sigset_t signals;
+
+    forward_end_signals(&signals);
+    return sigtimedwait(&signals, NULL, &at_once) >= 0;
+}
+
+/* Has the last figures read and the last sample taken, if nothing hangs. */
+static void stop_session(struct supervision *job)
+{
+    uint64_t deadline_ns = clock_now().monotonic_ns + STOP_MOST_NS;
+    struct spoor_error err = { 0 };
+    int r;
+
+    if (!job->options->session)
+        return;
+    do {
+        r = job->is_unreported ? tell_session(job, job->pid) : 0;
+        job->is_unreported = r < 0;
+        if (r == 0)
+            r = spoor_session_stop_within(job->options->session, STOP_STEP_NS, &err);
+    } while (r < 0 && clock_now().monotonic_ns < deadline_ns && !is_told_to_end());
+    if (r < 0)
+        spoor_session_warn(job->options->session, "no-last-sample",
+                           r == -ETIMEDOUT
+                               ? err.message
+                               : "the last sample is missing: a sample took too long");
+}
+
+static void allow_stops(void)
+{
+    sigset_t stops;
+
+    stop_signals(&stops);
+    (void)sigprocmask(SIG_UNBLOCK, &stops, NULL);
+}
+
+static struct supervise_end end_of(const struct supervision *job)
+{
+    return (struct supervise_end){
+        .wait_status = job->wait_status,
+        .monotonic_ns = job->ended_ns,
+        .is_by_our_signal = WIFSIGNALED(job->wait_status) &&
+                            sigismember(&job->received, WTERMSIG(job->wait_status)) == 1,
+    };
+}
+
+int supervise(const struct supervise_options *options, struct supervise_end *ret,
+              struct spoor_error *err)
+{
+    struct supervision job = {
+        .options = options,
+        .pid = options->pid,
+        .has_children = true,
+        .root = ROOT_CLOSED,
+    };
+    int r;
+
+    (void)sigemptyset(&job.received);
+    (void)root_open(NULL, &job.root); /* without /proc we see less, and go on */
+    r = watch_over(&job, err);
+    allow_stops(); /* Ctrl-Z while the report is written stops us */
+    if (r == 0) {
+        if (options->session)
+            spoor_session_note_end(options->session);
+        drain_stragglers(&job);
+        stop_session(&job);
+        if (job.pid)
+            process_reap(job.pid);
+        *ret = end_of(&job);
+    }
+    root_close(&job.root);
+    return r;
+}
+
+/* ---- a command under a session ------------------------------------------ */
 
 static void say_untracked(const struct track_options *options, const char *why)
 {

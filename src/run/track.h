@@ -10,16 +10,52 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "run/supervise.h"
 #include "spoor/spoor.h"
+
+/* ---- waiting for the job ------------------------------------------------
+ *
+ * Forwards signals (signals.h), stops and continues with the job, reaps the job's
+ * orphans, and reports each process to the session before reaping it.
+ */
+
+struct supervise_options {
+    pid_t pid;              /* the command, from spawn_start() */
+    spoor_session *session; /* NULL: the job runs untracked */
+    bool waits_for_all;     /* wait until the last process of the job has exited */
+    /* Children that our process had before the command. None of them is of the job. */
+    const pid_t *inherited;
+    size_t inherited_count;
+    /* Called before we stop with the job, and when we go on. NULL: none. */
+    void (*stopping)(void *data, bool is_stopping);
+    void *stopping_data;
+};
+
+/* How the command ended. */
+struct supervise_end {
+    int wait_status;       /* as wait(2) reports it */
+    uint64_t monotonic_ns; /* when we learned of it */
+    bool is_by_our_signal; /* the signal that killed it was also sent to us */
+};
+
+/* Returns when the job has ended: *ret says how, the session is stopped, and the command
+ * is reaped. A warning in the report counts the processes left running, and another says
+ * if the session hangs. Fails only if there is no such child. */
+int supervise(const struct supervise_options *options, struct supervise_end *ret,
+              struct spoor_error *err);
+
+/* The exit code a shell would return: that of the command, or 128 + the signal. */
+int supervise_exit_code(int wait_status);
+
+/* ---- a command under a session ------------------------------------------ */
 
 struct track_options {
     char **command;                   /* NULL-terminated; searched in PATH */
     struct spoor_options session;     /* pid and command are set, and flags added */
     bool waits_for_all;               /* wait until the last process has exited */
     bool reports_untracked;           /* the caller also reports a job that ran untracked */
-    bool takes_phases;                /* from processes of the job: see phase_socket.h */
+    bool takes_phases;                /* from processes of the job: see job_socket.h */
     void (*say)(const char *message); /* called for problems while the job runs */
     /* Called after the fork, while the command waits to run in process `pid`: what is loaded here is not
      * part of its memory. If it fails, the command is not run. NULL: none. */

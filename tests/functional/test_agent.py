@@ -260,7 +260,7 @@ def test_agent_is_not_in_the_list_of_commands_but_has_a_help(spoor):
     assert "agent" not in spoor("--help").stdout
     assert "spoor agent" in spoor("agent", "--help").stdout
     assert "standard input" in spoor("help", "agent").stdout
-    completion = spoor("--completion", "spoor", "bash").stdout
+    completion = spoor("--complete", "").stdout
     assert "attach" in completion and "agent" not in completion
 
 

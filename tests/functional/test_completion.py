@@ -1,25 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """What shells offer after a Tab."""
 import os
+import pathlib
 import pty
 import select
+import shutil
 import subprocess
 import time
 
 import pytest
 
+SCRIPTS = pathlib.Path(__file__).parents[2] / "docs/completion"
+PROGRAMS = ("spoor", "gpu-tracker", "resource-tracker")
+
 
 @pytest.fixture
-def complete(spoor, tmp_path):
+def programs(spoor, tmp_path):
+    """A folder with the programs under their names."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for program in PROGRAMS:
+        (folder / program).symlink_to(pathlib.Path(spoor.binary).resolve())
+    return folder
+
+
+@pytest.fixture
+def complete(programs, tmp_path):
     """complete(word, ...): what bash offers for the last word. It splits --option=value into three."""
 
     def run(program, *words):
-        script = tmp_path / "completion"
-        script.write_text(spoor("--completion", program, "bash").stdout)
+        shutil.copy(SCRIPTS / "spoor.bash", tmp_path / "completion")
         typed = " ".join(f"'{word}'" for word in [program, *words])
         done = subprocess.run(
-            ["bash", "-c", f"source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words)}; "
-                           f"_{program.replace('-', '_')}; printf '%s\\n' \"${{COMPREPLY[@]}}\""],
+            ["bash", "-c", f"source ./completion; COMP_WORDS=({typed}); COMP_CWORD={len(words)}; "
+                           f"_spoor {programs / program}; printf '%s\\n' \"${{COMPREPLY[@]}}\""],
             check=True, capture_output=True, text=True, cwd=tmp_path)
         assert done.stderr == ""
         return done.stdout.splitlines()
@@ -60,7 +74,6 @@ def test_spoor_offers_processes(complete):
     assert "1" in complete("spoor", "attach", "--pid", "1")
 
 
-PROGRAMS = ("spoor", "gpu-tracker", "resource-tracker")
 SHELL_CASES = [
     (["spoor", "at"], ["attach"]), (["spoor", "run", "--interv"], ["--interval"]),
     (["spoor", "run", "--format", "j"], ["json"]), (["spoor", "info", "-f", "t"], ["text"]),
@@ -72,6 +85,8 @@ SHELL_CASES = [
     (["spoor", "run", "-o", "some_f"], ["some_file"]),
     (["spoor", "run", "cat", "--interv"], []),
     (["spoor", "run", "--budget", "n"], ["none"]),
+    (["spoor", "run", "--format=j"], ["--format=json"]),
+    (["spoor", "run", "--output=some_f"], ["--output=some_file"]),
     (["gpu-tracker", "--disable-l"], ["--disable-logs"]), (["gpu-tracker", "sub-t"], ["sub-track"]),
     (["gpu-tracker", "sub-track", "ana"], ["analyze"]),
     (["gpu-tracker", "-e", "true", "--ru", "meg"], ["megabytes"]),
@@ -89,17 +104,17 @@ def home(tmp_path_factory):
     return folder
 
 
-def environment(home):
-    return {**os.environ, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}", "TERM": "dumb"}
+def environment(home, programs):
+    return {**os.environ, "HOME": str(home), "PATH": f"{programs}:{home}:{os.environ['PATH']}", "TERM": "dumb"}
 
 
-def test_fish(spoor, home):
-    script = "".join(spoor("--completion", program, "fish").stdout for program in PROGRAMS)
+def test_fish(programs, home):
+    script = (SCRIPTS / "spoor.fish").read_text()
     for words, _ in SHELL_CASES:
         script += f"echo {' '.join(words)}:; complete -C '{' '.join(words)}'\n"
     (home / "script.fish").write_text(script)
     done = subprocess.run(["fish", "--no-config", "script.fish"], check=True, capture_output=True,
-                          text=True, cwd=home, env=environment(home))
+                          text=True, cwd=home, env=environment(home, programs))
     assert done.stderr == ""
     assert [line.split("\t")[0] for line in done.stdout.splitlines()] == \
         [line for words, choices in SHELL_CASES for line in (" ".join(words) + ":", *choices)]
@@ -117,14 +132,14 @@ zle -N capture && bindkey '^T' capture && print ready >&%d
 class Zsh:
     """An interactive zsh."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, programs):
         self.result, write = os.pipe()
         (folder / "setup").write_text(ZSH_SETUP % (write, write))
         master, terminal = pty.openpty()
         self.master = master
         self.process = subprocess.Popen(
             ["zsh", "-f", "-i"], stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder,
-            env=environment(folder), pass_fds=[write], start_new_session=True)
+            env=environment(folder, programs), pass_fds=[write], start_new_session=True)
         os.close(terminal)
         os.close(write)
         self.screen = b""
@@ -150,10 +165,9 @@ class Zsh:
         os.close(self.result)
 
 
-def test_zsh(spoor, home):
-    for program in PROGRAMS:
-        (home / f"_{program}").write_text(spoor("--completion", program, "zsh").stdout)
-    zsh = Zsh(home)
+def test_zsh(programs, home):
+    shutil.copy(SCRIPTS / "_spoor", home)
+    zsh = Zsh(home, programs)
     try:
         for words, choices in SHELL_CASES:
             expected = " ".join([*words[:-1], *(choices or words[-1:])])

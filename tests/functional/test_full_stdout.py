@@ -8,7 +8,7 @@ from test_output_files import RUN, refused
 
 SPEAKING = [["--help"], ["--version"], ["help"], ["help", "run"], ["run", "--help"],
             ["run", "--version"], ["doctor"], ["doctor", "--help"], ["info"], ["info", "-f", "json"],
-            ["report", "-f", "text", "REPORT"], ["report", "--text", "REPORT"], ["recommend", "REPORT"], ["system", "-i", "20ms"], ["--completion", "spoor", "zsh"], ["--man-options", "spoor", "run"]]
+            ["report", "-f", "text", "REPORT"], ["report", "--text", "REPORT"], ["recommend", "REPORT"], ["system", "-i", "20ms"], ["--complete", ""], ["--man-options", "spoor", "run"]]
 GPU_TRACKER_SPEAKING = [["--help"], ["--version"], ["sub-track", "--help"]]
 
 

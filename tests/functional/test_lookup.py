@@ -12,7 +12,6 @@ from fake_keeper import SERVERS, Keeper, price
 from fake_sentinel import PREFIX
 from fake_services import DMI, METADATA, Service, with_dmi
 from test_agent import ready
-from test_upload_agent import ask as ask_http
 
 
 @pytest.fixture(autouse=True)
@@ -138,25 +137,6 @@ def test_wrong_requests(lookup, resource_tracker):
     assert "expected a JSON object" in done.stdout
     for what, request in (("servers", {"cpus": 1, "memory_mib": 1}), ("price", {"vendor": "a", "server": "b"})):
         assert "Failed to connect" in lookup(what, **request)["message"]
-
-
-def test_an_object_is_put_by_its_name(resource_tracker, sentinel, tmp_path, monkeypatch):
-    monkeypatch.setenv("SPOOR_S3_URL", f"{sentinel.url}/s3")
-    credentials = {**sentinel.new_credentials(), "region": None}
-    path = tmp_path / "batch"
-    path.write_bytes(b"\x1f\x8b\0")
-    uri = f"{PREFIX}/a +b.csv.gz"
-    assert ask_http(resource_tracker, s3_uri=uri, body_file=str(path), signature=credentials) == (
-        0, {"status": 200, "header": None, "body": None})
-    assert sentinel.objects == {uri: b"\x1f\x8b\0"} and sentinel.asked == ["head", "put"]
-    sentinel.expire()
-    code, answer = ask_http(resource_tracker, s3_uri=uri, body_file=str(path), signature=credentials)
-    assert code == 1 and "HTTP status 403" in answer["error"]
-    for request in ({}, {"body_file": str(path), "signature": {"access_key": "x" * 300}}):
-        assert ask_http(resource_tracker, s3_uri=uri, **request) == (
-            1, {"error": "the request is not complete"})
-    assert ask_http(resource_tracker, s3_uri="s3:/x", body_file=str(path), signature=credentials)[0] == 1
-    assert sentinel.problems == []
 
 
 def test_a_run_is_registered_with_its_cloud(resource_tracker, sentinel, tmp_path):

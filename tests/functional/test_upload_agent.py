@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uploads of the agent of the Python package, and the requests that it makes for it."""
+"""Uploads of the agent of the Python package."""
 import json
 import os
 
 import pytest
 
 from conftest import eventually
-from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, spools
+from fake_sentinel import PREFIX, TOKEN, spools
 from test_agent import Agent, ready
 
 COLUMNS = 32
@@ -108,38 +108,3 @@ def test_a_wrong_end_is_refused(resource_tracker, sentinel, order, arguments):
     agent = ready(resource_tracker, "--upload", order())
     assert agent.ask("finish", *arguments)["code"] == "EINVAL"
     assert agent.ask("finish", "0", "finished")["upload"]["is_complete"]
-
-
-def ask(program, **request):
-    done = program("agent-request", stdin=None, input=json.dumps(request))
-    assert done.stderr == ""
-    return done.returncode, json.loads(done.stdout)
-
-
-def test_a_request_is_made_and_signed(resource_tracker, sentinel, tmp_path):
-    authorization = [f"Authorization: Bearer {TOKEN}", "Content-Type: application/json"]
-    code, answer = ask(resource_tracker, method="POST", url=f"{sentinel.url}/runs", body="{}",
-                       headers=authorization)
-    assert (code, answer["status"]) == (0, 201)
-    credentials = json.loads(answer["body"])["upload_credentials"]
-    (tmp_path / "batch").write_bytes(bytes.fromhex("1f8b08000000000000ff") + b"\x03" + bytes(9))
-    code, answer = ask(resource_tracker, method="PUT", url=f"{sentinel.url}/s3/{BUCKET}/team%20a/2026/x",
-                       body_file=str(tmp_path / "batch"), headers=["Content-Type: application/gzip"],
-                       signature={**credentials, "region": REGION})
-    assert (code, answer) == (0, {"status": 200, "header": None, "body": ""})
-    assert sentinel.objects[f"{PREFIX}/x"] == (tmp_path / "batch").read_bytes()
-    code, answer = ask(resource_tracker, method="HEAD", url=f"{sentinel.url}/s3/{BUCKET}",
-                       wanted_header="x-amz-bucket-region", timeout=2)
-    assert (code, answer) == (0, {"status": 403, "header": REGION, "body": ""})
-
-
-@pytest.mark.parametrize("request_, message", [
-    ({"url": "http://127.0.0.1:1/"}, "Failed to connect"),
-    ({}, "the request is not complete"),
-    ({"url": "http://127.0.0.1:1/", "body_file": "/no/such"}, "/no/such: No such file"),
-    ({"url": "file:///etc/passwd"}, "file:///etc/passwd: "),
-])
-def test_a_request_that_fails_says_why(resource_tracker, request_, message):
-    code, answer = ask(resource_tracker, **request_)
-    assert code == 1
-    assert message in answer["error"]

@@ -82,7 +82,7 @@ LITERALS = {
     "utf8": ["escape", "wrap"],
     "number": ["number", "number_reader", "decimal"],
     "date": ["load", "sentinel", "record"],
-    "duration": ["duration"],
+    "duration": ["settings"],
     "lines": ["line_reader"],
     "report": ["load", "load_curve", "load_context"],
     "samples": ["sample_row", "replay", "samples_file"],
@@ -92,14 +92,13 @@ LITERALS = {
     "sub_tracking_csv": ["tracking_file"],
     "sub_tracking_append": ["escape", "phase"],
     "arguments": ["arguments", "settings"],
-    "config_json": ["config"],
-    "config_toml": ["toml", "resource_tracker_config"],
-    "toml": ["toml", "resource_tracker_config"],
+    "config_json": ["arguments"],
+    "config_toml": ["resource_tracker"],
     "agent": ["agent_request"],
-    "words": ["words"],
+    "words": ["gpu_tracker"],
     "sources": ["measures", "cpu_sources"],
     "stream_header": ["stream", "gpu_columns", "samples_file"],
-    "cloud_cache": ["cloud_cache"],
+    "cloud_cache": ["cloud"],
 }
 
 

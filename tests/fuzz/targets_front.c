@@ -11,15 +11,11 @@
 
 #include "base/compiler.h"
 #include "compat/gpu_tracker/program.h"
-#include "compat/gpu_tracker/words.h"
-#include "compat/resource_tracker/config.h"
 #include "compat/resource_tracker/program.h"
 #include "front/agent.h"
 #include "front/arguments.h"
-#include "front/config.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
-#include "front/toml.h"
 #include "fuzz.h"
 #include "job/source_names.h"
 #include "text/buffer.h"
@@ -130,26 +126,6 @@ static void run_config_toml(char *text, size_t length)
     settings_end_for(arguments.command, &settings);
 }
 
-static int see_value(const struct toml_value *value, void *data, struct spoor_error *err)
-{
-    (void)err;
-    CHECK(value->key && value->text);
-    CHECK(value->type != TOML_OTHER || *value->text == '\0');
-    CHECK(value->type != TOML_BOOLEAN || strcmp(value->text, "true") == 0 ||
-          strcmp(value->text, "false") == 0);
-    ++*(size_t *)data;
-    return 0;
-}
-
-static void run_toml(char *text, size_t length)
-{
-    struct spoor_error err = { 0 };
-    size_t count = 0;
-
-    check_result(toml_read("a.toml", text, length, see_value, &count, &err), &err);
-    CHECK(count <= length);
-}
-
 /* ---- the agent ----------------------------------------------------------------------- */
 
 static int echo(void *data, const struct agent_request *request, struct json_writer *json,
@@ -243,7 +219,6 @@ const struct fuzz_target front_targets[] = {
     { "arguments", run_arguments, 8 },
     { "config_json", run_config_json, 2 },
     { "config_toml", run_config_toml, 4 },
-    { "toml", run_toml, 1 },
     { "agent", run_agent, 8 },
     { "words", run_words, 1 },
     { "sources", run_sources, 1 },

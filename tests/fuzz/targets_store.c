@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "compat/gpu_tracker/subtrack/analysis.h"
+#include "compat/gpu_tracker/subtrack/results.h"
 #include "compat/tracking/sub_tracking_file.h"
-#include "compat/tracking/tracking_read.h"
+#include "compat/tracking/tracking_file.h"
 #include "fuzz.h"
 #include "record/tracking_load.h"
 
@@ -41,7 +41,7 @@ static void read_tracking(const char *name, const char *text, size_t length)
 {
     const char *path = write_file(name, text, length);
     CLEANUP(records_done) struct records records = { 0 };
-    struct tracking_read_facts facts;
+    struct tracking_facts facts;
     struct spoor_error err = { 0 };
     size_t rows = 0;
     int r = tracking_read(path, &facts, see_row, &rows, &err);
@@ -90,7 +90,7 @@ static void analyze(struct block_log *log)
     results_write_text(&results, &out);
     CHECK(buffer_error(&out) == 0);
     results_done(&results);
-    analysis_close(analysis);
+    analysis_close(&analysis);
 }
 
 static void read_sub_tracking(const char *name, const char *text, size_t length)

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "front/spoor/duration.h"
+#include "front/spoor/settings.h"
 #include "fuzz.h"
 #include "text/csv_reader.h"
 #include "text/csv_writer.h"

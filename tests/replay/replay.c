@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "compat/gpu_tracker/report.h"
-#include "compat/gpu_tracker/rows.h"
 #include "output/stream.h"
 #include "session/session.h"
 #include "text/decimal.h"

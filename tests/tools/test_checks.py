@@ -35,7 +35,7 @@ def tree(tmp_path):
     plant("docs/README.md", "[METRICS.md](METRICS.md) [columns](DIALECTS.md#columns)\n```\n[no](link)\n```\n")
     plant("docs/DIALECTS.md", "## Columns\n\n| `a_bytes` | x | y | `b_bytes` |\n\n## Differences\n")
     plant("tests/replay/expected/m.resource-tracker", '"a_bytes","process_b_bytes"\n1,2\n')
-    plant("src/front/spoor/main.c", '#include "spoor/spoor.h"\n#include "run/spawn.h"\n')
+    plant("src/front/spoor/main.c", '#include "spoor/spoor.h"\n#include "run/process.h"\n')
     plant("src/source/proc/stat.c", '#include "base/text.h"\n#include "source/proc/stat.h"\n'
           "/* sprintf() in a comment is no call */\nint f(void)\n{\n    return 0;\n}\n")
     plant("src/text/json_writer.c", 'buffer_add(out, ",", 1);\n')
@@ -58,7 +58,7 @@ FAULTS = {
     "upward include": ("layers", "src/base/bad.c", '#include "source/proc/stat.h"\n'),
     "front past the header": ("layers", "src/front/spoor/bad.c", '#include "session/session.h"\n'),
     "front includes compat": ("layers", "src/front/spoor/bad.c",
-                              '#include "compat/gpu_tracker/options.h"\n'),
+                              '#include "compat/gpu_tracker/program.h"\n'),
     "output includes compat": ("layers", "src/output/bad.c", '#include "compat/dialect_columns.h"\n'),
     "services include compat": ("layers", "src/services/upload/bad.c",
                                 '#include "compat/tracking/table.h"\n'),

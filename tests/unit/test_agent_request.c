@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "front/agent_request.h"
+#include "front/agent.h"
 
 static int parse(const char *text, struct agent_request *ret, struct spoor_error *err)
 {

@@ -6,10 +6,19 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "compat/gpu_tracker/program.h"
+#include "fake_root.h"
 #include "front/arguments.h"
+#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
+
+/* ---- arguments ---------------------------------------------------------- */
 
 enum { PACK = 1u << 0, SHIP = 1u << 1, EVERY = PACK | SHIP };
 
@@ -260,6 +269,245 @@ static void variables_fill_what_no_option_set(void **state)
     unsetenv("PROG_OVERWRITE");
 }
 
+/* ---- config ------------------------------------------------------------- */
+
+/* Reads the settings of `spoor run` from a text. */
+static int apply(const char *text, struct settings *settings, struct spoor_error *err)
+{
+    struct arguments arguments =
+        ARGUMENTS_INIT(&spoor_program, command_find(spoor_program.commands, "run"), settings);
+
+    settings_init(settings);
+    return config_read_text(&arguments, "c.json", text, strlen(text), err);
+}
+
+static void texts_numbers_and_booleans_are_taken(void **state)
+{
+    struct settings settings;
+
+    (void)state;
+    assert_int_equal(apply("{\"interval\": 0.3, \"quiet\": true, \"append\": false,\n"
+                           " \"summary-fd\": 7, \"name\": \"n\", \"duration\": \"1m\"}",
+                           &settings, NULL),
+                     0);
+    assert_int_equal(settings.interval_ns, 300 * NS_PER_MS);
+    assert_true(settings.is_quiet);
+    assert_false(settings.is_append);
+    assert_int_equal(settings.summary_fd, 7);
+    assert_string_equal(settings.name, "n");
+    assert_int_equal(settings.duration_ns, 0); /* not an option of run: passed over */
+    settings_done(&settings);
+}
+
+static void tags_come_as_text_list_or_object(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t count;
+    } files[] = {
+        { "{\"tag\": \"a=1\"}", 1 },
+        { "{\"tag\": [\"a=1\", \"b=2\"]}", 2 },
+        { "{\"tag\": {\"a\": \"1\", \"b\": \"x=y\"}}", 2 },
+        { "{\"tag\": []}", 0 },
+        { "{}", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+        struct settings settings;
+
+        assert_int_equal(apply(files[i].text, &settings, NULL), 0);
+        assert_int_equal(settings.tags.count, files[i].count);
+        if (settings.tags.count)
+            assert_string_equal(settings.tags.items[0], "a=1");
+        settings_done(&settings);
+    }
+}
+
+static void what_is_set_already_stays(void **state)
+{
+    const char *text = "{\"interval\": 5, \"name\": \"n\"}";
+    struct settings settings;
+    struct arguments arguments =
+        ARGUMENTS_INIT(&spoor_program, command_find(spoor_program.commands, "run"), &settings);
+    char command[] = "run", option[] = "-i2";
+    char *argv[] = { command, option, NULL };
+
+    (void)state;
+    settings_init(&settings);
+    assert_int_equal(arguments_parse(&arguments, 2, argv, NULL), 0);
+    assert_int_equal(config_read_text(&arguments, "c.json", text, strlen(text), NULL), 0);
+    assert_int_equal(settings.interval_ns, 2 * NS_PER_SECOND);
+    assert_string_equal(settings.name, "n");
+    assert_int_equal(arguments_source(&arguments, "interval"), SET_BY_OPTION);
+    assert_int_equal(arguments_source(&arguments, "name"), SET_BY_FILE);
+    settings_done(&settings);
+}
+
+static void mistakes_name_file_and_key(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *message;
+    } mistakes[] = {
+        { "{\"intervalx\": 1}",
+          "c.json: unknown key \"intervalx\"; did you mean \"interval\"?" },
+        { "{\n  \"tag\": {\"interval\": \"{\\\",\"},\n  \"x\": 1}",
+          "c.json: unknown key \"x\"" },
+        { "{\"name\": \"\xc3\xa9\", \"zzz\": 1}", "c.json: unknown key \"zzz\"" },
+        { "{\"help\": true}", "c.json: \"help\" cannot be set in a config file" },
+        { "{\"pid\": 1}", "c.json: \"pid\" cannot be set in a config file" },
+        { "{\"quiet\": 1}", "c.json: quiet: expected true or false" },
+        { "{\"quiet\": null}", "c.json: quiet: expected true or false" },
+        { "{\"interval\": true}", "c.json: interval: expected a string or a number" },
+        { "{\"interval\": {}}", "c.json: interval: expected a string or a number" },
+        { "{\"name\": [\"a\"]}", "c.json: name: expected a string or a number" },
+        { "{\"tag\": {\"a\": 1}}", "c.json: tag: expected a string as the value of 'a'" },
+        { "{\"tag\": {\"a=b\": \"c\"}}", "c.json: tag: 'a=b' must not contain '='" },
+        { "{\"tag\": [[]]}", "c.json: tag: expected a string or a number" },
+        { "{\"interval\": 0}", "c.json: interval: '0' is out of range: expected 1ms to 1h" },
+        { "[1]", "c.json: expected an object: { \"KEY\": VALUE, ... }" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++) {
+        struct settings settings;
+        struct spoor_error err;
+
+        assert_int_equal(apply(mistakes[i].text, &settings, &err), -EINVAL);
+        assert_string_equal(err.message, mistakes[i].message);
+        settings_done(&settings);
+    }
+}
+
+static void broken_json_is_refused_with_its_place(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *place;
+    } broken[] = {
+        { "", "c.json:1:0: " },
+        { "{", "c.json:1:1: " },
+        { "{\"interval\": 1,\n}", "c.json:2:1: " },
+        { "{\"interval\" 1}", "c.json:1:13: " },
+        { "{\"name\": \"\xff\"}", "c.json:1:10: " },
+        { "{\"name\": \"a\\u0000b\"}", "c.json:1:19: " },
+        { "{\"name\": \"a\", \"name\": \"b\"}", "c.json:1:20: " },
+        { "{} x", "c.json:1:4: " },
+        { "\x1b[31m", "c.json:1:1: " },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+        struct settings settings;
+        struct spoor_error err;
+
+        assert_int_equal(apply(broken[i].text, &settings, &err), -EINVAL);
+        if (strncmp(err.message, broken[i].place, strlen(broken[i].place)) != 0)
+            fail_msg("case %zu: %s", i, err.message);
+        settings_done(&settings);
+    }
+}
+
+static void nesting_without_end_is_refused(void **state)
+{
+    char deep[20000] = "{\"tag\": ";
+    struct settings settings;
+    struct spoor_error err;
+
+    (void)state;
+    memset(deep + strlen(deep), '[', sizeof(deep) - strlen(deep) - 1);
+    deep[sizeof(deep) - 1] = '\0';
+    assert_int_equal(apply(deep, &settings, &err), -EINVAL);
+    settings_done(&settings);
+}
+
+static int read_file(const struct fake_root *fake, const char *name, struct settings *settings)
+{
+    struct arguments arguments =
+        ARGUMENTS_INIT(&spoor_program, command_find(spoor_program.commands, "run"), settings);
+    struct spoor_error err;
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s%s", fake ? fake->path : "", name);
+    return config_read(&arguments, path, &err);
+}
+
+static void files_are_read_up_to_a_size(void **state)
+{
+    struct settings settings;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "good.json", "{\"interval\": \"2m\"}\n");
+    settings_init(&settings);
+    assert_int_equal(read_file(&fake, "/good.json", &settings), 0);
+    assert_int_equal(settings.interval_ns, 120 * NS_PER_SECOND);
+    assert_int_equal(read_file(&fake, "/none.json", &settings), -ENOENT);
+    assert_int_equal(read_file(NULL, "/dev/zero", &settings), -EFBIG);
+    assert_int_equal(read_file(&fake, "", &settings), -EISDIR);
+    settings_done(&settings);
+    fake_root_done(&fake);
+}
+
+/* ---- the keys of gpu-tracker ------------------------------------------------ */
+
+static int apply_gpu_tracker(const char *text, struct gpu_tracker_texts *texts,
+                             struct spoor_error *err)
+{
+    struct arguments arguments =
+        ARGUMENTS_INIT(&gpu_tracker_program, gpu_tracker_program.main_command, texts);
+
+    return config_read_text(&arguments, "c.json", text, strlen(text), err);
+}
+
+static void a_row_may_have_another_key(void **state)
+{
+    struct gpu_tracker_texts texts = { 0 };
+
+    (void)state;
+    assert_int_equal(apply_gpu_tracker("{\"sleep_time\": 0.5, \"overwrite\": true,"
+                                       " \"gpu_uuids\": [\"a\", \"b\"], \"gpu_brand\": null,"
+                                       " \"join_timeout\": \"ignored\"}",
+                                       &texts, NULL),
+                     0);
+    assert_string_equal(texts.sleep_time, "0.5");
+    assert_string_equal(texts.gpu_uuids, "a,b");
+    assert_true(texts.overwrites);
+    assert_null(texts.gpu_brand);
+    gpu_tracker_texts_done(&texts);
+    assert_int_equal(apply_gpu_tracker("{\"gpu_uuids\": []}", &texts, NULL), 0);
+    assert_string_equal(texts.gpu_uuids, "");
+    gpu_tracker_texts_done(&texts);
+}
+
+static void a_row_says_what_its_key_takes(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *message;
+    } mistakes[] = {
+        { "{\"st\": 1}", "c.json: unknown key \"st\"" },
+        { "{\"execute\": \"ls\"}", "c.json: \"execute\" cannot be set in a config file" },
+        { "{\"sleep_time\": [1]}", "c.json: sleep_time: expected a string or a number" },
+        { "{\"ram_unit\": 1}", "c.json: ram_unit: expected a string" },
+        { "{\"overwrite\": \"yes\"}", "c.json: overwrite: expected true or false" },
+        { "{\"gpu_uuids\": 1}", "c.json: gpu_uuids: expected a list of strings" },
+        { "{\"gpu_uuids\": [1]}", "c.json: gpu_uuids: expected a list of strings" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++) {
+        struct gpu_tracker_texts texts = { 0 };
+        struct spoor_error err;
+
+        assert_int_equal(apply_gpu_tracker(mistakes[i].text, &texts, &err), -EINVAL);
+        assert_string_equal(err.message, mistakes[i].message);
+        gpu_tracker_texts_done(&texts);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +518,15 @@ int main(void)
         cmocka_unit_test(options_may_stand_between_many_operands),
         cmocka_unit_test(a_subcommand_narrows_the_options),
         cmocka_unit_test(variables_fill_what_no_option_set),
+        cmocka_unit_test(texts_numbers_and_booleans_are_taken),
+        cmocka_unit_test(tags_come_as_text_list_or_object),
+        cmocka_unit_test(what_is_set_already_stays),
+        cmocka_unit_test(mistakes_name_file_and_key),
+        cmocka_unit_test(broken_json_is_refused_with_its_place),
+        cmocka_unit_test(nesting_without_end_is_refused),
+        cmocka_unit_test(files_are_read_up_to_a_size),
+        cmocka_unit_test(a_row_may_have_another_key),
+        cmocka_unit_test(a_row_says_what_its_key_takes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,174 @@
 #include "base/compiler.h"
 #include "services/prices/catalog.h"
 
+/* ---- servers ------------------------------------------------------------ */
+
+#define GIB 1073741824.0
+#define NO ((double)NAN)
+
+static const struct server offered[] = {
+    { "aws", "small", "", "x86_64", "", 1, 1 * GIB, 0, NO, 0.01, 0 },
+    { "aws", "unpriced", "", "x86_64", "", 4, 16 * GIB, 0, NO, NO, 1 },
+    { "gcp", "large", "", "x86_64", "", 8, 64 * GIB, 0, NO, 0.40, 2 },
+    { "hcloud", "arm", "", "arm64", "", 4, 8 * GIB, 0, NO, 0.02, 3 },
+    { "aws", "medium", "", "x86_64", "", 4, 8 * GIB, 0, NO, 0.05, 4 },
+    { "aws", "nvidia", "", "x86_64", "NVIDIA", 4, 16 * GIB, 1, 16 * GIB, 0.50, 5 },
+    { "aws", "radeon", "", "x86_64", "AMD", 4, 16 * GIB, 1, 8 * GIB, 0.30, 6 },
+    { "gcp", "8-nvidia", "", "x86_64", "NVIDIA", 64, 512 * GIB, 8, 640 * GIB, 30, 7 },
+    { "", "secret", "", "", "", NO, NO, NO, NO, 0.001, 8 },
+};
+
+static struct needs need(double cpus, double memory_bytes, double gpus, double vram_bytes)
+{
+    return (struct needs){ .cpus.value = cpus,
+                           .memory_bytes.value = memory_bytes,
+                           .gpus.value = gpus,
+                           .vram_bytes.value = vram_bytes,
+                           .seconds.value = NO };
+}
+
+/* Names of those that fit, in their order, each with a blank behind. */
+static void check(const struct server_filter *filter, const char *expected)
+{
+    struct servers servers = { 0 };
+    char found[256] = "";
+
+    for (size_t i = 0; i < ARRAY_SIZE(offered); i++)
+        assert_int_equal(servers_add(&servers, &offered[i]), 0);
+    servers_choose(&servers, filter);
+    for (size_t i = 0; i < servers.count; i++) {
+        size_t length = strlen(found);
+
+        snprintf(found + length, sizeof(found) - length, "%s ", servers.items[i].name);
+    }
+    assert_string_equal(found, expected);
+    servers_done(&servers);
+    assert_int_equal(servers.count, 0);
+}
+
+static void the_cheapest_that_fits_is_first(void **state)
+{
+    struct needs needs = need(2, 4 * GIB, 0, 0);
+
+    (void)state;
+    check(&(struct server_filter){ &needs, NULL, NULL },
+          "arm medium radeon large nvidia 8-nvidia unpriced ");
+    needs = need(4, 8 * GIB, 0, 0); /* exactly what two of them have */
+    check(&(struct server_filter){ &needs, NULL, NULL },
+          "arm medium radeon large nvidia 8-nvidia unpriced ");
+    needs = need(4, 8 * GIB + 1, 0, 0);
+    check(&(struct server_filter){ &needs, NULL, NULL },
+          "radeon large nvidia 8-nvidia unpriced ");
+    needs = need(65, 1, 0, 0);
+    check(&(struct server_filter){ &needs, NULL, NULL }, "");
+}
+
+static void gpus_are_those_of_the_right_vendor(void **state)
+{
+    struct needs needs = need(1, 1 * GIB, 1, 4 * GIB);
+
+    (void)state;
+    check(&(struct server_filter){ &needs, NULL, NULL }, "radeon nvidia 8-nvidia ");
+    memcpy(needs.gpu_vendor, "nvidia", sizeof("nvidia"));
+    check(&(struct server_filter){ &needs, NULL, NULL }, "nvidia 8-nvidia ");
+    needs.vram_bytes.value = 17 * GIB;
+    check(&(struct server_filter){ &needs, NULL, NULL }, "8-nvidia ");
+    needs.vram_bytes.value = NO;
+    needs.gpus.value = 2;
+    check(&(struct server_filter){ &needs, NULL, NULL }, "8-nvidia ");
+}
+
+static void vendors_and_architectures_can_be_chosen(void **state)
+{
+    static const char *const vendors[] = { "AWS", "hcloud", NULL };
+    static const char *const others[] = { "ovh", NULL };
+    struct needs needs = need(2, 4 * GIB, 0, 0);
+
+    (void)state;
+    check(&(struct server_filter){ &needs, vendors, NULL },
+          "arm medium radeon nvidia unpriced ");
+    check(&(struct server_filter){ &needs, vendors, "x86_64" },
+          "medium radeon nvidia unpriced ");
+    check(&(struct server_filter){ &needs, others, NULL }, "");
+}
+
+static void an_unknown_need_rules_nothing_out(void **state)
+{
+    struct needs needs = need(8, NO, NO, NO);
+
+    (void)state;
+    check(&(struct server_filter){ &needs, NULL, NULL }, "large 8-nvidia ");
+    needs = need(NO, 100 * GIB, NO, NO);
+    check(&(struct server_filter){ &needs, NULL, NULL }, "8-nvidia ");
+}
+
+static void servers_of_one_price_are_ordered_by_size_and_name(void **state)
+{
+    struct needs needs = need(1, 1, 0, 0);
+    static const struct server equal[] = {
+        { "b", "x", "", "", "", 4, 2, 0, NO, 1, 0 },
+        { "a", "y", "", "", "", 4, 2, 0, NO, 1, 1 },
+        { "a", "x", "", "", "", 4, 2, 0, NO, 1, 2 },
+        { "a", "x", "", "", "", 4, 1, 0, NO, 1, 3 },
+        { "z", "z", "", "", "", 2, 9, 0, NO, 1, 4 },
+        { "a", "x", "", "", "", 4, 2, 0, NO, 1, 5 },
+    };
+    static const size_t order[] = { 4, 3, 2, 5, 1, 0 };
+    struct servers servers = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(equal); i++)
+        assert_int_equal(servers_add(&servers, &equal[i]), 0);
+    servers_choose(&servers, &(struct server_filter){ &needs, NULL, NULL });
+    assert_int_equal(servers.count, ARRAY_SIZE(order));
+    for (size_t i = 0; i < servers.count; i++)
+        assert_int_equal(servers.items[i].row, order[i]);
+    servers_done(&servers);
+}
+
+static void a_server_is_found_in_its_region_or_else_anywhere(void **state)
+{
+    static const struct server listed[] = {
+        { "aws", "m5.large", "us-east-1", "", "", 2, 8, 0, NO, 0.096, 0 },
+        { "aws", "m5.large", "eu-west-1", "", "", 2, 8, 0, NO, 0.107, 1 },
+        { "gcp", "m5.large", "eu-west-1", "", "", 2, 8, 0, NO, 9, 2 },
+    };
+    struct servers servers = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(listed); i++)
+        assert_int_equal(servers_add(&servers, &listed[i]), 0);
+    assert_int_equal(servers_find(&servers, "aws", "m5.large", "eu-west-1")->row, 1);
+    assert_int_equal(servers_find(&servers, "aws", "m5.large", "ap-south-1")->row, 0);
+    assert_int_equal(servers_find(&servers, "aws", "m5.large", "")->row, 0);
+    assert_int_equal(servers_find(&servers, "gcp", "m5.large", "us-east-1")->row, 2);
+    assert_null(servers_find(&servers, "aws", "m5.xlarge", "eu-west-1"));
+    assert_null(servers_find(&servers, "", "m5.large", "eu-west-1"));
+    servers_done(&servers);
+}
+
+static void a_run_costs_its_time_at_the_price(void **state)
+{
+    (void)state;
+    assert_true(fabs(server_cost(0.36, 100) - 0.01) < 1e-12);
+    assert_true(isnan(server_cost(NO, 100)));
+    assert_true(isnan(server_cost(1, NO)));
+}
+
+static void there_is_a_limit_to_their_number(void **state)
+{
+    struct servers servers = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < SERVERS_MAX; i++)
+        assert_int_equal(servers_add(&servers, &offered[0]), 0);
+    assert_int_equal(servers_add(&servers, &offered[0]), -E2BIG);
+    assert_int_equal(servers.count, SERVERS_MAX);
+    servers_done(&servers);
+}
+
+/* ---- catalog ------------------------------------------------------------ */
+
 #define MIB 1048576.0
 
 static void parse(const char *text, struct catalog *ret)
@@ -240,9 +408,157 @@ static void files_are_named_in_messages(void **state)
     assert_int_equal(catalog_load("/", &catalog, &err), -EISDIR);
 }
 
+/* ---- server table ------------------------------------------------------- */
+
+/* A catalogue in the order of its text. */
+static struct catalog catalog_of(const char *text)
+{
+    struct catalog catalog = { 0 };
+    struct spoor_error err = { 0 };
+
+    if (catalog_parse(text, strlen(text), &catalog, &err) < 0)
+        fail_msg("%s", err.message);
+    return catalog;
+}
+
+static void check_text(const struct server_table *table, const char *expected)
+{
+    const struct format_style style = { .columns = 80 };
+    struct buffer out = { 0 };
+
+    server_table_write_text(table, &style, &out);
+    assert_int_equal(buffer_error(&out), 0);
+    assert_string_equal(out.text ? out.text : "", expected);
+    buffer_done(&out);
+}
+
+static const char csv[] =
+    "vendor_id,name,vcpus,memory_amount,min_price_ondemand,cpu_architecture,gpu_count,"
+    "gpu_memory_total,region_id\n"
+    "hcloud,cx22,2,4096,0.006,x86_64,0,,\n"
+    "aws,g4dn.xlarge,4,16384,0.526,x86_64,1,16384,us-east-1\n"
+    "\x1b[31m,a-name-that-is-longer-than-all-others-are,0.25,614.4,,,,,\n";
+
+static void a_table_has_the_columns_that_are_known(void **state)
+{
+    struct catalog catalog = catalog_of(csv);
+    struct server_table table = { .source = "a\nfile",
+                                  .catalog = &catalog,
+                                  .run_seconds = 120 };
+
+    (void)state;
+    table.count = 1;
+    check_text(&table, "\nServers that fit, the cheapest first (a\\nfile)\n"
+                       "  vendor  server  arch    vCPUs  memory  per hour  per run\n"
+                       "  hcloud  cx22    x86_64      2   4 GiB   $0.0060  $0.0002\n");
+    table.count = 5;
+    check_text(&table, "\nServers that fit, the cheapest first (a\\nfile)\n"
+                       /* clang-format off */
+"  vendor    server                            region     arch    vCPUs   memory  GPUs    VRAM  per hour  per run\n"
+"  hcloud    cx22                                         x86_64      2    4 GiB                 $0.0060  $0.0002\n"
+"  aws       g4dn.xlarge                       us-east-1  x86_64      4   16 GiB     1  16 GiB   $0.5260  $0.0175\n"
+"  \\x1b[31m  a-name-that-is-longer-than-al...                      0.25  0.6 GiB                     n/a      n/a\n");
+    /* clang-format on */
+    catalog_done(&catalog);
+}
+
+static void a_cost_is_never_shown_as_nothing(void **state)
+{
+    struct catalog catalog = catalog_of("name,vcpus,memory_amount,min_price_ondemand\n"
+                                        "a,1,1024,0.01\nfree,1,1024,0\n");
+    struct server_table table = {
+        .source = "f", .catalog = &catalog, .count = 9, .run_seconds = 0.5
+    };
+
+    (void)state;
+    check_text(&table, "\nServers that fit, the cheapest first (f)\n"
+                       "  server  vCPUs  memory  per hour   per run\n"
+                       "  a           1   1 GiB   $0.0100  <$0.0001\n"
+                       "  free        1   1 GiB   $0.0000   $0.0000\n");
+    catalog_done(&catalog);
+}
+
+static void it_says_when_no_server_fits(void **state)
+{
+    struct catalog catalog = catalog_of("[]");
+    struct server_table table = { .source = "f", .catalog = &catalog, .count = 5 };
+
+    (void)state;
+    check_text(&table, "\nNo server fits (f)\n");
+    table.catalog = NULL;
+    table.reason = "offline";
+    check_text(&table, "");
+    catalog_done(&catalog);
+}
+
+static void the_cost_of_the_run_itself_is_a_row(void **state)
+{
+    struct server_table table = { .run_seconds = 154,
+                                  .run_vendor = "aws",
+                                  .run_server = "m5.large",
+                                  .run_region = "eu-west-1",
+                                  .run_price = 0.107 };
+
+    (void)state;
+    check_text(&table, "This run         $0.0046  2 min 34 s on aws m5.large in eu-west-1 at "
+                       "$0.1070 per\n"
+                       "                          hour\n");
+    table.has_many_runs = true;
+    table.run_region = "";
+    table.run_price = NO;
+    table.run_reason = "'f' has no price for it";
+    check_text(&table, "Longest run          n/a  2 min 34 s on aws m5.large; 'f' has no price "
+                       "for it\n");
+}
+
+static void json_has_all_that_is_known(void **state)
+{
+    struct catalog catalog =
+        catalog_of("[{\"vendor_id\": \"hcloud\", \"name\": \"cx22\", \"vcpus\": 2, "
+                   "\"memory_amount\": 4096,"
+                   "\"min_price_ondemand\": 0.006, \"extra\": [1]}, {\"name\": \"b\"}]");
+    struct server_table table = {
+        .source = "f", .catalog = &catalog, .count = 1, .run_seconds = 3600, .run_price = NO
+    };
+    struct buffer out = { 0 };
+    struct json_writer json = { .out = &out, .style = &json_compact };
+
+    (void)state;
+    json_begin(&json, NULL, '{');
+    server_table_add_json(&table, &json);
+    table.catalog = NULL;
+    table.reason = "\"offline\"";
+    server_table_add_json(&table, &json);
+    json_end(&json);
+    assert_string_equal(
+        out.text,
+        "{\"servers\":{\"source\":\"f\",\"reason\":null,\"run\":{\"elapsed_seconds\":3600,"
+        "\"vendor\":null,\"name\":null,\"region\":null,\"price_usd_per_hour\":null,"
+        "\"cost_usd\":null,\"reason\":null},\"fitting\":[{\"vendor\":\"hcloud\",\"name\":"
+        "\"cx22\",\"region\":null,\"architecture\":null,\"vcpus\":2,\"memory_bytes\":"
+        "4294967296,"
+        "\"gpus\":null,\"gpu_vendor\":null,\"vram_bytes\":null,\"price_usd_per_hour\":0.006,"
+        "\"run_cost_usd\":0.006,\"details\":{\"vendor_id\":\"hcloud\",\"name\":\"cx22\","
+        "\"vcpus\":2,\"memory_amount\":4096,\"min_price_ondemand\":0.006,"
+        "\"extra\":[1]}}]},\"servers\":{\"source\":\"f\",\"reason\":\"\\\"offline\\\"\","
+        "\"run\":"
+        "{\"elapsed_seconds\":3600,\"vendor\":null,\"name\":null,\"region\":null,"
+        "\"price_usd_per_hour\":null,\"cost_usd\":null,\"reason\":null},\"fitting\":null}}");
+    buffer_done(&out);
+    catalog_done(&catalog);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cheapest_that_fits_is_first),
+        cmocka_unit_test(gpus_are_those_of_the_right_vendor),
+        cmocka_unit_test(vendors_and_architectures_can_be_chosen),
+        cmocka_unit_test(an_unknown_need_rules_nothing_out),
+        cmocka_unit_test(servers_of_one_price_are_ordered_by_size_and_name),
+        cmocka_unit_test(a_server_is_found_in_its_region_or_else_anywhere),
+        cmocka_unit_test(a_run_costs_its_time_at_the_price),
+        cmocka_unit_test(there_is_a_limit_to_their_number),
         cmocka_unit_test(a_csv_file_has_the_columns_of_its_header),
         cmocka_unit_test(json_is_a_list_of_objects),
         cmocka_unit_test(a_catalogue_may_be_empty_of_servers),
@@ -251,6 +567,11 @@ int main(void)
         cmocka_unit_test(nesting_has_an_end),
         cmocka_unit_test(there_is_a_limit_to_the_number_of_servers),
         cmocka_unit_test(files_are_named_in_messages),
+        cmocka_unit_test(a_table_has_the_columns_that_are_known),
+        cmocka_unit_test(a_cost_is_never_shown_as_nothing),
+        cmocka_unit_test(it_says_when_no_server_fits),
+        cmocka_unit_test(the_cost_of_the_run_itself_is_a_row),
+        cmocka_unit_test(json_has_all_that_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,12 +6,508 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "compat/gpu_tracker/report.h"
+
+/* ---- gpu tracker usage -------------------------------------------------- */
+
+/* Figures of a test, by path; all others are not known. */
+struct figure {
+    const char *path;
+    double value;
+};
+
+static double find(void *data, const char *path)
+{
+    for (const struct figure *figure = data; figure->path; figure++) {
+        if (strcmp(figure->path, path) == 0)
+            return figure->value;
+    }
+    return (double)NAN;
+}
+
+static struct usage_facts facts_in(const char *memory_unit, const char *time_unit)
+{
+    return (struct usage_facts){
+        .ram_unit = usage_unit_find(usage_memory_units, memory_unit),
+        .gpu_ram_unit = usage_unit_find(usage_memory_units, memory_unit),
+        .time_unit = usage_unit_find(usage_time_units, time_unit),
+        .core_count = 12,
+        .expected_core_count = 2,
+        .ram_bytes = 63088230400,
+        .gpu_count = 2,
+        .expected_gpu_count = 1,
+        .gpu_ram_bytes = 34359738368,
+    };
+}
+
+static void same(double a, double b)
+{
+    assert_memory_equal(&a, &b, sizeof(a)); /* to the last bit */
+}
+
+static void bytes_are_multiplied_by_the_unit(void **state)
+{
+    struct figure figures[] = {
+        { "memory.main.total_rss_bytes", 890703872 },
+        { "memory.main.private_rss_bytes", 674058240 },
+        { "memory.combined.shared_rss_bytes", 216678400 },
+        { "memory.descendants.total_rss_bytes", 4096 },
+        { "memory.system_peak_bytes", 2399920128 },
+        { "gpu.memory.main_bytes", 290455552 },
+        { "gpu.memory.system_bytes", 353000000 },
+        { 0 },
+    };
+    struct usage_facts facts = facts_in("megabytes", "seconds");
+    struct usage_run run = { 1, nan(""), nan(""), nan("") };
+    struct resource_usage usage = usage_of(&facts, &run, find, figures);
+
+    (void)state;
+    same(usage.max_ram.system_capacity, 63088.2304);
+    same(usage.max_ram.system, 2399.9201279999997);
+    same(usage.max_ram.main.total_rss, 890.7038719999999);
+    same(usage.max_ram.main.private_rss, 674.05824);
+    same(usage.max_ram.combined.shared_rss, 216.67839999999998);
+    same(usage.max_ram.descendants.total_rss, 0.004096);
+    same(usage.max_gpu_ram.system_capacity, 34359.738368);
+    same(usage.max_gpu_ram.main, 290.455552);
+    same(usage.max_gpu_ram.system, 353);
+    assert_string_equal(usage.max_ram.unit, "megabytes");
+    assert_string_equal(usage.max_gpu_ram.unit, "megabytes");
+}
+
+static void every_unit_has_its_coefficient(void **state)
+{
+    static const struct {
+        const char *unit;
+        double capacity;
+    } memory[] = {
+        { "bytes", 63088230400 },    { "kilobytes", 63088230.4 },   { "megabytes", 63088.2304 },
+        { "gigabytes", 63.0882304 }, { "terabytes", 0.0630882304 },
+    };
+    static const struct {
+        const char *unit;
+        double time;
+    } times[] = {
+        { "seconds", 86400 },
+        { "minutes", 1440 },
+        { "hours", 24 },
+        { "days", 1 },
+    };
+    struct usage_run run = { 86400, 0, 0, 0 };
+    struct figure none = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(memory); i++) {
+        struct usage_facts facts = facts_in(memory[i].unit, "hours");
+
+        assert_true(fabs(usage_of(&facts, &run, find, &none).max_ram.system_capacity /
+                             memory[i].capacity -
+                         1) < 1e-15);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+        struct usage_facts facts = facts_in("bytes", times[i].unit);
+
+        assert_true(fabs(usage_of(&facts, &run, find, &none).compute_time.time / times[i].time -
+                         1) < 1e-15);
+    }
+    assert_null(usage_unit_find(usage_memory_units, "megabyte"));
+    assert_null(usage_unit_find(usage_time_units, "weeks"));
+}
+
+static void mean_is_cpu_time_over_wall_time(void **state)
+{
+    struct figure figures[] = {
+        { "cpu.main.max_cores", 0.75 },
+        { "cpu.descendants.max_cores", 3 },
+        { "cpu.max_cores", 3.5 },
+        { "cpu.system.max_cores", 6 },
+        { "cpu.system.mean_cores", 4.5 },
+        { "gpu.utilization.max_gpus", 0.5 },
+        { "gpu.utilization.mean_gpus", 0.25 },
+        { "cpu.threads.main", 24 },
+        { "cpu.threads.descendants", 16 },
+        { "cpu.threads.combined", 40 },
+        { 0 },
+    };
+    struct usage_facts facts = facts_in("bytes", "seconds");
+    struct usage_run run = { .elapsed_seconds = 8,
+                             .main_cpu_seconds = 4,
+                             .descendants_cpu_seconds = 16,
+                             .combined_cpu_seconds = 20 };
+    struct resource_usage usage = usage_of(&facts, &run, find, figures);
+
+    (void)state;
+    same(usage.cpu.main.mean_sum, 50);
+    same(usage.cpu.main.mean_hardware, 25);
+    same(usage.cpu.main.max_sum, 75);
+    same(usage.cpu.main.max_hardware, 37.5);
+    same(usage.cpu.descendants.mean_sum, 200);
+    same(usage.cpu.descendants.max_sum, 300);
+    same(usage.cpu.combined.mean_sum, 250);
+    same(usage.cpu.combined.max_hardware, 175);
+    same(usage.cpu.system.max_sum, 600);
+    same(usage.cpu.system.max_hardware, 50); /* of the machine, whatever is expected */
+    same(usage.cpu.system.mean_sum, 450);
+    same(usage.gpu.percentages.max_sum, 50);
+    same(usage.gpu.percentages.mean_hardware, 25);
+    assert_int_equal(usage.cpu.system_core_count, 12);
+    assert_int_equal(usage.cpu.expected_core_count, 2);
+    assert_int_equal(usage.cpu.main_thread_count, 24);
+    assert_int_equal(usage.cpu.descendants_thread_count, 16);
+    assert_int_equal(usage.cpu.combined_thread_count, 40);
+    assert_int_equal(usage.gpu.system_gpu_count, 2);
+    assert_int_equal(usage.gpu.expected_gpu_count, 1);
+}
+
+static void no_maximum_is_below_its_mean(void **state)
+{
+    struct figure figures[] = { { "cpu.main.max_cores", 0.4 }, { 0 } };
+    struct usage_facts facts = facts_in("bytes", "seconds");
+    struct usage_run run = { 2, 1, 0, 1 };
+    struct resource_usage usage = usage_of(&facts, &run, find, figures);
+
+    (void)state;
+    same(usage.cpu.main.mean_sum, 50);
+    same(usage.cpu.main.max_sum, 50);
+}
+
+/* Its clock steps by 10 ms. */
+static void the_machine_is_between_the_job_and_all_cores(void **state)
+{
+    struct figure figures[] = {
+        { "cpu.max_cores", 2 },
+        { "cpu.system.max_cores", 100 },
+        { "cpu.system.mean_cores", 0 },
+        { 0 },
+    };
+    struct usage_facts facts = facts_in("bytes", "seconds");
+    struct usage_run run = { 2, 0, 2, 2 };
+    struct resource_usage usage = usage_of(&facts, &run, find, figures);
+
+    (void)state;
+    same(usage.cpu.system.max_sum, 1200);
+    same(usage.cpu.system.max_hardware, 100);
+    same(usage.cpu.system.mean_sum, 100);
+}
+
+static void what_is_not_known_is_zero(void **state)
+{
+    struct usage_facts facts = facts_in("bytes", "seconds");
+    struct usage_run run = { 0, nan(""), nan(""), nan("") };
+    struct figure none = { 0 };
+    struct resource_usage usage;
+
+    (void)state;
+    facts.gpu_count = facts.expected_gpu_count = 0;
+    usage = usage_of(&facts, &run, find, &none);
+    same(usage.max_ram.main.total_rss, 0);
+    same(usage.max_gpu_ram.combined, 0);
+    same(usage.cpu.main.mean_sum, 0);
+    same(usage.cpu.combined.max_hardware, 0);
+    same(usage.gpu.percentages.mean_hardware, 0);
+    assert_int_equal(usage.cpu.main_thread_count, 0);
+}
+
+/* ---- gpu tracker rows --------------------------------------------------- */
+
+enum { METRICS_MAX = 256 };
+
+static const struct usage_facts facts = {
+    .ram_unit = &(const struct usage_unit){ "megabytes", 1e-6 },
+    .gpu_ram_unit = &(const struct usage_unit){ "bytes", 1 },
+    .time_unit = &(const struct usage_unit){ "seconds", 1 },
+    .core_count = 4,
+    .expected_core_count = 2,
+    .expected_gpu_count = 0,
+};
+
+/* A sample of which some metrics are known. */
+struct moment {
+    struct spoor_sample sample;
+    double values[METRICS_MAX]; /* the highest since the sample before */
+    double moments[METRICS_MAX];
+};
+
+static void moment_init(struct moment *moment, double elapsed_seconds)
+{
+    assert_true(spoor_metric_count() <= METRICS_MAX);
+    for (size_t i = 0; i < METRICS_MAX; i++)
+        moment->values[i] = moment->moments[i] = (double)NAN;
+    moment->sample = (struct spoor_sample){
+        .elapsed_seconds = elapsed_seconds,
+        .unix_seconds = 1700000000 + elapsed_seconds,
+        .values = moment->values,
+        .moments = moment->moments,
+        .count = spoor_metric_count(),
+    };
+}
+
+static void set_peak(struct moment *moment, const char *name, double value, double peak)
+{
+    size_t i = 0;
+
+    while (strcmp(spoor_metric_get(i)->name, name) != 0)
+        i++;
+    moment->moments[i] = value;
+    moment->values[i] = peak;
+}
+
+static void set(struct moment *moment, const char *name, double value)
+{
+    set_peak(moment, name, value, value);
+}
+
+/* One process: its CPU time, its memory and the peak of that since the sample before. */
+static struct moment process(double elapsed, double cpu, double rss, double peak,
+                             double threads)
+{
+    struct moment moment;
+
+    moment_init(&moment, elapsed);
+    set(&moment, "main_cpu_seconds", cpu);
+    set(&moment, "job_cpu_seconds", cpu);
+    set(&moment, "descendants_cpu_seconds", 0);
+    set(&moment, "host_cpu_seconds", 100 + 2 * cpu);
+    set_peak(&moment, "main_rss_bytes", rss, peak);
+    set_peak(&moment, "job_rss_bytes", rss, peak);
+    set(&moment, "main_rss_peak_bytes", peak);
+    set(&moment, "job_rss_peak_bytes", peak);
+    set(&moment, "main_threads", threads);
+    set(&moment, "job_threads", threads);
+    set(&moment, "host_memory_used_bytes", 5e9);
+    return moment;
+}
+
+static bool take(struct rows *rows, double elapsed, double cpu, double rss, double peak,
+                 double threads, double row[TRACKING_COLUMNS])
+{
+    struct moment moment = process(elapsed, cpu, rss, peak, threads);
+
+    moment.sample.values = moment.values;
+    moment.sample.moments = moment.moments;
+    return rows_take(rows, &moment.sample, NULL, row);
+}
+
+/* One that somebody asked for, who wants a row later than `wanted_after`. */
+static bool take_wanted(struct rows *rows, double elapsed, double cpu, double rss,
+                        double wanted_after, double row[TRACKING_COLUMNS])
+{
+    struct moment moment = process(elapsed, cpu, rss, rss, 1);
+    double unix_seconds = 1700000000 + wanted_after;
+
+    moment.sample.values = moment.values;
+    moment.sample.moments = moment.moments;
+    return rows_take(rows, &moment.sample, &unix_seconds, row);
+}
+
+static void near(double a, double b)
+{
+    assert_true(fabs(a - b) < 1e-9);
+}
+
+static void rows_are_an_interval_apart_and_the_last_sample_has_one(void **state)
+{
+    double row[TRACKING_COLUMNS];
+    struct usage_run run;
+    struct rows rows;
+
+    (void)state;
+    rows_init(&rows, &facts, 1);
+    assert_false(take(&rows, 0, 0.5, 0, 0, 1, row));         /* before the command runs */
+    assert_false(take(&rows, 0.001, 0.5, 1e6, 1e6, 1, row)); /* right after its start */
+    assert_true(take(&rows, 1, 1, 2e6, 2e6, 3, row));
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 50);
+    near(row[TRACKING_CPU_MAIN_HARDWARE_UTILIZATION_PERCENT], 25);
+    near(row[TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT], 50);
+    near(row[TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT], 0);
+    near(row[TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT], 100);
+    near(row[TRACKING_CPU_SYSTEM_HARDWARE_UTILIZATION_PERCENT], 25);
+    near(row[TRACKING_MAIN_RAM], 2);
+    near(row[TRACKING_COMBINED_RAM], 2);
+    near(row[TRACKING_SYSTEM_RAM], 5000);
+    near(row[TRACKING_MAIN_N_THREADS], 3);
+    near(row[TRACKING_TIMESTAMP], 1700000001);
+    assert_true(take(&rows, 2, 2, 3e6, 3e6, 1, row));
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100);
+    assert_false(take(&rows, 2.1, 2.1, 0, 3e6, 0, row)); /* its end */
+    assert_true(rows_finish(&rows, row));
+    near(row[TRACKING_TIMESTAMP], 1700000002.1);
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100 * 1.1 / 1.1);
+    near(row[TRACKING_MAIN_RAM], 3); /* as last seen */
+    near(row[TRACKING_MAIN_N_THREADS], 1);
+    assert_false(rows_finish(&rows, row));
+    rows_cpu(&rows, &run);
+    near(run.main_cpu_seconds, 1.6);
+    near(run.combined_cpu_seconds, 1.6);
+    near(run.descendants_cpu_seconds, 0);
+}
+
+static void a_last_sample_that_made_a_row_makes_no_second(void **state)
+{
+    double row[TRACKING_COLUMNS];
+    struct rows rows;
+
+    (void)state;
+    rows_init(&rows, &facts, 1);
+    take(&rows, 0, 0, 0, 0, 1, row);
+    assert_true(take(&rows, 0.9, 0, 0, 1e6, 0, row));
+    assert_false(rows_finish(&rows, row));
+}
+
+/* 300 MB came and went since the row before: they were another block's. */
+static void a_row_is_its_moment_and_no_peak(void **state)
+{
+    double row[TRACKING_COLUMNS];
+    struct rows rows;
+
+    (void)state;
+    rows_init(&rows, &facts, 1);
+    take(&rows, 0, 0, (double)NAN, 0, 1, row);
+    assert_true(take(&rows, 1, 0.1, 1e6, 300e6, 1, row));
+    near(row[TRACKING_MAIN_RAM], 1);
+    near(row[TRACKING_COMBINED_RAM], 1);
+    take(&rows, 1.2, 0.1, 0, 400e6, 0, row); /* its end */
+    assert_true(rows_finish(&rows, row));
+    near(row[TRACKING_MAIN_RAM], 1); /* as last seen */
+}
+
+/* Two blocks of 50 ms: one works and holds 300 MB, the other sleeps. */
+static void a_requested_sample_makes_a_row(void **state)
+{
+    double row[TRACKING_COLUMNS];
+    struct rows rows;
+
+    (void)state;
+    rows_init(&rows, &facts, 0.5);
+    take(&rows, 0, 0, 1e6, 1e6, 1, row);
+    assert_true(take_wanted(&rows, 0.1, 0, 1e6, 0, row));
+    assert_true(take_wanted(&rows, 0.15, 0.05, 300e6, 0.1001, row));
+    near(row[TRACKING_MAIN_RAM], 300);
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100);
+    assert_true(take_wanted(&rows, 0.2, 0.05, 1e6, 0.1501, row));
+    near(row[TRACKING_MAIN_RAM], 1);
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 0);
+    assert_false(take(&rows, 0.4, 0.1, 1e6, 1e6, 1, row)); /* half an interval after a row */
+    assert_true(take(&rows, 0.5, 0.2, 1e6, 1e6, 1, row));
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 50);
+}
+
+/* A block that starts as another stops needs no row between them, but each has one. */
+static void rows_are_a_millisecond_apart_unless_a_block_has_none(void **state)
+{
+    double row[TRACKING_COLUMNS];
+    struct rows rows;
+
+    (void)state;
+    rows_init(&rows, &facts, 0.5);
+    take(&rows, 0, 0, 1e6, 1e6, 1, row);
+    assert_true(take_wanted(&rows, 0.0001, 0, 1e6, 0, row)); /* the first */
+    assert_true(take_wanted(&rows, 0.1, 0, 1e6, 0, row));
+    assert_false(take_wanted(&rows, 0.1005, 0, 1e6, 0, row));
+    assert_false(take_wanted(&rows, 0.1006, 0, 1e6, 0.0999, row));
+    assert_true(take_wanted(&rows, 0.1007, 0, 2e6, 0.1002, row));
+    near(row[TRACKING_MAIN_RAM], 2);
+}
+
+/* What a function held is free again when it has returned. */
+static void a_block_that_has_held_more_gets_a_row_of_that(void **state)
+{
+    struct moment moment = process(0.15, 0.05, 10e6, 300e6, 1);
+    double wanted_after = 1700000000.11;
+    double row[TRACKING_COLUMNS];
+    struct rows rows;
+
+    (void)state;
+    moment.sample.values = moment.values;
+    moment.sample.moments = moment.moments;
+    rows_init(&rows, &facts, 0.5);
+    take(&rows, 0, 0, 10e6, 10e6, 1, row);
+    take_wanted(&rows, 0.1, 0, 10e6, 0, row);
+    assert_true(rows_take(&rows, &moment.sample, &wanted_after, row));
+    near(row[TRACKING_MAIN_RAM], 10);
+    assert_true(rows_peak(&rows, &moment.sample, wanted_after, row));
+    near(row[TRACKING_MAIN_RAM], 300);
+    near(row[TRACKING_COMBINED_RAM], 300);
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100);
+    assert_true(fabs(row[TRACKING_TIMESTAMP] - 1700000000.13) < 1e-6);
+    assert_false(rows_peak(&rows, &moment.sample, wanted_after, row)); /* no more than that */
+}
+
+/* A command that ended before the first interval. */
+static void the_only_row_holds_the_peak(void **state)
+{
+    double row[TRACKING_COLUMNS];
+    struct rows rows;
+
+    (void)state;
+    rows_init(&rows, &facts, 1);
+    take(&rows, 0, 0, (double)NAN, 0, 1, row);
+    take(&rows, 0.001, 0, 1e6, 1e6, 1, row);
+    take(&rows, 0.2, 0.1, 0, 300e6, 0, row);
+    assert_true(rows_finish(&rows, row));
+    near(row[TRACKING_MAIN_RAM], 300);
+    near(row[TRACKING_COMBINED_RAM], 300);
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 50);
+
+    rows_init(&rows, &facts, 1);
+    take(&rows, 0, 0, 1e6, 500e6, 1, row); /* it rose before us */
+    take(&rows, 0.1, 0, 1e6, 500e6, 1, row);
+    assert_true(rows_finish(&rows, row));
+    near(row[TRACKING_MAIN_RAM], 1);
+}
+
+static void what_is_not_known_is_nan_or_zero(void **state)
+{
+    double row[TRACKING_COLUMNS];
+    struct moment moment;
+    struct usage_run run;
+    struct rows rows;
+
+    (void)state;
+    rows_init(&rows, &facts, 1);
+    rows_cpu(&rows, &run);
+    assert_true(isnan(run.main_cpu_seconds));
+    assert_false(rows_finish(&rows, row));
+    moment_init(&moment, 0);
+    rows_take(&rows, &moment.sample, NULL, row);
+    assert_false(rows_finish(&rows, row)); /* one sample, before the command ran */
+    moment_init(&moment, 1);
+    assert_true(rows_take(&rows, &moment.sample, NULL, row));
+    assert_true(isnan(row[TRACKING_MAIN_RAM]));
+    assert_true(isnan(row[TRACKING_MAIN_GPU_RAM]));
+    near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 0);
+    near(row[TRACKING_GPU_HARDWARE_UTILIZATION_PERCENT], 0);
+    rows_cpu(&rows, &run);
+    assert_true(isnan(run.combined_cpu_seconds));
+}
+
+/* 10 ms of the machine's time in a millisecond are no ten cores. */
+static void the_machine_has_no_more_than_its_cores(void **state)
+{
+    double row[TRACKING_COLUMNS];
+    struct moment moment;
+    struct rows rows;
+
+    (void)state;
+    rows_init(&rows, &facts, 1);
+    moment_init(&moment, 0);
+    set(&moment, "host_cpu_seconds", 1);
+    rows_take(&rows, &moment.sample, NULL, row);
+    moment_init(&moment, 0.001);
+    set(&moment, "host_cpu_seconds", 1.01);
+    rows_take(&rows, &moment.sample, NULL, row);
+    assert_true(rows_finish(&rows, row));
+    near(row[TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT], 400);
+    near(row[TRACKING_CPU_SYSTEM_HARDWARE_UTILIZATION_PERCENT], 100);
+}
+
+/* ---- gpu tracker report ------------------------------------------------- */
 
 /* Twelve cores, one GPU, a script whose children do the work. */
 static const struct resource_usage workstation = {
@@ -272,6 +768,21 @@ static void all_zeros_keep_the_shape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_multiplied_by_the_unit),
+        cmocka_unit_test(every_unit_has_its_coefficient),
+        cmocka_unit_test(mean_is_cpu_time_over_wall_time),
+        cmocka_unit_test(no_maximum_is_below_its_mean),
+        cmocka_unit_test(the_machine_is_between_the_job_and_all_cores),
+        cmocka_unit_test(what_is_not_known_is_zero),
+        cmocka_unit_test(rows_are_an_interval_apart_and_the_last_sample_has_one),
+        cmocka_unit_test(a_last_sample_that_made_a_row_makes_no_second),
+        cmocka_unit_test(a_row_is_its_moment_and_no_peak),
+        cmocka_unit_test(a_requested_sample_makes_a_row),
+        cmocka_unit_test(a_block_that_has_held_more_gets_a_row_of_that),
+        cmocka_unit_test(the_only_row_holds_the_peak),
+        cmocka_unit_test(rows_are_a_millisecond_apart_unless_a_block_has_none),
+        cmocka_unit_test(what_is_not_known_is_nan_or_zero),
+        cmocka_unit_test(the_machine_has_no_more_than_its_cores),
         cmocka_unit_test(json_is_the_predecessors_to_the_letter),
         cmocka_unit_test(text_is_the_predecessors_to_the_letter),
         cmocka_unit_test(older_spelling_is_in_every_key_and_label),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sentinel.c - the answers of the service. */
+/* What is compressed can be unpacked by zlib. */
+/* The URLs of objects. */
+/* The variables of uploads. */
+/* The answers of the service. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,10 +11,179 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "services/upload/sentinel.h"
+
+/* ---- gzip --------------------------------------------------------------- */
+
+static void unpack(const struct buffer *packed, char *text, size_t size)
+{
+    z_stream stream = { .next_in = (unsigned char *)packed->text,
+                        .avail_in = (uInt)packed->length,
+                        .next_out = (unsigned char *)text,
+                        .avail_out = (uInt)size };
+
+    assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+    assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(stream.total_out, size);
+    inflateEnd(&stream);
+}
+
+static void nothing_is_a_valid_file(void **state)
+{
+    struct buffer packed = { 0 };
+    char text[1];
+
+    (void)state;
+    assert_int_equal(gzip_add("", 0, &packed), 0);
+    unpack(&packed, text, 0);
+    buffer_done(&packed);
+}
+
+/* More than one piece of output, and hardly compressible. */
+static void large_text_comes_back(void **state)
+{
+    enum { SIZE = 300000 };
+    char *text = malloc(SIZE), *back = malloc(SIZE);
+    struct buffer packed = { 0 };
+    uint32_t random = 1;
+
+    (void)state;
+    for (size_t i = 0; i < SIZE; i++) {
+        random = random * 1664525 + 1013904223;
+        text[i] = (char)(random >> 24);
+    }
+    assert_int_equal(gzip_add(text, SIZE, &packed), 0);
+    assert_true(packed.length > SIZE / 2);
+    unpack(&packed, back, SIZE);
+    assert_memory_equal(text, back, SIZE);
+    buffer_done(&packed);
+    free(text);
+    free(back);
+}
+
+/* ---- s3 ----------------------------------------------------------------- */
+
+static void objects_have_urls(void **state)
+{
+    static const struct {
+        const char *uri, *region, *base, *url;
+    } cases[] = {
+        { "s3://b/k", "eu-west-1", NULL, "https://b.s3.eu-west-1.amazonaws.com/k" },
+        { "s3://b/a/b.gz", "", "", "https://b.s3.amazonaws.com/a/b.gz" },
+        { "s3://a.b/k", "r", NULL, "https://s3.r.amazonaws.com/a.b/k" },
+        { "s3://b/a b/\xc3\xa4+%", "r", NULL,
+          "https://b.s3.r.amazonaws.com/a%20b/%C3%A4%2B%25" },
+        { "s3://b/k", "r", "http://127.0.0.1:8", "http://127.0.0.1:8/b/k" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct buffer url = { 0 };
+
+        assert_int_equal(s3_add_url(cases[i].uri, cases[i].region, cases[i].base, &url), 0);
+        assert_string_equal(url.text, cases[i].url);
+        buffer_done(&url);
+    }
+}
+
+static void other_uris_are_refused(void **state)
+{
+    static const char *const uris[] = {
+        "", "s3:", "s3://", "s3://b", "s3://b/", "http://b/k", "s3://evil.com?b/k", "s3://b@c/k"
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(uris); i++) {
+        struct buffer url = { 0 };
+
+        assert_int_equal(s3_add_url(uris[i], "r", NULL, &url), -EINVAL);
+        buffer_done(&url);
+    }
+}
+
+/* ---- upload settings ---------------------------------------------------- */
+
+static const char *const *variables; /* name, value, ..., NULL */
+
+static const char *get(const char *name)
+{
+    for (const char *const *each = variables; *each; each += 2) {
+        if (strcmp(*each, name) == 0)
+            return each[1];
+    }
+    return NULL;
+}
+
+static void nothing_is_uploaded_by_default(void **state)
+{
+    static const char *const none[] = { NULL };
+    struct upload_settings settings;
+
+    (void)state;
+    variables = none;
+    assert_int_equal(upload_settings_read(get, &settings, NULL), 0);
+    assert_string_equal(settings.token, "");
+    assert_string_equal(settings.url, "https://api.sentinel.sparecores.net");
+    assert_true(settings.interval_ns == 60 * NS_PER_SECOND);
+    assert_true(settings.wait_ns == 5 * NS_PER_SECOND);
+    assert_true(settings.disk_limit_bytes == 100000000);
+}
+
+static void variables_are_read(void **state)
+{
+    static const char *const all[] = { "SENTINEL_API_TOKEN",
+                                       "t",
+                                       "SENTINEL_API_URL",
+                                       "http://127.0.0.1:8//",
+                                       "TRACKER_UPLOAD_INTERVAL",
+                                       "0.5",
+                                       "TRACKER_UPLOAD_DISK_LIMIT",
+                                       "2",
+                                       "TRACKER_UPLOAD_WAIT",
+                                       "0",
+                                       NULL };
+    struct upload_settings settings;
+
+    (void)state;
+    variables = all;
+    assert_int_equal(upload_settings_read(get, &settings, NULL), 0);
+    assert_string_equal(settings.token, "t");
+    assert_string_equal(settings.url, "http://127.0.0.1:8");
+    assert_true(settings.interval_ns == NS_PER_SECOND / 2);
+    assert_true(settings.disk_limit_bytes == 2000000);
+    assert_true(settings.wait_ns == 0);
+}
+
+static void bad_values_are_refused(void **state)
+{
+    static const char *const bad[][3] = {
+        { "SENTINEL_API_TOKEN", "a\nb", NULL },      { "SENTINEL_API_TOKEN", "\xc3\xa4", NULL },
+        { "SENTINEL_API_URL", "api.x.net", NULL },   { "TRACKER_UPLOAD_INTERVAL", "nan", NULL },
+        { "TRACKER_UPLOAD_INTERVAL", "0", NULL },    { "TRACKER_UPLOAD_INTERVAL", "1m", NULL },
+        { "TRACKER_UPLOAD_DISK_LIMIT", "-1", NULL }, { "TRACKER_UPLOAD_WAIT", "inf", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct upload_settings settings;
+        struct spoor_error err = { 0 };
+
+        variables = bad[i];
+        assert_int_equal(upload_settings_read(get, &settings, &err), -EINVAL);
+        if (strcmp(bad[i][0], "SENTINEL_API_TOKEN") == 0)
+            assert_null(strstr(err.message, bad[i][1])); /* a token is a secret */
+        else
+            assert_non_null(strstr(err.message, bad[i][0]));
+    }
+}
+
+/* ---- sentinel ----------------------------------------------------------- */
 
 static struct buffer as_buffer(const char *text)
 {
@@ -130,6 +302,13 @@ static void credentials_may_have_a_region_and_a_token(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_a_valid_file),
+        cmocka_unit_test(large_text_comes_back),
+        cmocka_unit_test(objects_have_urls),
+        cmocka_unit_test(other_uris_are_refused),
+        cmocka_unit_test(nothing_is_uploaded_by_default),
+        cmocka_unit_test(variables_are_read),
+        cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(a_run_has_an_id_and_a_place),
         cmocka_unit_test(refuses_damaged_runs),
         cmocka_unit_test(credentials_may_expire),

@@ -20,6 +20,8 @@
 #include "compat/tracking/tracking_file.h"
 #include "fake_root.h"
 
+/* ---- tracking file ------------------------------------------------------ */
+
 #define FACT_HEADER                                                                \
     "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity," \
     "system_core_count,n_expected_cores,system_gpu_count,n_expected_gpus\r\n"
@@ -34,13 +36,11 @@
     "cpu_combined_hardware_utilization_percent,timestamp\r\n"
 
 static const struct tracking_facts facts = {
-    .ram_unit = "gigabytes",
-    .gpu_ram_unit = "megabytes",
-    .time_unit = "hours",
-    .ram_system_capacity = 67.254165504,
-    .gpu_ram_system_capacity = (double)NAN,
-    .system_core_count = 12,
-    .n_expected_cores = 3,
+    .texts = { "gigabytes", "megabytes", "hours" },
+    .numbers = { [TRACKING_RAM_CAPACITY] = 67.254165504,
+                 [TRACKING_GPU_RAM_CAPACITY] = (double)NAN,
+                 [TRACKING_CORE_COUNT] = 12,
+                 [TRACKING_EXPECTED_CORES] = 3 },
 };
 
 /* One process, which no other process descends from. */
@@ -403,9 +403,135 @@ static void a_full_disk_costs_rows_and_leaves_whole_ones(void **state)
     check_last_line(folder->csv, LONE_LINE);
 }
 
+/* ---- tracking writer ---------------------------------------------------- */
+
+static const struct tracking_facts writer_facts = { .texts = { "gigabytes", "gigabytes",
+                                                               "hours" } };
+static const char *const names[] = { "t.csv", "t.sqlite" };
+
+static int count_row(const double row[TRACKING_COLUMNS], void *data)
+{
+    size_t *count = data;
+
+    (void)row;
+    ++*count;
+    return 0;
+}
+
+static void check_row_count(const char *path, size_t expected)
+{
+    struct tracking_facts read;
+    size_t count = 0;
+
+    assert_int_equal(tracking_read(path, &read, count_row, &count, NULL), 0);
+    assert_int_equal(count, expected);
+    assert_string_equal(read.texts[0], "gigabytes");
+}
+
+static int start(struct tracking_writer *writer, const char *path, bool overwrite,
+                 struct spoor_error *err)
+{
+    int r = tracking_writer_start(writer, path, overwrite, err);
+
+    return r < 0 ? r : tracking_writer_open(writer, &writer_facts, err);
+}
+
+static void add_rows(struct tracking_writer *writer, int count)
+{
+    const double row[TRACKING_COLUMNS] = { [TRACKING_TIMESTAMP] = 1 };
+
+    for (int i = 0; i < count; i++)
+        assert_int_equal(tracking_writer_add(writer, row, NULL), 0);
+}
+
+static void rows_are_in_the_file(void **state)
+{
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        struct tracking_writer writer;
+        struct spoor_error err;
+        char path[128];
+
+        (void)snprintf(path, sizeof(path), "%s/%s", fake.path, names[i]);
+        assert_int_equal(start(&writer, path, false, &err), 0);
+        assert_int_equal(tracking_writer_begin(&writer, &err), 0);
+        add_rows(&writer, 3);
+        assert_int_equal(tracking_writer_close(&writer, &err), 0);
+        check_row_count(path, 3);
+        assert_int_equal(start(&writer, path, false, &err), -EEXIST);
+        assert_non_null(strstr(err.message, "already exists"));
+        assert_int_equal(writer.process.pid, 0);
+        assert_int_equal(start(&writer, path, true, &err), 0);
+        assert_int_equal(tracking_writer_close(&writer, &err), 0); /* it never began */
+        check_row_count(path, 3);
+    }
+    fake_root_done(&fake);
+}
+
+static void a_failure_is_returned_once(void **state)
+{
+    const double row[TRACKING_COLUMNS] = { 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        struct tracking_writer writer;
+        struct spoor_error err;
+        char path[128];
+        int failures = 0;
+
+        (void)snprintf(path, sizeof(path), "%s/%s", fake.path, names[i]);
+        assert_int_equal(start(&writer, path, false, &err), 0);
+        assert_int_equal(tracking_writer_begin(&writer, &err), 0);
+        assert_int_equal(unlink(path), 0);
+        for (int n = 0; n < 5; n++)
+            failures += tracking_writer_add(&writer, row, &err) < 0;
+        failures += tracking_writer_close(&writer, &err) < 0;
+        assert_int_equal(failures, 1);
+        assert_non_null(strstr(err.message, "was removed"));
+    }
+    fake_root_done(&fake);
+}
+
+static void a_process_that_dies_costs_the_rows(void **state)
+{
+    struct tracking_writer writer;
+    struct spoor_error err;
+    struct fake_root fake;
+    siginfo_t info;
+    char path[128];
+
+    (void)state;
+    fake_root_init(&fake);
+    (void)snprintf(path, sizeof(path), "%s/t.csv", fake.path);
+    assert_int_equal(start(&writer, path, false, &err), 0);
+    assert_int_equal(tracking_writer_begin(&writer, &err), 0);
+    assert_int_equal(kill(writer.process.pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)writer.process.pid, &info, WEXITED | WNOWAIT | __WALL),
+                     0);
+    add_rows(&writer, 2);
+    assert_int_equal(tracking_writer_close(&writer, &err), -ECHILD);
+    assert_non_null(strstr(err.message, "could not write 2 rows to the file"));
+    fake_root_done(&fake);
+}
+
+static void a_closed_one_does_nothing(void **state)
+{
+    struct tracking_writer writer = { 0 };
+
+    (void)state;
+    add_rows(&writer, 1);
+    tracking_writer_wait(&writer);
+    assert_int_equal(tracking_writer_close(&writer, NULL), 0);
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 int main(void)
 {
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(csv_has_facts_a_header_and_a_line_per_row),
         WITH_FOLDER(sqlite_has_a_table_of_facts_and_one_of_rows),
@@ -418,6 +544,10 @@ int main(void)
         cmocka_unit_test(a_folder_that_is_missing_is_said),
         WITH_FOLDER(a_removed_file_is_warned_of_once),
         WITH_FOLDER(a_full_disk_costs_rows_and_leaves_whole_ones),
+        cmocka_unit_test(rows_are_in_the_file),
+        cmocka_unit_test(a_failure_is_returned_once),
+        cmocka_unit_test(a_process_that_dies_costs_the_rows),
+        cmocka_unit_test(a_closed_one_does_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/gpu_tracker/agent.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +7,12 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/parse.h"
-#include "compat/gpu_tracker/options.h"
-#include "compat/gpu_tracker/output.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/gpu_tracker/report.h"
-#include "compat/gpu_tracker/subtrack/agent.h"
+#include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
+#include "front/agent.h"
 #include "front/arguments.h"
-#include "front/tracking_agent.h"
 
 enum { WARNINGS_MAX = 32 };
 
@@ -110,7 +105,7 @@ static int attach(struct told *told, pid_t pid, struct attachment *ret, struct s
     (void)snprintf(message, sizeof(message),
                    "The target process of ID %d ended before tracking could begin.",
                    (int)pid); /* fits */
-    if (!told->tracking.settings->is_silent)
+    if (!told->tracking.settings->given->is_silent)
         keep_warning(told, message);
     return 0;
 }
@@ -145,7 +140,8 @@ static int check(const struct gpu_tracker_settings *settings)
 {
     CLEANUP(gpu_tracker_gpus_done) struct gpu_tracker_gpus gpus = { 0 };
     struct agent_answer ready;
-    int r = gpu_tracker_gpus_find(settings->gpu_uuids, settings->gpu_brand, &gpus);
+    int r =
+        gpu_tracker_gpus_find(settings->given->gpu_uuids, settings->given->gpu_brand, &gpus);
 
     if (r < 0)
         return agent_refuse(r, gpus.message);
@@ -156,13 +152,10 @@ static int check(const struct gpu_tracker_settings *settings)
 
 static int read_pid(const char *text, pid_t *ret, struct spoor_error *err)
 {
-    uint64_t pid;
-
     if (!text)
         return error_set(err, EINVAL, "missing PID: gpu-tracker agent --pid=PID");
-    if (parse_whole_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
-        return error_set(err, EINVAL, "--pid: invalid process ID '%s'", text);
-    *ret = (pid_t)pid;
+    if (option_parse_pid(text, ret, err) < 0)
+        return error_prefix(err, -EINVAL, "--pid");
     return 0;
 }
 

@@ -1,11 +1,489 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compat/gpu_tracker/program.h"
 
-#include "compat/gpu_tracker/agent.h"
-#include "compat/gpu_tracker/options.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/parse.h"
 #include "compat/gpu_tracker/subtrack/subtrack.h"
-#include "compat/gpu_tracker/track.h"
+#include "compat/gpu_tracker/tracking.h"
+#include "compat/tracking/tracking_file.h"
 #include "front/arguments.h"
+#include "run/signals.h"
+#include "run/track.h"
+#include "text/decimal.h"
+#include "text/escape.h"
+
+/* ---- the command as one string ------------------------------------------ */
+
+#define BLANKS " \t\n\v\f\r"
+
+/* All words are in one block of memory, which starts with the first word. */
+void words_free(char **words)
+{
+    if (words)
+        free(words[0]);
+    free(words);
+}
+
+/* Between double quotes a backslash is literal, except before these. */
+static bool is_escape(const char *at)
+{
+    return at[0] == '\\' && at[1] && strchr("$`\"\\\n", at[1]);
+}
+
+/* Copies from after an opening quote. Returns what follows the closing one; NULL: none does. */
+static const char *copy_quoted(const char *at, char quote, char **end)
+{
+    for (; *at != quote; at++) {
+        if (*at == '\0')
+            return NULL;
+        if (quote == '"' && is_escape(at)) {
+            at++;
+            if (*at == '\n')
+                continue;
+        }
+        *(*end)++ = *at;
+    }
+    return at + 1;
+}
+
+/* Copies one word to *end, with its NUL. Returns the rest of the text; NULL: a quote is not closed,
+ * or nothing follows a backslash. */
+static const char *copy_word(const char *at, char **end)
+{
+    while (*at && !strchr(BLANKS, *at)) {
+        if (*at == '\'' || *at == '"') {
+            at = copy_quoted(at + 1, *at, end);
+            if (!at)
+                return NULL;
+        } else if (*at == '\\') {
+            if (at[1] == '\0')
+                return NULL;
+            if (at[1] != '\n')
+                *(*end)++ = at[1];
+            at += 2;
+        } else {
+            *(*end)++ = *at++;
+        }
+    }
+    *(*end)++ = '\0';
+    return at;
+}
+
+static const char *copy_literal_word(const char *at, char **end)
+{
+    while (*at && !strchr(BLANKS, *at))
+        *(*end)++ = *at++;
+    *(*end)++ = '\0';
+    return at;
+}
+
+/* A backslash before the end of a line joins it to the next, between words too. */
+static const char *skip_blanks(const char *at)
+{
+    while (*at && (strchr(BLANKS, *at) || (at[0] == '\\' && at[1] == '\n')))
+        at += *at == '\\' ? 2 : 1;
+    return at;
+}
+
+/* Copies all words to `memory` and ends them with NULL. False: as copy_word(). */
+static bool copy_words(const char *text, const char *(*copy)(const char *at, char **end),
+                       char *memory, char **words)
+{
+    for (text = skip_blanks(text); text && *text; text = text ? skip_blanks(text) : NULL) {
+        *words++ = memory;
+        text = copy(text, &memory);
+    }
+    *words = NULL;
+    return text != NULL;
+}
+
+int words_split(const char *text, char ***ret, struct spoor_error *err)
+{
+    size_t length = strlen(text);
+    /* Every word but the last is followed by a blank, so this many words and bytes do. */
+    char **words = calloc(length / 2 + 2, sizeof(*words));
+    char *memory = malloc(length + 1);
+
+    if (!words || !memory) {
+        free(memory);
+        free(words);
+        return error_set(err, ENOMEM, "out of memory");
+    }
+    if (!copy_words(text, copy_word, memory, words))
+        (void)copy_words(text, copy_literal_word, memory, words); /* cannot fail */
+    if (!words[0])
+        free(memory);
+    *ret = words;
+    return 0;
+}
+
+/* ---- options ------------------------------------------------------------ */
+
+#define SLEEP_MIN_SECONDS 0.1
+#define CORES_MAX 1000000
+
+static int refuse_process_id(void *target, const struct option *option, const char *value,
+                             struct spoor_error *err)
+{
+    (void)target;
+    (void)option;
+    (void)value;
+    return error_set(err, EINVAL, "cannot be set: gpu-tracker tracks the command that it runs");
+}
+
+#define TRACK GPU_TRACKER_TRACK
+#define AGENT GPU_TRACKER_AGENT
+#define BOTH (GPU_TRACKER_TRACK | GPU_TRACKER_AGENT)
+#define STRING OPTION_FILE_STRING
+#define NO_FILE OPTION_NO_FILE
+#define TEXT(member) OPTION_ANY_TEXT(struct gpu_tracker_texts, member)
+#define FLAG(member) OPTION_FLAG(struct gpu_tracker_texts, member)
+#define MEMORY_UNIT "bytes, kilobytes, megabytes, gigabytes (default) or terabytes"
+#define MEMORY_UNITS "bytes kilobytes megabytes gigabytes terabytes"
+
+/* The keys of the config file are the parameters of the Python class Tracker. Those that concern
+ * files and processes that we do not have belong to no command, and so are ignored. */
+/* clang-format off */
+static const struct option rows[] = {
+{ 'e',  "execute",      "<command>",       "the command to track, with its arguments, as one string; quotes and backslashes work as in a shell", TRACK | NO_FILE | OPTION_REQUIRED, TEXT(command), .complete = COMPLETE_COMMANDS },
+{ 'o',  "output",       "<output>",        "write the report to this file instead of stdout", TRACK | NO_FILE, TEXT(output_path), .complete = COMPLETE_FILES },
+{ 'f',  "format",       "<format>",        "format of the report: text (default) or json", TRACK | NO_FILE, TEXT(format), .complete = "text json" },
+{ '\0', "tconfig",      "<config-file>",   "read parameters of the Python class Tracker from a JSON file; options override them", TRACK | NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
+{ '\0', "st",           "<sleep-time>",    "seconds between samples, at least 0.1 (default: 1)", BOTH, TEXT(sleep_time), .key = "sleep_time" },
+{ '\0', "ru",           "<ram-unit>",      "unit of RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(ram_unit), .key = "ram_unit", .complete = MEMORY_UNITS },
+{ '\0', "gru",          "<gpu-ram-unit>",  "unit of GPU RAM: " MEMORY_UNIT, BOTH | STRING, TEXT(gpu_ram_unit), .key = "gpu_ram_unit", .complete = MEMORY_UNITS },
+{ '\0', "tu",           "<time-unit>",     "unit of time: seconds, minutes, hours (default) or days", BOTH | STRING, TEXT(time_unit), .key = "time_unit", .complete = "seconds minutes hours days" },
+{ '\0', "nec",          "<num-cores>",     "number of cores the command is expected to use; hardware percentages are relative to it (default: all cores)", BOTH, TEXT(core_count), .key = "n_expected_cores" },
+{ '\0', "guuids",       "<gpu-uuids>",     "comma-separated UUIDs of the GPUs whose utilization to measure (default: all)", BOTH | OPTION_FILE_LIST, TEXT(gpu_uuids), .key = "gpu_uuids" },
+{ '\0', "disable-logs", NULL,              "do not print warnings", BOTH, FLAG(is_silent), .key = "disable_logs" },
+{ '\0', "gb",           "<gpu-brand>",     "brand of the GPUs: nvidia or amd (default: detect)", BOTH | STRING, TEXT(gpu_brand), .key = "gpu_brand", .complete = "nvidia amd" },
+{ '\0', "tf",           "<tracking-file>", "write one row per sample to this file (.csv or .sqlite)", BOTH | STRING, TEXT(tracking_path), .key = "tracking_file", .complete = COMPLETE_FILES },
+{ '\0', "overwrite",    NULL,              "replace the tracking file if it exists", BOTH, FLAG(overwrites), .key = "overwrite" },
+{ '\0', "propagate",    NULL,              "exit with the exit code of the command (128+N if signal N killed it) instead of 0", TRACK | NO_FILE, FLAG(propagates) },
+{ '\0', "spelling",     "<spelling>",      "spelling in the report: descendants (default), or descendents as in versions 1.2 to 3", BOTH | STRING, TEXT(spelling), .key = "spelling", .complete = "descendants descendents" },
+{ 'h',  "help",         NULL,              "show this help and exit", TRACK | NO_FILE, .apply = option_help },
+{ 'v',  "version",      NULL,              "show the version and exit", TRACK | NO_FILE, .apply = option_version },
+{ '\0', "pid",          "<pid>",           "the process to track", AGENT | NO_FILE, TEXT(pid) },
+{ '\0', "check",        NULL,              "check the options and exit", AGENT | NO_FILE, FLAG(is_check) },
+{ '\0', "resource_usage_file", "",         "", OPTION_FILE_ONLY, .apply = NULL },
+{ '\0', "n_join_attempts", "",             "", OPTION_FILE_ONLY, .apply = NULL },
+{ '\0', "join_timeout", "",                "", OPTION_FILE_ONLY, .apply = NULL },
+{ '\0', "process_id",   "",                "", TRACK | OPTION_FILE_ONLY, .apply = refuse_process_id },
+};
+
+/* clang-format on */
+
+_Static_assert(ARRAY_SIZE(rows) <= OPTIONS_MAX, "struct arguments has room for all");
+static const struct option_table gpu_tracker_table = { rows, ARRAY_SIZE(rows) };
+
+void gpu_tracker_texts_done(struct gpu_tracker_texts *texts)
+{
+    option_free(&gpu_tracker_table, texts);
+}
+
+/* ---- the checks ---------------------------------------------------------- */
+
+static int check_sleep_time(const char *text, double *ret, struct spoor_error *err)
+{
+    double seconds = 1;
+
+    if (text && decimal_parse(text, &seconds) < 0)
+        return error_set(err, EINVAL, "\"%s\" is not a valid sleep time. Must be a number.",
+                         text);
+    if (seconds < SLEEP_MIN_SECONDS)
+        return error_set(err, EINVAL,
+                         "Sleep time of %s is invalid. Must be at least 0.1 seconds.",
+                         decimal_float(seconds).text);
+    *ret = fmin(seconds, (double)SPOOR_INTERVAL_MAX_NS / 1e9);
+    return 0;
+}
+
+static int check_cores(const char *text, uint64_t *ret, struct spoor_error *err)
+{
+    double count = 0;
+
+    /* 2.0 is a whole number too. */
+    if (text && (decimal_parse(text, &count) < 0 || !(count >= 1 && count <= CORES_MAX) ||
+                 count > floor(count)))
+        return error_set(err, EINVAL,
+                         "\"%s\" is not a valid number of expected cores. Must be a whole "
+                         "number of at least 1.",
+                         text);
+    *ret = (uint64_t)count;
+    return 0;
+}
+
+static int check_unit(const char *text, const struct usage_unit *units, const char *standard,
+                      const char *what, const struct usage_unit **ret, struct spoor_error *err)
+{
+    const struct usage_unit *unit = usage_unit_find(units, text ? text : standard);
+    char list[100] = "";
+
+    if (unit) {
+        *ret = unit;
+        return 0;
+    }
+    for (; units->name; units++) {
+        size_t used = strlen(list);
+
+        (void)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
+                       units->name); /* fits */
+    }
+    return error_set(err, EINVAL, "\"%s\" is not a valid %s unit. Valid values are %s", text,
+                     what, list);
+}
+
+static int check_brand(const char *text, struct spoor_error *err)
+{
+    if (!text || strcmp(text, "nvidia") == 0 || strcmp(text, "amd") == 0)
+        return 0;
+    return error_set(err, EINVAL,
+                     "\"%s\" is not a valid GPU brand. Supported values are \"nvidia\" and "
+                     "\"amd\".",
+                     text);
+}
+
+static int check_spelling(const char *text, bool *ret, struct spoor_error *err)
+{
+    bool is_old = text && strcmp(text, "descendents") == 0;
+
+    if (text && !is_old && strcmp(text, "descendants") != 0)
+        return error_set(err, EINVAL,
+                         "\"%s\" is not a valid spelling. Valid values are \"descendants\" or "
+                         "\"descendents\".",
+                         text);
+    *ret = is_old;
+    return 0;
+}
+
+static int check_command(const char *text, char ***ret, struct spoor_error *err)
+{
+    char **words;
+    int r = words_split(text, &words, err);
+
+    if (r < 0)
+        return r;
+    if (!words[0]) {
+        words_free(words);
+        return error_set(err, EINVAL, "Empty command provided.");
+    }
+    *ret = words;
+    return 0;
+}
+
+static int check_all(const struct gpu_tracker_texts *texts, struct gpu_tracker_settings *ret,
+                     struct spoor_error *err)
+{
+    int r = check_sleep_time(texts->sleep_time, &ret->sleep_seconds, err);
+
+    if (r == 0)
+        r = check_cores(texts->core_count, &ret->expected_core_count, err);
+    if (r == 0)
+        r = check_unit(texts->ram_unit, usage_memory_units, "gigabytes", "RAM", &ret->ram_unit,
+                       err);
+    if (r == 0)
+        r = check_unit(texts->gpu_ram_unit, usage_memory_units, "gigabytes", "GPU RAM",
+                       &ret->gpu_ram_unit, err);
+    if (r == 0)
+        r = check_unit(texts->time_unit, usage_time_units, "hours", "time", &ret->time_unit,
+                       err);
+    if (r == 0 && texts->tracking_path)
+        r = tracking_file_check_name(texts->tracking_path, err);
+    if (r == 0)
+        r = check_brand(texts->gpu_brand, err);
+    if (r == 0)
+        r = gpu_tracker_format_parse(texts->format, &ret->style.format, err);
+    if (r == 0)
+        r = check_spelling(texts->spelling, &ret->style.is_descendents, err);
+    return r;
+}
+
+int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
+                              struct gpu_tracker_settings *ret, struct spoor_error *err)
+{
+    struct gpu_tracker_settings settings = { .given = texts };
+    int r = check_all(texts, &settings, err);
+
+    if (r == 0 && settings.given->command)
+        r = check_command(settings.given->command, &settings.words, err);
+    if (r == 0)
+        *ret = settings;
+    return r;
+}
+
+void gpu_tracker_settings_done(struct gpu_tracker_settings *settings)
+{
+    words_free(settings->words);
+    settings->words = NULL;
+}
+
+/* ---- tracking a command -------------------------------------------------
+ *
+ * Whatever can be refused is refused before the command starts: invalid options, GPUs that do
+ * not exist, files that cannot be written. After that the result is never lost: if it cannot
+ * be written to its file, it is printed.
+ */
+
+struct result {
+    struct tracking *tracking;
+    const struct tracked *tracked;
+};
+
+/* The last sample is dated by the event of the command's end. The tracker may have noticed that end later. */
+static double elapsed_seconds(const struct tracking *tracking, const struct tracked *tracked)
+{
+    double noticed = (double)tracked->elapsed_ns / 1e9;
+    double sampled = tracking->rows.latest.elapsed_seconds;
+
+    return sampled > 0 && sampled < noticed ? sampled : noticed;
+}
+
+static int write_result(void *data)
+{
+    const struct result *result = data;
+    struct tracking *tracking = result->tracking;
+    const struct tracked *tracked = result->tracked;
+    int wait_status = tracked->end.wait_status;
+    struct resource_usage usage = tracking_usage(tracking, elapsed_seconds(tracking, tracked));
+    CLEANUP(buffer_done) struct buffer report = { 0 };
+    const char *path = tracking->settings->given->output_path;
+    struct spoor_error err = { 0 };
+    char line[100];
+    int r;
+
+    (void)snprintf(line, sizeof(line),
+                   "Resource tracking complete. Process completed with status code: %d",
+                   WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status)
+                                            : WEXITSTATUS(wait_status)); /* fits */
+    r = gpu_tracker_output_write(NULL, line, &err);
+    report_write(&usage, tracking->settings->style, &report);
+    if (buffer_error(&report) < 0)
+        return gpu_tracker_error("out of memory");
+    if (r == 0 || path)
+        r = gpu_tracker_output_write(path, report.text, &err);
+    if (r == 0)
+        return 0;
+    gpu_tracker_error("%s", err.message);
+    if (path)
+        (void)gpu_tracker_output_write(NULL, report.text, NULL); /* better here than nowhere */
+    return 1;
+}
+
+static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
+{
+    CLEANUP(buffer_done) struct buffer line = { 0 };
+
+    if (code == ENOENT)
+        return gpu_tracker_error("Command not found: \"%s\"", settings->given->command);
+    gpu_tracker_error("The following error occurred when starting the command \"%s\":",
+                      settings->given->command);
+    buffer_format(&line, "[Errno %d] %s: '", code, strerror(code));
+    escape_unsafe(settings->words[0], &line);
+    buffer_add_text(&line, "'\n");
+    (void)buffer_write(&line, STDOUT_FILENO); /* the exit code says that it failed */
+    return 1;
+}
+
+static void say(const char *message)
+{
+    (void)gpu_tracker_error("%s", message);
+}
+
+static int listen_for_blocks(void *data, pid_t pid, struct spoor_error *err)
+{
+    (void)err;
+    tracking_listen(data, pid);
+    return 0;
+}
+
+static void started(void *data, spoor_session *session, pid_t pid)
+{
+    (void)pid;
+    tracking_started(data, session);
+}
+
+static int run_command(struct tracking *tracking)
+{
+    const struct gpu_tracker_settings *settings = tracking->settings;
+    struct track_options options = {
+        .command = settings->words,
+        .session = SPOOR_OPTIONS_INIT,
+        .say = say,
+        .prepare = listen_for_blocks,
+        .prepare_data = tracking,
+        .started = started,
+        .started_data = tracking,
+    };
+    struct spoor_error err = { 0 };
+    struct tracked tracked;
+    enum track_outcome outcome;
+    int code;
+
+    tracking_configure(tracking, &options.session);
+    outcome = track(&options, &tracked, &err);
+    tracking_finish(tracking);
+    if (outcome == TRACK_REFUSED)
+        return gpu_tracker_error("%s", err.message);
+    if (outcome == TRACK_NO_EXEC)
+        return refuse_exec(settings, err.code);
+    tracking->session = tracked.session;
+    code = program_write_report(&gpu_tracker_program, write_result,
+                                &(struct result){ tracking, &tracked });
+    tracking->session = spoor_session_close(tracked.session);
+    if (tracked.end.is_by_our_signal)
+        reraise(WTERMSIG(tracked.end.wait_status));
+    if (code == 0 && settings->given->propagates)
+        code = supervise_exit_code(tracked.end.wait_status);
+    return code;
+}
+
+static void warn(void *data, const char *message)
+{
+    (void)data;
+    gpu_tracker_warning("%s", message);
+}
+
+static void complain(void *data, int code, const char *message)
+{
+    (void)data;
+    (void)code;
+    (void)gpu_tracker_error("%s", message);
+}
+
+/* Returns the exit code. If the command was killed by a signal that was sent to us, we kill
+ * ourselves with it too, after the report. */
+static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
+{
+    struct tracking tracking = {
+        .settings = settings,
+        .warn = warn,
+        /* otherwise a GPU may have to be refused, the tracking file begins with their number,
+         * or there are certainly none */
+        .finds_gpus_later = !settings->given->gpu_uuids && !settings->given->gpu_brand &&
+                            !settings->given->tracking_path && spoor_may_have_gpus(NULL),
+    };
+    struct spoor_error err = { 0 };
+    int code;
+
+    if (settings->given->output_path &&
+        gpu_tracker_output_check(settings->given->output_path, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
+    code = tracking_prepare(&tracking, complain) < 0 ? 1 : run_command(&tracking);
+    tracking_done(&tracking);
+    return code;
+}
+
+/* ---- the program -------------------------------------------------------- */
 
 static int track_main(const struct command *command, int argc, char **argv)
 {
@@ -25,7 +503,7 @@ static int track_main(const struct command *command, int argc, char **argv)
 static const struct command track_command = {
     .name = "",
     .options = &gpu_tracker_table,
-    .scope = TRACK_SCOPE,
+    .scope = GPU_TRACKER_TRACK,
     .about = "Run a command and report what it and all its descendants use: RAM, GPU RAM, CPU "
              "and GPU utilization, and compute time. Long options may be abbreviated to any "
              "unambiguous prefix.",
@@ -47,7 +525,7 @@ static const struct command commands[] = {
     {
         .name = "agent",
         .options = &gpu_tracker_table,
-        .scope = AGENT_SCOPE,
+        .scope = GPU_TRACKER_AGENT,
         .is_hidden = true,
         .main = gpu_tracker_agent,
     },

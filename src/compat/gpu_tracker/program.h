@@ -3,12 +3,89 @@
 #ifndef COMPAT_GPU_TRACKER_PROGRAM_H
 #define COMPAT_GPU_TRACKER_PROGRAM_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compat/gpu_tracker/report.h"
+#include "front/option.h"
 #include "front/program.h"
+#include "spoor/spoor.h"
+
+/* ---- the command as one string ------------------------------------------ */
+
+/* Blanks separate words. Quotes and backslashes mean what they mean to a POSIX shell; nothing else
+ * does: no variables, no patterns, no pipes. A text with an unclosed quote ("echo it's"), or with
+ * a backslash at its end, is split at its blanks alone, as the predecessor did. *ret is ended by
+ * NULL, may be empty, and is freed with words_free(). 0 or -ENOMEM. */
+int words_split(const char *text, char ***ret, struct spoor_error *err);
+void words_free(char **words);
+
+/* ---- options ------------------------------------------------------------
+ *
+ * Options are texts first, from the command line or the config file. Then all are checked, in
+ * the order of the predecessor, before anything runs.
+ */
+
+/* Which commands have an option: bits of option.flags. */
+enum { GPU_TRACKER_TRACK = 1u << 0, GPU_TRACKER_AGENT = 1u << 1 };
+
+/* The options as they were given; NULL: not given. The texts are owned. */
+struct gpu_tracker_texts {
+    char *command;     /* of an agent: NULL */
+    char *output_path; /* NULL: stdout */
+    char *format;
+    char *config_path;
+    char *sleep_time;
+    char *ram_unit, *gpu_ram_unit, *time_unit;
+    char *core_count;
+    char *gpu_uuids;     /* separated by commas; NULL: all */
+    char *gpu_brand;     /* NULL: any */
+    char *tracking_path; /* NULL: none */
+    char *spelling;
+    char *pid; /* of an agent */
+    bool is_check;
+    bool is_silent; /* no warnings */
+    bool overwrites;
+    bool propagates; /* the command's exit code is ours */
+};
+
+/* The options, checked. */
+struct gpu_tracker_settings {
+    const struct gpu_tracker_texts *given; /* borrowed */
+    char **words;                          /* of the command; owned; NULL: an agent's */
+    struct report_style style;
+    double sleep_seconds; /* at most an hour */
+    const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
+    uint64_t expected_core_count; /* 0: as many as there are */
+};
+
+void gpu_tracker_texts_done(struct gpu_tracker_texts *texts);
+
+/* Checks all options. On success the caller frees *ret with gpu_tracker_settings_done(). */
+int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
+                              struct gpu_tracker_settings *ret, struct spoor_error *err);
+void gpu_tracker_settings_done(struct gpu_tracker_settings *settings);
+
+/* ---- the program -------------------------------------------------------- */
 
 extern const struct program gpu_tracker_program;
 
 /* Messages in the form of the predecessor's log. The first returns 1, the exit code. */
 #define gpu_tracker_error(...) program_complain(&gpu_tracker_program, __VA_ARGS__)
 #define gpu_tracker_warning(...) program_warn(&gpu_tracker_program, __VA_ARGS__)
+
+/* ---- the agent ----------------------------------------------------------
+ *
+ * The tracker behind the Python class (front/agent.h), with options of gpu-tracker, and --pid=PID, or
+ * --check: then the options are checked and nothing is tracked. With sub-track as the first
+ * argument it is that of subtrack.h.
+ *
+ * The answers "ready" and "result" have warnings, a list of texts; "result" has the usage as
+ * JSON and as text.
+ */
+
+/* Returns the exit code. */
+int gpu_tracker_agent(const struct command *command, int argc, char **argv);
 
 #endif

@@ -7,10 +7,155 @@
 #define COMPAT_GPU_TRACKER_REPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "compat/gpu_tracker/output.h"
-#include "compat/gpu_tracker/usage.h"
+#include "compat/tracking/tracking_file.h"
+#include "spoor/spoor.h"
 #include "text/buffer.h"
+
+/* ---- formats and files -------------------------------------------------- */
+
+enum gpu_tracker_format { GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
+
+/* The value of --format; NULL: not given. -EINVAL: there is no such format. */
+int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
+                             struct spoor_error *err);
+
+/* Checks that a file can be written or created. Changes nothing. */
+int gpu_tracker_output_check(const char *path, struct spoor_error *err);
+
+/* Writes a text to a file as it is; or, if `path` is NULL, to stdout with a newline. */
+int gpu_tracker_output_write(const char *path, const char *text, struct spoor_error *err);
+
+/* ---- usage --------------------------------------------------------------
+ *
+ * Pure: figures in base units go in, numbers in the user's units come out. This interface
+ * has no place for "not known", so such figures are 0; what they are is for the caller to say.
+ */
+
+/* A unit is its name and what one base unit (byte, second) is in it. */
+struct usage_unit {
+    const char *name;
+    double coefficient;
+};
+
+/* By name, in alphabetical order, ended by a row without a name. */
+extern const struct usage_unit usage_memory_units[];
+extern const struct usage_unit usage_time_units[];
+
+/* NULL: unknown unit. */
+const struct usage_unit *usage_unit_find(const struct usage_unit *units, const char *name);
+
+/* What does not change while the job runs. Amounts are in base units. */
+struct usage_facts {
+    const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
+    uint64_t core_count, expected_core_count;
+    double ram_bytes;
+    uint64_t gpu_count, expected_gpu_count;
+    double gpu_ram_bytes; /* of all GPUs */
+};
+
+struct rss_values {
+    double total_rss, private_rss, shared_rss;
+};
+
+/* Of one core or GPU, summed over all; "hardware" is that over the number expected. */
+struct unit_percentages {
+    double max_sum, max_hardware, mean_sum, mean_hardware;
+};
+
+struct resource_usage {
+    struct {
+        const char *unit;
+        double system_capacity, system;
+        struct rss_values main, descendants, combined;
+    } max_ram;
+    struct {
+        const char *unit;
+        double system_capacity, system, main, descendants, combined;
+    } max_gpu_ram;
+    struct {
+        uint64_t system_core_count, expected_core_count;
+        struct unit_percentages system, main, descendants, combined;
+        uint64_t main_thread_count, descendants_thread_count, combined_thread_count;
+    } cpu;
+    struct {
+        uint64_t system_gpu_count, expected_gpu_count;
+        struct unit_percentages percentages;
+    } gpu;
+    struct {
+        const char *unit;
+        double time;
+    } compute_time;
+};
+
+/* What was measured, beyond the figures. */
+struct usage_run {
+    double elapsed_seconds;
+    double main_cpu_seconds, descendants_cpu_seconds, combined_cpu_seconds; /* NaN: not known */
+};
+
+/* A figure of the run by its path, as spoor_session_figure(); NaN: not known. */
+typedef double usage_figure(void *data, const char *path);
+
+struct resource_usage usage_of(const struct usage_facts *facts, const struct usage_run *run,
+                               usage_figure *figure, void *data);
+
+/* ---- rows ---------------------------------------------------------------
+ *
+ * A row is what was true at its moment: the peaks between rows belong to the result, not to the
+ * code block that the row falls into.
+ *
+ * - Rows are an interval apart. A sample that comes earlier makes one if it was requested, and so
+ *   does the last sample.
+ * - Percentages are CPU time over the time since the row before.
+ * - A command that has ended holds nothing. Its last row says what it held when last seen; if it
+ *   is the only row, what the command held at most.
+ */
+
+/* The metrics of the columns, then the peaks of the first three. */
+enum { ROWS_PEAKS = 3, ROWS_METRICS = TRACKING_COLUMNS + ROWS_PEAKS };
+
+/* What is kept of a sample. */
+struct rows_sample {
+    double elapsed_seconds, unix_seconds;
+    double value[ROWS_METRICS]; /* NaN: not known */
+};
+
+struct rows {
+    const struct usage_facts *facts; /* borrowed */
+    double interval_seconds;
+    size_t metric[ROWS_METRICS]; /* index in a sample; SIZE_MAX: no such metric */
+    size_t sample_count, row_count;
+    bool is_latest_written;
+    struct rows_sample first, latest;
+    struct rows_sample alive;    /* the latest in which the command lived */
+    struct rows_sample previous; /* of the latest row; at first the first sample */
+    struct rows_sample older;    /* of the row before that */
+};
+
+void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds);
+
+/* Takes a sample. True: it makes a row. `wanted_after` is NULL if this sample was not requested.
+ * Otherwise a row is wanted that is later than *wanted_after (seconds since 1970), and no older
+ * than a millisecond: there may be one already. */
+bool rows_take(struct rows *rows, const struct spoor_sample *sample, const double *wanted_after,
+               double row[TRACKING_COLUMNS]);
+
+/* A code block that began at `start` has just stopped, and rows_take() made a row of that. Did it
+ * hold more meanwhile than it does now? True: the row is changed into one of that time, which is
+ * not known exactly. The sample before was taken when the block began. */
+bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
+               double row[TRACKING_COLUMNS]);
+
+/* After the last sample. True: it has made no row yet, and does now. */
+bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS]);
+
+/* The job's CPU time from the first sample to the latest; NaN if unknown. */
+void rows_cpu(const struct rows *rows, struct usage_run *run);
+
+/* ---- the report --------------------------------------------------------- */
 
 struct report_style {
     enum gpu_tracker_format format;

@@ -4,28 +4,450 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/file_limit.h"
-#include "compat/resource_tracker/agent_upload.h"
+#include "base/unknown.h"
 #include "compat/resource_tracker/lookup.h"
-#include "compat/resource_tracker/options.h"
 #include "compat/resource_tracker/program.h"
-#include "compat/resource_tracker/stats.h"
+#include "compat/resource_tracker/upload.h"
 #include "front/agent.h"
 #include "front/arguments.h"
 #include "output/dialect.h"
 #include "output/measure.h"
 #include "output/recommendation.h"
 #include "run/watch.h"
+#include "source/host/devices.h"
+#include "source/host/host.h"
 #include "text/decimal.h"
+
+/* ---- the machine -------------------------------------------------------- */
+
+struct machine {
+    struct root root;
+    struct host host;
+    struct space space;
+};
+
+/* On success the caller frees it. */
+static int machine_open(struct machine **ret, struct spoor_error *err)
+{
+    struct machine *machine = calloc(1, sizeof(*machine));
+    int r;
+
+    if (!machine)
+        return error_set(err, ENOMEM, "out of memory");
+    r = root_open(NULL, &machine->root);
+    if (r < 0) {
+        free(machine);
+        return error_sys(err, r, "cannot open '/'");
+    }
+    host_init(&machine->host);
+    machine->host.counts_processes = true;
+    *ret = machine;
+    return 0;
+}
+
+static void machine_free(struct machine *machine)
+{
+    if (!machine)
+        return;
+    host_done(&machine->host);
+    space_done(&machine->space);
+    root_close(&machine->root);
+    free(machine);
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+    return is_known(a) && is_known(b) ? sub_floor0(a, b) : UNKNOWN;
+}
+
+static void add_mib(struct json_writer *json, const char *key, uint64_t bytes)
+{
+    if (is_known(bytes))
+        json_add_number(json, key, (double)bytes / 1048576.0);
+    else
+        json_add_null(json, key);
+}
+
+static void add_memory(const struct meminfo *memory, struct json_writer *json)
+{
+    add_mib(json, "memory_free_mib", memory->free_bytes);
+    add_mib(json, "memory_used_mib", minus(memory->total_bytes, memory->available_bytes));
+    add_mib(json, "memory_buffers_mib", memory->buffers_bytes);
+    add_mib(json, "memory_cached_mib",
+            sum_u64(memory->page_cache_bytes, memory->reclaimable_bytes));
+    add_mib(json, "memory_active_mib", memory->active_bytes);
+    add_mib(json, "memory_inactive_mib", memory->inactive_bytes);
+}
+
+/* Known by its name, as its datasets are mounted in several places. */
+static bool mount_is_pool(const struct mount_item *mount)
+{
+    return strncmp(mount->source, "zfs:", 4) == 0;
+}
+
+static void add_devices(const struct devices *devices, struct json_writer *json)
+{
+    json_begin(json, "disk_stats", '{');
+    for (size_t i = 0; i < devices->disk_count; i++) {
+        json_begin(json, devices->disks[i].name, '{');
+        json_add_u64(json, "read_bytes", devices->disks[i].read_bytes);
+        json_add_u64(json, "write_bytes", devices->disks[i].written_bytes);
+        json_end(json);
+    }
+    json_end(json);
+    json_begin(json, "disk_spaces", '{');
+    for (size_t i = 0; i < devices->mount_count; i++) {
+        const struct mount_item *mount = &devices->mounts[i].mount;
+
+        json_begin(json, mount_is_pool(mount) ? mount->source : mount->point, '{');
+        json_add_u64(json, "total", mount->space.total_bytes);
+        json_add_u64(json, "used", minus(mount->space.total_bytes, mount->space.free_bytes));
+        json_add_u64(json, "free", mount->space.free_bytes);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* Adds the members that do not concern GPUs. */
+static int machine_add_stats(struct machine *machine, struct json_writer *json,
+                             struct spoor_error *err)
+{
+    CLEANUP(devices_done) struct devices devices = { 0 };
+    struct instant now = clock_now();
+    struct host_reading reading;
+    int r = devices_read(&machine->root, &machine->space, &devices);
+
+    if (r < 0)
+        return error_sys(err, r, "devices");
+    host_read(&machine->host, &machine->root, now.monotonic_ns, &reading);
+    json_add_number(json, "timestamp", (double)now.realtime_ns / 1e9);
+    json_add_u64(json, "processes", reading.process_count);
+    json_add_seconds(json, "utime", reading.cpu.user_ns);
+    json_add_seconds(json, "stime", minus(reading.cpu.system_ns, reading.cpu.interrupt_ns));
+    add_memory(&reading.memory, json);
+    add_devices(&devices, json);
+    json_add_u64(json, "net_recv_bytes", reading.network.received_bytes);
+    json_add_u64(json, "net_sent_bytes", reading.network.sent_bytes);
+    return 0;
+}
+
+/* ---- statistics ---------------------------------------------------------
+ *
+ * What a process or the machine has used so far, for callers that ask once in a while:
+ * get_process_stats() and get_system_stats() of the Python package.
+ *
+ * Totals are since the process, or the machine, was started. A process that was asked for stays
+ * under observation, so that its totals never step back: descendants may end between two
+ * questions, and a parent that ignores SIGCHLD does not inherit their counters.
+ */
+
+/* Processes, with and without their descendants. The one that was not asked for the longest makes
+ * room for another. */
+enum { STATS_MAX = 8 };
+
+/* Zeroed is empty. */
+struct stats {
+    struct observed *observed[STATS_MAX]; /* the latest first; owned */
+    struct machine *machine;              /* NULL until it is asked for; owned */
+};
+
+#define BYTES_PER_MIB 1048576.0
+
+/* A member of an answer: a metric and what to divide it by. */
+struct member {
+    const char *key;
+    const char *metric;
+    double unit;
+};
+
+static const struct member process_members[] = {
+    { "utime", "job_user_seconds", 1 },
+    { "stime", "job_system_seconds", 1 },
+    { "memory_mib", "job_pss_bytes", BYTES_PER_MIB },
+    { "disk_read_bytes", "job_read_bytes", 1 },
+    { "disk_write_bytes", "job_written_bytes", 1 },
+    { "gpu_usage", "job_gpu_utilization_gpus", 1 },
+    { "gpu_vram_mib", "job_gpu_memory_bytes", BYTES_PER_MIB },
+};
+
+static const struct member machine_members[] = {
+    { "gpu_usage", "host_gpu_utilization_gpus", 1 },
+    { "gpu_vram_mib", "host_gpu_memory_bytes", BYTES_PER_MIB },
+};
+
+enum { GPUS_MAX = 256 };
+
+/* A process under observation, or the machine. The sampling thread writes the latest sample, under
+ * the mutex. */
+struct observed {
+    pid_t pid; /* 0: the machine */
+    bool has_children;
+    spoor_session *session;
+    pthread_mutex_t mutex;
+    double unix_seconds;
+    double *moments; /* by metric */
+    bool has_gpus;   /* they are known */
+    unsigned busy_gpus[GPUS_MAX];
+    size_t busy_gpu_count;
+};
+
+/* ---- observation ---------------------------------------------------------- */
+
+/* Of a GPU that is divided, each part counts. */
+static void note_busy_gpus(struct observed *observed, const struct spoor_sample *sample)
+{
+    observed->busy_gpu_count = 0;
+    observed->has_gpus = sample->gpu_count > 0;
+    for (size_t i = 0; i < sample->gpu_count && i < GPUS_MAX; i++) {
+        const struct spoor_gpu_sample *gpu = &sample->gpus[i];
+
+        if ((observed->pid == 0 ? gpu->utilization : gpu->job_utilization) > 0)
+            observed->busy_gpus[observed->busy_gpu_count++] = gpu->index;
+    }
+}
+
+static void keep_sample(const struct spoor_sample *sample, void *data)
+{
+    struct observed *observed = data;
+
+    pthread_mutex_lock(&observed->mutex);
+    observed->unix_seconds = sample->unix_seconds;
+    memcpy(observed->moments, sample->moments, sample->count * sizeof(*sample->moments));
+    note_busy_gpus(observed, sample);
+    pthread_mutex_unlock(&observed->mutex);
+}
+
+static void skip_gpu(const struct spoor_gpu *gpu, void *data)
+{
+    (void)gpu;
+    (void)data;
+}
+
+static void observed_free(struct observed *observed)
+{
+    if (!observed)
+        return;
+    observed->session = spoor_session_close(observed->session);
+    (void)pthread_mutex_destroy(&observed->mutex);
+    free(observed->moments);
+    free(observed);
+}
+
+/* Waits a moment for the drivers, which respond only after the first sample. */
+static void wait_for_gpus(struct observed *observed)
+{
+    const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
+
+    if (!spoor_may_have_gpus(NULL))
+        return;
+    for (int i = 0; i < 100; i++) {
+        if (spoor_session_gpus(observed->session, skip_gpu, NULL, NULL) != -EAGAIN)
+            break;
+        (void)nanosleep(&pause, NULL);
+        (void)spoor_session_sample(observed->session, NULL); /* it runs */
+    }
+    (void)spoor_session_sample(observed->session, NULL); /* likewise */
+}
+
+/* NULL with a message: it cannot be observed. */
+static struct observed *observe(pid_t pid, bool has_children, struct spoor_error *err)
+{
+    struct observed *observed = calloc(1, sizeof(*observed));
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    int r;
+
+    if (!observed) {
+        (void)error_set(err, ENOMEM, "out of memory");
+        return NULL;
+    }
+    *observed = (struct observed){ .pid = pid, .has_children = has_children };
+    (void)pthread_mutex_init(&observed->mutex, NULL); /* cannot fail with defaults */
+    observed->moments = calloc(spoor_metric_count(), sizeof(*observed->moments));
+    options.pid = pid;
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* samples are taken when they are asked for */
+    options.detail = SPOOR_DETAIL_ALWAYS;
+    options.flags = has_children ? 0 : SPOOR_MAIN_ONLY;
+    options.sample_seen = keep_sample;
+    options.sample_data = observed;
+    r = observed->moments ? spoor_session_open(&options, &observed->session, err)
+                          : error_set(err, ENOMEM, "out of memory");
+    if (r == 0)
+        r = spoor_session_start(observed->session, err);
+    if (r < 0) {
+        observed_free(observed);
+        return NULL;
+    }
+    wait_for_gpus(observed);
+    return observed;
+}
+
+/* With the mutex held. */
+static double get_value(const struct observed *observed, const char *metric)
+{
+    for (size_t i = 0; i < spoor_metric_count(); i++) {
+        if (strcmp(spoor_metric_get(i)->name, metric) == 0)
+            return observed->moments[i];
+    }
+    return (double)NAN;
+}
+
+/* A new sample of it. False: it has ended, and its number may be another's. */
+static bool is_alive(struct observed *observed)
+{
+    bool has_processes;
+
+    if (spoor_session_sample(observed->session, NULL) < 0)
+        return false;
+    pthread_mutex_lock(&observed->mutex);
+    has_processes = get_value(observed, "job_processes") > 0;
+    pthread_mutex_unlock(&observed->mutex);
+    return observed->pid == 0 || has_processes;
+}
+
+/* ---- the list ------------------------------------------------------------- */
+
+/* Takes one out of the list. */
+static struct observed *take(struct stats *stats, size_t index)
+{
+    struct observed *observed = stats->observed[index];
+
+    for (size_t i = index; i + 1 < STATS_MAX; i++)
+        stats->observed[i] = stats->observed[i + 1];
+    stats->observed[STATS_MAX - 1] = NULL;
+    return observed;
+}
+
+static struct observed *take_matching(struct stats *stats, pid_t pid, bool has_children)
+{
+    for (size_t i = 0; i < STATS_MAX && stats->observed[i]; i++) {
+        if (stats->observed[i]->pid == pid && stats->observed[i]->has_children == has_children)
+            return take(stats, i);
+    }
+    return NULL;
+}
+
+static void put_first(struct stats *stats, struct observed *observed)
+{
+    observed_free(take(stats, STATS_MAX - 1)); /* the last, if the list is full */
+    for (size_t i = STATS_MAX - 1; i > 0; i--)
+        stats->observed[i] = stats->observed[i - 1];
+    stats->observed[0] = observed;
+}
+
+static void stats_done(struct stats *stats)
+{
+    for (size_t i = 0; i < STATS_MAX; i++)
+        observed_free(stats->observed[i]);
+    machine_free(stats->machine);
+    *stats = (struct stats){ 0 };
+}
+
+/* Observes it from now on, or as before. It has a new sample and is the first of the list. NULL as
+ * observe(). */
+static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_children,
+                                     struct spoor_error *err)
+{
+    struct observed *observed = take_matching(stats, pid, has_children);
+
+    if (observed && !is_alive(observed)) {
+        observed_free(observed);
+        observed = NULL;
+    }
+    if (!observed)
+        observed = observe(pid, has_children, err);
+    if (observed)
+        put_first(stats, observed);
+    return observed;
+}
+
+/* ---- answers: each is of one sample, with the mutex held ------------------- */
+
+static void add_members(const struct observed *observed, const struct member *members,
+                        size_t count, struct json_writer *json)
+{
+    for (size_t i = 0; i < count; i++)
+        json_add_number(json, members[i].key,
+                        get_value(observed, members[i].metric) / members[i].unit);
+}
+
+static void add_busy_gpus(const struct observed *observed, struct json_writer *json)
+{
+    json_add_u64(json, "gpu_utilized",
+                 observed->has_gpus ? (uint64_t)observed->busy_gpu_count : UNKNOWN);
+    json_begin(json, "gpu_utilized_indexes", '[');
+    for (size_t i = 0; i < observed->busy_gpu_count; i++)
+        json_add_u64(json, NULL, observed->busy_gpus[i]);
+    json_end(json);
+}
+
+/* Adds the members of the answer. -ESRCH: no such process. */
+static int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
+                             struct json_writer *json, struct spoor_error *err)
+{
+    struct observed *observed = get_observed(stats, pid, has_children, err);
+
+    if (!observed)
+        return -err->code;
+    pthread_mutex_lock(&observed->mutex);
+    json_begin(json, "stats", '{');
+    json_add_number(json, "timestamp", observed->unix_seconds);
+    json_add_u64(json, "pid", (uint64_t)pid);
+    if (has_children)
+        json_add_number(json, "children", get_value(observed, "job_processes") - 1);
+    else
+        json_add_null(json, "children");
+    add_members(observed, process_members, ARRAY_SIZE(process_members), json);
+    add_busy_gpus(observed, json);
+    json_end(json);
+    pthread_mutex_unlock(&observed->mutex);
+    return 0;
+}
+
+/* A session only for GPUs: the rest is read without one. */
+static void add_machine_gpus(struct stats *stats, struct json_writer *json)
+{
+    struct spoor_error err;
+    struct observed *observed =
+        spoor_may_have_gpus(NULL) ? get_observed(stats, 0, true, &err) : NULL;
+
+    if (!observed)
+        return;
+    pthread_mutex_lock(&observed->mutex);
+    add_members(observed, machine_members, ARRAY_SIZE(machine_members), json);
+    add_busy_gpus(observed, json);
+    pthread_mutex_unlock(&observed->mutex);
+}
+
+static int stats_add_system(struct stats *stats, struct json_writer *json,
+                            struct spoor_error *err)
+{
+    int r = stats->machine ? 0 : machine_open(&stats->machine, err);
+
+    if (r < 0)
+        return r;
+    json_begin(json, "stats", '{');
+    r = machine_add_stats(stats->machine, json, err);
+    if (r == 0)
+        add_machine_gpus(stats, json);
+    json_end(json);
+    return r;
+}
+
+/* ---- the agent ---------------------------------------------------------- */
 
 #define NEWEST_DIALECT "resource-tracker"
 #define UPLOAD_DIALECT "resource-tracker:combined"
@@ -292,7 +714,7 @@ static int show_process_stats(void *data, const struct agent_request *request,
     struct tracking *tracking = data;
     bool has_children = strcmp(request->arguments[1], "true") == 0;
     pid_t pid;
-    int r = tracker_parse_pid(request->arguments[0], &pid, err);
+    int r = option_parse_pid(request->arguments[0], &pid, err);
 
     if (r < 0)
         return r;
@@ -426,30 +848,13 @@ static const struct agent_op ops[] = {
 
 /* ---- the agent ------------------------------------------------------------ */
 
-/* The table of the process ends, that of the machine does not. */
-static void end_process(struct tracking *tracking)
-{
-    if (tracking->process.fd >= 0)
-        (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
-}
-
 static void serve(struct tracking *tracking)
 {
     struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = tracking };
-    enum watch_end end = WATCH_INPUT;
 
-    watch_ignore_signals(&tracking->watch);
-    tracking->watch.input_fd = STDIN_FILENO;
-    while (!agent.is_at_end && end == WATCH_INPUT) {
-        if (watch_wait(&tracking->watch, 0, &end, NULL) < 0)
-            break; /* then the end of the process is not noticed */
-        if (end == WATCH_INPUT)
-            agent_read(&agent);
-    }
-    if (end == WATCH_PROCESS_ENDED) {
-        tracking->has_exited = true;
-        end_process(tracking);
-    }
+    tracking->has_exited = agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED;
+    if (tracking->has_exited && tracking->process.fd >= 0) /* that of the machine goes on */
+        (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
     agent_finish(&agent);
     stop(tracking);
     agent_upload_abandon(&tracking->upload);

@@ -16,7 +16,7 @@
  *                      that can be read now, null without a file. The status is "exited" once the
  *                      tracked process has ended, and null if none is tracked.
  *     process-stats PID CHILDREN, system-stats
- *                      "stats": {...}, totals so far; see stats.h. CHILDREN is true or false.
+ *                      "stats": {...}, totals so far; see agent.c. CHILDREN is true or false.
  *     lookup WHAT [REQUEST]
  *                      "answer": TEXT, a JSON object; see lookup.h
  *     recommend CPUS_MEAN MEMORY_BYTES GPUS_MEAN GPUS_MAX VRAM_BYTES SECONDS RUNS
@@ -27,7 +27,7 @@
  *     stop             takes the last rows, closes the files and answers as rows and figures
  *                      together, and with "lost": {"process": N, "system": N}, the number of rows
  *                      that could not be written, and "warnings": [TEXT, ...], why; may be repeated
- *     upload           with --upload, see agent_upload.h: how far the upload is
+ *     upload           with --upload, see upload.h: how far the upload is
  *     finish CODE STATUS
  *                      likewise: stops, and ends the upload
  *

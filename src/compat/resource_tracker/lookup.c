@@ -15,8 +15,9 @@
 #include "base/error.h"
 #include "front/agent.h"
 #include "services/cloud/cloud.h"
+#include "services/prices/catalog.h"
 #include "services/prices/keeper.h"
-#include "services/prices/server_table.h"
+#include "text/json_writer.h"
 
 #define MIB 1048576.0
 

@@ -3,7 +3,65 @@
 #ifndef COMPAT_RESOURCE_TRACKER_PROGRAM_H
 #define COMPAT_RESOURCE_TRACKER_PROGRAM_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "front/arguments.h"
+#include "front/option.h"
 #include "front/program.h"
+
+/* ---- options ------------------------------------------------------------ */
+
+/* Which commands have an option: bits of option.flags. */
+enum { TRACK_SCOPE = 1u << 0, AGENT_SCOPE = 1u << 1, UPLOAD_SCOPE = 1u << 2 };
+
+extern const struct option_table resource_tracker_table;
+
+/* In the order of the words of --format. */
+enum tracker_format { TRACKER_JSON, TRACKER_CSV };
+
+/* What describes the run to the Sentinel service, besides the job's name. */
+enum { TRACKER_METADATA_COUNT = 10 };
+
+/* Texts and lists are owned; a text that was not given is NULL. */
+struct tracker_settings {
+    pid_t pid; /* 0: none was given */
+    uint64_t interval_ns;
+    enum tracker_format format;
+    char *config_path;
+    char *output_path; /* NULL: stderr */
+    char *job_name;
+    bool is_quiet;
+    char *metadata[TRACKER_METADATA_COUNT];
+    struct text_list tags;
+    /* of the agent */
+    bool excludes_children;
+    char *dialect; /* NULL: the newest */
+    char *process_rows_path, *system_rows_path;
+    char *upload_path; /* what to upload, and how; NULL: nothing is uploaded */
+};
+
+void tracker_settings_init(struct tracker_settings *settings);
+void tracker_settings_done(struct tracker_settings *settings);
+
+/* ---- the config file ----------------------------------------------------
+ *
+ *     [job]
+ *     name = "training"
+ *     pid = 4242
+ *
+ *     [tracker]
+ *     interval_secs = 5
+ *
+ * Other keys are ignored. Options and variables override the file.
+ */
+
+/* Applies the file to what is not set yet, or nothing of it if any of it is wrong. `path` NULL:
+ * resource-tracker.toml, if there is one; what is wrong with that is a warning only. */
+int tracker_config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
+
+/* ---- the program -------------------------------------------------------- */
 
 extern const struct program resource_tracker_program;
 

@@ -1,16 +1,343 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compat/resource_tracker/upload.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "compat/resource_tracker/program.h"
-#include "compat/resource_tracker/run_description.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/root.h"
+#include "base/unknown.h"
 #include "front/arguments.h"
-#include "services/upload/kept_runs.h"
+#include "services/cloud/cloud.h"
+#include "source/host/devices.h"
+#include "source/host/facts.h"
+
+/* ---- the run ---------------------------------------------------------------- */
+
+/* In the order of struct tracker_settings. */
+static const char *const metadata_keys[TRACKER_METADATA_COUNT] = {
+    "project_name",
+    "stage_name",
+    "task_name",
+    "team",
+    "env",
+    "language",
+    "orchestrator",
+    "executor",
+    "external_run_id",
+    "container_image",
+};
+
+/* The service wants the list of arguments as a text, which is JSON. */
+static void add_command(struct json_writer *json, const char *const *command)
+{
+    CLEANUP(buffer_done) struct buffer list = { 0 };
+    struct json_writer arguments = { .out = &list, .style = &json_compact };
+
+    json_begin(&arguments, NULL, '[');
+    for (; *command; command++)
+        json_add_text(&arguments, NULL, *command);
+    json_end(&arguments);
+    if (buffer_error(&list) == 0)
+        json_add_text(json, "command", list.text);
+}
+
+/* Adds a JSON object to `ret`. `command` ends with NULL; NULL: there is none. */
+static void run_description_write(const struct tracker_settings *settings,
+                                  const char *const *command, struct buffer *ret)
+{
+    struct json_writer json = { .out = ret, .style = &json_compact };
+
+    json_begin(&json, NULL, '{');
+    if (settings->job_name)
+        json_add_text(&json, "job_name", settings->job_name);
+    for (size_t i = 0; i < TRACKER_METADATA_COUNT; i++) {
+        if (settings->metadata[i])
+            json_add_text(&json, metadata_keys[i], settings->metadata[i]);
+    }
+    if (command)
+        add_command(&json, command);
+    if (settings->tags.count > 0) {
+        json_begin(&json, "tags", '[');
+        for (size_t i = 0; i < settings->tags.count; i++)
+            json_add_text(&json, NULL, settings->tags.items[i]);
+        json_end(&json);
+    }
+    json_end(&json);
+}
+
+/* ---- the machine ------------------------------------------------------------ */
+
+/* NULL: unknown. */
+static const char *or_null(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static uint64_t in_mib(uint64_t bytes)
+{
+    return is_known(bytes) ? bytes >> 20 : UNKNOWN;
+}
+
+/* Cloud providers give a machine an asset tag; others have an ID of their installation. */
+static void add_host_id(const struct root *root, struct json_writer *json)
+{
+    static const char *const files[] = { "sys/class/dmi/id/board_asset_tag", "etc/machine-id" };
+    char text[128] = "";
+
+    for (size_t i = 0; i < ARRAY_SIZE(files) && *text == '\0'; i++) {
+        if (root_read(root, text, sizeof(text), "%s", files[i]) < 0)
+            text[0] = '\0';
+        text[strcspn(text, "\r\n")] = '\0';
+    }
+    json_add_text(json, "host_id", or_null(text));
+}
+
+/* The first IPv4 address that others can reach. */
+static void add_address(struct json_writer *json)
+{
+    char text[INET_ADDRSTRLEN] = "";
+    struct ifaddrs *list = NULL;
+
+    if (getifaddrs(&list) < 0)
+        list = NULL;
+    for (const struct ifaddrs *each = list; each && *text == '\0'; each = each->ifa_next) {
+        struct sockaddr_in address;
+
+        if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET ||
+            (each->ifa_flags & IFF_LOOPBACK))
+            continue;
+        memcpy(&address, each->ifa_addr, sizeof(address));
+        (void)inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
+    }
+    freeifaddrs(list);
+    json_add_text(json, "host_ip", or_null(text));
+}
+
+static void add_storage(const struct root *root, struct json_writer *json)
+{
+    struct devices devices = { 0 };
+    uint64_t bytes = 0;
+
+    if (devices_read(root, NULL, &devices) < 0) {
+        json_add_null(json, "host_storage_gb");
+        return;
+    }
+    for (size_t i = 0; i < devices.disk_count; i++)
+        bytes +=
+            is_known(devices.disks[i].capacity_bytes) ? devices.disks[i].capacity_bytes : 0;
+    devices_done(&devices);
+    json_add_number(json, "host_storage_gb", (double)bytes / 1e9);
+}
+
+struct gpus {
+    char model[128];
+    uint64_t count;
+    uint64_t memory_bytes;
+};
+
+static void count_gpu(const struct spoor_gpu *gpu, void *data)
+{
+    struct gpus *gpus = data;
+
+    if (gpu->is_part)
+        return;
+    if (gpus->count++ == 0)
+        (void)snprintf(gpus->model, sizeof(gpus->model), "%s", gpu->name); /* cut is fine */
+    if (is_known(gpu->memory_bytes))
+        gpus->memory_bytes += gpu->memory_bytes;
+}
+
+static void add_gpus(struct json_writer *json)
+{
+    struct gpus gpus = { 0 };
+
+    if (spoor_may_have_gpus(NULL))
+        (void)spoor_gpu_list(NULL, "all", count_gpu, &gpus, NULL);
+    json_add_text(json, "host_gpu_model", or_null(gpus.model));
+    json_add_u64(json, "host_gpu_count", gpus.count);
+    json_add_u64(json, "host_gpu_memory_mib",
+                 in_mib(gpus.count > 0 ? gpus.memory_bytes : UNKNOWN));
+}
+
+/* Asks the metadata service of the cloud, if this is a machine of one. */
+static void add_cloud(const struct root *root, struct json_writer *json)
+{
+    struct cloud_facts facts;
+
+    (void)cloud_find(root, &facts, NULL); /* what is not known is empty */
+    json_add_text(json, "cloud_vendor_id", or_null(facts.vendor));
+    json_add_text(json, "cloud_account_id", or_null(facts.account));
+    json_add_text(json, "cloud_region_id", or_null(facts.region));
+    json_add_text(json, "cloud_zone_id", or_null(facts.zone));
+    json_add_text(json, "cloud_instance_type", or_null(facts.instance_type));
+}
+
+/* Adds members about this machine: host_... and cloud_..., null if unknown. May take seconds. */
+static void run_description_add_machine(struct json_writer *json)
+{
+    CLEANUP(root_close) struct root root = ROOT_CLOSED;
+    struct host_facts facts;
+
+    if (root_open("/", &root) < 0)
+        return;
+    host_facts_read(&root, &facts);
+    add_host_id(&root, json);
+    json_add_text(json, "host_hostname", or_null(facts.hostname));
+    add_address(json);
+    json_add_null(json, "host_server_allocation");
+    json_add_u64(json, "host_vcpus", facts.cpus);
+    json_add_text(json, "host_cpu_model", or_null(facts.cpu_model));
+    json_add_u64(json, "host_memory_mib", in_mib(facts.memory_bytes));
+    add_gpus(json);
+    add_storage(&root, json);
+    add_cloud(&root, json);
+}
+
+/* ---- uploads of an agent ------------------------------------------------ */
+
+static int load(const char *path, json_t **ret, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    json_error_t error;
+    int r = buffer_read_file(&text, path, CONFIG_MAX_BYTES);
+
+    if (r < 0)
+        return error_sys(err, r, "upload file '%s'", path);
+    *ret = json_loadb(text.text, text.length, 0, &error);
+    explicit_bzero(text.text, text.length);
+    if (!json_is_object(*ret))
+        return error_set(err, EINVAL, "upload file '%s': expected a JSON object", path);
+    return 0;
+}
+
+static int apply_text(const json_t *order, const char *key, struct upload_settings *settings,
+                      int (*set)(struct upload_settings *settings, const char *text,
+                                 struct spoor_error *err),
+                      struct spoor_error *err)
+{
+    const json_t *value = json_object_get(order, key);
+
+    if (!value || json_is_null(value))
+        return 0;
+    if (!json_is_string(value))
+        return error_set(err, EINVAL, "upload file: '%s' must be a string", key);
+    return set(settings, json_string_value(value), err);
+}
+
+static int apply(const json_t *order, struct upload_settings *settings, struct spoor_error *err)
+{
+    const json_t *interval = json_object_get(order, "interval");
+    int r = upload_settings_read(environment_own, settings, err);
+
+    if (r == 0)
+        r = apply_text(order, "token", settings, upload_settings_set_token, err);
+    if (r == 0)
+        r = apply_text(order, "api_url", settings, upload_settings_set_url, err);
+    if (r == 0 && interval && !json_is_null(interval))
+        r = upload_settings_set_interval(settings, json_number_value(interval), err);
+    if (r == 0 && *settings->token == '\0')
+        r = error_set(err, EINVAL, "there is no token to upload with");
+    return r;
+}
+
+static int write_metadata(const json_t *order, struct buffer *ret, struct spoor_error *err)
+{
+    const json_t *metadata = json_object_get(order, "metadata");
+    char *text = json_is_object(metadata) ? json_dumps(metadata, JSON_COMPACT) : NULL;
+
+    if (metadata && !json_is_null(metadata) && !text)
+        return error_set(err, EINVAL, "upload file: 'metadata' must be an object");
+    buffer_add_text(ret, text ? text : "{}");
+    free(text);
+    return buffer_error(ret);
+}
+
+int agent_upload_start(const char *path, struct upload_process *ret, struct spoor_error *err)
+{
+    json_auto_t *order = NULL;
+    CLEANUP(buffer_done) struct buffer metadata = { 0 };
+    struct upload_settings settings;
+    struct upload_order upload = { .settings = &settings,
+                                   .metadata = &metadata,
+                                   .has_short_keys = true,
+                                   .add_machine = run_description_add_machine };
+    int r = load(path, &order, err);
+
+    if (r == 0)
+        r = apply(order, &settings, err);
+    if (r == 0)
+        r = write_metadata(order, &metadata, err);
+    if (r == 0)
+        r = upload_process_start(&upload, ret, err);
+    return r;
+}
+
+static void add_result(const struct upload_process *process, const struct upload_result *result,
+                       struct json_writer *json)
+{
+    json_auto_t *summary = json_loadb(result->summary.text ? result->summary.text : "",
+                                      result->summary.length, 0, NULL);
+    const char *key;
+    json_t *value;
+
+    json_begin(json, "upload", '{');
+    json_add_bool(json, "is_complete", result->is_complete);
+    json_add_text(json, "message", result->is_complete ? NULL : result->err.message);
+    json_add_u64(json, "kept_rows", result->kept_rows);
+    json_add_u64(json, "dropped_rows", result->dropped_rows);
+    json_add_text(json, "folder", result->is_complete ? NULL : process->path);
+    json_object_foreach(summary, key, value)
+    {
+        upload_add_value(json, key, value);
+    }
+    json_end(json);
+}
+
+int agent_upload_finish(struct upload_process *process, const char *exit_code,
+                        const char *status, struct json_writer *json, struct spoor_error *err)
+{
+    bool has_failed = strcmp(status, "failed") == 0;
+    const char *cursor = exit_code;
+    struct upload_result result;
+    int64_t code;
+
+    if (parse_i64(&cursor, &code) < 0 || *cursor != '\0' || code < INT32_MIN ||
+        code > INT32_MAX)
+        return error_set(err, EINVAL, "invalid exit code '%.100s'", exit_code);
+    if (!has_failed && strcmp(status, "finished") != 0)
+        return error_set(err, EINVAL, "invalid status '%.100s': expected finished or failed",
+                         status);
+    upload_process_end(process, (int)code, has_failed, &result);
+    add_result(process, &result, json);
+    buffer_done(&result.summary);
+    return 0;
+}
+
+void agent_upload_abandon(struct upload_process *process)
+{
+    struct upload_result result;
+
+    if (process->pid == 0)
+        return;
+    upload_process_end(process, 1, true, &result);
+    buffer_done(&result.summary);
+}
+
+/* ---- uploads of a run --------------------------------------------------- */
 
 enum { REQUEST_TIMEOUT_MS = 30000 };
 

@@ -6,12 +6,46 @@
 #ifndef COMPAT_RESOURCE_TRACKER_UPLOAD_H
 #define COMPAT_RESOURCE_TRACKER_UPLOAD_H
 
-#include "compat/resource_tracker/options.h"
+#include "compat/resource_tracker/program.h"
 #include "front/program.h"
-#include "services/upload/upload_process.h"
+#include "services/upload/uploader.h"
+#include "text/json_writer.h"
+
+/* ---- uploads of an agent ------------------------------------------------
+ *
+ * Uploads of `resource-tracker agent --upload FILE`. FILE holds a JSON object; what
+ * is missing or null is taken from the environment, as in services/upload/sentinel.h:
+ *
+ *     {"token": "...", "api_url": "https://...", "interval": 60, "metadata": {"team": "blue"}}
+ *
+ * It is read before the agent is ready, and may be removed then. The metadata becomes part of the
+ * description of the run, as it is. The answer to `upload` has the member
+ *
+ *     "upload": {"is_alive": true, "run_id": "...", "data_uris": ["s3://..."], "result": null}
+ *
+ * where `run_id` is null until the run is registered. The answer to `finish` has the member
+ *
+ *     "upload": {"is_complete": true, "message": null, "kept_rows": 0, "dropped_rows": 0,
+ *                "folder": "...", "run_id": "...", "data_uris": ["s3://..."], "result": {...}}
+ *
+ * where `result` is the answer of the service; if not all rows were sent, `message` says why, and the
+ * rest is kept in the folder. Without a `finish`, the run has failed with exit code 1.
+ */
+
+/* -EINVAL: the file is not valid, or there is no token. */
+int agent_upload_start(const char *path, struct upload_process *ret, struct spoor_error *err);
+
+/* `exit_code` is a whole number, `status` "finished" or "failed". Adds "upload" to the answer. */
+int agent_upload_finish(struct upload_process *process, const char *exit_code,
+                        const char *status, struct json_writer *json, struct spoor_error *err);
+
+/* At the end of the agent; does nothing if the upload has ended, or there is none. */
+void agent_upload_abandon(struct upload_process *process);
+
+/* ---- uploads of a run --------------------------------------------------- */
 
 /* Starts the upload of a run if SENTINEL_API_TOKEN is set; a failure is a warning. *ret is zeroed if
- * there is none. `command` as in run_description.h. There must be no other threads yet. */
+ * there is none. `command` as in upload.c. There must be no other threads yet. */
 void tracker_upload_start(const struct tracker_settings *settings, const char *const *command,
                           struct upload_process *ret);
 

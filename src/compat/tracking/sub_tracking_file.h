@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run/phase_file.h"
+#include "run/job_socket.h"
 #include "spoor/spoor.h"
 
 struct block_event {
@@ -44,9 +44,5 @@ int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_erro
  * What is written is taken away again where one of them fails. */
 int sub_tracking_combine(const char *path, const char *const *files, size_t count,
                          struct spoor_error *err);
-
-/* The columns, in their order. */
-enum { SUB_TRACKING_COLUMNS = 4 };
-extern const char *const sub_tracking_columns[SUB_TRACKING_COLUMNS];
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,416 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "compat/tracking/table.h"
-#include "compat/tracking/tracking_format.h"
 #include "output/output_file.h"
+#include "text/csv_writer.h"
+
+/* ---- formats ------------------------------------------------------------ */
+
+/* A kind of file. Each writes the facts and an empty table to a file that exists and is empty;
+ * opens such a file for rows; adds a row, in which all is known; and ends it. 0 or -errno with a
+ * message. */
+struct tracking_format {
+    int (*create)(const char *path, const struct tracking_facts *facts,
+                  struct spoor_error *err);
+    int (*open)(const char *path, void **ret, struct spoor_error *err);
+    int (*add)(void *state, const double row[TRACKING_COLUMNS], struct spoor_error *err);
+    int (*close)(void *state, struct spoor_error *err);
+};
+
+const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
+    { "ram_unit", .type = TRACKING_TEXT },
+    { "gpu_ram_unit", .type = TRACKING_TEXT },
+    { "time_unit", .type = TRACKING_TEXT },
+    { "ram_system_capacity", .type = TRACKING_REAL },
+    { "gpu_ram_system_capacity", .type = TRACKING_REAL },
+    { "system_core_count", .type = TRACKING_INTEGER },
+    { "n_expected_cores", .type = TRACKING_INTEGER },
+    { "system_gpu_count", .type = TRACKING_INTEGER },
+    { "n_expected_gpus", .type = TRACKING_INTEGER },
+};
+
+/* clang-format off */
+#define MEMORY(name, metric, unit, moment) \
+    { name, TRACKING_REAL, metric, TRACKING_IN_##unit, TRACKING_##moment }
+#define THREADS(name, metric) \
+    { name, TRACKING_INTEGER, metric, TRACKING_COUNTS, TRACKING_HELD }
+/* Of one CPU or GPU, and of all that are expected. */
+#define PERCENT(name, metric, moment) \
+    { name "_sum_utilization_percent", TRACKING_REAL, metric, TRACKING_PERCENT, TRACKING_##moment }, \
+    { name "_hardware_utilization_percent", .type = TRACKING_REAL }
+
+/* In the order of enum tracking_column. */
+const struct tracking_field tracking_row_fields[TRACKING_COLUMNS] = {
+    MEMORY("main_ram", "main_rss_bytes", RAM, HELD),
+    MEMORY("descendants_ram", "descendants_rss_bytes", RAM, HELD),
+    MEMORY("combined_ram", "job_rss_bytes", RAM, HELD),
+    MEMORY("system_ram", "host_memory_used_bytes", RAM, NOW),
+    MEMORY("main_gpu_ram", "main_gpu_memory_bytes", GPU_RAM, HELD),
+    MEMORY("descendants_gpu_ram", "descendants_gpu_memory_bytes", GPU_RAM, HELD),
+    MEMORY("combined_gpu_ram", "job_gpu_memory_bytes", GPU_RAM, HELD),
+    MEMORY("system_gpu_ram", "host_gpu_memory_bytes", GPU_RAM, NOW),
+    PERCENT("gpu", "host_gpu_utilization_gpus", NOW),
+    THREADS("main_n_threads", "main_threads"),
+    THREADS("descendants_n_threads", "descendants_threads"),
+    THREADS("combined_n_threads", "job_threads"),
+    PERCENT("cpu_system", "host_cpu_seconds", RATE),
+    PERCENT("cpu_main", "main_cpu_seconds", RATE),
+    PERCENT("cpu_descendants", "descendants_cpu_seconds", RATE),
+    PERCENT("cpu_combined", "job_cpu_seconds", RATE),
+    { "timestamp", .type = TRACKING_REAL },
+};
+/* clang-format on */
+
+/* In this interface what cannot be known is 0. */
+static double known(double value)
+{
+    return isfinite(value) ? value : 0;
+}
+
+/* ---- CSV ---------------------------------------------------------------- */
+
+struct csv {
+    int fd;
+    struct buffer lines; /* to be written next */
+};
+
+static struct csv_writer begin_lines(struct csv *csv)
+{
+    buffer_clear(&csv->lines);
+    return (struct csv_writer){ .out = &csv->lines, .dialect = &csv_python };
+}
+
+static void add_number(struct csv_writer *writer, double value, enum tracking_type type)
+{
+    if (type == TRACKING_INTEGER)
+        csv_add_i64(writer, (int64_t)value);
+    else
+        csv_add_number(writer, value);
+}
+
+static void add_header(struct csv_writer *writer, const struct tracking_field *fields,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        csv_add_text(writer, fields[i].name);
+    csv_end_row(writer);
+}
+
+/* Whole lines or nothing: what a full disk took of one is cut off again. */
+static int write_lines(const struct csv *csv)
+{
+    off_t end = lseek(csv->fd, 0, SEEK_END);
+    int r = buffer_write(&csv->lines, csv->fd);
+
+    if (r < 0 && end >= 0)
+        (void)!ftruncate(csv->fd, end);
+    return r;
+}
+
+static void csv_free(struct csv *csv)
+{
+    buffer_done(&csv->lines);
+    free(csv);
+}
+
+static int csv_close(void *state, struct spoor_error *err)
+{
+    struct csv *csv = state;
+    int r = close(csv->fd) < 0 ? error_sys(err, errno, "close") : 0;
+
+    csv_free(csv);
+    return r;
+}
+
+static int csv_open(const char *path, void **ret, struct spoor_error *err)
+{
+    struct csv *csv = calloc(1, sizeof(*csv));
+    int r;
+
+    if (!csv)
+        return error_set(err, ENOMEM, "out of memory");
+    csv->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (csv->fd < 0) {
+        r = error_sys(err, errno, "open");
+        csv_free(csv);
+        return r;
+    }
+    *ret = csv;
+    return 0;
+}
+
+static int csv_write_facts(struct csv *csv, const struct tracking_facts *facts)
+{
+    struct csv_writer writer = begin_lines(csv);
+
+    add_header(&writer, tracking_fact_fields, TRACKING_FACTS);
+    for (size_t i = 0; i < TRACKING_FACTS; i++) {
+        if (tracking_fact_fields[i].type == TRACKING_TEXT)
+            csv_add_text(&writer, facts->texts[i]);
+        else
+            add_number(&writer, known(facts->numbers[i]), tracking_fact_fields[i].type);
+    }
+    csv_end_row(&writer);
+    add_header(&writer, tracking_row_fields, TRACKING_COLUMNS);
+    return write_lines(csv);
+}
+
+static int csv_create(const char *path, const struct tracking_facts *facts,
+                      struct spoor_error *err)
+{
+    void *state = NULL;
+    int r = csv_open(path, &state, err);
+
+    if (!state)
+        return r;
+    r = csv_write_facts(state, facts);
+    if (r < 0)
+        (void)error_sys(err, r, "write");
+    return csv_close(state, r == 0 ? err : NULL) < 0 && r == 0 ? -EIO : r;
+}
+
+/* The sum of the percentages of nothing is the whole number 0: so it stands there for a group
+ * without a process. */
+static bool is_sum_of_nothing(const double row[TRACKING_COLUMNS], size_t column)
+{
+    switch (column) {
+    case TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT:
+        return !(row[TRACKING_MAIN_N_THREADS] > 0);
+    case TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT:
+        return !(row[TRACKING_DESCENDANTS_N_THREADS] > 0);
+    case TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT:
+        return !(row[TRACKING_COMBINED_N_THREADS] > 0);
+    default:
+        return false;
+    }
+}
+
+static int csv_add(void *state, const double row[TRACKING_COLUMNS], struct spoor_error *err)
+{
+    struct csv_writer writer = begin_lines(state);
+    int r;
+
+    for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
+        enum tracking_type type = tracking_row_fields[i].type;
+
+        if (!(row[i] > 0) && is_sum_of_nothing(row, i))
+            type = TRACKING_INTEGER;
+        add_number(&writer, row[i], type);
+    }
+    csv_end_row(&writer);
+    r = write_lines(state);
+    return r < 0 ? error_sys(err, r, "write") : 0;
+}
+
+static const struct tracking_format tracking_csv = { csv_create, csv_open, csv_add, csv_close };
+
+/* ---- SQLite -------------------------------------------------------------
+ *
+ * While it is written it has a write-ahead log (two more files beside it): a row is one short
+ * write, nobody who reads along stops us, and what was written is there if we are killed.
+ * Closing makes it one plain file again.
+ */
+
+enum { BUSY_MS = 1000, SQL_MAX = 4096 };
+
+struct database {
+    sqlite3 *db;
+    sqlite3_stmt *insert; /* a row; NULL before the table is there */
+};
+
+static const char *const type_names[] = {
+    [TRACKING_TEXT] = "VARCHAR",
+    [TRACKING_REAL] = "FLOAT",
+    [TRACKING_INTEGER] = "INTEGER",
+};
+
+static int fail(const struct database *database, struct spoor_error *err)
+{
+    int code = sqlite3_extended_errcode(database->db);
+
+    return error_set(err, code == SQLITE_FULL ? ENOSPC : EIO, "%s",
+                     sqlite3_errmsg(database->db));
+}
+
+static int run(const struct database *database, const char *sql, struct spoor_error *err)
+{
+    if (sqlite3_exec(database->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return fail(database, err);
+    return 0;
+}
+
+/* "CREATE TABLE t (a FLOAT, ...)". */
+static int create_table(const struct database *database, const char *table,
+                        const struct tracking_field *fields, size_t count,
+                        struct spoor_error *err)
+{
+    char sql[SQL_MAX];
+    int used = snprintf(sql, sizeof(sql), "CREATE TABLE %s", table);
+
+    for (size_t i = 0; i < count; i++)
+        used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s%s %s", i ? ", " : " (",
+                         fields[i].name, type_names[fields[i].type]); /* fits: our names */
+    (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
+    return run(database, sql, err);
+}
+
+/* "INSERT INTO t VALUES (?, ...)". */
+static int prepare_insert(const struct database *database, const char *table, size_t count,
+                          sqlite3_stmt **ret, struct spoor_error *err)
+{
+    char sql[SQL_MAX];
+    int used = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES", table);
+
+    for (size_t i = 0; i < count; i++)
+        used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s?", i ? "," : " (");
+    (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
+    if (sqlite3_prepare_v2(database->db, sql, -1, ret, NULL) != SQLITE_OK)
+        return fail(database, err);
+    return 0;
+}
+
+static int bind_number(sqlite3_stmt *statement, size_t i, enum tracking_type type, double value)
+{
+    return type == TRACKING_INTEGER
+               ? sqlite3_bind_int64(statement, (int)i + 1, (sqlite3_int64)value)
+               : sqlite3_bind_double(statement, (int)i + 1, value);
+}
+
+/* Runs a statement whose values are bound, and makes it ready for the next. */
+static int step(const struct database *database, sqlite3_stmt *statement,
+                struct spoor_error *err)
+{
+    int r = sqlite3_step(statement) == SQLITE_DONE ? 0 : fail(database, err);
+
+    (void)sqlite3_reset(statement); /* repeats the failure of the step */
+    return r;
+}
+
+static int database_write_facts(const struct database *database,
+                                const struct tracking_facts *facts, struct spoor_error *err)
+{
+    sqlite3_stmt *insert = NULL;
+    int r = create_table(database, "static_data", tracking_fact_fields, TRACKING_FACTS, err);
+
+    if (r == 0)
+        r = prepare_insert(database, "static_data", TRACKING_FACTS, &insert, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < TRACKING_FACTS; i++) {
+        enum tracking_type type = tracking_fact_fields[i].type;
+        int code =
+            type == TRACKING_TEXT
+                ? sqlite3_bind_text(insert, (int)i + 1, facts->texts[i], -1, SQLITE_STATIC)
+                : bind_number(insert, i, type, known(facts->numbers[i]));
+
+        if (code != SQLITE_OK)
+            r = fail(database, err);
+    }
+    if (r == 0)
+        r = step(database, insert, err);
+    sqlite3_finalize(insert);
+    return r;
+}
+
+static void database_discard(struct database *database)
+{
+    sqlite3_finalize(database->insert);
+    sqlite3_close(database->db);
+    free(database);
+}
+
+static int open_database(const char *path, struct database **ret, struct spoor_error *err)
+{
+    struct database *database = calloc(1, sizeof(*database));
+    int r;
+
+    if (!database)
+        return error_set(err, ENOMEM, "out of memory");
+    if (sqlite3_open_v2(path, &database->db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK) {
+        *ret = database;
+        return 0;
+    }
+    r = fail(database, err);
+    database_discard(database);
+    return r;
+}
+
+/* The file is new: what is in it can be written again, so that nothing waits for the disk. */
+static int database_create(const char *path, const struct tracking_facts *facts,
+                           struct spoor_error *err)
+{
+    struct database *database = NULL;
+    int r = open_database(path, &database, err);
+
+    if (!database)
+        return r;
+    r = run(database, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN", err);
+    if (r == 0)
+        r = database_write_facts(database, facts, err);
+    if (r == 0)
+        r = create_table(database, "data", tracking_row_fields, TRACKING_COLUMNS, err);
+    if (r == 0)
+        r = run(database, "COMMIT", err);
+    database_discard(database);
+    return r;
+}
+
+/* If there can be no log (it needs shared memory), the old kind of journal is used: it waits for
+ * the disk at each row. */
+static int database_open(const char *path, void **ret, struct spoor_error *err)
+{
+    struct database *database = NULL;
+    int r = open_database(path, &database, err);
+
+    if (!database)
+        return r;
+    (void)sqlite3_busy_timeout(database->db, BUSY_MS);
+    (void)sqlite3_exec(database->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+    r = run(database, "PRAGMA synchronous=NORMAL", err);
+    if (r == 0)
+        r = prepare_insert(database, "data", TRACKING_COLUMNS, &database->insert, err);
+    if (r < 0) {
+        database_discard(database);
+        return r;
+    }
+    *ret = database;
+    return 0;
+}
+
+static int database_add(void *state, const double row[TRACKING_COLUMNS],
+                        struct spoor_error *err)
+{
+    struct database *database = state;
+
+    for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
+        if (bind_number(database->insert, i, tracking_row_fields[i].type, row[i]) != SQLITE_OK)
+            return fail(database, err);
+    }
+    return step(database, database->insert, err);
+}
+
+static int database_close(void *state, struct spoor_error *err)
+{
+    struct database *database = state;
+    int r;
+
+    sqlite3_finalize(database->insert);
+    database->insert = NULL;
+    /* Takes the log into the file. Whoever reads along keeps it open: then it stays. */
+    r = sqlite3_exec(database->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+    r = r == SQLITE_OK || r == SQLITE_BUSY || r == SQLITE_LOCKED ? 0 : fail(database, err);
+    database_discard(database);
+    return r;
+}
+
+static const struct tracking_format tracking_sqlite = { database_create, database_open,
+                                                        database_add, database_close };
+
+/* ---- writing ------------------------------------------------------------ */
 
 struct tracking_file {
     const struct tracking_format *format;
@@ -30,69 +437,6 @@ static const struct tracking_format *const formats[] = {
     [TABLE_CSV] = &tracking_csv,
     [TABLE_SQLITE] = &tracking_sqlite,
 };
-
-const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
-    { "ram_unit", TRACKING_TEXT },
-    { "gpu_ram_unit", TRACKING_TEXT },
-    { "time_unit", TRACKING_TEXT },
-    { "ram_system_capacity", TRACKING_REAL },
-    { "gpu_ram_system_capacity", TRACKING_REAL },
-    { "system_core_count", TRACKING_INTEGER },
-    { "n_expected_cores", TRACKING_INTEGER },
-    { "system_gpu_count", TRACKING_INTEGER },
-    { "n_expected_gpus", TRACKING_INTEGER },
-};
-
-/* clang-format off */
-const struct tracking_field tracking_row_fields[TRACKING_COLUMNS] = {
-[TRACKING_MAIN_RAM] = { "main_ram", TRACKING_REAL },
-[TRACKING_DESCENDANTS_RAM] = { "descendants_ram", TRACKING_REAL },
-[TRACKING_COMBINED_RAM] = { "combined_ram", TRACKING_REAL },
-[TRACKING_SYSTEM_RAM] = { "system_ram", TRACKING_REAL },
-[TRACKING_MAIN_GPU_RAM] = { "main_gpu_ram", TRACKING_REAL },
-[TRACKING_DESCENDANTS_GPU_RAM] = { "descendants_gpu_ram", TRACKING_REAL },
-[TRACKING_COMBINED_GPU_RAM] = { "combined_gpu_ram", TRACKING_REAL },
-[TRACKING_SYSTEM_GPU_RAM] = { "system_gpu_ram", TRACKING_REAL },
-[TRACKING_GPU_SUM_UTILIZATION_PERCENT] = { "gpu_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_GPU_HARDWARE_UTILIZATION_PERCENT] = { "gpu_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_MAIN_N_THREADS] = { "main_n_threads", TRACKING_INTEGER },
-[TRACKING_DESCENDANTS_N_THREADS] = { "descendants_n_threads", TRACKING_INTEGER },
-[TRACKING_COMBINED_N_THREADS] = { "combined_n_threads", TRACKING_INTEGER },
-[TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT] = { "cpu_system_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_SYSTEM_HARDWARE_UTILIZATION_PERCENT] = { "cpu_system_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT] = { "cpu_main_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_MAIN_HARDWARE_UTILIZATION_PERCENT] = { "cpu_main_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT] = { "cpu_descendants_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_DESCENDANTS_HARDWARE_UTILIZATION_PERCENT] = { "cpu_descendants_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT] = { "cpu_combined_sum_utilization_percent", TRACKING_REAL },
-[TRACKING_CPU_COMBINED_HARDWARE_UTILIZATION_PERCENT] = { "cpu_combined_hardware_utilization_percent", TRACKING_REAL },
-[TRACKING_TIMESTAMP] = { "timestamp", TRACKING_REAL },
-};
-/* clang-format on */
-
-/* In this interface what cannot be known is 0. */
-static double known(double value)
-{
-    return isfinite(value) ? value : 0;
-}
-
-void tracking_fact_values(const struct tracking_facts *facts,
-                          struct tracking_value ret[TRACKING_FACTS])
-{
-    const struct tracking_value values[TRACKING_FACTS] = {
-        { facts->ram_unit, 0 },
-        { facts->gpu_ram_unit, 0 },
-        { facts->time_unit, 0 },
-        { NULL, known(facts->ram_system_capacity) },
-        { NULL, known(facts->gpu_ram_system_capacity) },
-        { NULL, facts->system_core_count },
-        { NULL, facts->n_expected_cores },
-        { NULL, facts->system_gpu_count },
-        { NULL, facts->n_expected_gpus },
-    };
-
-    memcpy(ret, values, sizeof(values));
-}
 
 int tracking_file_check_name(const char *path, struct spoor_error *err)
 {
@@ -274,4 +618,187 @@ int tracking_file_close(struct tracking_file *file, struct spoor_error *err)
         r = 0;
     free_file(&file);
     return r;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static const struct table_place facts_place = { "static_data", 0 };
+static const struct table_place rows_place = { "data", 2 };
+
+static int open_fields(const char *path, const struct table_place *place,
+                       const struct tracking_field *fields, size_t count, const char **names,
+                       struct table **ret, struct spoor_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        names[i] = fields[i].name;
+    return table_open(path, place, names, count, ret, err);
+}
+
+static int read_facts(const char *path, struct tracking_facts *ret, struct spoor_error *err)
+{
+    const char *names[TRACKING_FACTS];
+    struct table *table = NULL;
+    int r = open_fields(path, &facts_place, tracking_fact_fields, TRACKING_FACTS, names, &table,
+                        err);
+
+    if (r < 0)
+        return r;
+    r = table_next(table, err);
+    if (r == 0)
+        r = table_refuse(table, err, "the facts about the run are missing");
+    for (size_t i = 0; i < TRACKING_FACTS && r >= 0; i++) {
+        if (tracking_fact_fields[i].type == TRACKING_TEXT)
+            (void)snprintf(ret->texts[i], sizeof(ret->texts[i]), "%s",
+                           table_text(table, i)); /* a unit; a long one is cut */
+        else
+            r = table_number(table, i, &ret->numbers[i], err);
+    }
+    table_close(table);
+    return r < 0 ? r : 0;
+}
+
+static int read_row(struct table *table, tracking_row_seen *seen, void *data,
+                    struct spoor_error *err)
+{
+    double row[TRACKING_COLUMNS];
+    int r = 0;
+
+    for (size_t i = 0; i < TRACKING_COLUMNS && r == 0; i++)
+        r = table_number(table, i, &row[i], err);
+    if (r < 0)
+        return r;
+    r = seen(row, data);
+    return r < 0 ? error_sys(err, r, "rows") : 0;
+}
+
+int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_seen *seen,
+                  void *data, struct spoor_error *err)
+{
+    const char *names[TRACKING_COLUMNS];
+    struct table *table = NULL;
+    int r = read_facts(path, ret, err);
+
+    if (r == 0)
+        r = open_fields(path, &rows_place, tracking_row_fields, TRACKING_COLUMNS, names, &table,
+                        err);
+    while (r >= 0 && (r = table_next(table, err)) > 0)
+        r = read_row(table, seen, data, err);
+    table_close(table);
+    return r;
+}
+
+/* ---- the process that writes -------------------------------------------- */
+
+/* How long the file is waited for before the job starts. */
+#define OPEN_MOST_NS (2 * NS_PER_SECOND)
+
+/* How long rows are waited for. */
+#define ROWS_MOST_NS (100 * NS_PER_MS)
+
+enum { RECORD_OPEN, RECORD_BEGIN, RECORD_ROW };
+
+/* ---- the child ---------------------------------------------------------------------------- */
+
+struct target {
+    const char *path;
+    bool overwrite;
+    struct tracking_file *file; /* NULL: it could not be opened */
+};
+
+static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,
+                     struct spoor_error *err)
+{
+    struct target *target = data;
+    struct tracking_facts facts;
+    double row[TRACKING_COLUMNS];
+
+    (void)size;
+    if (kind == RECORD_OPEN) {
+        memcpy(&facts, bytes, sizeof(facts));
+        return tracking_file_open(target->path, target->overwrite, &facts, &target->file, err);
+    }
+    if (!target->file)
+        return -EBADF;
+    if (kind == RECORD_BEGIN)
+        return tracking_file_begin(target->file, err);
+    memcpy(row, bytes, sizeof(row));
+    return tracking_file_add(target->file, row, err);
+}
+
+static int end(void *data, struct spoor_error *err)
+{
+    const struct target *target = data;
+
+    return tracking_file_close(target->file, err);
+}
+
+/* ---- ours --------------------------------------------------------------------------------- */
+
+static int first_failure(struct tracking_writer *writer, struct spoor_error *err)
+{
+    int r = writer->has_failed ? 0 : writer_process_error(&writer->process, err);
+
+    writer->has_failed |= r < 0;
+    return r;
+}
+
+int tracking_writer_start(struct tracking_writer *writer, const char *path, bool overwrite,
+                          struct spoor_error *err)
+{
+    struct target target = { .path = path, .overwrite = overwrite };
+    int r;
+
+    *writer = (struct tracking_writer){ .path = path };
+    r = writer_process_start(
+        &writer->process,
+        &(struct writer_target){ .carry_out = carry_out, .end = end, .data = &target });
+    return r < 0 ? error_sys(err, r, "cannot start a process to write the file %s", path) : 0;
+}
+
+int tracking_writer_open(struct tracking_writer *writer, const struct tracking_facts *facts,
+                         struct spoor_error *err)
+{
+    int r;
+
+    writer_process_put(&writer->process, RECORD_OPEN, 0, facts, sizeof(*facts));
+    (void)writer_process_wait(&writer->process, OPEN_MOST_NS);
+    r = first_failure(writer, err);
+    if (r < 0)
+        (void)tracking_writer_close(writer, NULL);
+    return r;
+}
+
+int tracking_writer_begin(struct tracking_writer *writer, struct spoor_error *err)
+{
+    writer_process_put(&writer->process, RECORD_BEGIN, 0, NULL, 0);
+    (void)writer_process_wait(&writer->process, OPEN_MOST_NS);
+    return first_failure(writer, err);
+}
+
+int tracking_writer_add(struct tracking_writer *writer, const double row[TRACKING_COLUMNS],
+                        struct spoor_error *err)
+{
+    writer_process_put(&writer->process, RECORD_ROW, 1, row, TRACKING_COLUMNS * sizeof(*row));
+    return first_failure(writer, err);
+}
+
+void tracking_writer_wait(const struct tracking_writer *writer)
+{
+    (void)writer_process_wait(&writer->process, ROWS_MOST_NS);
+}
+
+int tracking_writer_close(struct tracking_writer *writer, struct spoor_error *err)
+{
+    struct spoor_error failure = { 0 };
+    struct writer_end end = writer_process_close(&writer->process, &failure);
+    struct tracking_writer closed = *writer;
+
+    *writer = (struct tracking_writer){ 0 };
+    if (end.error == 0 || closed.has_failed)
+        return 0;
+    if (failure.code != 0)
+        return error_set(err, failure.code, "%s", failure.message);
+    return error_set(err, end.error, "could not write %llu row%s to the file %s: %s",
+                     (unsigned long long)end.lost_rows, end.lost_rows == 1 ? "" : "s",
+                     closed.path, writer_end_reason(&end));
 }

@@ -11,7 +11,10 @@
 
 #include <stdbool.h>
 
+#include "base/writer_process.h"
 #include "spoor/spoor.h"
+
+/* ---- writing ------------------------------------------------------------ */
 
 /* The columns of a row, in their order. Memory is in the unit of the facts, a percentage is
  * of one CPU or GPU (sum) or of all that are expected (hardware), the time is in seconds
@@ -42,18 +45,44 @@ enum tracking_column {
     TRACKING_COLUMNS
 };
 
-/* The facts of the run: its static data. The texts are borrowed. */
-struct tracking_facts {
-    const char *ram_unit;
-    const char *gpu_ram_unit;
-    const char *time_unit;
-    double ram_system_capacity;
-    double gpu_ram_system_capacity;
-    unsigned system_core_count;
-    unsigned n_expected_cores;
-    unsigned system_gpu_count;
-    unsigned n_expected_gpus;
+/* The facts of the run, its static data, in their order. */
+enum tracking_fact {
+    TRACKING_RAM_UNIT,
+    TRACKING_GPU_RAM_UNIT,
+    TRACKING_TIME_UNIT,
+    TRACKING_RAM_CAPACITY,
+    TRACKING_GPU_RAM_CAPACITY,
+    TRACKING_CORE_COUNT,
+    TRACKING_EXPECTED_CORES,
+    TRACKING_GPU_COUNT,
+    TRACKING_EXPECTED_GPUS,
+    TRACKING_FACTS
 };
+
+struct tracking_facts {
+    char texts[TRACKING_FACTS][64]; /* of those that are text */
+    double numbers[TRACKING_FACTS]; /* of the others */
+};
+
+/* What one of the metric is in the column: a unit of the facts, percent, or itself. */
+enum tracking_unit { TRACKING_COUNTS, TRACKING_IN_RAM, TRACKING_IN_GPU_RAM, TRACKING_PERCENT };
+
+/* When: in the last sample in which the command lived, in the sample of the row, or how much more per
+ * second since the row before. */
+enum tracking_moment { TRACKING_HELD, TRACKING_NOW, TRACKING_RATE };
+
+enum tracking_type { TRACKING_TEXT, TRACKING_REAL, TRACKING_INTEGER };
+
+struct tracking_field {
+    const char *name;
+    enum tracking_type type;
+    const char *metric; /* of a column; NULL: it is a part of the one before, or the time */
+    enum tracking_unit unit;
+    enum tracking_moment moment;
+};
+
+extern const struct tracking_field tracking_fact_fields[TRACKING_FACTS];
+extern const struct tracking_field tracking_row_fields[TRACKING_COLUMNS];
 
 struct tracking_file;
 
@@ -78,5 +107,48 @@ int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLU
  * removed and an old one stays. Returns 0, or -errno with a message if the end could not be
  * written. */
 int tracking_file_close(struct tracking_file *file, struct spoor_error *err);
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Takes one row. 0 to go on, or -errno. */
+typedef int tracking_row_seen(const double row[TRACKING_COLUMNS], void *data);
+
+/* Every message names the file. */
+int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_seen *seen,
+                  void *data, struct spoor_error *err);
+
+/* ---- the process that writes --------------------------------------------
+ *
+ * The tracking file in a writer process (base/writer_process.h): a disk that does not respond costs rows, and holds nothing up.
+ *
+ * A failure is returned once, by the next call: -errno with a message, a warning for the user.
+ * All functions accept a closed writer.
+ */
+
+/* All zero: closed. */
+struct tracking_writer {
+    struct writer_process process;
+    const char *path; /* borrowed */
+    bool has_failed;  /* and that was returned */
+};
+
+/* Starts the process, for which this one must not have threads yet. 0 or -errno with a message. */
+int tracking_writer_start(struct tracking_writer *writer, const char *path, bool overwrite,
+                          struct spoor_error *err);
+
+/* As tracking_file_open(); closes the writer on failure. A disk that does not respond within some
+ * seconds is no failure yet. */
+int tracking_writer_open(struct tracking_writer *writer, const struct tracking_facts *facts,
+                         struct spoor_error *err);
+
+int tracking_writer_begin(struct tracking_writer *writer, struct spoor_error *err);
+int tracking_writer_add(struct tracking_writer *writer, const double row[TRACKING_COLUMNS],
+                        struct spoor_error *err);
+
+/* Waits a moment until the rows are in the file. */
+void tracking_writer_wait(const struct tracking_writer *writer);
+
+/* As tracking_file_close(). Also fails if rows could not be written in time. */
+int tracking_writer_close(struct tracking_writer *writer, struct spoor_error *err);
 
 #endif

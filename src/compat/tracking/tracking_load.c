@@ -8,54 +8,13 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "compat/tracking/tracking_read.h"
+#include "compat/tracking/tracking_file.h"
 #include "record/replay.h"
-
-/* The facts of a tracking file, in its order. */
-enum {
-    RAM_UNIT = 0,
-    GPU_RAM_UNIT = 1,
-    RAM_CAPACITY = 3,
-    GPU_RAM_CAPACITY = 4,
-    CORE_COUNT = 5,
-    EXPECTED_CORES = 6,
-    GPU_COUNT = 7,
-};
 
 enum { GPUS_MAX = 1024 };
 
-enum unit { UNIT_OF_RAM, UNIT_OF_GPU_RAM, UNIT_OF_PERCENT, UNIT_OF_COUNT };
-
-/* clang-format off */
-static const struct {
-    enum tracking_column column;
-    const char *metric;
-    enum unit unit;
-    enum replay_kind kind;
-    bool is_of_gpus; /* unknown if the machine has none */
-} columns[] = {
-    { TRACKING_MAIN_RAM, "main_rss_bytes", UNIT_OF_RAM, REPLAY_VALUE, false },
-    { TRACKING_DESCENDANTS_RAM, "descendants_rss_bytes", UNIT_OF_RAM, REPLAY_VALUE, false },
-    { TRACKING_COMBINED_RAM, "job_rss_bytes", UNIT_OF_RAM, REPLAY_VALUE, false },
-    { TRACKING_SYSTEM_RAM, "host_memory_used_bytes", UNIT_OF_RAM, REPLAY_VALUE, false },
-    { TRACKING_MAIN_GPU_RAM, "main_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
-    { TRACKING_DESCENDANTS_GPU_RAM, "descendants_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
-    { TRACKING_COMBINED_GPU_RAM, "job_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
-    { TRACKING_SYSTEM_GPU_RAM, "host_gpu_memory_bytes", UNIT_OF_GPU_RAM, REPLAY_VALUE, true },
-    { TRACKING_GPU_SUM_UTILIZATION_PERCENT, "host_gpu_utilization_gpus", UNIT_OF_PERCENT, REPLAY_VALUE, true },
-    { TRACKING_GPU_SUM_UTILIZATION_PERCENT, "host_gpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, true },
-    { TRACKING_MAIN_N_THREADS, "main_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
-    { TRACKING_DESCENDANTS_N_THREADS, "descendants_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
-    { TRACKING_COMBINED_N_THREADS, "job_threads", UNIT_OF_COUNT, REPLAY_VALUE, false },
-    { TRACKING_CPU_SYSTEM_SUM_UTILIZATION_PERCENT, "host_cpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, false },
-    { TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT, "main_cpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, false },
-    { TRACKING_CPU_DESCENDANTS_SUM_UTILIZATION_PERCENT, "descendants_cpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, false },
-    { TRACKING_CPU_COMBINED_SUM_UTILIZATION_PERCENT, "job_cpu_seconds", UNIT_OF_PERCENT, REPLAY_RATE, false },
-};
-/* clang-format on */
-
 struct tracking {
-    struct tracking_read_facts facts;
+    struct tracking_facts facts;
     struct replay *replay;
     size_t rows;
 };
@@ -78,16 +37,16 @@ static double bytes_in(const char *unit)
     return (double)NAN;
 }
 
-static double scale_of(const struct tracking *tracking, enum unit unit)
+static double scale_of(const struct tracking *tracking, enum tracking_unit unit)
 {
     switch (unit) {
-    case UNIT_OF_RAM:
-        return bytes_in(tracking->facts.texts[RAM_UNIT]);
-    case UNIT_OF_GPU_RAM:
-        return bytes_in(tracking->facts.texts[GPU_RAM_UNIT]);
-    case UNIT_OF_PERCENT:
+    case TRACKING_IN_RAM:
+        return bytes_in(tracking->facts.texts[TRACKING_RAM_UNIT]);
+    case TRACKING_IN_GPU_RAM:
+        return bytes_in(tracking->facts.texts[TRACKING_GPU_RAM_UNIT]);
+    case TRACKING_PERCENT:
         return 0.01;
-    case UNIT_OF_COUNT:
+    case TRACKING_COUNTS:
         break;
     }
     return 1;
@@ -95,7 +54,7 @@ static double scale_of(const struct tracking *tracking, enum unit unit)
 
 static uint64_t gpu_count(const struct tracking *tracking)
 {
-    double number = tracking->facts.numbers[GPU_COUNT];
+    double number = tracking->facts.numbers[TRACKING_GPU_COUNT];
 
     return number >= 0 && number < 1e6 ? (uint64_t)number : UNKNOWN;
 }
@@ -127,17 +86,21 @@ static struct series_gpus only_gpu(const struct replay_row *row)
 static int add_row(const double cells[TRACKING_COLUMNS], void *data)
 {
     struct tracking *tracking = data;
-    bool has_gpus = tracking->facts.numbers[GPU_COUNT] > 0;
+    bool has_gpus = tracking->facts.numbers[TRACKING_GPU_COUNT] > 0;
     struct replay_row row;
 
     replay_row_clear(&row);
     row.unix_seconds = cells[TRACKING_TIMESTAMP];
-    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-        if (columns[i].is_of_gpus && !has_gpus)
-            continue;
-        row.value[replay_metric(columns[i].metric)] =
-            cells[columns[i].column] * scale_of(tracking, columns[i].unit);
+    for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
+        const struct tracking_field *field = &tracking_row_fields[i];
+        bool is_of_gpus =
+            i >= TRACKING_MAIN_GPU_RAM && i <= TRACKING_GPU_SUM_UTILIZATION_PERCENT;
+
+        if (field->metric && (has_gpus || !is_of_gpus))
+            row.value[replay_metric(field->metric)] =
+                cells[i] * scale_of(tracking, field->unit);
     }
+    row.value[METRIC_HOST_GPU_BUSY] = row.value[METRIC_HOST_GPU_UTILIZATION];
     if (gpu_count(tracking) == 1)
         row.gpus = only_gpu(&row);
     if (replay_is_over(tracking->replay, &row))
@@ -172,7 +135,8 @@ static void add_measures(struct record *record, struct record_gpu *gpu)
 static void add_gpus(const struct tracking *tracking, struct record *record)
 {
     const double *numbers = tracking->facts.numbers;
-    double bytes = numbers[GPU_RAM_CAPACITY] * bytes_in(tracking->facts.texts[GPU_RAM_UNIT]);
+    double bytes = numbers[TRACKING_GPU_RAM_CAPACITY] *
+                   bytes_in(tracking->facts.texts[TRACKING_GPU_RAM_UNIT]);
     size_t count = is_known(record->whole_gpus) ? (size_t)record->whole_gpus : 0;
 
     if (count == 0 || count > GPUS_MAX)
@@ -197,11 +161,11 @@ static void add_facts(const struct tracking *tracking, struct record *record)
 {
     const double *numbers = tracking->facts.numbers;
 
-    record->cpus = count_of(numbers[CORE_COUNT]);
-    record->memory_bytes =
-        count_of(numbers[RAM_CAPACITY] * bytes_in(tracking->facts.texts[RAM_UNIT]));
-    if (numbers[EXPECTED_CORES] > 0)
-        record->cpus_limit = numbers[EXPECTED_CORES];
+    record->cpus = count_of(numbers[TRACKING_CORE_COUNT]);
+    record->memory_bytes = count_of(numbers[TRACKING_RAM_CAPACITY] *
+                                    bytes_in(tracking->facts.texts[TRACKING_RAM_UNIT]));
+    if (numbers[TRACKING_EXPECTED_CORES] > 0)
+        record->cpus_limit = numbers[TRACKING_EXPECTED_CORES];
     record->whole_gpus = gpu_count(tracking);
     add_gpus(tracking, record);
 }
@@ -234,8 +198,14 @@ int tracking_load(const char *path, const char *name, struct records *ret,
 
     if (!tracking.replay)
         return error_set(err, ENOMEM, "out of memory");
-    for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-        replay_set_kind(tracking.replay, replay_metric(columns[i].metric), columns[i].kind);
+    for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
+        const struct tracking_field *field = &tracking_row_fields[i];
+
+        if (field->metric)
+            replay_set_kind(tracking.replay, replay_metric(field->metric),
+                            field->moment == TRACKING_RATE ? REPLAY_RATE : REPLAY_VALUE);
+    }
+    replay_set_kind(tracking.replay, METRIC_HOST_GPU_BUSY, REPLAY_RATE);
     r = tracking_read(path, &tracking.facts, add_row, &tracking, err);
     if (r == 0 || (r == -EBADMSG && tracking.rows > 0))
         r = finish(&tracking, path, name, r < 0, ret, err);

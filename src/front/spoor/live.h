@@ -14,11 +14,95 @@
 #define FRONT_SPOOR_LIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <termios.h>
 
-#include "front/spoor/live_view.h"
 #include "front/spoor/settings.h"
 #include "spoor/spoor.h"
+#include "text/buffer.h"
+
+/* ---- the screen ---------------------------------------------------------
+ *
+ * Nothing waits for a terminal that stalls, except the end for a moment. If it has taken a part of a
+ * frame, the rest is sent before anything else. The cursor is never hidden, since a terminal that
+ * stalls could leave it so.
+ */
+
+struct live_screen {
+    int fd; /* non-blocking; -1: not open */
+    struct buffer unsent;
+    bool is_drawn;
+    bool has_modes; /* keys are read: the modes of the terminal are ours */
+    struct termios modes_before;
+};
+
+/* Accepts one that is not open. */
+void live_screen_close(struct live_screen *screen);
+
+/* A terminal that is not the controlling one has no foreground. */
+bool live_screen_is_in_foreground(const struct live_screen *screen);
+
+/* The room below the cursor. */
+void live_screen_read_size(const struct live_screen *screen, size_t *ret_columns,
+                           size_t *ret_lines);
+
+/* From now on keys of stdin, if it is a terminal, are read at once and not shown. Those that send
+ * signals still do. */
+void live_screen_take_modes(struct live_screen *screen);
+
+/* Replaces what was drawn before by text of so many lines. If the terminal is stalled, it may be
+ * dropped. */
+void live_screen_draw(struct live_screen *screen, const char *text, size_t lines);
+
+/* Leaves the terminal as it was before. */
+void live_screen_clear(struct live_screen *screen);
+
+/* ---- the view -----------------------------------------------------------
+ *
+ * A curve has columns of equal time, the newest last. A column of a level shows its highest value,
+ * a column of a rate the mean over the column.
+ */
+
+enum { LIVE_CURVE_COLUMNS = 120, LIVE_ROWS_MAX = 12 };
+
+enum live_scope { LIVE_JOB, LIVE_HOST, LIVE_SCOPE_COUNT };
+
+struct live_curve {
+    size_t metric; /* of the sample; its count: there is no such metric */
+    double now;    /* NaN: unknown */
+    double max;
+    double columns[LIVE_CURVE_COLUMNS]; /* NaN: unknown */
+    /* of a counter: its latest value, and when; its growth in the newest column, and in what time */
+    double total, total_seconds, growth, growth_seconds;
+};
+
+struct live_view {
+    enum live_scope scope;
+    double elapsed_seconds;
+    double column_seconds; /* that a column stands for */
+    double column_start;   /* of the newest column */
+    double rate_seconds;   /* a rate is of this long at least */
+    struct live_curve curves[LIVE_ROWS_MAX];
+};
+
+struct live_style {
+    size_t columns, lines; /* room for the text; the last column stays empty */
+    bool has_color;
+    bool has_unicode;
+    const char *hint; /* last line, such as how to end; NULL: none */
+};
+
+void live_view_init(struct live_view *view, enum live_scope scope, double interval_seconds);
+
+void live_view_add(struct live_view *view, const struct spoor_sample *sample);
+
+/* Writes the lines to an empty buffer, without an end of line after the last. Returns their number,
+ * at most style->lines. `title` must be safe for a terminal. */
+size_t live_view_write(const struct live_view *view, const char *title,
+                       const struct live_style *style, struct buffer *out);
+
+/* ---- the display -------------------------------------------------------- */
 
 struct live;
 

@@ -170,3 +170,8 @@ const struct program spoor_program = {
     .failure_code = EXIT_OWN_FAILURE,
     .flags_take_values = true,
 };
+
+void spoor_say(const char *message)
+{
+    complain("%s", message);
+}

@@ -1,18 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/spoor/settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "front/spoor/duration.h"
 #include "front/spoor/program.h"
 #include "output/stream.h"
 #include "recommend/scheduler_request.h"
+
+/* ---- durations ---------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    uint64_t ns;
+} units[] = {
+    { "", NS_PER_SECOND },         { "us", NS_PER_US },
+    { "ms", NS_PER_MS },           { "s", NS_PER_SECOND },
+    { "m", 60 * NS_PER_SECOND },   { "min", 60 * NS_PER_SECOND },
+    { "h", 3600 * NS_PER_SECOND }, { "d", 86400 * NS_PER_SECOND },
+};
+
+static uint64_t unit_ns(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+        if (strcmp(units[i].name, name) == 0)
+            return units[i].ns;
+    }
+    return 0;
+}
+
+int duration_parse(const char *text, uint64_t *ret_ns)
+{
+    bool is_negative = *text == '-';
+    const char *fraction = NULL;
+    uint64_t whole = 0;
+    uint64_t scale, ns;
+    int r = 0;
+
+    if (is_negative)
+        text++;
+    if (!isdigit((unsigned char)*text) && !(*text == '.' && isdigit((unsigned char)text[1])))
+        return -EBADMSG;
+    if (isdigit((unsigned char)*text) && parse_u64(&text, &whole) < 0) {
+        r = -ERANGE; /* too many digits; the rest must still be a time */
+        text += strspn(text, "0123456789");
+    }
+    if (*text == '.') {
+        fraction = text + 1;
+        text = fraction + strspn(fraction, "0123456789");
+    }
+    scale = unit_ns(text);
+    if (scale == 0)
+        return -EBADMSG;
+    if (r < 0 || is_negative || __builtin_mul_overflow(whole, scale, &ns))
+        return -ERANGE;
+    for (; fraction && isdigit((unsigned char)*fraction); fraction++) {
+        scale /= 10;
+        if (__builtin_add_overflow(ns, scale * (uint64_t)(*fraction - '0'), &ns))
+            return -ERANGE;
+    }
+    *ret_ns = ns;
+    return 0;
+}
+
+/* ---- settings ----------------------------------------------------------- */
 
 enum { SERVERS_SHOWN = 5, SERVERS_SHOWN_MAX = 1000, PROCESSES_SHOWN_MAX = 200 };
 
@@ -74,15 +131,6 @@ static int apply_stream(void *target, const struct option *option, const char *v
                         struct spoor_error *err)
 {
     return option_text(target, option, value ? value : "-", err);
-}
-
-static int check_tag(const char *value, struct spoor_error *err)
-{
-    const char *equals = strchr(value, '=');
-
-    if (!equals || equals == value)
-        return error_set(err, EINVAL, "invalid tag '%s': expected KEY=VALUE", value);
-    return 0;
 }
 
 static int check_request(const char *value, struct spoor_error *err)
@@ -230,13 +278,9 @@ static int apply_pid(void *target, const struct option *option, const char *valu
                      struct spoor_error *err)
 {
     struct settings *settings = target;
-    uint64_t pid;
 
     (void)option;
-    if (parse_whole_u64(value, &pid) < 0 || pid == 0 || pid > INT_MAX)
-        return error_set(err, EINVAL, "invalid process ID '%s'", value);
-    settings->pid = (pid_t)pid;
-    return 0;
+    return option_parse_pid(value, &settings->pid, err);
 }
 
 /* ---- the table --------------------------------------------------------------- */
@@ -291,7 +335,7 @@ static const struct option rows[] = {
 { '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, FLAG(is_live) },
 { '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, FLAG(is_live) },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, TEXT(name) },
-{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = check_tag },
+{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = option_check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, FLAG(is_no_clobber) },
 { '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
@@ -308,6 +352,7 @@ static const struct option rows[] = {
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, .apply = option_help },
 { 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, .apply = option_version },
 };
+
 /* clang-format on */
 
 _Static_assert(ARRAY_SIZE(rows) <= OPTIONS_MAX, "struct arguments has room for all");
@@ -395,4 +440,42 @@ int settings_begin(struct settings *settings, struct arguments *arguments,
     if (settings_load(arguments, argc, argv, &err) < 0)
         return complain("%s", err.message);
     return arguments->action == ACTION_WORK ? -1 : program_show(arguments);
+}
+
+/* ---- GPUs --------------------------------------------------------------- */
+
+#define LIBRARY_PREFIX "--gpus: "
+
+void gpus_name_source(const struct settings *settings, struct spoor_error *err)
+{
+    size_t skipped = strlen(LIBRARY_PREFIX);
+
+    if (settings->gpus_source == SET_BY_OPTION ||
+        strncmp(err->message, LIBRARY_PREFIX, skipped) != 0)
+        return;
+    memmove(err->message, err->message + skipped, strlen(err->message + skipped) + 1);
+    if (settings->gpus_source == SET_BY_VARIABLE)
+        (void)error_prefix(err, err->code, "SPOOR_GPUS");
+    else
+        (void)error_prefix(err, err->code, "%s: gpus", settings->config_path);
+}
+
+static void pass_over(const struct spoor_gpu *gpu, void *data)
+{
+    (void)gpu;
+    (void)data;
+}
+
+int gpus_check(const struct settings *settings, struct spoor_error *err)
+{
+    const char *gpus = settings->gpus;
+    int r;
+
+    if (!gpus || strcasecmp(gpus, "all") == 0 || strcasecmp(gpus, "none") == 0)
+        return 0;
+    r = spoor_gpu_list(NULL, gpus, pass_over, NULL, err);
+    if (r != -ENOENT && r != -ENOTUNIQ)
+        return 0;
+    gpus_name_source(settings, err);
+    return -EINVAL;
 }

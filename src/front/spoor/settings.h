@@ -5,10 +5,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "front/arguments.h"
 #include "spoor/spoor.h"
+
+/* ---- settings ----------------------------------------------------------- */
 
 #define SETTINGS_TAGS_MAX 64
 
@@ -43,7 +46,7 @@ struct settings {
     char *name;
     char *phase_file;
     char *cgroup;       /* auto, off, require or a folder */
-    char *request;      /* a format of request.h */
+    char *request;      /* a format of scheduler_request.h */
     bool wants_servers; /* recommend servers too */
     char *catalog_path; /* that lists them; NULL: the keeper does */
     char *architecture;
@@ -87,5 +90,52 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
  * or the exit code: the help or the version was shown, or something was refused. */
 int settings_begin(struct settings *settings, struct arguments *arguments,
                    const struct command *command, int argc, char **argv);
+
+/* ---- durations ---------------------------------------------------------- */
+
+/* Reads a decimal number with a unit: us, ms, s, m, h or d; without one, seconds. Fractions
+ * of a nanosecond are dropped. -EBADMSG: not a time; -ERANGE: negative or too large. */
+int duration_parse(const char *text, uint64_t *ret_ns);
+
+/* ---- GPUs --------------------------------------------------------------- */
+
+/* If the settings list single GPUs, asks the drivers for at most 2 s. -EINVAL: one of them does
+ * not exist. If there is no GPU or a driver does not answer, nothing is refused: the report
+ * warns. */
+int gpus_check(const struct settings *settings, struct spoor_error *err);
+
+/* Makes a message of the library about --gpus name what set it: option, variable or file. */
+void gpus_name_source(const struct settings *settings, struct spoor_error *err);
+
+/* ---- options of sessions ------------------------------------------------ */
+
+/* The texts are borrowed from the settings. */
+static inline struct spoor_options session_options(const struct settings *settings)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+
+    options.interval_ns = settings->interval_ns;
+    options.detail = settings->detail;
+    options.budget_millionths = settings->budget_millionths;
+    if (settings->cgroup && strchr(settings->cgroup, '/')) {
+        options.cgroup = SPOOR_CGROUP_REQUIRE;
+        options.cgroup_folder = settings->cgroup;
+    } else if (settings->cgroup) {
+        options.cgroup = strcmp(settings->cgroup, "off") == 0       ? SPOOR_CGROUP_OFF
+                         : strcmp(settings->cgroup, "require") == 0 ? SPOOR_CGROUP_REQUIRE
+                                                                    : SPOOR_CGROUP_AUTO;
+    }
+    options.gpus = settings->gpus;
+    options.name = settings->name;
+    options.tags = (const char *const *)settings->tags.items;
+    options.samples_path = settings->samples_path;
+    options.streams = &settings->stream;
+    options.stream_count = settings->stream_path ? 1 : 0;
+    if (settings->is_append)
+        options.flags |= SPOOR_SAMPLES_APPEND;
+    if (settings->is_no_clobber)
+        options.flags |= SPOOR_SAMPLES_NO_CLOBBER;
+    return options;
+}
 
 #endif

@@ -1,16 +1,607 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/cloud/cloud.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <stdint.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
-#include "services/cloud/answer.h"
-#include "services/cloud/cache.h"
-#include "services/cloud/metadata.h"
-#include "services/cloud/vendor.h"
+#include "base/parse.h"
+#include "output/output_file.h"
+#include "services/http.h"
 #include "text/decimal.h"
+#include "text/json_writer.h"
+
+/* ---- the vendors -------------------------------------------------------- */
+
+#define AZURE_ASSET_TAG "7783-7084-3265-9085-8269-3286-77"
+#define LINK_LOCAL "http://169.254.169.254"
+#define OVH_DNS "213.186.33.99"
+
+/*
+ * - Virtual machines of Hyper-V have Microsoft's name too; only those of Azure have its asset tag.
+ * - Google's laptops have Google's name, but another product name.
+ * - EC2 on Xen (older instance types) calls itself "HVM domU", with "amazon" in the version of the
+ *   firmware and a UUID that starts with "ec2". Paravirtual ones have the UUID alone.
+ * - OVH is one of many that run OpenStack.
+ */
+static const struct dmi_rule rules[] = {
+    { "aws", { { DMI_SYS_VENDOR, "Amazon EC2" } } },
+    { "aws", { { DMI_BIOS_VENDOR, "Amazon EC2" } } },
+    { "aws", { { DMI_BIOS_VENDOR, "Xen" }, { DMI_BIOS_VERSION, "*.amazon" } } },
+    { "aws", { { DMI_SYS_VENDOR, "Xen" }, { DMI_PRODUCT_UUID, "ec2*" } } },
+    { "aws", { { DMI_HYPERVISOR_UUID, "ec2*" } } },
+    { "gcp", { { DMI_PRODUCT_NAME, "Google Compute Engine" } } },
+    { "azure",
+      { { DMI_SYS_VENDOR, "Microsoft Corporation" },
+        { DMI_CHASSIS_ASSET_TAG, AZURE_ASSET_TAG } } },
+    { "hcloud", { { DMI_SYS_VENDOR, "Hetzner" }, { DMI_PRODUCT_NAME, "vServer" } } },
+    { "upcloud", { { DMI_SYS_VENDOR, "UpCloud" } } },
+    { "alicloud", { { DMI_SYS_VENDOR, "Alibaba Cloud" } } },
+    { "vultr", { { DMI_SYS_VENDOR, "Vultr" } } },
+    { "ovh", { { DMI_PRODUCT_NAME, "OpenStack *" } } },
+    { "ovh", { { DMI_SYS_VENDOR, "OpenStack Foundation" } } },
+};
+
+#define TO(member) \
+    offsetof(struct cloud_facts, member), sizeof(((struct cloud_facts *)0)->member)
+#define FIELD(name, member)              \
+    {                                    \
+        .key = (name), STORE(TO(member)) \
+    }
+#define STORE(...) STORE_AT(__VA_ARGS__)
+#define STORE_AT(at, length) .offset = (at), .size = (length)
+
+/* clang-format off */
+static const struct cloud_vendor vendors[] = {
+    {
+        .name = "aws",
+        .url = LINK_LOCAL,
+        .product_is_type = true,
+        .token_request_header = "X-aws-ec2-metadata-token-ttl-seconds: 60",
+        .token_header = "X-aws-ec2-metadata-token",
+        .requests = { {
+            .path = "/latest/dynamic/instance-identity/document",
+            .fields = { FIELD("region", region), FIELD("availabilityZone", zone),
+                        FIELD("instanceType", instance_type), FIELD("accountId", account) },
+        } },
+    },
+    {
+        .name = "gcp",
+        .url = LINK_LOCAL, /* of metadata.google.internal, which would have to be looked up */
+        .header = "Metadata-Flavor: Google",
+        .answer_header = "Metadata-Flavor",
+        .answer_value = "Google",
+        .requests = { {
+            .path = "/computeMetadata/v1/instance/zone",
+            .syntax = CLOUD_TEXT,
+            .fields = { FIELD(NULL, zone), { STORE(TO(region)), .drops_suffix = true } },
+        }, {
+            .path = "/computeMetadata/v1/instance/machine-type",
+            .syntax = CLOUD_TEXT,
+            .fields = { FIELD(NULL, instance_type) },
+        }, {
+            .path = "/computeMetadata/v1/project/project-id",
+            .syntax = CLOUD_TEXT,
+            .fields = { FIELD(NULL, account) },
+        } },
+    },
+    {
+        .name = "azure",
+        .url = LINK_LOCAL,
+        .header = "Metadata: true",
+        .requests = { {
+            .path = "/metadata/instance?api-version=2021-02-01",
+            .fields = { FIELD("compute.location", region), FIELD("compute.zone", zone),
+                        FIELD("compute.vmSize", instance_type),
+                        FIELD("compute.subscriptionId", account) },
+        } },
+    },
+    {
+        .name = "hcloud",
+        .url = LINK_LOCAL,
+        .requests = { {
+            .path = "/hetzner/v1/metadata", /* its instance-id is the number of the machine */
+            .syntax = CLOUD_LINES,
+            .fields = { FIELD("region", region), FIELD("availability-zone", zone),
+                        FIELD("instance-type", instance_type) },
+        } },
+    },
+    {
+        .name = "upcloud",
+        .url = LINK_LOCAL,
+        .requests = { {
+            .path = "/metadata/v1.json",
+            .fields = { { .key = "cloud_name", .expected = "upcloud" }, FIELD("region", region) },
+        } },
+    },
+    {
+        .name = "ovh",
+        .url = LINK_LOCAL,
+        .is_guess = true,
+        .requests = { {
+            .path = "/openstack/latest/network_data.json",
+            .fields = { { .key = "services.0.address", .expected = OVH_DNS } },
+        }, {
+            .path = "/openstack/latest/meta_data.json", /* "nova" is a default of OpenStack */
+            .fields = { { .key = "availability_zone", STORE(TO(zone)), .unknown = "nova" },
+                        { .key = "availability_zone", STORE(TO(region)), .unknown = "nova" } },
+        }, {
+            .path = "/latest/meta-data/instance-type",
+            .syntax = CLOUD_TEXT,
+            .is_optional = true,
+            .fields = { FIELD(NULL, instance_type) },
+        } },
+    },
+    {
+        .name = "alicloud",
+        .url = "http://100.100.100.200",
+        .token_request_header = "X-aliyun-ecs-metadata-token-ttl-seconds: 60",
+        .token_header = "X-aliyun-ecs-metadata-token",
+        .requests = { {
+            .path = "/latest/dynamic/instance-identity/document",
+            .fields = { FIELD("region-id", region), FIELD("zone-id", zone),
+                        FIELD("instance-type", instance_type), FIELD("owner-account-id", account) },
+        } },
+    },
+    {
+        .name = "vultr",
+        .url = LINK_LOCAL,
+        .requests = { {
+            .path = "/v1.json",
+            .fields = { FIELD("region.regioncode", region) },
+        } },
+    },
+};
+
+/* clang-format on */
+
+const struct cloud_vendor *cloud_vendor_find(const struct dmi *dmi)
+{
+    const char *name = dmi_find(dmi, rules, ARRAY_SIZE(rules));
+
+    for (size_t i = 0; name && i < ARRAY_SIZE(vendors); i++) {
+        if (strcmp(vendors[i].name, name) == 0)
+            return &vendors[i];
+    }
+    return NULL;
+}
+
+/* ---- what a vendor answers ---------------------------------------------- */
+
+enum { VALUE_SIZE = 256 };
+
+static bool is_identifier(const char *text)
+{
+    for (; *text; text++) {
+        if (!isascii(*text) || (!isalnum((unsigned char)*text) && !strchr("-_.:+@/", *text)))
+            return false;
+    }
+    return true;
+}
+
+int cloud_value_copy(const char *text, size_t length, char *buf, size_t size)
+{
+    char value[VALUE_SIZE];
+    const char *part;
+
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    while (length > 0 && isspace((unsigned char)*text)) {
+        text++;
+        length--;
+    }
+    if (length >= sizeof(value))
+        return -EBADMSG;
+    memcpy(value, text, length);
+    value[length] = '\0';
+    part = strrchr(value, '/') ? strrchr(value, '/') + 1 : value;
+    if (strlen(value) != length || !is_identifier(value) || !*part || strlen(part) >= size)
+        return -EBADMSG;
+    memcpy(buf, part, strlen(part) + 1);
+    return 0;
+}
+
+/* ---- where a value stands ------------------------------------------------- */
+
+/* The value at a dotted path, in which a number is the index of a list; NULL: it is not there. */
+static const json_t *find_json(const json_t *value, const char *path)
+{
+    while (value && *path) {
+        size_t length = strcspn(path, ".");
+        char key[64];
+        uint64_t index;
+
+        if (length >= sizeof(key))
+            return NULL;
+        memcpy(key, path, length);
+        key[length] = '\0';
+        if (json_is_array(value) && parse_whole_u64(key, &index) == 0)
+            value = json_array_get(value, (size_t)index);
+        else
+            value = json_object_get(value, key); /* NULL if it is not an object */
+        path += length + (path[length] == '.');
+    }
+    return value;
+}
+
+static int copy_json(const json_t *document, const char *path, char *buf, size_t size)
+{
+    const json_t *value = find_json(document, path);
+
+    return json_is_string(value) ? cloud_value_copy(json_string_value(value),
+                                                    json_string_length(value), buf, size)
+                                 : -EBADMSG;
+}
+
+static int copy_line(const char *text, const char *key, char *buf, size_t size)
+{
+    size_t length = strlen(key);
+
+    for (; *text; text = parse_next_line(text)) {
+        if (strncmp(text, key, length) == 0 && text[length] == ':')
+            return cloud_value_copy(text + length + 1, strcspn(text + length + 1, "\n"), buf,
+                                    size);
+    }
+    return -EBADMSG;
+}
+
+static int copy_field(const struct cloud_request *request, const struct cloud_field *field,
+                      const char *text, const json_t *document, char value[VALUE_SIZE])
+{
+    switch (request->syntax) {
+    case CLOUD_JSON:
+        return copy_json(document, field->key, value, VALUE_SIZE);
+    case CLOUD_LINES:
+        return copy_line(text, field->key, value, VALUE_SIZE);
+    case CLOUD_TEXT:
+        break;
+    }
+    return cloud_value_copy(text, strlen(text), value, VALUE_SIZE);
+}
+
+/* ---- facts ---------------------------------------------------------------- */
+
+/* -EBADMSG: this is not the answer of the right service. */
+static int take_value(const struct cloud_field *field, char *value, struct cloud_facts *facts)
+{
+    char *dash = field->drops_suffix ? strrchr(value, '-') : NULL;
+
+    if (field->expected)
+        return strcmp(value, field->expected) == 0 ? 0 : -EBADMSG;
+    if (field->unknown && strcmp(value, field->unknown) == 0)
+        return 0;
+    if (dash)
+        *dash = '\0';
+    if (strlen(value) >= field->size)
+        return -EBADMSG;
+    memcpy((char *)facts + field->offset, value, strlen(value) + 1);
+    return 0;
+}
+
+static bool is_field(const struct cloud_field *field)
+{
+    return field->size > 0 || field->expected;
+}
+
+int cloud_answer_parse(const struct cloud_request *request, const char *text,
+                       struct cloud_facts *facts)
+{
+    struct cloud_facts found = *facts;
+    json_t *document = NULL;
+    int r = 0;
+
+    if (request->syntax == CLOUD_JSON) {
+        document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+        if (!document)
+            return -EBADMSG;
+    }
+    for (size_t i = 0; r == 0 && i < CLOUD_FIELDS_MAX && is_field(&request->fields[i]); i++) {
+        const struct cloud_field *field = &request->fields[i];
+        char value[VALUE_SIZE];
+
+        r = copy_field(request, field, text, document, value);
+        if (r == 0)
+            r = take_value(field, value, &found);
+        if (r < 0 && i > 0 && !field->expected)
+            r = 0; /* the service does not say */
+    }
+    json_decref(document);
+    if (r == 0)
+        *facts = found;
+    return r;
+}
+
+/* ---- asking the metadata service ---------------------------------------- */
+
+#define TOKEN_PATH "/latest/api/token"
+
+enum { ANSWER_MAX = 256 << 10, TOKEN_MAX = 1024, NOT_FOUND = 404 };
+
+struct conversation {
+    const struct cloud_vendor *vendor;
+    const char *url;
+    uint64_t until_ns;
+    struct http *http;
+    struct http_response response;
+    struct buffer token; /* the header that carries it */
+};
+
+static int refuse(const struct conversation *talk, const char *path, struct spoor_error *err)
+{
+    return error_set(err, EBADMSG,
+                     "the metadata service of %s gave an unexpected answer to '%s'",
+                     talk->vendor->name, path);
+}
+
+/* Sends one request. 0: there is an answer, of any status. */
+static int send_request(struct conversation *talk, const char *method, const char *path,
+                        const char *header, struct spoor_error *err)
+{
+    const char *headers[] = { header, talk->token.text, NULL }, *base = talk->url;
+    uint64_t now_ns = clock_now().monotonic_ns;
+    CLEANUP(buffer_done) struct buffer url = { 0 };
+    struct http_request request = { .method = method,
+                                    .headers = header ? headers : headers + 1,
+                                    .is_local = true,
+                                    .wanted_header = talk->vendor->answer_header };
+    int r;
+
+    buffer_format(&url, "%s%s", base, path);
+    if (buffer_error(&url) < 0 || buffer_error(&talk->token) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    request.url = url.text;
+    request.timeout_ms = talk->until_ns > now_ns ? (talk->until_ns - now_ns) / NS_PER_MS : 0;
+    r = request.timeout_ms == 0 ? -ETIMEDOUT
+                                : http_send(talk->http, &request, &talk->response, err);
+    if (r == -ETIMEDOUT)
+        return error_set(err, ETIMEDOUT, "the metadata service of %s did not answer in time",
+                         talk->vendor->name);
+    return r < 0 ? error_prefix(err, r, "the metadata service of %s", talk->vendor->name) : 0;
+}
+
+static bool is_token(const struct buffer *text)
+{
+    if (text->length == 0 || text->length > TOKEN_MAX)
+        return false;
+    for (size_t i = 0; i < text->length; i++) {
+        if (!isascii(text->text[i]) || !isgraph((unsigned char)text->text[i]))
+            return false;
+    }
+    return true;
+}
+
+/* A service that gives no tokens may be of a version that needs none. */
+static int ask_token(struct conversation *talk, struct spoor_error *err)
+{
+    const char *name = talk->vendor->token_header;
+    int r = send_request(talk, "PUT", TOKEN_PATH, talk->vendor->token_request_header, err);
+
+    if (r < 0 || !http_is_success(talk->response.status))
+        return r;
+    if (!is_token(&talk->response.body))
+        return refuse(talk, TOKEN_PATH, err);
+    buffer_format(&talk->token, "%s: %s", name, talk->response.body.text);
+    return 0;
+}
+
+static int ask(struct conversation *talk, const struct cloud_request *request,
+               struct cloud_facts *facts, struct spoor_error *err)
+{
+    const struct cloud_vendor *vendor = talk->vendor;
+    const struct http_response *response = &talk->response;
+    int r = send_request(talk, NULL, request->path, vendor->header, err);
+
+    if (r < 0)
+        return r;
+    if (!http_is_success(response->status))
+        return error_set(err, response->status == NOT_FOUND ? ENOENT : EPROTO,
+                         "the metadata service of %s answered '%s' with status %d",
+                         vendor->name, request->path, response->status);
+    if (response->body.length > ANSWER_MAX ||
+        strlen(response->body.text) != response->body.length ||
+        (vendor->answer_header && strcmp(response->header, vendor->answer_value) != 0) ||
+        cloud_answer_parse(request, response->body.text, facts) < 0)
+        return refuse(talk, request->path, err);
+    return 0;
+}
+
+int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t timeout_ms,
+                 struct cloud_facts *facts, struct spoor_error *err)
+{
+    struct conversation talk = { .vendor = vendor, .url = url };
+    int r = http_open(&talk.http, err);
+
+    if (r < 0)
+        return r;
+    /* Counts from here: loading the library is no waiting. */
+    talk.until_ns = clock_now().monotonic_ns + timeout_ms * NS_PER_MS;
+    if (vendor->token_header)
+        r = ask_token(&talk, err);
+    for (size_t i = 0; r == 0 && i < CLOUD_REQUESTS_MAX && vendor->requests[i].path; i++) {
+        const struct cloud_request *request = &vendor->requests[i];
+
+        r = ask(&talk, request, facts, err);
+        if (r == -ENOENT && request->is_optional)
+            r = 0;
+        if (r == 0)
+            memcpy(facts->vendor, vendor->name, strlen(vendor->name) + 1);
+    }
+    buffer_done(&talk.token);
+    http_response_done(&talk.response);
+    http_close(talk.http);
+    return r;
+}
+
+/* ---- answers that are kept ---------------------------------------------- */
+
+enum { FILE_MAX = 16 << 10 };
+
+static const struct {
+    const char *key;
+    size_t offset, size;
+} members[] = {
+#define MEMBER(name)                                                                       \
+    {                                                                                      \
+#name, offsetof(struct cloud_facts, name), sizeof(((struct cloud_facts *)0)->name) \
+    }
+    MEMBER(vendor), MEMBER(region), MEMBER(zone), MEMBER(instance_type), MEMBER(account),
+};
+
+/* ---- where it is ---------------------------------------------------------- */
+
+/* Changes with every boot. -ENOENT: unknown. */
+static int read_boot_id(const struct root *root, char *buf, size_t size)
+{
+    char text[128];
+    ssize_t n = root_read(root, text, sizeof(text), "proc/sys/kernel/random/boot_id");
+
+    return n > 0 && cloud_value_copy(text, (size_t)n, buf, size) == 0 ? 0 : -ENOENT;
+}
+
+/* The user's folder for caches. It must be ours: with sudo, HOME may still be another user's. */
+static int find_folder(environment_get *get_variable, char *buf, size_t size)
+{
+    const char *cache = get_variable("XDG_CACHE_HOME"), *home = get_variable("HOME");
+    bool has_cache = cache && *cache == '/';
+    struct stat status;
+    int n;
+
+    if (!has_cache && (!home || *home != '/'))
+        return -ENOENT;
+    if (stat(has_cache ? cache : home, &status) < 0 || status.st_uid != geteuid())
+        return -ENOENT;
+    n = has_cache ? snprintf(buf, size, "%s", cache) : snprintf(buf, size, "%s/.cache", home);
+    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+static int find_path(environment_get *get_variable, bool is_made, char *buf, size_t size)
+{
+    static const char folder[] = "/spoor", file[] = "/cloud.json";
+    int r = find_folder(get_variable, buf, size);
+    size_t length;
+
+    if (r < 0)
+        return r;
+    length = strlen(buf);
+    if (length + sizeof(folder) + sizeof(file) > size)
+        return -ENAMETOOLONG;
+    if (is_made)
+        (void)mkdir(buf, 0700); /* it may exist; otherwise the file cannot be made */
+    memcpy(buf + length, folder, sizeof(folder));
+    if (is_made)
+        (void)mkdir(buf, 0700);
+    memcpy(buf + length + strlen(folder), file, sizeof(file));
+    return 0;
+}
+
+/* ---- reading -------------------------------------------------------------- */
+
+/* Of a regular file that only we can write. */
+static json_t *load(const char *path)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+        status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH) ||
+        buffer_read(&text, fd, FILE_MAX) < 0)
+        return NULL;
+    return json_loads(text.text, JSON_REJECT_DUPLICATES, NULL);
+}
+
+static bool is_text(const json_t *document, const char *key, const char *expected)
+{
+    const char *text = json_string_value(json_object_get(document, key));
+
+    return text && strcmp(text, expected) == 0;
+}
+
+static int take_facts(const json_t *document, struct cloud_facts *ret)
+{
+    struct cloud_facts facts = { 0 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        const json_t *value = json_object_get(document, members[i].key);
+
+        if (json_is_null(value))
+            continue;
+        if (!json_is_string(value) ||
+            cloud_value_copy(json_string_value(value), json_string_length(value),
+                             (char *)&facts + members[i].offset, members[i].size) < 0)
+            return -ENOENT;
+    }
+    *ret = facts;
+    return 0;
+}
+
+int cloud_cache_read(const struct root *root, environment_get *get_variable,
+                     const struct cloud_cache_key *key, struct cloud_facts *ret)
+{
+    char path[PATH_MAX], boot_id[64];
+    json_t *document;
+    int r = -ENOENT;
+
+    if (read_boot_id(root, boot_id, sizeof(boot_id)) < 0 ||
+        find_path(get_variable, false, path, sizeof(path)) < 0)
+        return -ENOENT;
+    document = load(path);
+    if (is_text(document, "boot_id", boot_id) && is_text(document, "service", key->url) &&
+        is_text(document, "vendor", key->vendor))
+        r = take_facts(document, ret);
+    json_decref(document);
+    return r;
+}
+
+/* ---- writing -------------------------------------------------------------- */
+
+static void describe(const struct cloud_cache_key *key, const char *boot_id,
+                     const struct cloud_facts *facts, struct buffer *out)
+{
+    struct json_writer json = { .out = out };
+
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "boot_id", boot_id);
+    json_add_text(&json, "service", key->url);
+    for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+        const char *text = (const char *)facts + members[i].offset;
+
+        json_add_text(&json, members[i].key, *text ? text : NULL);
+    }
+    json_end(&json);
+    buffer_add(out, "\n", 1);
+}
+
+void cloud_cache_write(const struct root *root, environment_get *get_variable,
+                       const struct cloud_cache_key *key, const struct cloud_facts *facts)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    char path[PATH_MAX], boot_id[64];
+    struct replacement file;
+
+    if (read_boot_id(root, boot_id, sizeof(boot_id)) < 0 ||
+        find_path(get_variable, true, path, sizeof(path)) < 0)
+        return;
+    describe(key, boot_id, facts, &text);
+    if (buffer_error(&text) < 0 || replacement_open(&file, path, true) < 0)
+        return;
+    if (buffer_write(&text, file.fd) < 0)
+        replacement_cancel(&file);
+    else
+        (void)replacement_commit(&file, false); /* asked again if it fails */
+}
+
+/* ---- the cloud of this machine ------------------------------------------ */
 
 enum { TIMEOUT_MS = 1000, TIMEOUT_MAX_SECONDS = 60 };
 

@@ -9,8 +9,16 @@
 #ifndef SERVICES_CLOUD_CLOUD_H
 #define SERVICES_CLOUD_CLOUD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/environment.h"
 #include "base/root.h"
+#include "source/host/dmi.h"
 #include "spoor/spoor.h"
+
+/* ---- the cloud of this machine ------------------------------------------ */
 
 /* Replaces the address of every metadata service: "http://127.0.0.1:8080". */
 #define CLOUD_URL_VARIABLE "SPOOR_METADATA_URL"
@@ -39,5 +47,89 @@ void cloud_recall(const struct root *root, struct cloud_facts *ret);
 
 /* For the library; the texts are those of the facts. */
 struct spoor_cloud cloud_describe(const struct cloud_facts *facts);
+
+/* ---- the vendors --------------------------------------------------------
+ *
+ * To add one: a row in each of the two tables of cloud.c. Nothing else changes.
+ */
+
+enum cloud_syntax {
+    CLOUD_JSON,
+    CLOUD_LINES, /* "key: value" */
+    CLOUD_TEXT,  /* the answer is the value */
+};
+
+/* A value in an answer. */
+struct cloud_field {
+    const char *key;      /* "compute.vmSize", "services.0.address"; NULL: the whole text */
+    size_t offset, size;  /* where it goes in struct cloud_facts; 0, 0: nowhere */
+    const char *expected; /* the value must be this; NULL: anything */
+    const char *unknown;  /* a value that says nothing */
+    bool drops_suffix;    /* without its last part: "europe-west1-b" is in "europe-west1" */
+};
+
+enum { CLOUD_FIELDS_MAX = 5, CLOUD_REQUESTS_MAX = 3 };
+
+struct cloud_request {
+    const char *path; /* NULL: none */
+    enum cloud_syntax syntax;
+    bool is_optional;                            /* not every machine has it */
+    struct cloud_field fields[CLOUD_FIELDS_MAX]; /* the first must be there */
+};
+
+struct cloud_vendor {
+    const char *name;
+    const char *url;
+    bool is_guess;        /* others have the same DMI strings: only an answer proves it */
+    bool product_is_type; /* the DMI product name is the instance type */
+    const char *header;   /* of every request; NULL: none */
+    /* of the request for a token, and name of the one that carries it; NULL: no token is needed */
+    const char *token_request_header, *token_header;
+    const char *answer_header,
+        *answer_value; /* of every right answer; NULL: none in particular */
+    struct cloud_request requests[CLOUD_REQUESTS_MAX];
+};
+
+/* The cloud that the firmware names, or NULL. */
+const struct cloud_vendor *cloud_vendor_find(const struct dmi *dmi);
+
+/* ---- what a vendor answers ---------------------------------------------- */
+
+/* Adds what an answer says to the facts. -EBADMSG: it is not an answer to this request, or not one of
+ * this cloud; then the facts are as before. */
+int cloud_answer_parse(const struct cloud_request *request, const char *text,
+                       struct cloud_facts *facts);
+
+/* Copies a value: the part after its last '/', without blanks around it. -EBADMSG: it is empty, does not
+ * fit, or is not made of letters, digits and the punctuation of identifiers. */
+int cloud_value_copy(const char *text, size_t length, char *buf, size_t size);
+
+/* ---- asking the metadata service ---------------------------------------- */
+
+/* Makes all requests to the service at `url`, never through a proxy, within the time that is given. Adds
+ * to the facts, the vendor included; what was answered before a failure stays. Errors are those of
+ * http_send(), and: -ENOENT: status 404; -EPROTO: status of another failure; -EBADMSG: not the answer of
+ * such a service. */
+int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t timeout_ms,
+                 struct cloud_facts *facts, struct spoor_error *err);
+
+/* ---- answers that are kept ----------------------------------------------
+ *
+ * The file is $XDG_CACHE_HOME/spoor/cloud.json or ~/.cache/spoor/cloud.json, for the user only. It is a
+ * convenience: if it cannot be read or written, or is not ours, the service is asked again.
+ */
+
+/* What the facts belong to; all must be the same for them to be used again. */
+struct cloud_cache_key {
+    const char *vendor;
+    const char *url; /* of the service */
+};
+
+/* -ENOENT: there is nothing that can be used. */
+int cloud_cache_read(const struct root *root, environment_get *get_variable,
+                     const struct cloud_cache_key *key, struct cloud_facts *ret);
+
+void cloud_cache_write(const struct root *root, environment_get *get_variable,
+                       const struct cloud_cache_key *key, const struct cloud_facts *facts);
 
 #endif

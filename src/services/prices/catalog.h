@@ -12,10 +12,67 @@
 #ifndef SERVICES_PRICES_CATALOG_H
 #define SERVICES_PRICES_CATALOG_H
 
-#include "services/prices/server.h"
-#include "text/buffer.h"
+#include <stddef.h>
 
-enum { CATALOG_BYTES_MAX = 64 << 20 };
+#include "output/format.h"
+#include "recommend/needs.h"
+#include "text/buffer.h"
+#include "text/json_writer.h"
+
+/* ---- servers ------------------------------------------------------------
+ *
+ * The figures of a server are those its vendor advertises. Unknown is NaN or empty text. Text
+ * comes from files and services and may hold anything but NUL; outputs escape it.
+ */
+
+struct server {
+    char vendor[32];       /* "aws" */
+    char name[96];         /* what the vendor calls it: "m5.large"; never empty */
+    char region[64];       /* in which the price holds; empty: the lowest of all regions */
+    char architecture[32]; /* "x86_64" */
+    char gpu_vendor[32];   /* "NVIDIA" */
+    double vcpus;
+    double memory_bytes;
+    double gpus;       /* may be a fraction */
+    double vram_bytes; /* of all GPUs together */
+    double price;      /* USD per hour, on demand */
+    size_t row;        /* where it is in its catalogue, from 0 */
+};
+
+enum { SERVERS_MAX = 100000 };
+
+/* Zeroed is empty. */
+struct servers {
+    struct server *items; /* owned */
+    size_t count, capacity;
+};
+
+void servers_done(struct servers *servers);
+
+/* 0, -ENOMEM, or -E2BIG: there are SERVERS_MAX already. */
+int servers_add(struct servers *servers, const struct server *server);
+
+/* What a server must have. */
+struct server_filter {
+    const struct needs *needs;  /* those that are unknown are ignored */
+    const char *const *vendors; /* one of these, ended by NULL; NULL: any */
+    const char *architecture;   /* NULL: any */
+};
+
+/* A server of which a figure that is needed is unknown does not fit. */
+bool server_fits(const struct server *server, const struct server_filter *filter);
+
+/* Leaves those that fit, the cheapest first; those without a price are last. */
+void servers_choose(struct servers *servers, const struct server_filter *filter);
+
+/* The server of that name, in that region if it is listed, else in any. NULL: there is none. */
+const struct server *servers_find(const struct servers *servers, const char *vendor,
+                                  const char *name, const char *region);
+
+/* What so much time costs at a price per hour; NaN: unknown. */
+double server_cost(double price, double seconds);
+
+/* ---- lists of servers --------------------------------------------------- */
 
 /* Zeroed is empty. */
 struct catalog {
@@ -37,5 +94,34 @@ int catalog_parse_json(const char *text, size_t length, struct catalog *ret,
 /* Adds a row as the JSON object it was read from, with all its keys, in ASCII; nothing if the
  * catalogue was CSV. */
 void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *out);
+
+/* ---- the table of servers -----------------------------------------------
+ *
+ * Servers for the next run and what a run on them costs, as text and JSON. Part of
+ * the program, not of the library.
+ */
+
+/* All texts are borrowed. */
+struct server_table {
+    const char *source;            /* the file or URL that lists the servers; NULL: unknown */
+    const struct catalog *catalog; /* those that fit, the cheapest first; NULL: unknown */
+    size_t count;                  /* how many to show, at most */
+    const char *reason;            /* why there is no catalogue; NULL: there is one */
+
+    double run_seconds; /* of the longest run; NaN: unknown */
+    bool has_many_runs; /* there are others */
+
+    /* The server that this run was made on; NULL, NULL and empty: unknown. */
+    const char *run_vendor, *run_server, *run_region;
+    double run_price;       /* USD per hour */
+    const char *run_reason; /* why the price is unknown; NULL: it is known */
+};
+
+/* A row for the cost of the run, if its server is known, and a table of servers. */
+void server_table_write_text(const struct server_table *table, const struct format_style *style,
+                             struct buffer *out);
+
+/* The object "servers". */
+void server_table_add_json(const struct server_table *table, struct json_writer *json);
 
 #endif

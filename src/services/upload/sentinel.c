@@ -6,12 +6,275 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "text/decimal.h"
+#include "text/escape.h"
+
+/* ---- compression -------------------------------------------------------- */
+
+/* Window bits of zlib.h: the largest window, and a header of gzip instead of zlib. */
+enum { WINDOW_BITS = 15 + 16, MEMORY_LEVEL = 8 };
+
+int gzip_add(const char *bytes, size_t size, struct buffer *out)
+{
+    z_stream stream = { .next_in = (unsigned char *)(uintptr_t)bytes, .avail_in = (uInt)size };
+    unsigned char piece[16 << 10];
+    int r;
+
+    if (size > UINT32_MAX ||
+        deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return -ENOMEM;
+    do {
+        stream.next_out = piece;
+        stream.avail_out = sizeof(piece);
+        r = deflate(&stream, Z_FINISH);
+        buffer_add(out, (const char *)piece, sizeof(piece) - stream.avail_out);
+    } while (r == Z_OK || r == Z_BUF_ERROR);
+    (void)deflateEnd(&stream);
+    return r == Z_STREAM_END && buffer_error(out) == 0 ? 0 : -ENOMEM;
+}
+
+/* ---- S3 ----------------------------------------------------------------- */
+
+#define SCHEME "s3://"
+#define REGION_HEADER "x-amz-bucket-region"
+#define DEFAULT_REGION "eu-central-1"
+
+enum { REGION_TIMEOUT_MS = 2000 };
+
+/* What identifies a bucket, a key or a region: none of it can end a URL's host. */
+static bool is_name(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)text[i]) && !strchr("-._", text[i]))
+            return false;
+    }
+    return length > 0;
+}
+
+static int find_bucket(const char *uri, const char **ret, size_t *ret_length)
+{
+    if (strncmp(uri, SCHEME, strlen(SCHEME)) != 0)
+        return -EINVAL;
+    *ret = uri + strlen(SCHEME);
+    *ret_length = strcspn(*ret, "/");
+    return is_name(*ret, *ret_length) ? 0 : -EINVAL;
+}
+
+/* The URL of a bucket without a slash at its end. A name with dots does not fit a certificate of
+ * Amazon's, and becomes a part of the path. `region` may be empty. */
+static int add_bucket_url(const char *uri, const char *region, const char *base,
+                          struct buffer *out)
+{
+    const char *dot = *region ? "." : "";
+    const char *bucket;
+    size_t length;
+    int size;
+
+    if (find_bucket(uri, &bucket, &length) < 0)
+        return -EINVAL;
+    size = (int)length;
+    if (base && *base)
+        buffer_format(out, "%s/%.*s", base, size, bucket);
+    else if (memchr(bucket, '.', length))
+        buffer_format(out, "https://s3%s%s.amazonaws.com/%.*s", dot, region, size, bucket);
+    else
+        buffer_format(out, "https://%.*s.s3%s%s.amazonaws.com", size, bucket, dot, region);
+    return buffer_error(out);
+}
+
+int s3_add_url(const char *uri, const char *region, const char *base, struct buffer *out)
+{
+    int r = add_bucket_url(uri, region, base, out);
+    const char *key = r < 0 ? NULL : strchr(uri + strlen(SCHEME), '/');
+
+    if (r < 0)
+        return r;
+    if (!key || key[1] == '\0')
+        return -EINVAL;
+    escape_url_path(key, out);
+    return buffer_error(out);
+}
+
+/* Returns whether the answer names another region than the one we had. */
+static bool learn_region(const struct http_response *response, char *region)
+{
+    if (!is_name(response->header, strlen(response->header)) ||
+        strlen(response->header) >= S3_REGION_SIZE || strcmp(response->header, region) == 0)
+        return false;
+    (void)snprintf(region, S3_REGION_SIZE, "%s", response->header);
+    return true;
+}
+
+/* Every answer of a bucket names its region, even one that refuses. */
+static void find_region(struct http *http, const char *uri, const char *base, char *region)
+{
+    CLEANUP(buffer_done) struct buffer url = { 0 };
+    CLEANUP(http_response_done) struct http_response response = { 0 };
+    struct http_request request = { .method = "HEAD",
+                                    .timeout_ms = REGION_TIMEOUT_MS,
+                                    .wanted_header = REGION_HEADER };
+
+    if (add_bucket_url(uri, "", base, &url) == 0) {
+        request.url = url.text;
+        if (http_send(http, &request, &response, NULL) == 0)
+            (void)learn_region(&response, region);
+    }
+    if (*region == '\0')
+        (void)snprintf(region, S3_REGION_SIZE, "%s", DEFAULT_REGION);
+}
+
+static int judge(const char *uri, const struct http_response *response, struct spoor_error *err)
+{
+    int status = response->status;
+    bool is_denied = status == 401 || status == 403 || strstr(response->body.text, "Expired");
+    bool is_refused = status >= 400 && status < 500 && status != 408 && status != 429;
+
+    if (http_is_success(status))
+        return 0;
+    return error_set(err,
+                     is_denied    ? EACCES
+                     : is_refused ? EPERM
+                                  : EIO,
+                     "%.200s: HTTP status %d", uri, status);
+}
+
+int s3_put(struct http *http, const char *uri, const struct buffer *body,
+           struct s3_credentials *credentials, uint64_t timeout_ms, struct spoor_error *err)
+{
+    static const char *const headers[] = { "Content-Type: application/gzip", NULL };
+    CLEANUP(http_response_done) struct http_response response = { 0 };
+    const char *base = getenv("SPOOR_S3_URL");
+    struct http_signature signature = {
+        .access_key = credentials->access_key,
+        .secret_key = credentials->secret_key,
+        .session_token = *credentials->session_token ? credentials->session_token : NULL,
+        .region = credentials->region,
+    };
+
+    if (*credentials->region == '\0')
+        find_region(http, uri, base, credentials->region);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        CLEANUP(buffer_done) struct buffer url = { 0 };
+        struct http_request request = { .method = "PUT",
+                                        .headers = headers,
+                                        .body = body->text,
+                                        .body_length = body->length,
+                                        .signature = &signature,
+                                        .timeout_ms = timeout_ms,
+                                        .wanted_header = REGION_HEADER };
+        int r = s3_add_url(uri, credentials->region, base, &url);
+
+        if (r < 0)
+            return error_set(err, r, "'%.200s' is not the address of an object in S3", uri);
+        request.url = url.text;
+        r = http_send(http, &request, &response, err);
+        if (r < 0)
+            return r;
+        if (http_is_success(response.status) || !learn_region(&response, credentials->region))
+            break;
+    }
+    return judge(uri, &response, err);
+}
+
+/* ---- settings ----------------------------------------------------------- */
+
+#define SENTINEL_DEFAULT_URL "https://api.sentinel.sparecores.net"
+
+#define INTERVAL_MIN_SECONDS 0.1
+#define INTERVAL_MAX_SECONDS 86400.0
+#define LIMIT_MIN_MB 0.001
+#define LIMIT_MAX_MB 1e6
+#define WAIT_MAX_SECONDS 3600.0
+
+/* The token is never part of a message. */
+int upload_settings_set_token(struct upload_settings *settings, const char *token,
+                              struct spoor_error *err)
+{
+    for (const char *c = token; *c != '\0'; c++) {
+        if (*c <= ' ' || *c > '~')
+            return error_set(err, EINVAL,
+                             "SENTINEL_API_TOKEN is not a token: it has a blank or a "
+                             "character that is not ASCII");
+    }
+    if (strlen(token) >= sizeof(settings->token))
+        return error_set(err, EINVAL, "SENTINEL_API_TOKEN is longer than %zu characters",
+                         sizeof(settings->token) - 1);
+    (void)snprintf(settings->token, sizeof(settings->token), "%s", token);
+    return 0;
+}
+
+int upload_settings_set_url(struct upload_settings *settings, const char *url,
+                            struct spoor_error *err)
+{
+    size_t length = strlen(url);
+
+    while (length > 0 && url[length - 1] == '/')
+        length--;
+    if ((strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0) ||
+        length >= sizeof(settings->url))
+        return error_set(err, EINVAL,
+                         "invalid SENTINEL_API_URL '%.200s': expected https://HOST", url);
+    (void)snprintf(settings->url, sizeof(settings->url), "%.*s", (int)length, url);
+    return 0;
+}
+
+int upload_settings_set_interval(struct upload_settings *settings, double seconds,
+                                 struct spoor_error *err)
+{
+    if (!(seconds >= INTERVAL_MIN_SECONDS && seconds <= INTERVAL_MAX_SECONDS))
+        return error_set(err, EINVAL, "invalid upload interval: expected 0.1 to 86400 seconds");
+    settings->interval_ns = (uint64_t)llround(seconds * 1e9);
+    return 0;
+}
+
+static int read_number(environment_get *get, const char *name, double min, double max,
+                       double *ret, struct spoor_error *err)
+{
+    const char *text = get(name);
+    double value;
+
+    if (!text || *text == '\0')
+        return 0;
+    if (decimal_parse(text, &value) < 0 || !(value >= min && value <= max))
+        return error_set(err, EINVAL, "invalid %s '%.100s': expected %s to %s", name, text,
+                         decimal_number(min).text, decimal_number(max).text);
+    *ret = value;
+    return 0;
+}
+
+int upload_settings_read(environment_get *get, struct upload_settings *ret,
+                         struct spoor_error *err)
+{
+    const char *token = get("SENTINEL_API_TOKEN"), *url = get("SENTINEL_API_URL");
+    double seconds = 60, limit_mb = 100, wait_seconds = 5;
+    int r;
+
+    *ret = (struct upload_settings){ .url = SENTINEL_DEFAULT_URL };
+    r = read_number(get, "TRACKER_UPLOAD_INTERVAL", INTERVAL_MIN_SECONDS, INTERVAL_MAX_SECONDS,
+                    &seconds, err);
+    if (r == 0)
+        r = read_number(get, "TRACKER_UPLOAD_DISK_LIMIT", LIMIT_MIN_MB, LIMIT_MAX_MB, &limit_mb,
+                        err);
+    if (r == 0)
+        r = read_number(get, "TRACKER_UPLOAD_WAIT", 0, WAIT_MAX_SECONDS, &wait_seconds, err);
+    ret->interval_ns = (uint64_t)llround(seconds * 1e9);
+    ret->wait_ns = (uint64_t)llround(wait_seconds * 1e9);
+    ret->disk_limit_bytes = (uint64_t)llround(limit_mb * 1e6);
+    if (r == 0 && url && *url != '\0')
+        r = upload_settings_set_url(ret, url, err);
+    if (r == 0 && token)
+        r = upload_settings_set_token(ret, token, err);
+    return r;
+}
 
 /* ---- answers ---------------------------------------------------------------- */
 

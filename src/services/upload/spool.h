@@ -30,6 +30,8 @@
 #define SPOOL_ROWS "rows.csv"
 #define SPOOL_END "end.json"
 
+struct json_t;
+
 struct spool {
     char path[PATH_MAX];
     int lock_fd; /* of the directory; -1: closed */
@@ -77,6 +79,9 @@ bool spool_run_is_over(const struct spool *spool);
 int spool_write(const struct spool *spool, const char *name, const struct buffer *text);
 int spool_read(const struct spool *spool, const char *name, struct buffer *ret);
 
+/* The same for JSON. *ret is to be freed with json_decref(). */
+int spool_load(const struct spool *spool, const char *name, struct json_t **ret);
+
 /* Writes end.json, once. */
 int spool_write_end(const struct spool *spool, const struct buffer *text);
 
@@ -85,8 +90,6 @@ int spool_save(const struct spool *spool);
 
 /* Calls `each` with the path of every spool in the base, the oldest first. */
 int spool_for_each(const char *base, void (*each)(const char *path, void *data), void *data);
-
-/* ---- rows: spool_rows.c ------------------------------------------------------ */
 
 /* A part of rows.csv. */
 struct spool_batch {

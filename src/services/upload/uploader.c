@@ -2,16 +2,28 @@
 #include "services/upload/uploader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
-#include "services/upload/gzip.h"
+#include "base/hidden_child.h"
+#include "base/parse.h"
+
+/* ---- one run ------------------------------------------------------------ */
 
 /* After a long time without network there is more than one request should carry. */
 enum { BATCH_MAX_BYTES = 8 << 20 };
@@ -42,20 +54,9 @@ static void note_progress(const struct uploader *uploader)
         uploader->progressed(uploader->data);
 }
 
-/* A JSON file of the spool. NULL: there is none, or it is damaged. */
-static json_t *load(const struct spool *spool, const char *name)
-{
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-
-    if (spool_read(spool, name, &text) < 0)
-        return NULL;
-    return json_loadb(text.text, text.length, 0, NULL);
-}
-
 /* ---- the description -------------------------------------------------------- */
 
-/* A value as the service wants it; texts, lists of texts and objects of these. */
-static void add_value(struct json_writer *json, const char *key, const json_t *value)
+void upload_add_value(struct json_writer *json, const char *key, const json_t *value)
 {
     CLEANUP(buffer_done) struct buffer document = { 0 };
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -70,15 +71,16 @@ static void add_value(struct json_writer *json, const char *key, const json_t *v
 static int describe(const struct uploader *uploader, const struct spool *spool,
                     struct buffer *ret)
 {
-    json_auto_t *run = load(spool, SPOOL_RUN);
+    json_auto_t *run = NULL;
     struct json_writer json = { .out = ret, .style = &json_compact };
     const char *key;
     json_t *value;
 
+    (void)spool_load(spool, SPOOL_RUN, &run); /* if it is damaged, nothing is described */
     json_begin(&json, NULL, '{');
     json_object_foreach(json_object_get(run, "metadata"), key, value)
     {
-        add_value(&json, key, value);
+        upload_add_value(&json, key, value);
     }
     if (uploader->add_machine)
         uploader->add_machine(&json);
@@ -234,12 +236,15 @@ static void add_uris(const struct spool *spool, struct json_writer *json)
 /* A tracker that was killed has left no end. */
 static void add_end(const struct spool *spool, struct json_writer *json)
 {
-    json_auto_t *end = load(spool, SPOOL_END);
+    json_auto_t *end = NULL;
     struct clock_text now = clock_format((double)clock_now().realtime_ns / 1e9);
-    const char *status = json_string_value(json_object_get(end, "run_status"));
-    const char *date = json_string_value(json_object_get(end, "finished_at"));
-    const json_t *code = json_object_get(end, "exit_code");
+    const char *status, *date;
+    const json_t *code;
 
+    (void)spool_load(spool, SPOOL_END, &end);
+    status = json_string_value(json_object_get(end, "run_status"));
+    date = json_string_value(json_object_get(end, "finished_at"));
+    code = json_object_get(end, "exit_code");
     json_add_number(json, "exit_code", code ? (double)json_integer_value(code) : 1);
     json_add_text(json, "run_status", status ? status : "failed");
     json_add_text(json, "finished_at", date ? date : now.text);
@@ -308,7 +313,520 @@ void uploader_add_summary(const struct spool *spool, const struct buffer *answer
     json_add_text(json, "run_id", *spool->run.id ? spool->run.id : NULL);
     add_uris(spool, json);
     if (result)
-        add_value(json, "result", result);
+        upload_add_value(json, "result", result);
     else
         json_add_null(json, "result");
+}
+
+/* ---- runs that are kept ------------------------------------------------- */
+
+struct round {
+    struct uploader *uploader;
+    struct kept_report *report;
+    bool is_given_up; /* the network is away: the rest is only counted */
+};
+
+static void count_kept(struct round *round, const struct spool *spool)
+{
+    uint64_t rows = 0, bytes = 0;
+
+    (void)spool_count(spool, &rows, &bytes);
+    round->report->kept_runs++;
+    round->report->kept_rows += rows;
+}
+
+/* Whether the next run would fail as well: the network or the service is away. A run that is refused
+ * or damaged says nothing about the next. */
+static bool is_for_all(int error)
+{
+    static const int errors[] = { ECONNREFUSED, ETIMEDOUT, EIO, EPROTO, ENOSYS, ECANCELED };
+
+    for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+        if (error == -errors[i])
+            return true;
+    }
+    return false;
+}
+
+static void send_run(struct round *round, struct spool *spool)
+{
+    struct kept_report *report = round->report;
+    struct spoor_error err = { 0 };
+    uint64_t rows = 0, bytes = 0;
+    int r = spool_count(spool, &rows, &bytes);
+
+    if (r == 0 && rows == 0 && *spool->run.id == '\0') {
+        spool_remove(spool); /* a run that never began */
+        return;
+    }
+    r = round->is_given_up ? -ECANCELED : uploader_finish(round->uploader, spool, NULL, &err);
+    if (r == 0) {
+        report->sent_runs++;
+        report->sent_rows += rows;
+        spool_remove(spool);
+        return;
+    }
+    count_kept(round, spool);
+    round->is_given_up = is_for_all(r);
+    if (report->err.code == 0)
+        report->err = err;
+}
+
+static void visit(const char *path, void *data)
+{
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    struct round *round = data;
+    int r = spool_open(path, &spool);
+
+    if (r == -EBUSY || (r == 0 && !spool_run_is_over(&spool)))
+        round->report->busy_runs++;
+    else if (r == 0 && strcmp(spool.api_url, round->uploader->settings->url) == 0)
+        send_run(round, &spool);
+}
+
+int kept_runs_send(struct uploader *uploader, struct kept_report *ret)
+{
+    struct round round = { .uploader = uploader, .report = ret };
+    char base[PATH_MAX];
+    int r;
+
+    *ret = (struct kept_report){ 0 };
+    r = spool_find_base(base, NULL);
+    return r < 0 ? r : spool_for_each(base, visit, &round);
+}
+
+struct trim {
+    uint64_t limit_bytes;
+    uint64_t bytes; /* of those that were visited */
+    uint64_t dropped_rows;
+    bool is_counting;
+};
+
+/* Twice: it adds them up, and then removes some. */
+static void trim(const char *path, void *data)
+{
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    struct trim *trim = data;
+    uint64_t rows, bytes;
+
+    if (spool_open(path, &spool) < 0 || !spool_run_is_over(&spool) ||
+        spool_count(&spool, &rows, &bytes) < 0)
+        return;
+    if (trim->is_counting) {
+        trim->bytes += bytes;
+    } else if (trim->bytes > trim->limit_bytes) {
+        trim->bytes -= smaller(bytes, trim->bytes);
+        trim->dropped_rows += rows;
+        spool_remove(&spool);
+    }
+}
+
+/* Removes the oldest of them until the rest holds no more than the limit. *ret_rows is how many rows
+ * were dropped. */
+static int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
+{
+    struct trim state = { .limit_bytes = limit_bytes, .is_counting = true };
+    char base[PATH_MAX];
+    int r = spool_find_base(base, NULL);
+
+    if (r == 0)
+        r = spool_for_each(base, trim, &state);
+    state.is_counting = false;
+    if (r == 0 && state.bytes > limit_bytes)
+        r = spool_for_each(base, trim, &state);
+    *ret_rows = state.dropped_rows;
+    return r;
+}
+
+/* ---- the process that uploads -------------------------------------------
+ *
+ * What both sides say to each other, over a socket: we write a byte when the run
+ * begins, and close our direction when it is over. The child writes a byte after each request that
+ * succeeded, and at its end a newline, the number of rows that were dropped, a blank, what failed (or
+ * nothing), a zero, and a summary in JSON.
+ */
+
+enum { REQUEST_TIMEOUT_MS = 30000, LAST_REQUEST_TIMEOUT_MS = 10000 };
+enum { PROGRESS = '.', RESULT = '\n' };
+
+#define BACK_OFF_MIN_NS NS_PER_SECOND
+#define BACK_OFF_MAX_NS (30 * NS_PER_SECOND)
+#define INTERRUPTED_WAIT_NS (NS_PER_SECOND / 2)
+
+/* ---- the child -------------------------------------------------------------- */
+
+/* Its descriptors, once it has closed the others. */
+enum { SOCKET_FD = 0, LOCK_FD = 1 };
+
+struct child {
+    struct upload_settings settings;
+    struct spool spool;
+    struct uploader uploader;
+    bool is_over;          /* the run, or we were left alone */
+    bool is_refused;       /* the service does not want the run: `err` says why */
+    uint64_t dropped_rows; /* of other runs */
+    uint64_t back_off_ns;
+    struct spoor_error err; /* the last failure */
+};
+
+static void say_progress(void *data)
+{
+    const char byte = PROGRESS;
+
+    (void)data;
+    (void)send(SOCKET_FD, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Waits until then for the end of the run. */
+static void wait_for_end(struct child *child, uint64_t until_ns)
+{
+    struct pollfd news = { .fd = SOCKET_FD, .events = POLLIN };
+    char byte;
+
+    while (!child->is_over) {
+        struct timespec left = clock_time_until(until_ns);
+        int n = ppoll(&news, 1, &left, NULL);
+
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return;
+        if (n > 0 && recv(SOCKET_FD, &byte, 1, MSG_DONTWAIT) == 0)
+            child->is_over = true;
+    }
+}
+
+static bool is_over(void *data)
+{
+    struct child *child = data;
+
+    wait_for_end(child, 0);
+    return child->is_over;
+}
+
+static int attempt(struct child *child, bool has_batch)
+{
+    int r = uploader_register(&child->uploader, &child->spool, &child->err);
+
+    if (r == -EPERM)
+        child->is_refused = true;
+    if (r == 0 && has_batch)
+        r = uploader_send(&child->uploader, &child->spool, &child->err);
+    return r;
+}
+
+/* One round; returns when the next is due. */
+static uint64_t work(struct child *child, uint64_t due_ns, bool has_batch)
+{
+    uint64_t interval_ns = child->settings.interval_ns;
+    uint64_t now_ns;
+    int r = 0;
+
+    (void)spool_enforce_limit(&child->spool, child->settings.disk_limit_bytes);
+    if (!child->is_refused)
+        r = attempt(child, has_batch);
+    now_ns = clock_now().monotonic_ns;
+    if (r == 0 || child->is_refused) {
+        child->back_off_ns = smaller(BACK_OFF_MIN_NS, interval_ns);
+        return larger(due_ns + interval_ns, now_ns);
+    }
+    child->back_off_ns = smaller(2 * child->back_off_ns, BACK_OFF_MAX_NS);
+    return now_ns + child->back_off_ns / 2;
+}
+
+/* Runs of the past that are still here, unless this one ends meanwhile. */
+static void send_kept_runs(struct child *child)
+{
+    struct kept_report report;
+
+    child->uploader.is_hurried = is_over;
+    (void)kept_runs_send(&child->uploader, &report);
+    child->uploader.is_hurried = NULL;
+}
+
+static void follow_run(struct child *child)
+{
+    uint64_t due_ns = clock_now().monotonic_ns;
+    bool has_kept = true;
+
+    (void)kept_runs_trim(child->settings.disk_limit_bytes, &child->dropped_rows);
+    child->back_off_ns = smaller(BACK_OFF_MIN_NS, child->settings.interval_ns);
+    for (bool has_batch = false; !child->is_over; has_batch = true) {
+        due_ns = work(child, due_ns, has_batch);
+        if (has_kept && *child->spool.run.id != '\0') {
+            has_kept = false;
+            send_kept_runs(child);
+        }
+        wait_for_end(child, due_ns);
+    }
+}
+
+static void say_result(const struct child *child, int r, const struct buffer *answer)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct json_writer json = { .out = &text, .style = &json_compact };
+    const char *message = r < 0 ? child->err.message : "";
+    uint64_t dropped_rows = child->spool.dropped_rows + child->dropped_rows;
+
+    buffer_format(&text, "%c%" PRIu64 " %s", RESULT, dropped_rows, message);
+    buffer_add(&text, "", 1);
+    json_begin(&json, NULL, '{');
+    uploader_add_summary(&child->spool, answer, &json);
+    json_end(&json);
+    (void)buffer_write(&text, SOCKET_FD);
+}
+
+static void finish_run(struct child *child)
+{
+    CLEANUP(buffer_done) struct buffer answer = { 0 };
+    int r = -EPERM;
+
+    (void)spool_enforce_limit(&child->spool, child->settings.disk_limit_bytes);
+    child->uploader.timeout_ms = LAST_REQUEST_TIMEOUT_MS;
+    if (!child->is_refused)
+        r = uploader_finish(&child->uploader, &child->spool, &answer, &child->err);
+    if (r == 0)
+        spool_remove(&child->spool);
+    say_result(child, r, &answer);
+}
+
+/* Without close_range() the files stay open, except those that others wait for. */
+static void keep_only(int fd, int lock_fd)
+{
+    if (hidden_child_keep_only(fd, lock_fd) < 0) {
+        for (int each = 2; each < 1024; each++)
+            close(each);
+    }
+    (void)open("/dev/null", O_RDWR | O_CLOEXEC); /* 2: nothing may take its place */
+    (void)!chdir("/");
+}
+
+static _Noreturn void serve(struct child *child, int fd)
+{
+    char byte;
+
+    keep_only(fd, child->spool.lock_fd);
+    child->spool.lock_fd = LOCK_FD;
+    child->uploader.settings = &child->settings;
+    child->uploader.timeout_ms = REQUEST_TIMEOUT_MS;
+    child->uploader.progressed = say_progress;
+    child->uploader.data = child;
+    if (recv(SOCKET_FD, &byte, 1, 0) == 1) {
+        follow_run(child);
+        finish_run(child);
+    }
+    uploader_done(&child->uploader);
+    _exit(0);
+}
+
+/* ---- ours ------------------------------------------------------------------- */
+
+static int write_description(const struct upload_order *order, struct buffer *ret)
+{
+    struct json_writer json = { .out = ret };
+
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "api_url", order->settings->url);
+    json_add_bool(&json, "has_short_keys", order->has_short_keys);
+    json_add_document(&json, "metadata", order->metadata);
+    json_end(&json);
+    return buffer_error(ret);
+}
+
+/* The child has the lock of the spool to itself. */
+static int start(const struct upload_order *order, struct spool *spool,
+                 struct upload_process *process)
+{
+    struct child child = { .settings = *order->settings,
+                           .spool = *spool,
+                           .uploader.add_machine = order->add_machine };
+    int fds[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+        return -errno;
+    pid = hidden_child_fork(SPOOR_AGENT_NAME);
+    if (pid == 0)
+        serve(&child, fds[1]);
+    close(fds[1]);
+    explicit_bzero(&child.settings, sizeof(child.settings));
+    if (pid < 0) {
+        close(fds[0]);
+        return pid;
+    }
+    spool_close(spool);
+    process->fd = fds[0];
+    process->pid = pid;
+    return 0;
+}
+
+int upload_process_start(const struct upload_order *order, struct upload_process *ret,
+                         struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer description = { 0 };
+    struct upload_process process = { .wait_ns = order->settings->wait_ns };
+    struct spool spool;
+    int n, r = write_description(order, &description);
+
+    if (r < 0)
+        return error_sys(err, r, "cannot describe the run");
+    r = spool_create(&description, &spool, &process.run_fd, err);
+    if (r < 0)
+        return r;
+    memcpy(process.path, spool.path, sizeof(process.path));
+    n = snprintf(process.rows_path, sizeof(process.rows_path), "%s/%s", spool.path, SPOOL_ROWS);
+    r = n < 0 || (size_t)n >= sizeof(process.rows_path) ? -ENAMETOOLONG
+                                                        : start(order, &spool, &process);
+    if (r < 0) {
+        close(process.run_fd);
+        spool_remove(&spool);
+        return error_sys(err, r, "cannot start the process that uploads");
+    }
+    *ret = process;
+    return 0;
+}
+
+void upload_process_begin(const struct upload_process *process)
+{
+    if (process->pid != 0)
+        (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void upload_process_add_state(const struct upload_process *process, struct json_writer *json)
+{
+    struct pollfd news = { .fd = process->fd }; /* always for POLLHUP */
+    const struct buffer none = { 0 };
+    struct spool spool = SPOOL_CLOSED;
+
+    (void)spool_peek(process->path, &spool); /* if it fails, nothing is known */
+    json_add_bool(json, "is_alive", poll(&news, 1, 0) == 0);
+    uploader_add_summary(&spool, &none, json);
+}
+
+/* Whatever it does: a spool can be left at any moment. */
+static void stop(struct upload_process *process)
+{
+    (void)kill(process->pid, SIGKILL);
+    hidden_child_reap(process->pid);
+    close(process->fd);
+    close(process->run_fd);
+    process->pid = 0;
+}
+
+void upload_process_cancel(struct upload_process *process)
+{
+    struct spool spool;
+
+    if (process->pid == 0)
+        return;
+    stop(process);
+    if (spool_open(process->path, &spool) == 0)
+        spool_remove(&spool);
+}
+
+static int write_end(const struct upload_process *process, int exit_code, bool has_failed)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct json_writer json = { .out = &text };
+    struct spool spool = SPOOL_CLOSED;
+
+    json_begin(&json, NULL, '{');
+    json_add_number(&json, "exit_code", exit_code);
+    json_add_text(&json, "run_status", has_failed ? "failed" : "finished");
+    json_add_text(&json, "finished_at",
+                  clock_format((double)clock_now().realtime_ns / 1e9).text);
+    json_end(&json);
+    memcpy(spool.path, process->path, sizeof(spool.path));
+    return spool_write_end(&spool, &text);
+}
+
+/* Readable when the user asks us to end. -1: they cannot; then the time limit is all there is. */
+static int open_interrupt(void)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+    sigset_t signals;
+
+    (void)sigemptyset(&signals);
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+        (void)sigaddset(&signals, numbers[i]);
+    return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Takes one signal, if there is one. */
+static bool is_interrupted(int fd)
+{
+    struct signalfd_siginfo info;
+
+    return fd >= 0 && read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info);
+}
+
+/* What the child says until it ends. Gives up (false) when the time is up, if nothing happens for
+ * half of it, or soon after a signal: it may be the one that has ended the job. */
+static bool listen_to(const struct upload_process *process, struct buffer *ret)
+{
+    AUTO_CLOSE int interrupt_fd = open_interrupt();
+    struct pollfd news[] = { { .fd = process->fd, .events = POLLIN },
+                             { .fd = interrupt_fd, .events = POLLIN } };
+    uint64_t now_ns = clock_now().monotonic_ns, idle_ns = process->wait_ns / 2;
+    uint64_t deadline_ns = now_ns + process->wait_ns;
+    uint64_t patient_until_ns = now_ns + idle_ns;
+    char piece[4096];
+    ssize_t n;
+
+    for (;;) {
+        struct timespec left = clock_time_until(smaller(deadline_ns, patient_until_ns));
+        int ready = ppoll(news, ARRAY_SIZE(news), &left, NULL);
+
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0)
+            return false;
+        now_ns = clock_now().monotonic_ns;
+        if (is_interrupted(interrupt_fd))
+            deadline_ns = smaller(deadline_ns, now_ns + INTERRUPTED_WAIT_NS);
+        if (!news[0].revents)
+            continue;
+        n = recv(process->fd, piece, sizeof(piece), MSG_DONTWAIT);
+        if (n <= 0)
+            return n == 0;
+        buffer_add(ret, piece, (size_t)n);
+        patient_until_ns = now_ns + idle_ns;
+    }
+}
+
+static void read_result(const struct buffer *said, bool has_ended, struct upload_result *ret)
+{
+    const char *result = said->length == 0 ? NULL : memchr(said->text, RESULT, said->length);
+    const char *cursor = result ? result + 1 : NULL;
+    const char *end = said->text + said->length;
+    const char *zero = cursor ? memchr(cursor, '\0', (size_t)(end - cursor)) : NULL;
+
+    if (!zero || parse_u64(&cursor, &ret->dropped_rows) < 0 || *cursor++ != ' ') {
+        (void)error_set(&ret->err, ETIMEDOUT,
+                        has_ended ? "the process that uploads was killed" : "timed out");
+        return;
+    }
+    ret->is_complete = zero == cursor;
+    if (!ret->is_complete)
+        (void)error_set(&ret->err, EIO, "%s", cursor);
+    buffer_add(&ret->summary, zero + 1, (size_t)(end - zero - 1));
+}
+
+void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
+                        struct upload_result *ret)
+{
+    CLEANUP(buffer_done) struct buffer said = { 0 };
+    CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
+    uint64_t bytes;
+    bool has_ended;
+
+    *ret = (struct upload_result){ 0 };
+    (void)write_end(process, exit_code, has_failed); /* without it, the run has failed */
+    upload_process_begin(process);                   /* if it has not */
+    (void)shutdown(process->fd, SHUT_WR);
+    has_ended = listen_to(process, &said);
+    stop(process);
+    read_result(&said, has_ended, ret);
+    if (spool_open(process->path, &spool) == 0) { /* otherwise it is done, and removed */
+        ret->dropped_rows = larger(ret->dropped_rows, spool.dropped_rows);
+        (void)spool_count(&spool, &ret->kept_rows, &bytes);
+    }
 }

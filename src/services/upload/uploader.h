@@ -3,8 +3,8 @@
  * uploader.h - uploads the samples of one spool: registers the run, sends batches, says that the run
  * is over.
  *
- * A step that fails can be repeated later: it goes on where it was. Errors are those of sentinel.h
- * and s3.h.
+ * A step that fails can be repeated later: it goes on where it was. Errors are those of
+ * sentinel.h.
  */
 #ifndef SERVICES_UPLOAD_UPLOADER_H
 #define SERVICES_UPLOAD_UPLOADER_H
@@ -13,8 +13,9 @@
 
 #include "services/upload/sentinel.h"
 #include "services/upload/spool.h"
-#include "services/upload/upload_settings.h"
 #include "text/json_writer.h"
+
+/* ---- one run ------------------------------------------------------------ */
 
 struct uploader {
     const struct upload_settings *settings;
@@ -45,6 +46,9 @@ int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_e
 int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffer *answer,
                     struct spoor_error *err);
 
+/* Adds a value as it is. */
+void upload_add_value(struct json_writer *json, const char *key, const struct json_t *value);
+
 /* Adds the members run_id, data_uris and result: the answer if the service has finished the run, else
  * null. */
 void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
@@ -52,5 +56,69 @@ void uploader_add_summary(const struct spool *spool, const struct buffer *answer
 
 /* Adds the name of a batch: "s3://BUCKET/PREFIX/000007.csv.gz". */
 int uploader_add_uri(const struct spool *spool, uint64_t number, struct buffer *out);
+
+/* ---- runs that are kept ------------------------------------------------- */
+
+struct kept_report {
+    uint64_t sent_runs, sent_rows;
+    uint64_t kept_runs, kept_rows; /* not sent */
+    uint64_t busy_runs;            /* still going on, or uploaded by another process */
+    struct spoor_error err;        /* the first failure; its code is 0 if there was none */
+};
+
+/* Uploads them, until the network fails or the uploader is hurried. Those for another service are left
+ * alone. 0, or -errno: they cannot be found. */
+int kept_runs_send(struct uploader *uploader, struct kept_report *ret);
+
+/* ---- the process that uploads -------------------------------------------
+ *
+ * The process is a hidden child (base/hidden_child.h) with the name of an agent: it belongs to no
+ * job, has none of our descriptors open, and ends when we do. It alone loads libcurl. Neither the
+ * start of the run nor the run waits for it; the end does for a short time.
+ */
+
+struct upload_process {
+    char path[PATH_MAX];      /* of the spool */
+    char rows_path[PATH_MAX]; /* where the tracker writes the rows */
+    uint64_t wait_ns;
+    int run_fd;
+    int fd;    /* to the process */
+    pid_t pid; /* 0: not started */
+};
+
+/* Starts it. There must be no other threads yet. `metadata` is a JSON object that describes the run;
+ * `has_short_keys`: objects are named as by the Python package. `add_machine` as in uploader.h. */
+struct upload_order {
+    const struct upload_settings *settings;
+    const struct buffer *metadata;
+    bool has_short_keys;
+    void (*add_machine)(struct json_writer *json);
+};
+
+int upload_process_start(const struct upload_order *order, struct upload_process *ret,
+                         struct spoor_error *err);
+
+/* The run has begun: rows are written from now on. */
+void upload_process_begin(const struct upload_process *process);
+
+/* Adds the members is_alive, whether the process runs, and those of uploader_add_summary(). */
+void upload_process_add_state(const struct upload_process *process, struct json_writer *json);
+
+/* There is no run after all. */
+void upload_process_cancel(struct upload_process *process);
+
+/* What became of the samples. */
+struct upload_result {
+    bool is_complete; /* the service has all of them, but those that were dropped */
+    uint64_t kept_rows;
+    uint64_t dropped_rows;
+    struct spoor_error err; /* if it is not complete */
+    struct buffer summary;  /* JSON, see uploader_add_summary(); empty: unknown; owned */
+};
+
+/* The run is over, and the rows are written. Waits as long as the settings say, and less if nothing
+ * moves. What was not sent then stays in the spool. The caller ends ret->summary with buffer_done(). */
+void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
+                        struct upload_result *ret);
 
 #endif

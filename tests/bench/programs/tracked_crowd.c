@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/spawn.h"
+#include "run/process.h"
 
 static noreturn void die(const char *message)
 {

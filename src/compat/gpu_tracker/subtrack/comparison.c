@@ -2,6 +2,7 @@
 #include "compat/gpu_tracker/subtrack/comparison.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "text/escape.h"
+#include "text/json_writer.h"
 
 /* The digits after the last colon of a name; NULL: no line number. */
 static const char *line_number(const char *name)
@@ -169,4 +172,218 @@ int comparison_statistic(const char *name, enum statistic *ret, struct spoor_err
     return error_set(err, EINVAL,
                      "Invalid summary statistic '%s'. Valid values are min max mean std.",
                      name);
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* One figure of every session, the smallest first. */
+struct side_by_side {
+    const char **names;
+    double *values;
+    struct cell_text *cells;
+    size_t count;
+};
+
+/* Which figure is compared. */
+struct figure {
+    enum statistic statistic;
+    size_t measurement; /* MEASUREMENTS: the compute time */
+    size_t block;       /* SIZE_MAX: of all samples */
+};
+
+static double figure_of(const struct results *results, const struct figure *figure)
+{
+    if (figure->block == SIZE_MAX)
+        return results->overall[figure->measurement][figure->statistic];
+    if (figure->measurement == MEASUREMENTS)
+        return results->blocks[figure->block].compute_time[figure->statistic];
+    return results->blocks[figure->block].usage[figure->measurement][figure->statistic];
+}
+
+/* What is not known comes last; equal figures stay as the sessions were given. */
+static bool comes_before(double a, double b)
+{
+    return a < b || (isnan(b) && !isnan(a));
+}
+
+static void line_up(const struct compared *sessions, const struct figure *figure,
+                    struct side_by_side *row)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        double value = figure_of(&sessions[i].results, figure);
+        size_t place = i;
+
+        for (; place > 0 && comes_before(value, row->values[place - 1]); place--) {
+            row->values[place] = row->values[place - 1];
+            row->names[place] = row->names[place - 1];
+        }
+        row->values[place] = value;
+        row->names[place] = sessions[i].name;
+    }
+}
+
+static void row_done(struct side_by_side *row)
+{
+    free(row->names);
+    free(row->values);
+    free(row->cells);
+}
+
+static int row_init(struct side_by_side *row, size_t count)
+{
+    row->names = calloc(count, sizeof(*row->names));
+    row->values = calloc(count, sizeof(*row->values));
+    row->cells = calloc(count, sizeof(*row->cells));
+    row->count = count;
+    return row->names && row->values && row->cells ? 0 : -ENOMEM;
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* The names a block has in the sessions: "tmp.py:7 -> tmp.py:9". 0 or -errno. */
+static int add_label(const struct compared *sessions, size_t count, size_t block,
+                     struct buffer *out)
+{
+    AUTO_FREE const char **names = calloc(count, sizeof(*names));
+
+    if (!names)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        names[i] = sessions[i].results.blocks[block].name;
+    qsort(names, count, sizeof(*names), compare_texts);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && strcmp(names[i], names[i - 1]) == 0)
+            continue;
+        buffer_add_text(out, i > 0 ? " -> " : "");
+        buffer_add_text(out, names[i]);
+    }
+    return buffer_error(out);
+}
+
+/* Where the figures go: one of the two. */
+struct sink {
+    struct json_writer *json; /* NULL: text */
+    struct buffer *out;
+    unsigned tabs;
+};
+
+static void begin(struct sink *sink, const char *key, bool is_title)
+{
+    if (sink->json) {
+        json_begin(sink->json, key, '{');
+        return;
+    }
+    if (is_title) {
+        text_title(key, sink->tabs, sink->out);
+    } else {
+        text_tabs(sink->tabs, sink->out);
+        escape_unsafe(key, sink->out);
+    }
+    buffer_add_text(sink->out, ":\n");
+    sink->tabs++;
+}
+
+static void end(struct sink *sink)
+{
+    if (sink->json)
+        json_end(sink->json);
+    else
+        sink->tabs--;
+}
+
+static void put_row(struct sink *sink, const struct side_by_side *row)
+{
+    const struct text_table table = {
+        .headers = row->names,
+        .cells = row->cells,
+        .rows = 1,
+        .columns = row->count,
+    };
+
+    for (size_t i = 0; i < row->count; i++) {
+        if (sink->json)
+            json_add_number(sink->json, row->names[i], row->values[i]);
+        else
+            row->cells[i] = cell_number(row->values[i]);
+    }
+    if (!sink->json)
+        text_table_write(&table, sink->tabs, sink->out);
+}
+
+static int put_blocks(struct sink *sink, const struct compared *sessions, struct figure figure,
+                      struct side_by_side *row)
+{
+    for (size_t i = 0; i < sessions[0].results.block_count; i++) {
+        CLEANUP(buffer_done) struct buffer label = { 0 };
+        int r = add_label(sessions, row->count, i, &label);
+
+        if (r < 0)
+            return r;
+        figure.block = i;
+        line_up(sessions, &figure, row);
+        begin(sink, label.text, false);
+        put_row(sink, row);
+        end(sink);
+    }
+    return 0;
+}
+
+static int put_all(struct sink *sink, const struct compared *sessions, enum statistic statistic,
+                   struct side_by_side *row)
+{
+    bool has_blocks = sessions[0].results.block_count > 0;
+    int r = 0;
+
+    begin(sink, "overall_resource_usage", true);
+    for (size_t i = 0; i < MEASUREMENTS; i++) {
+        struct figure figure = { statistic, i, SIZE_MAX };
+
+        line_up(sessions, &figure, row);
+        begin(sink, tracking_row_fields[i].name, true);
+        put_row(sink, row);
+        end(sink);
+    }
+    end(sink);
+    begin(sink, "code_block_resource_usage", true);
+    for (size_t i = 0; i < MEASUREMENTS && has_blocks && r == 0; i++) {
+        begin(sink, tracking_row_fields[i].name, true);
+        r = put_blocks(sink, sessions, (struct figure){ statistic, i, 0 }, row);
+        end(sink);
+    }
+    end(sink);
+    begin(sink, "code_block_compute_time", true);
+    if (r == 0)
+        r = put_blocks(sink, sessions, (struct figure){ statistic, MEASUREMENTS, 0 }, row);
+    end(sink);
+    return r;
+}
+
+int comparison_write_text(const struct compared *sessions, size_t count,
+                          enum statistic statistic, struct buffer *out)
+{
+    CLEANUP(row_done) struct side_by_side row = { 0 };
+    struct sink sink = { .out = out };
+
+    if (row_init(&row, count) < 0)
+        return -ENOMEM;
+    return put_all(&sink, sessions, statistic, &row);
+}
+
+int comparison_write_json(const struct compared *sessions, size_t count,
+                          enum statistic statistic, struct buffer *out)
+{
+    CLEANUP(row_done) struct side_by_side row = { 0 };
+    struct json_writer json = { .out = out, .style = &json_python };
+    struct sink sink = { .json = &json };
+    int r;
+
+    if (row_init(&row, count) < 0)
+        return -ENOMEM;
+    json_begin(&json, NULL, '{');
+    r = put_all(&sink, sessions, statistic, &row);
+    json_end(&json);
+    return r;
 }

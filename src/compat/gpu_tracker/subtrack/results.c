@@ -1,7 +1,180 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compat/gpu_tracker/subtrack/results.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/reserve.h"
+#include "text/decimal.h"
+#include "text/escape.h"
+#include "text/json_writer.h"
+#include "text/utf8.h"
+
+/* ---- statistics --------------------------------------------------------- */
+
+const char *const statistic_names[STATISTICS] = {
+    [STATISTIC_MIN] = "min",
+    [STATISTIC_MAX] = "max",
+    [STATISTIC_MEAN] = "mean",
+    [STATISTIC_STD] = "std",
+};
+
+/* Welford's recurrence: no large sums, no second pass. */
+void tally_add(struct tally *tally, double value)
+{
+    long double exact = (long double)value;
+    long double distance = exact - tally->mean;
+
+    tally->min = tally->count == 0 || value < tally->min ? value : tally->min;
+    tally->max = tally->count == 0 || value > tally->max ? value : tally->max;
+    tally->count++;
+    tally->mean += distance / (long double)tally->count;
+    tally->squares += distance * (exact - tally->mean);
+    tally->total += exact;
+}
+
+void tally_get(const struct tally *tally, double ret[STATISTICS])
+{
+    if (tally->count == 0) {
+        for (size_t i = 0; i < STATISTICS; i++)
+            ret[i] = (double)NAN;
+        return;
+    }
+    ret[STATISTIC_MIN] = tally->min;
+    ret[STATISTIC_MAX] = tally->max;
+    ret[STATISTIC_MEAN] = (double)tally->mean;
+    ret[STATISTIC_STD] = (double)sqrtl(tally->squares / (long double)tally->count);
+}
+
+double tally_total(const struct tally *tally)
+{
+    return (double)tally->total;
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_events(const void *left, const void *right, void *names)
+{
+    const struct block_event *a = left, *b = right;
+    int order = a->name == b->name
+                    ? 0
+                    : strcmp((const char *)names + a->name, (const char *)names + b->name);
+
+    if (order == 0)
+        order = (a->process_id > b->process_id) - (a->process_id < b->process_id);
+    if (order == 0)
+        order = compare_numbers(a->timestamp, b->timestamp);
+    return order ? order : (a->order > b->order) - (a->order < b->order);
+}
+
+void calls_sort_events(struct block_log *log)
+{
+    if (log->count > 0)
+        qsort_r(log->events, log->count, sizeof(*log->events), compare_events, log->names);
+}
+
+/* A stop with nothing open before it: it is described with the row that comes next. */
+static int refuse_stop(const struct block_event *stop, const struct block_event *end,
+                       struct spoor_error *err)
+{
+    const struct block_event *next = stop + 1;
+    struct decimal_text first = decimal_float(stop->timestamp), second;
+
+    if (next == end)
+        return error_set(err, EBADMSG,
+                         "Sub-tracking file is invalid. Detected a stop (%s) of process ID "
+                         "%lld without a start.",
+                         first.text, (long long)stop->process_id);
+    second = decimal_float(next->timestamp);
+    if (next->process_id != stop->process_id)
+        return error_set(err, EBADMSG,
+                         "Sub-tracking file is invalid. Detected timestamp pair (%s, %s) with "
+                         "differing process IDs: %lld and %lld.",
+                         first.text, second.text, (long long)stop->process_id,
+                         (long long)next->process_id);
+    return error_set(
+        err, EBADMSG,
+        "Sub-tracking file is invalid. Detected timestamp pair (%s, %s) of process "
+        "ID %lld with a start time greater than the stop time.",
+        first.text, second.text, (long long)stop->process_id);
+}
+
+int calls_pair(const struct block_event *events, size_t count, struct call *ret,
+               struct spoor_error *err)
+{
+    AUTO_FREE double *open = malloc((count + 1) * sizeof(*open));
+    const struct block_event *end = events + count;
+    size_t open_count = 0;
+    int calls = 0;
+
+    if (!open)
+        return error_set(err, ENOMEM, "out of memory");
+    for (const struct block_event *event = events; event < end; event++) {
+        if (event > events && event->process_id != event[-1].process_id)
+            open_count = 0;
+        if (!event->is_stop)
+            open[open_count++] = event->timestamp;
+        else if (open_count > 0)
+            ret[calls++] =
+                (struct call){ open[--open_count], event->timestamp, event->process_id };
+        else
+            return refuse_stop(event, end, err);
+    }
+    return calls;
+}
+
+static int compare_calls(const void *left, const void *right)
+{
+    return compare_numbers(((const struct call *)left)->start,
+                           ((const struct call *)right)->start);
+}
+
+size_t calls_join(struct call *calls, size_t count)
+{
+    size_t last = 0;
+
+    if (count == 0)
+        return 0;
+    qsort(calls, count, sizeof(*calls), compare_calls);
+    for (size_t i = 1; i < count; i++) {
+        if (calls[i].start > calls[last].stop)
+            calls[++last] = calls[i];
+        else if (calls[i].stop > calls[last].stop)
+            calls[last].stop = calls[i].stop;
+    }
+    return last + 1;
+}
+
+bool calls_contain(const struct call *joined, size_t count, double timestamp)
+{
+    size_t low = 0, high = count;
+
+    /* The first that starts later; the one before it is the only candidate. */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (joined[middle].start > timestamp)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low > 0 && timestamp <= joined[low - 1].stop;
+}
+
+/* ---- results ------------------------------------------------------------ */
 
 void results_done(struct results *results)
 {
@@ -9,4 +182,562 @@ void results_done(struct results *results)
         free(results->blocks[i].name);
     free(results->blocks);
     *results = (struct results){ 0 };
+}
+
+/* ---- tables of text ----------------------------------------------------- */
+
+struct cell_text cell_number(double value)
+{
+    struct cell_text cell = { "NaN" };
+
+    if (isnan(value))
+        return cell;
+    (void)snprintf(cell.text, sizeof(cell.text), "%.8f", value); /* fits: 309 digits */
+    (void)snprintf(cell.text, sizeof(cell.text), "%s",
+                   decimal_float(strtod(cell.text, NULL)).text);
+    return cell;
+}
+
+/* In characters: what they look like is the terminal's business. */
+static size_t width_of_safe(const char *text)
+{
+    size_t count = 0;
+    uint32_t character;
+    int length;
+
+    for (; (length = utf8_decode(text, &character)) != 0; count++)
+        text += length > 0 ? length : 1;
+    return count;
+}
+
+/* As it will be written. */
+static size_t width(const char *text)
+{
+    CLEANUP(buffer_done) struct buffer safe = { 0 };
+
+    escape_unsafe(text, &safe);
+    return safe.text ? width_of_safe(safe.text) : 0;
+}
+
+static size_t wider(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t index_width(const struct text_table *table)
+{
+    size_t result = 0;
+
+    for (size_t row = 0; row < table->rows && table->index; row++)
+        result = wider(result, width(table->index[row]));
+    return result;
+}
+
+static size_t column_width(const struct text_table *table, size_t column)
+{
+    size_t result = width(table->headers[column]) + !table->has_words;
+
+    for (size_t row = 0; row < table->rows; row++)
+        result = wider(result, width(table->cells[row * table->columns + column].text) +
+                                   table->has_words);
+    return result;
+}
+
+void text_tabs(unsigned tabs, struct buffer *out)
+{
+    while (tabs-- > 0)
+        buffer_add(out, "\t", 1);
+}
+
+static void put_right(const char *text, size_t columns, struct buffer *out)
+{
+    buffer_format(out, " %*s", (int)(columns - width(text)), "");
+    escape_unsafe(text, out);
+}
+
+static void put_left(const char *text, size_t columns, struct buffer *out)
+{
+    escape_unsafe(text, out);
+    buffer_format(out, "%*s", (int)(columns - width(text)), "");
+}
+
+void text_table_write(const struct text_table *table, unsigned tabs, struct buffer *out)
+{
+    size_t left = index_width(table);
+
+    text_tabs(tabs, out);
+    put_left("", left, out);
+    for (size_t column = 0; column < table->columns; column++)
+        put_right(table->headers[column], column_width(table, column), out);
+    buffer_add(out, "\n", 1);
+    for (size_t row = 0; row < table->rows; row++) {
+        text_tabs(tabs, out);
+        put_left(table->index ? table->index[row] : "", left, out);
+        for (size_t column = 0; column < table->columns; column++)
+            put_right(table->cells[row * table->columns + column].text,
+                      column_width(table, column), out);
+        buffer_add(out, "\n", 1);
+    }
+}
+
+void text_title(const char *key, unsigned tabs, struct buffer *out)
+{
+    bool is_start = true;
+
+    text_tabs(tabs, out);
+    for (; *key; key++) {
+        unsigned char c = (unsigned char)*key;
+
+        buffer_format(out, "%c", c == '_' ? ' ' : is_start ? toupper(c) : tolower(c));
+        is_start = !isalpha(c);
+    }
+}
+
+/* ---- results as text ---------------------------------------------------- */
+
+static void put_usage(const double usage[MEASUREMENTS][STATISTICS], unsigned tabs,
+                      struct buffer *out)
+{
+    struct cell_text cells[MEASUREMENTS * STATISTICS];
+    const char *names[MEASUREMENTS];
+    const struct text_table table = {
+        .headers = statistic_names,
+        .index = names,
+        .cells = cells,
+        .rows = MEASUREMENTS,
+        .columns = STATISTICS,
+    };
+
+    for (size_t i = 0; i < MEASUREMENTS; i++) {
+        names[i] = tracking_row_fields[i].name;
+        for (size_t k = 0; k < STATISTICS; k++)
+            cells[i * STATISTICS + k] = cell_number(usage[i][k]);
+    }
+    text_table_write(&table, tabs, out);
+}
+
+static void put_facts(const struct tracking_facts *facts, struct buffer *out)
+{
+    struct cell_text cells[TRACKING_FACTS];
+    const char *names[TRACKING_FACTS];
+    const struct text_table table = {
+        .headers = names,
+        .cells = cells,
+        .rows = 1,
+        .columns = TRACKING_FACTS,
+        .has_words = true,
+    };
+
+    for (size_t i = 0; i < TRACKING_FACTS; i++) {
+        enum tracking_type type = tracking_fact_fields[i].type;
+
+        names[i] = tracking_fact_fields[i].name;
+        if (type == TRACKING_REAL)
+            cells[i] = cell_number(facts->numbers[i]);
+        else if (type == TRACKING_INTEGER)
+            (void)snprintf(cells[i].text, sizeof(cells[i].text), "%.0f", facts->numbers[i]);
+        else
+            (void)snprintf(cells[i].text, sizeof(cells[i].text), "%s", facts->texts[i]);
+    }
+    text_table_write(&table, 1, out);
+}
+
+static void put_compute_time(const struct block_result *block, struct buffer *out)
+{
+    const char *headers[STATISTICS + 1];
+    struct cell_text cells[STATISTICS + 1];
+    const struct text_table table = {
+        .headers = headers,
+        .cells = cells,
+        .rows = 1,
+        .columns = STATISTICS + 1,
+    };
+
+    for (size_t i = 0; i < STATISTICS; i++) {
+        headers[i] = statistic_names[i];
+        cells[i] = cell_number(block->compute_time[i]);
+    }
+    headers[STATISTICS] = "total";
+    cells[STATISTICS] = cell_number(block->compute_time_total);
+    text_table_write(&table, 2, out);
+}
+
+static void put_block(const struct block_result *block, struct buffer *out)
+{
+    buffer_add_text(out, "\tName:                ");
+    escape_unsafe(block->name, out);
+    buffer_add(out, "\n", 1);
+    buffer_format(out, "\tNum Timepoints:      %zu\n", block->num_timepoints);
+    buffer_format(out, "\tNum Calls:           %zu\n", block->num_calls);
+    buffer_format(out, "\tNum Non Empty Calls: %zu\n", block->num_non_empty_calls);
+    buffer_add_text(out, "\tCompute Time:\n");
+    put_compute_time(block, out);
+    buffer_add_text(out, "\tResource Usage:\n");
+    put_usage(block->usage, 2, out);
+    buffer_add(out, "\n", 1);
+}
+
+void results_write_text(const struct results *results, struct buffer *out)
+{
+    buffer_add_text(out, "Overall:\n");
+    put_usage(results->overall, 1, out);
+    buffer_add_text(out, "Static Data:\n");
+    put_facts(&results->facts, out);
+    buffer_add_text(out, "Code Block Results:\n");
+    for (size_t i = 0; i < results->block_count; i++)
+        put_block(&results->blocks[i], out);
+}
+
+/* ---- results as JSON ---------------------------------------------------- */
+
+static void put_statistics(struct json_writer *json, const double values[STATISTICS])
+{
+    for (size_t i = 0; i < STATISTICS; i++)
+        json_add_number(json, statistic_names[i], values[i]);
+}
+
+static void put_json_usage(struct json_writer *json, const char *key,
+                           const double usage[MEASUREMENTS][STATISTICS])
+{
+    json_begin(json, key, '{');
+    for (size_t i = 0; i < MEASUREMENTS; i++) {
+        json_begin(json, tracking_row_fields[i].name, '{');
+        put_statistics(json, usage[i]);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* A file may hold any number where a count is expected. */
+static bool is_count(double value)
+{
+    return value >= 0 && value < 0x1p53 && !(value > floor(value));
+}
+
+static void put_json_facts(struct json_writer *json, const struct tracking_facts *facts)
+{
+    json_begin(json, "static_data", '{');
+    for (size_t i = 0; i < TRACKING_FACTS; i++) {
+        const char *name = tracking_fact_fields[i].name;
+
+        if (tracking_fact_fields[i].type == TRACKING_TEXT)
+            json_add_text(json, name, facts->texts[i]);
+        else if (tracking_fact_fields[i].type == TRACKING_INTEGER &&
+                 is_count(facts->numbers[i]))
+            json_add_u64(json, name, (uint64_t)facts->numbers[i]);
+        else
+            json_add_number(json, name, facts->numbers[i]);
+    }
+    json_end(json);
+}
+
+static void put_json_block(struct json_writer *json, const struct block_result *block)
+{
+    json_begin(json, NULL, '{');
+    json_add_text(json, "name", block->name);
+    json_add_u64(json, "num_timepoints", block->num_timepoints);
+    json_add_u64(json, "num_calls", block->num_calls);
+    json_add_u64(json, "num_non_empty_calls", block->num_non_empty_calls);
+    json_begin(json, "compute_time", '{');
+    put_statistics(json, block->compute_time);
+    json_add_number(json, "total", block->compute_time_total);
+    json_end(json);
+    put_json_usage(json, "resource_usage", block->usage);
+    json_end(json);
+}
+
+void results_write_json(const struct results *results, struct buffer *out)
+{
+    struct json_writer json = { .out = out, .style = &json_python };
+
+    json_begin(&json, NULL, '{');
+    put_json_usage(&json, "overall", results->overall);
+    put_json_facts(&json, &results->facts);
+    json_begin(&json, "code_block_results", '[');
+    for (size_t i = 0; i < results->block_count; i++)
+        put_json_block(&json, &results->blocks[i]);
+    json_end(&json);
+    json_end(&json);
+}
+
+/* -EBADMSG: not what results_write_json() writes. */
+static int get_statistics(json_t *object, double ret[STATISTICS])
+{
+    for (size_t i = 0; i < STATISTICS; i++) {
+        json_t *value = json_object_get(object, statistic_names[i]);
+
+        if (!json_is_number(value) && !json_is_null(value))
+            return -EBADMSG;
+        ret[i] = json_is_null(value) ? (double)NAN : json_number_value(value);
+    }
+    return 0;
+}
+
+static int get_usage(json_t *object, double ret[MEASUREMENTS][STATISTICS])
+{
+    for (size_t i = 0; i < MEASUREMENTS; i++) {
+        if (get_statistics(json_object_get(object, tracking_row_fields[i].name), ret[i]) < 0)
+            return -EBADMSG;
+    }
+    return 0;
+}
+
+static int get_block(json_t *object, struct block_result *ret)
+{
+    const char *name = json_string_value(json_object_get(object, "name"));
+
+    if (!name || get_statistics(json_object_get(object, "compute_time"), ret->compute_time) < 0)
+        return -EBADMSG;
+    ret->name = strdup(name);
+    if (!ret->name)
+        return -ENOMEM;
+    return get_usage(json_object_get(object, "resource_usage"), ret->usage);
+}
+
+static int get_results(json_t *root, struct results *ret)
+{
+    json_t *blocks = json_object_get(root, "code_block_results");
+    json_t *block;
+    size_t i;
+    int r = get_usage(json_object_get(root, "overall"), ret->overall);
+
+    if (r < 0 || !json_is_array(blocks))
+        return -EBADMSG;
+    json_array_foreach(blocks, i, block) /* before there is room for them, which is a lot */
+    {
+        if (!json_object_get(block, "resource_usage"))
+            return -EBADMSG;
+    }
+    ret->blocks = calloc(json_array_size(blocks) + 1, sizeof(*ret->blocks));
+    if (!ret->blocks)
+        return -ENOMEM;
+    json_array_foreach(blocks, i, block)
+    {
+        ret->block_count++;
+        r = get_block(block, &ret->blocks[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int results_parse(const char *text, size_t length, const char *path, struct results *ret,
+                  struct spoor_error *err)
+{
+    json_auto_t *root = NULL;
+    struct results results = { 0 };
+    json_error_t broken;
+    int r;
+
+    if (length > 0 && text[0] == '\x80')
+        return error_set(err, EBADMSG,
+                         "File %s is not a result of 'gpu-tracker sub-track analyze "
+                         "--format=json': it is a pickle, which only the Python class "
+                         "TrackingComparison reads",
+                         path);
+    root = json_loadb(text, length, 0, &broken);
+    if (!root)
+        return error_set(
+            err, EBADMSG,
+            "File %s is not a result of 'gpu-tracker sub-track analyze --format=json': "
+            "line %d, column %d: %s",
+            path, broken.line, broken.column, broken.text);
+    r = get_results(root, &results);
+    if (r < 0) {
+        results_done(&results);
+        if (r == -ENOMEM)
+            return error_set(err, r, "out of memory");
+        return error_set(err, r,
+                         "File %s is not a result of 'gpu-tracker sub-track analyze "
+                         "--format=json': a figure is missing",
+                         path);
+    }
+    *ret = results;
+    return 0;
+}
+
+/* ---- analysis ----------------------------------------------------------- */
+
+struct block {
+    char *name;
+    struct call *calls; /* as they were */
+    size_t call_count;
+    struct call *joined; /* the times at which any of them ran */
+    size_t joined_count;
+    struct tally usage[MEASUREMENTS];
+};
+
+struct analysis {
+    struct block *blocks; /* by name */
+    size_t block_count;
+    struct tally overall[MEASUREMENTS];
+    double *timestamps;
+    size_t timestamp_count, timestamp_capacity;
+};
+
+static int add_block(struct analysis *analysis, const char *name,
+                     const struct block_event *events, size_t count, struct spoor_error *err)
+{
+    struct block *block = &analysis->blocks[analysis->block_count++];
+    int calls;
+
+    block->name = strdup(name);
+    block->calls = calloc(count / 2 + 1, sizeof(*block->calls));
+    block->joined = calloc(count / 2 + 1, sizeof(*block->joined));
+    if (!block->name || !block->calls || !block->joined)
+        return error_set(err, ENOMEM, "out of memory");
+    calls = calls_pair(events, count, block->calls, err);
+    if (calls < 0)
+        return calls;
+    block->call_count = (size_t)calls;
+    memcpy(block->joined, block->calls, block->call_count * sizeof(*block->calls));
+    block->joined_count = calls_join(block->joined, block->call_count);
+    return 0;
+}
+
+/* Where the events of the block end that begin at `first`. */
+static size_t block_end(const struct block_log *log, size_t first)
+{
+    const char *name = block_log_name(log, &log->events[first]);
+    size_t end = first + 1;
+
+    while (end < log->count && strcmp(block_log_name(log, &log->events[end]), name) == 0)
+        end++;
+    return end;
+}
+
+int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err)
+{
+    CLEANUP(analysis_close) struct analysis *analysis = calloc(1, sizeof(*analysis));
+    size_t blocks = 0;
+
+    calls_sort_events(log);
+    for (size_t i = 0; i < log->count; i = block_end(log, i))
+        blocks++;
+    if (!analysis || !(analysis->blocks = calloc(blocks + 1, sizeof(*analysis->blocks))))
+        return error_set(err, ENOMEM, "out of memory");
+    for (size_t i = 0, end; i < log->count; i = end) {
+        int r;
+
+        end = block_end(log, i);
+        r = add_block(analysis, block_log_name(log, &log->events[i]), &log->events[i], end - i,
+                      err);
+        if (r < 0)
+            return r;
+    }
+    *ret = take_ptr(analysis);
+    return 0;
+}
+
+void analysis_close(struct analysis **ret)
+{
+    struct analysis *analysis = *ret;
+
+    if (!analysis)
+        return;
+    for (size_t i = 0; i < analysis->block_count; i++) {
+        free(analysis->blocks[i].name);
+        free(analysis->blocks[i].calls);
+        free(analysis->blocks[i].joined);
+    }
+    free(analysis->blocks);
+    free(analysis->timestamps);
+    free(analysis);
+}
+
+static int keep_timestamp(struct analysis *analysis, double timestamp)
+{
+    if (reserve(&analysis->timestamps, &analysis->timestamp_capacity,
+                analysis->timestamp_count + 1, sizeof(timestamp)) < 0)
+        return -ENOMEM;
+    analysis->timestamps[analysis->timestamp_count++] = timestamp;
+    return 0;
+}
+
+static void add_row(struct tally tallies[MEASUREMENTS], const double row[TRACKING_COLUMNS])
+{
+    for (size_t i = 0; i < MEASUREMENTS; i++)
+        tally_add(&tallies[i], row[i]);
+}
+
+int analysis_add(const double row[TRACKING_COLUMNS], void *data)
+{
+    struct analysis *analysis = data;
+    double timestamp = row[TRACKING_TIMESTAMP];
+
+    add_row(analysis->overall, row);
+    for (size_t i = 0; i < analysis->block_count; i++) {
+        struct block *block = &analysis->blocks[i];
+
+        if (calls_contain(block->joined, block->joined_count, timestamp))
+            add_row(block->usage, row);
+    }
+    return keep_timestamp(analysis, timestamp);
+}
+
+static int compare_timestamps(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Was a sample taken during this call? The timestamps are sorted. */
+static bool has_sample(const struct analysis *analysis, const struct call *call)
+{
+    size_t low = 0, high = analysis->timestamp_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (analysis->timestamps[middle] < call->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < analysis->timestamp_count && analysis->timestamps[low] <= call->stop;
+}
+
+static int find_block(const struct analysis *analysis, const struct block *block,
+                      struct block_result *ret)
+{
+    struct tally time = { 0 };
+
+    ret->name = strdup(block->name);
+    if (!ret->name)
+        return -ENOMEM;
+    ret->num_calls = block->call_count;
+    ret->num_timepoints = block->usage[0].count;
+    for (size_t i = 0; i < block->call_count; i++) {
+        tally_add(&time, block->calls[i].stop - block->calls[i].start);
+        ret->num_non_empty_calls += has_sample(analysis, &block->calls[i]);
+    }
+    tally_get(&time, ret->compute_time);
+    ret->compute_time_total = tally_total(&time);
+    for (size_t i = 0; i < MEASUREMENTS; i++)
+        tally_get(&block->usage[i], ret->usage[i]);
+    return 0;
+}
+
+int analysis_get(struct analysis *analysis, struct results *ret)
+{
+    struct results results = { .blocks =
+                                   calloc(analysis->block_count + 1, sizeof(*results.blocks)) };
+
+    if (!results.blocks)
+        return -ENOMEM;
+    if (analysis->timestamp_count > 0)
+        qsort(analysis->timestamps, analysis->timestamp_count, sizeof(*analysis->timestamps),
+              compare_timestamps);
+    for (size_t i = 0; i < MEASUREMENTS; i++)
+        tally_get(&analysis->overall[i], results.overall[i]);
+    for (size_t i = 0; i < analysis->block_count; i++) {
+        results.block_count++;
+        if (find_block(analysis, &analysis->blocks[i], &results.blocks[i]) < 0) {
+            results_done(&results);
+            return -ENOMEM;
+        }
+    }
+    *ret = results;
+    return 0;
 }

@@ -3,11 +3,63 @@
 #ifndef COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
 #define COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "compat/gpu_tracker/subtrack/statistics.h"
-#include "compat/tracking/tracking_read.h"
+#include "compat/tracking/sub_tracking_file.h"
+#include "compat/tracking/tracking_file.h"
 #include "text/buffer.h"
+
+/* ---- statistics --------------------------------------------------------- */
+
+enum statistic { STATISTIC_MIN, STATISTIC_MAX, STATISTIC_MEAN, STATISTIC_STD, STATISTICS };
+
+extern const char *const statistic_names[STATISTICS];
+
+/* Zeroed is "nothing seen". Equal numbers have a spread of exactly 0. */
+struct tally {
+    size_t count;
+    double min, max;
+    long double mean;
+    long double squares; /* the sum of the squared distances from the mean */
+    long double total;
+};
+
+void tally_add(struct tally *tally, double value);
+
+/* Of all values added; the standard deviation is that of a population. NaN: none was added. */
+void tally_get(const struct tally *tally, double ret[STATISTICS]);
+
+/* 0 if none was added. */
+double tally_total(const struct tally *tally);
+
+/* ---- calls --------------------------------------------------------------
+ *
+ * In each process a stop ends the latest start that is still open, so that a block may call
+ * itself. A start that nothing ends (the process was killed, the row was lost) is not a call.
+ */
+
+struct call {
+    double start, stop; /* seconds since 1970 */
+    int64_t process_id;
+};
+
+/* By name, process, time; rows of the same time stay as the file has them. */
+void calls_sort_events(struct block_log *log);
+
+/* The calls of the events of one block, which are sorted; there is room for half as many as
+ * there are events. Returns their number; -EBADMSG: a stop has no start; or -ENOMEM. */
+int calls_pair(const struct block_event *events, size_t count, struct call *ret,
+               struct spoor_error *err);
+
+/* Sorts calls and joins those that touch: the times at which any of them ran. Returns their
+ * number. */
+size_t calls_join(struct call *calls, size_t count);
+
+/* Is this time in one of the joined calls? */
+bool calls_contain(const struct call *joined, size_t count, double timestamp);
+
+/* ---- results ------------------------------------------------------------ */
 
 /* The columns of a tracking file but for the timestamp, which is the last. Their names are
  * those of tracking_row_fields. */
@@ -26,7 +78,7 @@ struct block_result {
 /* Zeroed is empty. */
 struct results {
     double overall[MEASUREMENTS][STATISTICS];
-    struct tracking_read_facts facts;
+    struct tracking_facts facts;
     struct block_result *blocks; /* by name; owned */
     size_t block_count;
 };
@@ -42,5 +94,51 @@ void results_write_json(const struct results *results, struct buffer *out);
  * read. */
 int results_parse(const char *text, size_t length, const char *path, struct results *ret,
                   struct spoor_error *err);
+
+/* ---- tables of text ----------------------------------------------------- */
+
+struct cell_text {
+    char text[400];
+};
+
+/* A number with at most eight decimals, without zeros after the first: "0.0", "1.77e-06".
+ * Not known is "NaN". */
+struct cell_text cell_number(double value);
+
+/* A header, and under it rows of cells, all right-justified. */
+struct text_table {
+    const char *const *headers;
+    const char *const *index;      /* to the left of each row; NULL: nothing */
+    const struct cell_text *cells; /* row by row */
+    size_t rows, columns;
+    /* Cells may be words: the blank that every column is wider than its header is with the
+     * cells instead. */
+    bool has_words;
+};
+
+/* `tabs` stand before each line. */
+void text_table_write(const struct text_table *table, unsigned tabs, struct buffer *out);
+
+/* A key as a title: "main_ram" is "Main Ram". `tabs` stand before it. */
+void text_title(const char *key, unsigned tabs, struct buffer *out);
+void text_tabs(unsigned tabs, struct buffer *out);
+
+/* ---- analysis -----------------------------------------------------------
+ *
+ * A sample belongs to a block if it was taken during one of its calls, their ends included;
+ * it counts once, however many calls ran. Of a sample no more than its time is kept.
+ */
+
+struct analysis;
+
+/* Takes the log apart; it may be freed afterwards. -EBADMSG: it contradicts itself. */
+int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err);
+void analysis_close(struct analysis **analysis); /* for CLEANUP */
+
+/* Takes one sample; for tracking_read(). 0 or -ENOMEM. */
+tracking_row_seen analysis_add;
+
+/* Of all that was added. 0 or -ENOMEM. */
+int analysis_get(struct analysis *analysis, struct results *ret);
 
 #endif

@@ -1,13 +1,298 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compat/gpu_tracker/subtrack/subtrack.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "compat/gpu_tracker/program.h"
-#include "compat/gpu_tracker/subtrack/commands.h"
+#include "compat/gpu_tracker/subtrack/results.h"
+#include "compat/tracking/sub_tracking_file.h"
+#include "compat/tracking/table.h"
+#include "front/agent.h"
 #include "front/arguments.h"
+
+/* ---- commands ----------------------------------------------------------- */
+
+/* All texts are owned; NULL: not given. */
+struct subtrack_settings {
+    char *output;
+    char *format;
+    char *tracking_file;
+    char *sub_tracking_file;
+    char *config;
+    char *statistic;
+    struct text_list paths;       /* of -p */
+    struct text_list maps;        /* of -m: NAME=PATH */
+    struct text_list config_maps; /* the same, from the config file */
+};
+
+/* Makes a report: 0 or -errno. */
+typedef int subtrack_writer(enum gpu_tracker_format format, const void *data,
+                            struct buffer *out);
+
+/* ---- the report --------------------------------------------------------- */
+
+/* The format of --format. Returns 0; or 1, the exit code, after an error on stderr. */
+static int subtrack_format(const struct subtrack_settings *settings,
+                           enum gpu_tracker_format *ret)
+{
+    struct spoor_error err;
+
+    if (gpu_tracker_format_parse(settings->format, ret, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
+    return 0;
+}
+
+/* Writes a report to the file of --output, or to stdout with a newline. The report is complete before
+ * the file is touched. Returns the exit code. */
+static int subtrack_write(const struct subtrack_settings *settings,
+                          enum gpu_tracker_format format, subtrack_writer *write,
+                          const void *data)
+{
+    CLEANUP(buffer_done) struct buffer report = { 0 };
+    struct spoor_error err;
+    int r = write(format, data, &report);
+
+    if (r == 0)
+        r = buffer_error(&report);
+    if (r < 0)
+        (void)error_sys(&err, r, "The report cannot be made");
+    else
+        r = gpu_tracker_output_write(settings->output, report.text, &err);
+    return r < 0 ? gpu_tracker_error("%s", err.message) : 0;
+}
+
+/* ---- analyze ------------------------------------------------------------ */
+
+/* SQLite keeps files beside a database that is in use, or was when its process was killed. */
+static int is_wanted(const struct dirent *entry)
+{
+    static const char *const companions[] = { ".sqlite-journal", ".sqlite-wal", ".sqlite-shm" };
+    const char *dot = strrchr(entry->d_name, '.');
+
+    for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
+        if (dot && strcmp(dot, companions[i]) == 0)
+            return 0;
+    }
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int compare_names(const struct dirent **left, const struct dirent **right)
+{
+    return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+/* Takes the names, and frees them. */
+static int add_paths(struct text_list *list, const char *folder, struct dirent **entries,
+                     size_t count)
+{
+    size_t length = strlen(folder);
+    const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
+    int r = 0;
+
+    list->items = calloc(count + 1, sizeof(*list->items));
+    for (size_t i = 0; i < count; i++) {
+        if (list->items && r == 0 &&
+            asprintf(&list->items[i], "%s%s%s", folder, slash, entries[i]->d_name) >= 0)
+            list->count++;
+        else
+            r = -ENOMEM;
+        free(entries[i]);
+    }
+    free(entries);
+    return r;
+}
+
+/* All files of a folder, sorted. 0 or -errno. */
+static int list_folder(const char *folder, struct text_list *ret)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_wanted, compare_names);
+
+    return count < 0 ? -errno : add_paths(ret, folder, entries, (size_t)count);
+}
+
+/* Each returns the exit code; errors are on stderr. */
+static int subtrack_combine(const struct subtrack_settings *settings)
+{
+    CLEANUP(text_list_done) struct text_list found = { 0 };
+    const struct text_list *files = &settings->paths;
+    struct spoor_error err;
+    int r;
+
+    if (files->count == 1) {
+        const char *folder = files->items[0];
+
+        files = &found;
+        r = list_folder(folder, &found);
+        if (r < 0)
+            return gpu_tracker_error(
+                "a single -p must name a directory of files to combine: %s: %s", folder,
+                strerror(-r));
+        if (found.count == 0)
+            return gpu_tracker_error("the directory %s has no files to combine", folder);
+    }
+    if (sub_tracking_combine(settings->sub_tracking_file, (const char *const *)files->items,
+                             files->count, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
+    return 0;
+}
+
+static int write_results(enum gpu_tracker_format format, const void *data, struct buffer *out)
+{
+    if (format == GPU_TRACKER_JSON)
+        results_write_json(data, out);
+    else
+        results_write_text(data, out);
+    return 0;
+}
+
+/* The analysis of two files. Without a sub-tracking file (NULL) there are no blocks. */
+static int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
+                            struct results *ret, struct spoor_error *err)
+{
+    CLEANUP(analysis_close) struct analysis *analysis = NULL;
+    CLEANUP(block_log_done) struct block_log log = { 0 };
+    struct tracking_facts facts;
+    int r = table_check_name(tracking_file, err);
+
+    if (r >= 0 && sub_tracking_file)
+        r = sub_tracking_read(sub_tracking_file, &log, err);
+    if (r >= 0)
+        r = analysis_open(&log, &analysis, err);
+    if (r >= 0)
+        r = tracking_read(tracking_file, &facts, analysis_add, analysis, err);
+    if (r < 0)
+        return r;
+    r = analysis_get(analysis, ret);
+    if (r < 0)
+        return error_set(err, r, "out of memory");
+    ret->facts = facts;
+    return 0;
+}
+
+static int subtrack_analyze(const struct subtrack_settings *settings)
+{
+    CLEANUP(results_done) struct results results = { 0 };
+    enum gpu_tracker_format format;
+    struct spoor_error err;
+
+    if (subtrack_format(settings, &format) != 0)
+        return 1;
+    if (subtrack_results(settings->tracking_file, settings->sub_tracking_file, &results, &err) <
+        0)
+        return gpu_tracker_error("%s", err.message);
+    return subtrack_write(settings, format, write_results, &results);
+}
+
+/* ---- compare ------------------------------------------------------------ */
+
+/* Sessions in the order in which they were named. */
+struct plan {
+    struct compared *sessions;
+    size_t count;
+    enum statistic statistic;
+};
+
+static void plan_done(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        results_done(&plan->sessions[i].results);
+    free(plan->sessions);
+}
+
+/* The last path that was given to a name counts. */
+static void add_sessions(struct plan *plan, const struct text_list *maps)
+{
+    for (size_t i = 0; i < maps->count; i++) {
+        char *name = maps->items[i];
+        char *equals = strchr(name, '='); /* there is one: check_map() */
+        size_t j = 0;
+
+        *equals = '\0';
+        while (j < plan->count && strcmp(plan->sessions[j].name, name) != 0)
+            j++;
+        plan->sessions[j].name = name;
+        plan->sessions[j].path = equals + 1;
+        plan->count += j == plan->count;
+    }
+}
+
+/* Those of the config file, then those of -m. */
+static int plan_sessions(const struct subtrack_settings *settings, struct plan *plan,
+                         struct spoor_error *err)
+{
+    plan->sessions =
+        calloc(settings->config_maps.count + settings->maps.count + 1, sizeof(*plan->sessions));
+    if (!plan->sessions)
+        return error_set(err, ENOMEM, "out of memory");
+    add_sessions(plan, &settings->config_maps);
+    add_sessions(plan, &settings->maps);
+    if (plan->count == 0)
+        return error_set(err, EINVAL,
+                         "A mapping of tracking session name to file path must be provided "
+                         "either through the -m option or a config file.");
+    return comparison_statistic(settings->statistic ? settings->statistic : "mean",
+                                &plan->statistic, err);
+}
+
+/* Reads the results of a session from its file. */
+static int subtrack_load(struct compared *session, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = buffer_read_file(&text, session->path, BUFFER_MAX); /* analyze writes no more */
+
+    if (r < 0)
+        return error_sys(err, r, "File %s", session->path);
+    return results_parse(text.text, text.length, session->path, &session->results, err);
+}
+
+static void say(void *data, bool is_error, const char *message)
+{
+    (void)data;
+    if (is_error)
+        (void)gpu_tracker_error("%s", message);
+    else
+        gpu_tracker_warning("%s", message);
+}
+
+static int write_comparison(enum gpu_tracker_format format, const void *data,
+                            struct buffer *out)
+{
+    const struct plan *plan = data;
+
+    return format == GPU_TRACKER_JSON
+               ? comparison_write_json(plan->sessions, plan->count, plan->statistic, out)
+               : comparison_write_text(plan->sessions, plan->count, plan->statistic, out);
+}
+
+static int subtrack_compare(const struct subtrack_settings *settings)
+{
+    CLEANUP(plan_done) struct plan plan = { 0 };
+    enum gpu_tracker_format format;
+    struct spoor_error err;
+
+    if (subtrack_format(settings, &format) != 0)
+        return 1;
+    if (plan_sessions(settings, &plan, &err) < 0)
+        return gpu_tracker_error("%s", err.message);
+    for (size_t i = 0; i < plan.count; i++) {
+        if (subtrack_load(&plan.sessions[i], &err) < 0)
+            return gpu_tracker_error("%s", err.message);
+    }
+    if (comparison_match(plan.sessions, plan.count, say, NULL) < 0)
+        return 1;
+    return subtrack_write(settings, format, write_comparison, &plan);
+}
+
+/* ---- options and commands ----------------------------------------------- */
 
 static int check_map(const char *value, struct spoor_error *err)
 {
@@ -41,6 +326,7 @@ static const struct option rows[] = {
 { '\0', "stat",    "<statistic>",      "the statistic to compare: min, max, mean (default) or std", COMPARE | OPTION_FILE_STRING, TEXT(statistic), .key = "statistic", .complete = "min max mean std" },
 { 'h',  "help",    NULL,               "show this help and exit", SUBTRACK_EVERY | NO_FILE, .apply = option_help },
 };
+
 /* clang-format on */
 
 _Static_assert(ARRAY_SIZE(rows) <= OPTIONS_MAX, "struct arguments has room for all");
@@ -86,4 +372,190 @@ int subtrack_main(const struct command *command, int argc, char **argv)
     if (arguments.command->scope == ANALYZE)
         return subtrack_analyze(&settings);
     return subtrack_compare(&settings);
+}
+
+/* ---- the agent ---------------------------------------------------------- */
+
+/* Adds the two forms of a report to the object that is open. */
+static void add_report(struct json_writer *json, const struct buffer *results,
+                       const struct buffer *text)
+{
+    json_add_document(json, "results", results);
+    json_add_text(json, "text", text->text);
+}
+
+static int analyze(void *data, const struct agent_request *request, struct json_writer *json,
+                   struct spoor_error *err)
+{
+    const char *const *files = request->arguments;
+    CLEANUP(results_done) struct results results = { 0 };
+    CLEANUP(buffer_done) struct buffer document = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = subtrack_results(files[0], request->argument_count > 1 ? files[1] : NULL, &results,
+                             err);
+
+    (void)data;
+    if (r < 0)
+        return r;
+    results_write_json(&results, &document);
+    results_write_text(&results, &text);
+    if (buffer_error(&document) < 0 || buffer_error(&text) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    add_report(json, &document, &text);
+    return 0;
+}
+
+/* The events of one block; they are sorted by name. */
+static size_t find_block(const struct block_log *log, const char *name, size_t *ret_count)
+{
+    size_t first = 0, end;
+
+    while (first < log->count && strcmp(block_log_name(log, &log->events[first]), name) != 0)
+        first++;
+    end = first;
+    while (end < log->count && strcmp(block_log_name(log, &log->events[end]), name) == 0)
+        end++;
+    *ret_count = end - first;
+    return first;
+}
+
+static int list_calls(void *data, const struct agent_request *request, struct json_writer *json,
+                      struct spoor_error *err)
+{
+    CLEANUP(block_log_done) struct block_log log = { 0 };
+    AUTO_FREE struct call *calls = NULL;
+    size_t first, count;
+    int call_count, r = sub_tracking_read(request->arguments[0], &log, err);
+
+    (void)data;
+    if (r < 0)
+        return r;
+    calls_sort_events(&log);
+    first = find_block(&log, request->arguments[1], &count);
+    calls = calloc(count / 2 + 1, sizeof(*calls));
+    if (!calls)
+        return error_set(err, ENOMEM, "out of memory");
+    call_count = calls_pair(log.events + first, count, calls, err);
+    if (call_count < 0)
+        return call_count;
+    json_begin(json, "calls", '[');
+    for (int i = 0; i < call_count; i++) {
+        json_begin(json, NULL, '[');
+        json_add_number(json, NULL, (double)calls[i].process_id);
+        json_add_number(json, NULL, calls[i].start);
+        json_add_number(json, NULL, calls[i].stop);
+        json_end(json);
+    }
+    json_end(json);
+    return 0;
+}
+
+static int combine(void *data, const struct agent_request *request, struct json_writer *json,
+                   struct spoor_error *err)
+{
+    (void)data;
+    (void)json;
+    return sub_tracking_combine(request->arguments[0], request->arguments + 1,
+                                request->argument_count - 1, err);
+}
+
+/* Where the messages of a comparison go. */
+struct listener {
+    const struct agent_request *request;
+    struct json_writer *json; /* inside of "warnings" */
+};
+
+static void say_failure(void *data, bool is_error, const char *message)
+{
+    const struct listener *listener = data;
+
+    if (is_error)
+        agent_answer_error(listener->request, EINVAL, message);
+    else
+        json_add_text(listener->json, NULL, message);
+}
+
+static int add_comparison(const struct compared *sessions, size_t count,
+                          enum statistic statistic, struct json_writer *json)
+{
+    CLEANUP(buffer_done) struct buffer document = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    if (comparison_write_json(sessions, count, statistic, &document) < 0 ||
+        comparison_write_text(sessions, count, statistic, &text) < 0 ||
+        buffer_error(&document) < 0 || buffer_error(&text) < 0)
+        return -ENOMEM;
+    json_begin(json, statistic_names[statistic], '{');
+    add_report(json, &document, &text);
+    json_end(json);
+    return 0;
+}
+
+/* 1: it has answered with an error already. */
+static int compare_sessions(struct compared *sessions, size_t count,
+                            const struct agent_request *request, struct json_writer *json,
+                            struct spoor_error *err)
+{
+    struct listener listener = { request, json };
+
+    for (size_t i = 0; i < count; i++) {
+        int r;
+
+        sessions[i].name = request->arguments[2 * i];
+        sessions[i].path = request->arguments[2 * i + 1];
+        r = subtrack_load(&sessions[i], err);
+        if (r < 0)
+            return r;
+    }
+    json_begin(json, "warnings", '[');
+    if (comparison_match(sessions, count, say_failure, &listener) < 0)
+        return 1;
+    json_end(json);
+    json_begin(json, "statistics", '{');
+    for (size_t i = 0; i < STATISTICS; i++) {
+        if (add_comparison(sessions, count, (enum statistic)i, json) < 0)
+            return error_set(err, ENOMEM, "out of memory");
+    }
+    json_end(json);
+    return 0;
+}
+
+static int compare(void *data, const struct agent_request *request, struct json_writer *json,
+                   struct spoor_error *err)
+{
+    size_t count = request->argument_count / 2;
+    AUTO_FREE struct compared *sessions = calloc(count, sizeof(*sessions));
+    int r;
+
+    (void)data;
+    if (request->argument_count % 2 != 0)
+        return error_set(err, EINVAL, "the session '%s' has no results file",
+                         request->arguments[request->argument_count - 1]);
+    if (!sessions)
+        return error_set(err, ENOMEM, "out of memory");
+    r = compare_sessions(sessions, count, request, json, err);
+    for (size_t i = 0; i < count; i++)
+        results_done(&sessions[i].results);
+    return r;
+}
+
+static const struct agent_op ops[] = {
+    { "analyze", 1, 2, analyze },
+    { "calls", 2, 2, list_calls },
+    { "combine", 2, SIZE_MAX, combine },
+    { "compare", 2, SIZE_MAX, compare },
+};
+
+int subtrack_agent(int argument_count)
+{
+    struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops) };
+    struct agent_answer ready;
+
+    agent_begin();
+    if (argument_count > 0)
+        return agent_refuse(EINVAL, "gpu-tracker agent sub-track takes no arguments");
+    agent_begin_ready(&ready);
+    agent_end_answer(&ready);
+    agent_finish(&agent);
+    return 0;
 }

@@ -3,7 +3,13 @@
 #ifndef COMPAT_GPU_TRACKER_SUBTRACK_SUBTRACK_H
 #define COMPAT_GPU_TRACKER_SUBTRACK_SUBTRACK_H
 
+#include "compat/gpu_tracker/report.h"
+#include "compat/gpu_tracker/subtrack/comparison.h"
+#include "front/option.h"
 #include "front/program.h"
+#include "text/buffer.h"
+
+/* ---- options and commands ----------------------------------------------- */
 
 /* Which commands have an option: bits of option.flags. */
 enum {
@@ -18,5 +24,23 @@ extern const struct command subtrack_commands[];
 
 /* Returns the exit code: 0 or 1. */
 int subtrack_main(const struct command *command, int argc, char **argv);
+
+/* ---- the agent ----------------------------------------------------------
+ *
+ * Gpu-tracker agent sub-track: an agent (front/agent.h) that does the
+ * sub-tracking of the Python package. Its operations, with the members of their answers:
+ *
+ *     analyze TRACKING-FILE [SUB-TRACKING-FILE]   "results": {...}, "text": "..."
+ *     calls SUB-TRACKING-FILE BLOCK               "calls": [[PROCESS-ID, START, STOP], ...]
+ *     combine NEW-FILE FILE...
+ *     compare [SESSION RESULTS-FILE]...           "warnings": ["...", ...],
+ *                                                 "statistics": {"min": {"results": {...},
+ *                                                 "text": "..."}, ...}
+ *
+ * "results" and "text" are what gpu-tracker sub-track writes.
+ */
+
+/* Returns the exit code. */
+int subtrack_agent(int argument_count);
 
 #endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "front/agent.h"
+#include "front/spoor/live.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
+#include "output/save.h"
+#include "record/fill.h"
+#include "run/process.h"
+#include "run/track.h"
+#include "text/escape.h"
+
+/* ---- the report of a job that ran untracked ----------------------------- */
+
+#define REASON "the job ran untracked"
+
+static int fill(const struct tracked *tracked, const struct spoor_options *options,
+                struct record *ret)
+{
+    struct host_facts host = { .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
+    static const struct series series;
+    const struct limits limits = { .cpus = (double)NAN, .memory_bytes = UNKNOWN };
+    const struct gpu_view gpu = { .state = GPU_PENDING, .reason = REASON };
+    struct warning warning = { .code = "untracked" };
+    struct summary summary;
+    char id[33], cwd[PATH_MAX];
+    struct record_input input = {
+        .id = id,
+        .name = options->name,
+        .tags = options->tags,
+        .command = options->command,
+        .cwd = getcwd(cwd, sizeof(cwd)),
+        .is_tracked = true,
+        .has_ended = true,
+        .wait_status = tracked->end.wait_status,
+        .interval_ns = options->interval_ns,
+        .host = &host,
+        .limits = &limits,
+        .gpu = &gpu,
+        .summary = &summary,
+        .series = &series,
+        .tracker_cpu_ns = UNKNOWN,
+        .tracker_max_rss_bytes = UNKNOWN,
+        .budget = { .job_millionths = UINT64_MAX },
+        .warnings = &warning,
+        .warning_count = 1,
+    };
+
+    record_make_id(id);
+    (void)gethostname(host.hostname, sizeof(host.hostname) - 1); /* or it is not known */
+    summary_init(&summary, options->interval_ns);
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        summary.tally[i].origin.reason = REASON;
+    (void)snprintf(warning.message, sizeof(warning.message), REASON ": %.200s", tracked->why);
+    return record_fill(&input, ret);
+}
+
+static void set_times(const struct tracked *tracked, struct record *record)
+{
+    uint64_t now_ms = clock_now().realtime_ns / NS_PER_MS;
+
+    record->elapsed_seconds = (double)tracked->elapsed_ns / 1e9;
+    record->ended_at = (double)now_ms / 1e3;
+    record->started_at = (double)(now_ms - tracked->elapsed_ns / NS_PER_MS) / 1e3;
+}
+
+struct report {
+    const struct outputs *outputs;
+    const struct record *record;
+};
+
+static int write_all(void *data)
+{
+    const struct report *report = data;
+
+    for (size_t i = 0; i < report->outputs->count; i++) {
+        const struct output *output = &report->outputs->items[i];
+        struct spoor_error err = { 0 };
+        int r = 0;
+
+        if (output->fd < 0)
+            r = save_to_file(report->record, 1, output->format, output->path, output->save,
+                             &err);
+        else if (output->fd != STDERR_FILENO)
+            r = save_to_descriptor(report->record, 1, output->format,
+                                   output->flags & SPOOR_COLOR, output->fd, &err);
+        if (r < 0)
+            complain("%s", err.message);
+    }
+    return 0;
+}
+
+/* Writes the report to all outputs except stderr, which already has the message. An old report in its place would
+ * seem to describe this run. */
+static void untracked_report_write(const struct outputs *outputs, const struct tracked *tracked,
+                                   const struct spoor_options *options)
+{
+    struct record record;
+
+    if (fill(tracked, options, &record) < 0)
+        return; /* no memory */
+    set_times(tracked, &record);
+    (void)program_write_report(&spoor_program, write_all, &(struct report){ outputs, &record });
+    record_done(&record);
+}
+
+/* ---- run ----------------------------------------------------------------
+ *
+ * Whatever can be refused is refused before the job is started. After that, no failure of
+ * ours may fail the job: without a session it runs untracked, and if the report cannot be
+ * written, we still end as the job did: with its exit code, or of the signal that killed it.
+ */
+
+static int check_gpus(void *data, pid_t pid, struct spoor_error *err)
+{
+    (void)pid;
+    return gpus_check(data, err);
+}
+
+/* ---- the live view ---- */
+
+/* The thread that draws is started after the fork. */
+static void start_live(void *data, spoor_session *session, pid_t pid)
+{
+    struct spoor_error err;
+
+    (void)session;
+    (void)pid;
+    if (live_start(data, &err) < 0)
+        complain("%s", err.message);
+}
+
+static void hide_live(void *data, bool is_stopping)
+{
+    live_hide(data, is_stopping);
+}
+
+/* NULL: there is none. */
+static struct live *open_live(const struct settings *settings, char **command,
+                              struct track_options *options)
+{
+    struct live_options own = {
+        .scope = LIVE_JOB,
+        .interval_ns = settings->interval_ns,
+        .has_color = outputs_has_color(settings->color, STDERR_FILENO),
+    };
+    struct buffer title = { 0 };
+    struct live *live;
+    struct spoor_error err;
+
+    if (!settings->is_live || !live_is_possible())
+        return NULL;
+    if (live_shares_stdout()) {
+        complain("no live view: the command writes to the same terminal (redirect its output, "
+                 "for example with >FILE)");
+        return NULL;
+    }
+    escape_command((const char *const *)command, &title);
+    own.title = title.text ? title.text : "";
+    live = live_open(&own, &err);
+    buffer_done(&title);
+    if (!live) {
+        complain("%s", err.message);
+        return NULL;
+    }
+    options->session.sample_seen = live_sample_seen;
+    options->started = start_live;
+    options->stopping = hide_live;
+    options->session.sample_data = options->started_data = options->stopping_data = live;
+    return live;
+}
+
+struct run_report {
+    const struct outputs *outputs;
+    const struct spoor_options *options;
+    struct live *live;
+};
+
+static void write_report(const struct tracked *tracked, void *data)
+{
+    const struct run_report *report = data;
+
+    live_stop(report->live);
+    if (tracked->session)
+        outputs_write(report->outputs, tracked->session);
+    else
+        untracked_report_write(report->outputs, tracked, report->options);
+}
+
+static int run_job(struct settings *settings, const struct outputs *outputs, char **command)
+{
+    struct track_options options = {
+        .command = command,
+        .session = session_options(settings),
+        .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
+        .reports_untracked = true,
+        .takes_phases = true,
+        .say = spoor_say,
+        .prepare = check_gpus,
+        .prepare_data = settings,
+    };
+    CLEANUP(live_cleanup) struct live *live = open_live(settings, command, &options);
+
+    return program_run(&spoor_program, &options, write_report,
+                       &(struct run_report){ outputs, &options.session, live });
+}
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments;
+    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    struct spoor_error err;
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (arguments.first_operand >= argc)
+        return complain("missing command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
+    if (argv[arguments.first_operand][0] == '\0')
+        return complain("empty command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
+    if (outputs_plan(&settings, &outputs, &err) < 0)
+        return complain("%s", err.message);
+    return run_job(&settings, &outputs, argv + arguments.first_operand);
+}
+
+/* ---- attach ------------------------------------------------------------- */
+
+/* "process 4242 (python3)", or the name of the run or cgroup. */
+static void write_title(const struct settings *settings, struct buffer *out)
+{
+    struct pid_stat process = { 0 };
+    struct root root = ROOT_CLOSED;
+
+    if (settings->name || settings->cgroup) {
+        escape_terminal(settings->name ? settings->name : settings->cgroup, out);
+        return;
+    }
+    buffer_format(out, "process %d", (int)settings->pid);
+    if (root_open(NULL, &root) == 0 &&
+        pid_stat_read_once(&root, settings->pid, &process) == 0) {
+        buffer_add_text(out, " (");
+        escape_terminal(process.comm, out);
+        buffer_add_text(out, ")");
+    }
+    root_close(&root);
+}
+
+static struct live *begin_live(const struct settings *settings, struct spoor_options *options)
+{
+    struct buffer title = { 0 };
+    struct live *live;
+
+    write_title(settings, &title);
+    live = live_begin(settings, LIVE_JOB, title.text ? title.text : "", options);
+    buffer_done(&title);
+    return live;
+}
+
+static int follow(const struct settings *settings, const struct outputs *outputs)
+{
+    CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
+    CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
+    struct spoor_options options = session_options(settings);
+    struct spoor_error err = { 0 };
+    int code;
+
+    options.pid = settings->pid;
+    if (settings->cgroup) {
+        options.flags |= SPOOR_TRACK_CGROUP;
+        options.cgroup_folder = settings->cgroup;
+        options.name = settings->name ? settings->name : settings->cgroup;
+    }
+    if (gpus_check(settings, &err) < 0)
+        return complain("%s", err.message);
+    live = begin_live(settings, &options);
+    code = attachment_follow(&spoor_program, &options, settings->duration_ns, live_end_fd(live),
+                             outputs_reader_fd(settings), &attachment);
+    live_stop(live);
+    if (code == 0)
+        outputs_write(outputs, attachment.session);
+    return code;
+}
+
+int command_attach(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments;
+    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    struct spoor_error err;
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (settings.pid == 0 && !settings.cgroup)
+        return complain("missing PID: spoor attach [OPTIONS] PID");
+    if (outputs_plan(&settings, &outputs, &err) < 0)
+        return complain("%s", err.message);
+    return follow(&settings, &outputs);
+}
+
+/* ---- system ------------------------------------------------------------- */
+
+struct system_report {
+    const struct outputs *outputs;
+    spoor_session *session;
+};
+
+static int write_system_report(void *data)
+{
+    const struct system_report *report = data;
+    struct spoor_error err = { 0 };
+    int code = 0;
+
+    for (size_t i = 0; i < report->outputs->count; i++) {
+        if (outputs_write_one(report->outputs, i, report->session, &err) < 0)
+            code = complain("%s", err.message);
+    }
+    return code;
+}
+
+/* The view is for people: a report in a file, or in a format for programs, is made at once. */
+static struct live *begin_system_live(const struct settings *settings,
+                                      struct spoor_options *options)
+{
+    char name[HOST_NAME_MAX + 1] = "";
+    struct buffer title = { 0 };
+    struct live *live;
+
+    if (!settings->stream_path && (settings->has_format || !isatty(STDOUT_FILENO) ||
+                                   strcmp(settings->output_path, "-") != 0))
+        return NULL;
+    (void)gethostname(name, sizeof(name) - 1); /* else it has none */
+    escape_terminal(settings->name ? settings->name : name, &title);
+    live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", options);
+    buffer_done(&title);
+    return live;
+}
+
+static int measure(const struct settings *settings, const struct outputs *outputs)
+{
+    CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
+    CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
+    struct spoor_options options = session_options(settings);
+    uint64_t duration_ns = settings->duration_ns; /* 0: no end */
+    struct system_report report = { .outputs = outputs };
+    struct spoor_error err = { 0 };
+    int code;
+
+    if (gpus_check(settings, &err) < 0)
+        return complain("%s", err.message);
+    live = begin_system_live(settings, &options);
+    if (duration_ns == 0 && !live && !settings->stream_path)
+        duration_ns = settings->interval_ns;
+    code = attachment_follow(&spoor_program, &options, duration_ns, live_end_fd(live),
+                             outputs_reader_fd(settings), &attachment);
+    live_stop(live);
+    report.session = attachment.session;
+    if (code == 0 && settings->stream_path)
+        outputs_write(outputs, attachment.session);
+    else if (code == 0)
+        code = program_write_report(&spoor_program, write_system_report, &report);
+    return code;
+}
+
+int command_system(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments;
+    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    struct spoor_error err;
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (settings.stream_path ? outputs_plan(&settings, &outputs, &err) < 0
+                             : outputs_plan_stdout(&settings, &outputs, &err) < 0)
+        return complain("%s", err.message);
+    return measure(&settings, &outputs);
+}
+
+/* ---- agent -------------------------------------------------------------- */
+
+/* Failures are warnings in the result: the agent's stderr is not read. */
+static void write_files(spoor_session *session, void *data)
+{
+    const struct outputs *outputs = data;
+
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct spoor_error err = { 0 };
+
+        if (outputs_write_one(outputs, i, session, &err) < 0)
+            spoor_session_warn(session, "output", err.message);
+    }
+}
+
+static int add_report(spoor_session *session, void *data, struct json_writer *json,
+                      struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = tracking_agent_add_report(session, json, err);
+
+    (void)data;
+    if (r == 0)
+        r = tracking_agent_format(session, SPOOR_TEXT, &text, err);
+    if (r == 0)
+        json_add_text(json, "text", text.text);
+    return r;
+}
+
+static int serve(struct settings *settings)
+{
+    static const struct tracking_agent_kind kind = { write_files, add_report };
+    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
+    struct spoor_options options = session_options(settings);
+    struct agent_answer ready;
+    struct spoor_error err = { 0 };
+
+    options.pid = settings->pid;
+    settings->is_quiet = true;
+    if (settings->pid == 0)
+        return agent_refuse(EINVAL, "missing PID: spoor agent --pid PID");
+    if (gpus_check(settings, &err) < 0 || outputs_plan(settings, &outputs, &err) < 0 ||
+        attachment_open(&options, &attachment, &err) < 0)
+        return agent_refuse(err.code, err.message);
+    agent_begin_ready(&ready);
+    agent_end_answer(&ready);
+    return tracking_agent_serve(&attachment, &kind, &outputs);
+}
+
+int command_agent(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments = ARGUMENTS_INIT(&spoor_program, command, &settings);
+    struct spoor_error err = { 0 };
+
+    agent_begin();
+    settings_init(&settings);
+    if (settings_load(&arguments, argc, argv, &err) < 0)
+        return agent_refuse(err.code, err.message);
+    return arguments.action == ACTION_WORK ? serve(&settings) : program_show(&arguments);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdnoreturn.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hidden_child.h"
+#include "spoor/spoor.h"
+
+/* ---- forwarding --------------------------------------------------------- */
+
+void forward_signals(sigset_t *ret)
+{
+    sigfillset(ret); /* but for SIGKILL and SIGSTOP, which cannot be blocked */
+}
+
+void forward_end_signals(sigset_t *ret)
+{
+    (void)sigemptyset(ret);
+    (void)sigaddset(ret, SIGINT);
+    (void)sigaddset(ret, SIGTERM);
+    (void)sigaddset(ret, SIGHUP);
+    (void)sigaddset(ret, SIGQUIT);
+}
+
+bool forward_is_sent(const siginfo_t *info)
+{
+    return info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;
+}
+
+/* Signals that the kernel sends to a whole process group on behalf of the terminal. */
+static bool is_of_terminal(int signal)
+{
+    switch (signal) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGHUP:
+    case SIGWINCH:
+    case SIGCONT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool forward_is_wanted(const siginfo_t *info, const struct forward_facts *facts)
+{
+    if (info->si_signo == SIGCHLD)
+        return false;
+    /* The kernel writes SIGPIPE and SIGXFSZ of our own doing as sent by us. */
+    if (forward_is_sent(info))
+        return info->si_pid != facts->self && !facts->is_from_job;
+    if (info->si_code == SI_KERNEL && is_of_terminal(info->si_signo))
+        return !facts->shares_group;
+    return info->si_code == SI_KERNEL && info->si_signo == SIGALRM;
+}
+
+/* ---- dying as the command did ------------------------------------------- */
+
+/* A core pattern that names a program ignores the limit, but not the flag. */
+static void prevent_core_file(void)
+{
+    static const struct rlimit none = { 0, 0 };
+
+    (void)setrlimit(RLIMIT_CORE, &none); /* lowering a limit is always allowed */
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void reraise(int signal)
+{
+    static const struct sigaction standard = { .sa_handler = SIG_DFL };
+    sigset_t only;
+
+    (void)fflush(NULL); /* errors were reported when it was written */
+    prevent_core_file();
+    (void)sigaction(signal, &standard, NULL); /* fails for SIGKILL, which needs no action */
+    (void)kill(getpid(), signal);
+    (void)sigemptyset(&only);
+    (void)sigaddset(&only, signal);
+    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+}
+
+/* ---- work that a signal interrupts -------------------------------------- */
+
+/* Long enough for what does not stall. */
+#define GRACE_NS (250 * NS_PER_MS)
+
+/* The next signal. -1: none came in time. `deadline_ns` 0: there is no limit. */
+static int next_signal(const sigset_t *signals, uint64_t deadline_ns)
+{
+    struct timespec left = clock_time_until(deadline_ns);
+    int number;
+
+    do
+        number = sigtimedwait(signals, NULL, deadline_ns ? &left : NULL);
+    while (number < 0 && errno == EINTR && !deadline_ns);
+    return number;
+}
+
+static int wait_for(pid_t pid, const sigset_t *signals)
+{
+    uint64_t deadline_ns = 0;
+    int interrupted_by = 0;
+
+    for (;;) {
+        int status;
+        int number;
+
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+        number = next_signal(signals, deadline_ns);
+        if (number == SIGCHLD)
+            continue;
+        if (interrupted_by == 0) {
+            interrupted_by = number;
+            deadline_ns = clock_now().monotonic_ns + GRACE_NS;
+            continue;
+        }
+        (void)kill(pid, SIGKILL);
+        return -interrupted_by;
+    }
+}
+
+int run_interruptible(int (*work)(void *data), void *data)
+{
+    struct sigaction standard = { .sa_handler = SIG_DFL };
+    sigset_t signals, before;
+    pid_t pid;
+    int r;
+
+    forward_end_signals(&signals);
+    (void)sigaddset(&signals, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &signals, &before);
+    (void)sigaction(SIGCHLD, &standard, NULL); /* ignored, it would not report the end */
+    pid = fork();
+    if (pid ==
+        0) /* not _exit(): to a sanitizer, threads that only the parent has would be leaks */
+        (void)syscall(SYS_exit_group, work(data));
+    r = pid < 0 ? work(data) : wait_for(pid, &signals);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return r;
+}
+
+/* ---- stopping with the job ---------------------------------------------- */
+
+/* The helper polls more and more slowly, since most stops are long. */
+#define FIRST_POLL_MS 10
+#define LAST_POLL_MS 320
+
+static sigset_t set_of(int signal)
+{
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, signal);
+    return set;
+}
+
+void stop_by(int signal)
+{
+    static const struct sigaction standard = { .sa_handler = SIG_DFL };
+    struct sigaction before = standard;
+    sigset_t only = set_of(signal);
+
+    (void)sigaction(signal, &standard, &before); /* fails for SIGSTOP, which needs no action */
+    (void)kill(getpid(), signal);
+    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+    (void)sigprocmask(SIG_BLOCK, &only, NULL);
+    (void)sigaction(signal, &before, NULL);
+}
+
+/* ---- the helper --------------------------------------------------------- */
+
+/* A stop by a debugger ('t') counts as one. */
+static bool is_stopped(int stat_fd)
+{
+    char text[512];
+    ssize_t n = pread(stat_fd, text, sizeof(text), 0);
+    const char *name_end = n > 0 ? memrchr(text, ')', (size_t)n) : NULL;
+
+    return name_end && text + n - name_end > 2 && (name_end[2] == 'T' || name_end[2] == 't');
+}
+
+static noreturn void poll_state(int stat_fd, pid_t tracker)
+{
+    int interval_ms = FIRST_POLL_MS;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == tracker && is_stopped(stat_fd)) {
+        (void)poll(NULL, 0, interval_ms);
+        if (interval_ms < LAST_POLL_MS)
+            interval_ms *= 2;
+    }
+    if (getppid() == tracker)
+        (void)kill(tracker, SIGCONT);
+    _exit(0);
+}
+
+/* It has the name of an agent, so it is not taken for a process of the job. */
+static pid_t start_helper(pid_t command)
+{
+    AUTO_CLOSE int stat_fd = -1;
+    pid_t pid, tracker = getpid();
+    char path[32];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)command); /* fits any pid */
+    stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (stat_fd < 0)
+        return -errno;
+    pid = hidden_child_fork(SPOOR_AGENT_NAME);
+    if (pid == 0)
+        poll_state(stat_fd, tracker);
+    return pid;
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+/* Its process group if it has left ours, or 0. */
+static pid_t group_of(pid_t command)
+{
+    pid_t group = getpgid(command);
+
+    return group > 0 && group != getpgrp() ? group : 0;
+}
+
+/* Gives the terminal to the command's own group if it is ours to give. */
+static bool pass_terminal_on(pid_t command)
+{
+    AUTO_CLOSE int fd = -1;
+    pid_t group = group_of(command);
+
+    if (group == 0)
+        return false;
+    fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    return fd >= 0 && tcgetpgrp(fd) == getpgrp() && tcsetpgrp(fd, group) == 0;
+}
+
+static void continue_command(pid_t command)
+{
+    pid_t group = group_of(command);
+
+    (void)kill(group ? -group : command, SIGCONT); /* it may have been killed meanwhile */
+}
+
+static bool has_been_continued(pid_t command)
+{
+    siginfo_t info = { 0 };
+
+    return waitid(P_PID, (id_t)command, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != 0;
+}
+
+void stop_with(pid_t command, int signal)
+{
+    static const struct timespec at_once = { 0 };
+    sigset_t only = set_of(SIGCONT);
+    siginfo_t info;
+    pid_t helper;
+
+    /* Without us it would have the terminal: it would lead the group of the foreground. */
+    if ((signal == SIGTTIN || signal == SIGTTOU) && pass_terminal_on(command)) {
+        continue_command(command);
+        return;
+    }
+    helper = start_helper(command);
+    if (helper < 0)
+        return; /* better to run on than never to be woken */
+    stop_by(signal);
+    (void)kill(helper, SIGKILL);
+    hidden_child_reap(helper);
+    if (sigtimedwait(&only, &info, &at_once) < 0 || info.si_pid == helper ||
+        has_been_continued(command))
+        return;
+    (void)pass_terminal_on(command);
+    continue_command(command);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "compat/gpu_tracker/program.h"
+#include "compat/gpu_tracker/tracking.h"
+
+/* ---- words -------------------------------------------------------------- */
+
+/* The words between bars: "a|b c|". */
+static void check(const char *text, const char *expected)
+{
+    struct spoor_error err = { 0 };
+    char joined[200] = "";
+    char **words;
+
+    assert_int_equal(words_split(text, &words, &err), 0);
+    for (char **word = words; *word; word++) {
+        (void)strncat(joined, *word, sizeof(joined) - strlen(joined) - 1);
+        (void)strncat(joined, "|", sizeof(joined) - strlen(joined) - 1);
+    }
+    assert_string_equal(joined, expected);
+    words_free(words);
+}
+
+static void blanks_part_words(void **state)
+{
+    (void)state;
+    check("ls -l -a", "ls|-l|-a|");
+    check("  bash \t example-script.sh\n", "bash|example-script.sh|");
+    check("a", "a|");
+    check("", "");
+    check(" \t\n\v\f\r", "");
+}
+
+static void quotes_keep_blanks(void **state)
+{
+    (void)state;
+    check("sh -c 'exit 3'", "sh|-c|exit 3|");
+    check("sh -c \"echo 'a  b'\"", "sh|-c|echo 'a  b'|");
+    check("a'b c'd\"e f\"", "ab cde f|");
+    check("'' x \"\"", "|x||");
+    check("'a\\b$'", "a\\b$|");
+    check("'\n'", "\n|");
+}
+
+static void backslashes_take_the_meaning_of_the_next(void **state)
+{
+    (void)state;
+    check("a\\ b", "a b|");
+    check("\\'a \\\"b", "'a|\"b|");
+    check("\\\\", "\\|");
+    check("\"\\$ \\` \\\" \\\\ \\n\"", "$ ` \" \\ \\n|");
+}
+
+static void lines_are_joined_by_a_backslash(void **state)
+{
+    (void)state;
+    check("a\\\nb", "ab|");
+    check("a \\\n b", "a|b|");
+    check("\"a\\\nb\"", "ab|");
+    check("\\\n", "");
+}
+
+static void nothing_else_has_a_meaning(void **state)
+{
+    (void)state;
+    check("echo $HOME * | cat; a && b > c # d", "echo|$HOME|*|||cat;|a|&&|b|>|c|#|d|");
+}
+
+/* The predecessor knew no quotes: what worked there works here. */
+static void what_is_not_closed_is_taken_literally(void **state)
+{
+    (void)state;
+    check("echo it's", "echo|it's|");
+    check("echo 'a b", "echo|'a|b|");
+    check("'", "'|");
+    check("a b\"c d", "a|b\"c|d|");
+    check("'a b' \"c\\\" \\", "'a|b'|\"c\\\"|\\|");
+    check("a \\", "a|\\|");
+}
+
+/* ---- gpu tracker gpus --------------------------------------------------- */
+
+/* Two of NVIDIA, the second in parts, and one of AMD whose memory is not known. */
+static const struct spoor_gpu machine[] = {
+    { .uuid = "GPU-b", .vendor = "nvidia", .memory_bytes = 16000000000 },
+    { .uuid = "GPU-a", .vendor = "nvidia", .memory_bytes = 80000000000 },
+    { .uuid = "MIG-1", .vendor = "nvidia", .memory_bytes = 20000000000, .is_part = true },
+    { .uuid = "AMD-c", .vendor = "amd", .memory_bytes = UINT64_MAX },
+};
+
+static void gpu_tracker_gpus_check(const char *uuids, const char *brand, uint64_t count,
+                                   uint64_t expected_count, double memory_bytes,
+                                   const char *selection)
+{
+    struct gpu_tracker_gpus gpus;
+
+    assert_int_equal(gpu_tracker_gpus_choose(machine, ARRAY_SIZE(machine), uuids, brand, &gpus),
+                     0);
+    assert_int_equal(gpus.count, count);
+    assert_int_equal(gpus.expected_count, expected_count);
+    assert_true(gpus.memory_bytes >= memory_bytes && gpus.memory_bytes <= memory_bytes);
+    assert_string_equal(gpus.selection, selection);
+    assert_string_equal(gpus.message, "");
+    gpu_tracker_gpus_done(&gpus);
+}
+
+static void all_gpus_count_and_parts_do_not(void **state)
+{
+    (void)state;
+    gpu_tracker_gpus_check(NULL, NULL, 3, 3, 96e9, "all");
+}
+
+static void a_list_says_which_are_expected(void **state)
+{
+    (void)state;
+    gpu_tracker_gpus_check("GPU-a", NULL, 3, 1, 96e9, "GPU-a");
+    gpu_tracker_gpus_check("GPU-a,AMD-c", NULL, 3, 2, 96e9, "GPU-a,AMD-c");
+    gpu_tracker_gpus_check("GPU-a,GPU-a", NULL, 3, 1, 96e9, "GPU-a,GPU-a");
+    gpu_tracker_gpus_check("MIG-1", NULL, 3, 1, 96e9, "MIG-1");
+}
+
+static void a_brand_leaves_the_others_out(void **state)
+{
+    (void)state;
+    gpu_tracker_gpus_check(NULL, "nvidia", 2, 2, 96e9, "GPU-b,GPU-a");
+    gpu_tracker_gpus_check(NULL, "amd", 1, 1, 0, "AMD-c");
+    gpu_tracker_gpus_check("GPU-b", "nvidia", 2, 1, 96e9, "GPU-b");
+}
+
+static void what_is_not_there_is_refused(void **state)
+{
+    static const struct {
+        const char *uuids, *brand;
+        size_t count;
+        int code;
+        const char *message;
+    } wrong[] = {
+        { "GPU-x", NULL, 4, -EINVAL,
+          "GPU UUID of GPU-x is not valid. Available UUIDs are: AMD-c, GPU-a, GPU-b" },
+        { "GPU-a,", NULL, 4, -EINVAL,
+          "GPU UUID of  is not valid. Available UUIDs are: AMD-c, GPU-a, GPU-b" },
+        { "GPU-a", "amd", 4, -EINVAL,
+          "GPU UUID of GPU-a is not valid. Available UUIDs are: AMD-c" },
+        { "", NULL, 4, -EINVAL,
+          "gpu_uuids is not None but the set is empty. Please provide a set of at least one "
+          "GPU UUID." },
+        { NULL, "amd", 3, -ENODEV, "No GPU of the brand \"amd\" was found." },
+        { NULL, "nvidia", 0, -ENODEV, "No GPU of the brand \"nvidia\" was found." },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        struct gpu_tracker_gpus gpus;
+
+        assert_int_equal(gpu_tracker_gpus_choose(machine, wrong[i].count, wrong[i].uuids,
+                                                 wrong[i].brand, &gpus),
+                         wrong[i].code);
+        assert_string_equal(gpus.message, wrong[i].message);
+        assert_null(gpus.selection);
+    }
+}
+
+static void without_a_gpu_the_list_is_passed_over(void **state)
+{
+    static const char *const lists[] = { NULL, "", "GPU-a" };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        struct gpu_tracker_gpus gpus;
+
+        assert_int_equal(gpu_tracker_gpus_choose(machine, 0, lists[i], NULL, &gpus), 0);
+        assert_int_equal(gpus.count, 0);
+        assert_int_equal(gpus.expected_count, 0);
+        assert_string_equal(gpus.selection, "none");
+        assert_string_equal(gpus.message,
+                            "Neither the nvidia-smi command nor the amd-smi command is "
+                            "installed. Install one of these to profile the GPU. Otherwise the "
+                            "GPU RAM and GPU utilization values will remain 0.0.");
+        gpu_tracker_gpus_done(&gpus);
+    }
+}
+
+static void a_long_list_ends_with_a_whole_uuid(void **state)
+{
+    static const char uuid[] = "GPU-0a2b3c4d-1111-2222-3333-444455556660";
+    struct spoor_gpu many[64];
+    struct gpu_tracker_gpus gpus;
+    const char *end = gpus.message;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+        many[i] = (struct spoor_gpu){ .uuid = uuid, .vendor = "nvidia" };
+    assert_int_equal(gpu_tracker_gpus_choose(many, ARRAY_SIZE(many), "x", NULL, &gpus),
+                     -EINVAL);
+    end += strlen(end) - strlen("-444455556660, ...");
+    assert_string_equal(end, "-444455556660, ...");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blanks_part_words),
+        cmocka_unit_test(quotes_keep_blanks),
+        cmocka_unit_test(backslashes_take_the_meaning_of_the_next),
+        cmocka_unit_test(lines_are_joined_by_a_backslash),
+        cmocka_unit_test(nothing_else_has_a_meaning),
+        cmocka_unit_test(what_is_not_closed_is_taken_literally),
+        cmocka_unit_test(all_gpus_count_and_parts_do_not),
+        cmocka_unit_test(a_list_says_which_are_expected),
+        cmocka_unit_test(a_brand_leaves_the_others_out),
+        cmocka_unit_test(what_is_not_there_is_refused),
+        cmocka_unit_test(a_long_list_ends_with_a_whole_uuid),
+        cmocka_unit_test(without_a_gpu_the_list_is_passed_over),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a terminal gets, also if it stalls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "front/spoor/live.h"
+#include "text/utf8.h"
+
+/* ---- live screen -------------------------------------------------------- */
+
+#define BEFORE "\033[K\033D\033[1A\0337\r\n"
+#define AFTER "\033[J\0338"
+#define NEXT BEFORE "next" AFTER
+#define ERASE "\033[J"
+#define END AFTER ERASE
+enum { MANY = 400000 }; /* more than the kernel keeps for a reader */
+
+struct terminal {
+    int master; /* as the slave, it never waits */
+    struct live_screen screen;
+    struct buffer got;
+};
+
+static void begin(struct terminal *terminal)
+{
+    struct termios modes;
+
+    *terminal = (struct terminal){ .screen.fd = -1 };
+    terminal->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+    assert_true(terminal->master >= 0);
+    assert_int_equal(unlockpt(terminal->master), 0);
+    terminal->screen.fd =
+        open(ptsname(terminal->master), O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+    assert_true(terminal->screen.fd >= 0);
+    assert_int_equal(tcgetattr(terminal->screen.fd, &modes), 0);
+    modes.c_oflag &= ~(tcflag_t)OPOST;
+    assert_int_equal(tcsetattr(terminal->screen.fd, TCSANOW, &modes), 0);
+}
+
+static void end(struct terminal *terminal)
+{
+    live_screen_close(&terminal->screen);
+    live_screen_close(&terminal->screen); /* twice does no harm */
+    close(terminal->master);
+    buffer_done(&terminal->got);
+}
+
+/* Reads until so much was got, or more. */
+static void read_until(struct terminal *terminal, size_t length)
+{
+    struct pollfd ready = { .fd = terminal->master, .events = POLLIN };
+    char text[4096];
+
+    while (terminal->got.length < length) {
+        ssize_t n;
+
+        assert_int_equal(poll(&ready, 1, 60 * 1000), 1);
+        n = read(terminal->master, text, sizeof(text));
+        assert_true(n > 0);
+        buffer_add(&terminal->got, text, (size_t)n);
+    }
+}
+
+static void a_frame_is_drawn_and_erased(void **state)
+{
+    static const char expected[] =
+        "\033[K\033D\033D\033[2A\0337\r\none\033[K\r\ntwo" AFTER ERASE;
+    struct terminal terminal;
+
+    (void)state;
+    begin(&terminal);
+    live_screen_clear(&terminal.screen); /* nothing was drawn */
+    live_screen_draw(&terminal.screen, "one\ntwo", 2);
+    live_screen_clear(&terminal.screen);
+    live_screen_clear(&terminal.screen);
+    read_until(&terminal, strlen(expected));
+    assert_string_equal(terminal.got.text, expected);
+    end(&terminal);
+}
+
+static void the_rest_of_a_frame_comes_before_the_next(void **state)
+{
+    AUTO_FREE char *large = malloc(MANY + 1);
+    const char *rest;
+    struct terminal terminal;
+
+    (void)state;
+    assert_non_null(large);
+    memset(large, 'x', MANY);
+    large[MANY] = '\0';
+    begin(&terminal);
+    live_screen_draw(&terminal.screen, large, 1);
+    assert_true(terminal.screen.is_drawn && terminal.screen.unsent.length > 0);
+    live_screen_draw(&terminal.screen, "dropped", 1);
+    while (terminal.got.length < strlen(BEFORE AFTER) + MANY) {
+        read_until(&terminal, terminal.got.length + 1);
+        live_screen_draw(&terminal.screen, "next", 1); /* there is room for it in the end */
+    }
+    live_screen_clear(&terminal.screen);
+    while (strcmp(terminal.got.text + terminal.got.length - strlen(END), END) != 0)
+        read_until(&terminal, terminal.got.length + 1);
+    assert_memory_equal(terminal.got.text, BEFORE, strlen(BEFORE));
+    rest = terminal.got.text + strlen(BEFORE);
+    assert_memory_equal(rest, large, MANY);
+    rest += MANY;
+    assert_memory_equal(rest, AFTER, strlen(AFTER));
+    for (rest += strlen(AFTER); strcmp(rest, ERASE) != 0; rest += strlen(NEXT))
+        assert_memory_equal(rest, NEXT, strlen(NEXT));
+    end(&terminal);
+}
+
+static void a_terminal_that_takes_nothing_gets_no_frame(void **state)
+{
+    struct terminal terminal;
+
+    (void)state;
+    begin(&terminal);
+    assert_int_equal(tcflow(terminal.screen.fd, TCOOFF), 0); /* as Ctrl-S does */
+    live_screen_draw(&terminal.screen, "frame", 1);
+    assert_int_equal(terminal.screen.unsent.length, 0);
+    assert_false(terminal.screen.is_drawn);
+    end(&terminal);
+}
+
+static void an_end_that_cannot_be_shown_is_given_up(void **state)
+{
+    AUTO_FREE char *large = malloc(MANY + 1);
+    struct terminal terminal;
+
+    (void)state;
+    assert_non_null(large);
+    memset(large, 'x', MANY);
+    large[MANY] = '\0';
+    begin(&terminal);
+    live_screen_draw(&terminal.screen, large, 1);
+    live_screen_clear(&terminal.screen);
+    assert_false(terminal.screen.is_drawn);
+    end(&terminal);
+}
+
+static void a_terminal_that_has_gone_is_no_error(void **state)
+{
+    struct terminal terminal;
+
+    (void)state;
+    begin(&terminal);
+    live_screen_draw(&terminal.screen, "frame", 1);
+    close(terminal.master);
+    live_screen_draw(&terminal.screen, "frame", 1);
+    live_screen_clear(&terminal.screen);
+    terminal.master = -1;
+    end(&terminal);
+}
+
+static void modes_are_restored(void **state)
+{
+    struct termios before, during, after;
+    struct terminal terminal;
+    int input = dup(STDIN_FILENO);
+
+    (void)state;
+    begin(&terminal);
+    assert_int_equal(dup2(terminal.screen.fd, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(tcgetattr(STDIN_FILENO, &before), 0);
+    live_screen_take_modes(&terminal.screen);
+    live_screen_take_modes(&terminal.screen); /* those before are not overwritten */
+    assert_int_equal(tcgetattr(STDIN_FILENO, &during), 0);
+    live_screen_clear(&terminal.screen);
+    assert_int_equal(tcgetattr(STDIN_FILENO, &after), 0);
+    assert_int_equal(during.c_lflag & (ICANON | ECHO), 0);
+    assert_true(during.c_lflag & ISIG);
+    assert_int_equal(after.c_lflag, before.c_lflag);
+    assert_memory_equal(after.c_cc, before.c_cc, sizeof(before.c_cc));
+    close(STDIN_FILENO);
+    if (input >= 0) {
+        assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+        close(input);
+    }
+    end(&terminal);
+}
+
+static void the_line_of_the_cursor_is_not_ours(void **state)
+{
+    struct winsize size = { .ws_col = 40, .ws_row = 10 };
+    struct terminal terminal;
+    size_t columns, lines;
+
+    (void)state;
+    begin(&terminal);
+    live_screen_read_size(&terminal.screen, &columns, &lines);
+    assert_int_equal(columns, 80); /* it does not say */
+    assert_int_equal(lines, 23);
+    assert_int_equal(ioctl(terminal.master, TIOCSWINSZ, &size), 0);
+    live_screen_read_size(&terminal.screen, &columns, &lines);
+    assert_int_equal(columns, 40);
+    assert_int_equal(lines, 9);
+    assert_true(
+        live_screen_is_in_foreground(&terminal.screen)); /* it is not the controlling one */
+    end(&terminal);
+}
+
+/* ---- live view ---------------------------------------------------------- */
+
+enum { METRICS_MAX = 256 };
+
+static size_t index_of(const char *name)
+{
+    size_t i = 0;
+
+    while (strcmp(spoor_metric_get(i)->name, name) != 0)
+        i++;
+    return i;
+}
+
+/* A sample of which only CPU time and memory are known. */
+static void add(struct live_view *view, double seconds, double cpu_seconds, double peak_bytes,
+                double now_bytes)
+{
+    double values[METRICS_MAX], moments[METRICS_MAX];
+    const struct spoor_sample sample = {
+        .elapsed_seconds = seconds,
+        .values = values,
+        .count = spoor_metric_count(),
+        .moments = moments,
+    };
+
+    assert_true(sample.count <= METRICS_MAX);
+    for (size_t i = 0; i < sample.count; i++)
+        values[i] = moments[i] = (double)NAN;
+    values[index_of("job_cpu_seconds")] = cpu_seconds;
+    values[index_of("job_rss_bytes")] = peak_bytes;
+    moments[index_of("job_rss_bytes")] = now_bytes;
+    live_view_add(view, &sample);
+}
+
+static size_t write_lines(const struct live_view *view, struct live_style style,
+                          struct buffer *out)
+{
+    return live_view_write(view, "process 42 (job)", &style, out);
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t count = 1;
+
+    for (; (text = strchr(text, '\n')); text++)
+        count++;
+    return count;
+}
+
+/* The widest line, without colors. */
+static size_t widest(const char *text)
+{
+    size_t max = 0;
+
+    while (*text) {
+        char line[1024];
+        size_t length = strcspn(text, "\n");
+
+        assert_true(length < sizeof(line));
+        memcpy(line, text, length);
+        line[length] = '\0';
+        max = utf8_columns(line) > max ? utf8_columns(line) : max;
+        text += length + (text[length] == '\n');
+    }
+    return max;
+}
+
+static void a_rate_is_the_growth_since_the_last_sample(void **state)
+{
+    struct live_view view;
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add(&view, 0, 5, 100e6, 100e6);
+    assert_true(isnan(view.curves[0].now));
+    add(&view, 1, 6.5, 200e6, 150e6);
+    assert_true(fabs(view.curves[0].now - 1.5) < 1e-9);
+    add(&view, 3, 7.5, 120e6, 110e6);
+    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9);
+    assert_true(fabs(view.curves[0].max - 1.5) < 1e-9);
+    assert_true(fabs(view.curves[1].now - 110e6) < 1);
+    assert_true(fabs(view.curves[1].max - 200e6) < 1);
+}
+
+static void samples_that_are_close_together_give_no_spike(void **state)
+{
+    struct live_view view;
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add(&view, 0, 5, 1, 1);
+    add(&view, 0.01, 5.02, 1, 1);
+    assert_true(isnan(view.curves[0].now));
+    add(&view, 1, 5.5, 1, 1);
+    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9);
+    add(&view, 1.01, 5.6, 1, 1);
+    assert_true(fabs(view.curves[0].now - 0.5) < 1e-9); /* as before */
+    assert_true(fabs(view.curves[0].max - 0.5) < 1e-9);
+}
+
+static void a_counter_that_steps_back_gives_no_spike(void **state)
+{
+    struct live_view view;
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add(&view, 0, 1000, 1, 1);
+    add(&view, 1, 1001, 1, 1);
+    add(&view, 2, 3, 1, 1);
+    assert_true(isnan(view.curves[0].now));
+    add(&view, 3, 4, 1, 1);
+    assert_true(fabs(view.curves[0].now - 1) < 1e-9);
+    add(&view, 4, nan(""), 1, 1);
+    add(&view, 5, 6, 1, 1);
+    assert_true(fabs(view.curves[0].max - 1) < 1e-9);
+}
+
+/* A column of two seconds: the mean of a rate, the peak of a level. */
+static void a_column_stands_for_several_samples(void **state)
+{
+    const size_t newest = LIVE_CURVE_COLUMNS - 1;
+    struct live_view view;
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 0.5);
+    add(&view, 0, 0, 1, 1);
+    add(&view, 0.5, 0.5, 9, 1);
+    add(&view, 1.5, 0.5, 2, 1);
+    assert_true(fabs(view.curves[0].columns[newest] - 0.5 / 1.5) < 1e-9);
+    assert_true(fabs(view.curves[1].columns[newest] - 9) < 1e-9);
+    add(&view, 2, 1.5, 3, 1);
+    assert_true(fabs(view.curves[0].columns[newest] - 2) < 1e-9);
+    assert_true(fabs(view.curves[1].columns[newest] - 3) < 1e-9);
+    assert_true(fabs(view.curves[1].columns[newest - 1] - 9) < 1e-9);
+    add(&view, 7, 1.5, 4, 1); /* no sample fell into one column */
+    assert_true(isnan(view.curves[1].columns[newest - 1]));
+    assert_true(fabs(view.curves[1].columns[newest - 2] - 3) < 1e-9);
+    add(&view, 1e9, 1.5, 5, 1);
+    assert_true(fabs(view.curves[1].columns[newest] - 5) < 1e-9);
+    assert_true(isnan(view.curves[1].columns[0]));
+}
+
+static void rows_without_a_value_are_left_out(void **state)
+{
+    struct live_style style = { .columns = 80, .lines = 23, .hint = "q: end" };
+    struct live_view view;
+    struct buffer out = { 0 };
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add(&view, 0, 0, 100e6, 100e6);
+    add(&view, 1, 0.5, 100e6, 100e6);
+    assert_int_equal(write_lines(&view, style, &out), 4);
+    assert_int_equal(count_lines(out.text), 4);
+    assert_non_null(strstr(out.text, "process 42 (job)"));
+    assert_non_null(strstr(out.text, "\nCPU          0.50 cores"));
+    assert_non_null(strstr(out.text, "\nMemory       100 MB"));
+    assert_non_null(strstr(out.text, "max 100 MB\nq: end; one column is 2 s"));
+    assert_null(strstr(out.text, "GPU"));
+    assert_null(strchr(out.text, '\033'));
+    buffer_clear(&out);
+    style.columns = 40; /* too narrow for the whole footer */
+    style.hint = "q or Ctrl-C: end with a report";
+    (void)write_lines(&view, style, &out);
+    assert_string_equal(strrchr(out.text, '\n') + 1, style.hint);
+    buffer_done(&out);
+}
+
+static void every_size_of_terminal_is_kept_to(void **state)
+{
+    struct live_view view;
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add(&view, 0, 0, 1, 1);
+    for (int i = 1; i < 500; i++)
+        add(&view, i, i % 7, i * 1e9, i * 1e9);
+    for (size_t columns = 0; columns < 200; columns++) {
+        for (size_t lines = 0; lines < 8; lines++) {
+            const struct live_style style = { .columns = columns,
+                                              .lines = lines,
+                                              .has_unicode = columns % 2,
+                                              .hint = "q or Ctrl-C: end with a report" };
+            struct buffer out = { 0 };
+            size_t count = write_lines(&view, style, &out);
+
+            assert_true(count <= lines);
+            if (columns > 1 && lines > 0)
+                assert_int_equal(count_lines(out.text), count);
+            assert_true(widest(out.text ? out.text : "") + 1 <= (columns > 1 ? columns : 1));
+            buffer_done(&out);
+        }
+    }
+}
+
+static void other_terminals_get_ascii(void **state)
+{
+    struct live_view view;
+    struct live_style style = { .columns = 80, .lines = 23 };
+    struct buffer out = { 0 };
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    for (int i = 0; i < 9; i++)
+        add(&view, i, i * i, 1, 1);
+    (void)write_lines(&view, style, &out);
+    for (const char *c = out.text; *c; c++)
+        assert_true((*c >= ' ' && *c <= '~') || *c == '\n');
+    buffer_clear(&out);
+    style.has_unicode = style.has_color = true;
+    (void)write_lines(&view, style, &out);
+    assert_non_null(strstr(out.text, "█"));
+    assert_non_null(strstr(out.text, "\033[1mCPU\033[0m"));
+    buffer_done(&out);
+}
+
+static void the_host_has_rows_of_its_own(void **state)
+{
+    struct live_view view;
+
+    (void)state;
+    live_view_init(&view, LIVE_HOST, 1);
+    for (size_t i = 0; i < LIVE_ROWS_MAX; i++)
+        assert_true(view.curves[i].metric < spoor_metric_count());
+    live_view_init(&view, LIVE_JOB, 1);
+    for (size_t i = 0; i < 10; i++)
+        assert_true(view.curves[i].metric < spoor_metric_count());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_frame_is_drawn_and_erased),
+        cmocka_unit_test(the_rest_of_a_frame_comes_before_the_next),
+        cmocka_unit_test(a_terminal_that_takes_nothing_gets_no_frame),
+        cmocka_unit_test(an_end_that_cannot_be_shown_is_given_up),
+        cmocka_unit_test(a_terminal_that_has_gone_is_no_error),
+        cmocka_unit_test(modes_are_restored),
+        cmocka_unit_test(the_line_of_the_cursor_is_not_ours),
+        cmocka_unit_test(a_rate_is_the_growth_since_the_last_sample),
+        cmocka_unit_test(samples_that_are_close_together_give_no_spike),
+        cmocka_unit_test(a_counter_that_steps_back_gives_no_spike),
+        cmocka_unit_test(a_column_stands_for_several_samples),
+        cmocka_unit_test(rows_without_a_value_are_left_out),
+        cmocka_unit_test(every_size_of_terminal_is_kept_to),
+        cmocka_unit_test(other_terminals_get_ascii),
+        cmocka_unit_test(the_host_has_rows_of_its_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

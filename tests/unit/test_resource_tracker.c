@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "compat/resource_tracker/program.h"
+#include "fake_root.h"
+
+/* ---- resource tracker options ------------------------------------------- */
+
+/* Reads the options of a command. The caller ends the settings. */
+static int parse(const struct command *command, const char *const argv[],
+                 struct tracker_settings *settings, struct spoor_error *err)
+{
+    struct arguments arguments = ARGUMENTS_INIT(&resource_tracker_program, command, settings);
+    int argc = 0;
+
+    while (argv[argc])
+        argc++;
+    tracker_settings_init(settings);
+    return arguments_parse(&arguments, argc, (char **)(uintptr_t)argv, err);
+}
+
+#define PARSE(command, settings, err, ...) \
+    parse(command, (const char *const[]){ "command", __VA_ARGS__, NULL }, settings, err)
+#define AGENT (&resource_tracker_program.commands[0])
+#define TRACK (resource_tracker_program.main_command)
+
+static void the_agent_takes_a_dialect(void **state)
+{
+    static const char *const dialects[] = { "resource-tracker", "resource-tracker-0.3",
+                                            "resource-tracker-0.1" };
+    struct tracker_settings settings;
+    struct spoor_error err;
+
+    (void)state;
+    assert_string_equal(AGENT->name, "agent");
+    for (size_t i = 0; i < ARRAY_SIZE(dialects); i++) {
+        assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect", dialects[i]), 0);
+        assert_string_equal(settings.dialect, dialects[i]);
+        tracker_settings_done(&settings);
+    }
+    assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect=resource-tracker-0.1",
+                           "--dialect", "resource-tracker-0.3"),
+                     0);
+    assert_string_equal(settings.dialect, "resource-tracker-0.3"); /* the last one counts */
+    tracker_settings_done(&settings);
+    assert_int_equal(PARSE(AGENT, &settings, &err, "--pid", "42"), 0);
+    assert_null(settings.dialect);
+    tracker_settings_done(&settings);
+}
+
+static void a_dialect_must_be_named(void **state)
+{
+    struct tracker_settings settings;
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect"), -EINVAL);
+    tracker_settings_done(&settings);
+    assert_int_equal(PARSE(AGENT, &settings, &err, "--dialect", ""), -EINVAL);
+    tracker_settings_done(&settings);
+}
+
+static void the_program_itself_has_only_one_dialect(void **state)
+{
+    struct tracker_settings settings;
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(PARSE(TRACK, &settings, &err, "--dialect", "resource-tracker"), -EINVAL);
+    assert_string_equal(err.message, "unknown option --dialect");
+    tracker_settings_done(&settings);
+}
+
+static void the_agent_takes_what_a_tracker_is_made_with(void **state)
+{
+    struct tracker_settings settings;
+    struct spoor_error err;
+
+    (void)state;
+    assert_int_equal(PARSE(AGENT, &settings, &err, "--pid", "42", "--interval", "0.25",
+                           "--no-children", "--process-rows", "p.f64", "--system-rows",
+                           "s.f64"),
+                     0);
+    assert_int_equal(settings.pid, 42);
+    assert_int_equal(settings.interval_ns, NS_PER_SECOND / 4);
+    assert_true(settings.excludes_children);
+    assert_string_equal(settings.process_rows_path, "p.f64");
+    assert_string_equal(settings.system_rows_path, "s.f64");
+    tracker_settings_done(&settings);
+}
+
+static void intervals_pids_and_tags_are_checked(void **state)
+{
+    static const struct {
+        const char *option, *value, *message;
+    } bad[] = {
+        { "--interval", "soon", "invalid value 'soon': expected a number of seconds" },
+        { "--interval", "nan", "invalid value 'nan': expected a number of seconds" },
+        { "--interval", "0", "'0' is out of range: expected 0.001 to 3600 seconds" },
+        { "--interval", "3601", "'3601' is out of range: expected 0.001 to 3600 seconds" },
+        { "--pid", "0", "invalid process ID '0'" },
+        { "--pid", "-1", "invalid process ID '-1'" },
+        { "--pid", "4294967297", "invalid process ID '4294967297'" },
+        { "--tag", "x", "invalid tag 'x': expected KEY=VALUE" },
+        { "--tag", "=x", "invalid tag '=x': expected KEY=VALUE" },
+    };
+    struct tracker_settings settings;
+    struct spoor_error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_int_equal(PARSE(TRACK, &settings, &err, bad[i].option, bad[i].value), -EINVAL);
+        assert_non_null(strstr(err.message, bad[i].message));
+        tracker_settings_done(&settings);
+    }
+}
+
+/* ---- resource tracker config -------------------------------------------- */
+
+struct setup {
+    struct fake_root fake; /* its folder is the current one */
+    struct tracker_settings settings;
+    struct arguments arguments;
+};
+
+static void setup_init(struct setup *setup, const char *config)
+{
+    *setup = (struct setup){
+        .arguments = ARGUMENTS_INIT(&resource_tracker_program,
+                                    resource_tracker_program.main_command, &setup->settings),
+    };
+    fake_root_init(&setup->fake);
+    fake_root_write(&setup->fake, "resource-tracker.toml", config);
+    assert_int_equal(chdir(setup->fake.path), 0);
+    tracker_settings_init(&setup->settings);
+}
+
+static void setup_done(struct setup *setup)
+{
+    assert_int_equal(chdir("/"), 0);
+    tracker_settings_done(&setup->settings);
+    fake_root_done(&setup->fake);
+}
+
+static void a_file_sets_what_is_not_set_yet(void **state)
+{
+    struct setup setup;
+    struct spoor_error err;
+
+    (void)state;
+    setup_init(&setup, "[job]\nname = 'file'\npid = 42\n[tracker]\ninterval_secs = 2.5\n"
+                       "other = true\n");
+    assert_int_equal(tracker_config_read(&setup.arguments, NULL, &err), 0);
+    assert_string_equal(setup.settings.job_name, "file");
+    assert_int_equal(setup.settings.pid, 42);
+    assert_int_equal(setup.settings.interval_ns, 5 * NS_PER_SECOND / 2);
+    assert_int_equal(arguments_source(&setup.arguments, "pid"), SET_BY_FILE);
+    setup_done(&setup);
+}
+
+/* Checks the settings of a file. `message`: what it is refused with; NULL: it is good. */
+static void check_file(const char *text, const char *name, pid_t pid, const char *message)
+{
+    struct setup setup;
+    struct spoor_error err = { 0 };
+    int r;
+
+    setup_init(&setup, text);
+    r = tracker_config_read(&setup.arguments, "resource-tracker.toml", &err);
+    if (message)
+        assert_string_equal(err.message, message);
+    else if (r < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(r, message ? -EINVAL : 0);
+    if (name)
+        assert_string_equal(setup.settings.job_name, name);
+    else
+        assert_null(setup.settings.job_name);
+    assert_int_equal(setup.settings.pid, pid);
+    setup_done(&setup);
+}
+
+static void a_key_is_known_by_its_table(void **state)
+{
+    (void)state;
+    check_file("name = 'a'\n[job]\nname = \"x\"\npid = 42\n[other]\nname='y'\n", "x", 42, NULL);
+    check_file("job.name = 'x'\njob . pid = 1_0", "x", 10, NULL);
+    check_file("job = { name = 'x', a.b = 1, c = { d = true }, pid=2 }\ne = {}", "x", 2, NULL);
+    check_file("[ job ] # c\r\n\tname\t=\t'x'\t# one\r\n  # two\r\npid=3\r\n", "x", 3, NULL);
+    check_file("'job.name' = 'x'\n[\"job.a\"]\nname = 2\n[[e]]\nf = 1\n[[e]]\nf = 2", NULL, 0,
+               NULL);
+}
+
+static void strings_may_have_escapes_and_several_lines(void **state)
+{
+    static const struct {
+        const char *text, *name;
+    } strings[] = {
+        { "job.name = \"q\\\"b\\\\t\\tn\\n\"", "q\"b\\t\tn\n" },
+        { "job.name = 'C:\\new'", "C:\\new" },
+        { "job.name = \"# no comment\" # c", "# no comment" },
+        { "job.name = ''", "" },
+        { "job.name = \"\\u0041\\u00e9\\u20AC\\U0001f600\"", "A\u00e9\u20ac\U0001f600" },
+        { "job.name = \"\"\"\none\n\\ttwo \"\" \\\n\n  three\"\"\"\"\"\nb = 1",
+          "one\n\ttwo \"\" three\"\"" },
+        { "job.name = '''C:\\new\n'x''''\nb = \"\"\"\"\"\"", "C:\\new\n'x'" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
+        check_file(strings[i].text, strings[i].name, 0, NULL);
+}
+
+static void other_values_are_passed_over(void **state)
+{
+    (void)state;
+    check_file("", NULL, 0, NULL);
+    check_file("\n\n# only a comment", NULL, 0, NULL);
+    check_file("a = true\nb = -0.5 # no\nc = 2026-11-16 02:00:00.5+01:00\nd = 0xff\ne = -inf\n"
+               "f = [1, [2, 'x]'],\n # ]\n 3,\n]\ng = []\nh = [ { b = 1 } ]\njob.name = 'x'\n",
+               "x", 0, NULL);
+}
+
+static void an_error_names_file_and_line(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        { "a = 1\nb\n", "2: expected '=' after a key" },
+        { "\n\n= 1", "3: expected a key" },
+        { "a = ", "1: expected a value" },
+        { "a = 'x' 2", "1: unexpected text after a value" },
+        { "a = \"x", "1: missing \" at the end of a string" },
+        { "a = 'x\nb = 'y'", "1: missing ' at the end of a string" },
+        { "a = \"\\", "1: invalid escape in a string" },
+        { "a = \"\\q\"", "1: invalid escape in a string" },
+        { "a = \"\\u00g1\"", "1: invalid escape in a string" },
+        { "a = \"\\u004", "1: invalid escape in a string" },
+        { "a = \"\\ud800\"", "1: invalid character in an escape" },
+        { "a = \"\\U00110000\"", "1: invalid character in an escape" },
+        { "a = \"\\u0000\"", "1: invalid character in an escape" },
+        { "a = \"\x01\"", "1: control character in a string" },
+        { "a = \"\"\"x\ny\"\"", "2: missing \"\"\" at the end of a string" },
+        { "a = '''x\n\n", "3: missing ''' at the end of a string" },
+        { "a = { b = 1", "1: expected ',' or '}' in an inline table" },
+        { "a = { b }", "1: expected '=' after a key" },
+        { "a = { b = 1,\nc = 2 }", "1: expected a key" },
+        { "a = [1,\n2", "2: missing ']' at the end of an array" },
+        { "[a", "1: expected ']' after the name of a table" },
+        { "[[a]", "1: expected ']' after the name of a table" },
+        { "[]", "1: expected a key" },
+        { "[a]]", "1: unexpected text after a value" },
+        { "a. = 1", "1: expected a key" },
+        { "{\"a\": 1}", "1: expected a key" },
+        { "[job]\nname = 5", "2: job.name: expected a string" },
+        { "[job]\npid = true", "2: job.pid: expected a number" },
+        { "job.pid = [\n1\n]\nb = 2\n", "3: job.pid: expected a number" },
+        { "job.pid = 1 2 ", "1: job.pid: invalid process ID '1 2'" },
+    };
+    char message[256];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        (void)snprintf(message, sizeof(message), "resource-tracker.toml:%s", bad[i].message);
+        check_file(bad[i].text, NULL, 0, message);
+    }
+}
+
+static void nesting_is_limited(void **state)
+{
+    char text[4096] = "a = ";
+
+    (void)state;
+    for (size_t i = 4; i + 3 < sizeof(text); i += 3)
+        memcpy(text + i, "{a=", 3);
+    check_file(text, NULL, 0, "resource-tracker.toml:1: tables are nested too deeply");
+    memset(text + 4, '[', sizeof(text) - 5);
+    check_file(text, NULL, 0, "resource-tracker.toml:1: missing ']' at the end of an array");
+}
+
+/* Cut anywhere, then with bytes that are changed. */
+static void hostile_text_is_survived(void **state)
+{
+    static const char good[] = "[job]\nname = \"a\\tb\" # c\r\n'x'.\"y\" = -1.5e+3\n[[t.u]]\n"
+                               "v = [ 1, 'z', [true, 2026-01-01],\n]\n"
+                               "w = { x = \"\"\"a\\\n b\\u00e9\"\"\"\", y = '''c''' }\n";
+    uint32_t random = 1;
+    struct setup setup;
+    struct spoor_error err;
+
+    (void)state;
+    setup_init(&setup, good);
+    for (size_t round = 0; round < 2000; round++) {
+        char text[sizeof(good)];
+
+        memcpy(text, good, sizeof(good));
+        if (round < sizeof(good))
+            text[round] = '\0';
+        for (int i = 0; i < 4 && round >= sizeof(good); i++) {
+            random = random * 1664525 + 1013904223;
+            text[(random >> 8) % (sizeof(text) - 1)] = (char)(random >> 24);
+        }
+        fake_root_write(&setup.fake, "resource-tracker.toml", text);
+        /* Refused or not, it returns. */
+        (void)tracker_config_read(&setup.arguments, "resource-tracker.toml", &err);
+    }
+    setup_done(&setup);
+}
+
+/* Whatever is wrong with it comes last. */
+static void nothing_of_a_bad_file_is_applied(void **state)
+{
+    static const char *const bad[] = {
+        "[job]\nname = 'file'\npid = 42\n[tracker]\ninterval_secs = 0\n",
+        "[tracker]\ninterval_secs = 9\n[job]\nname = 'file'\npid = 'x'\n",
+        "[tracker]\ninterval_secs = 9\n[job]\npid = 42\nname = 'file\n",
+        "[tracker]\ninterval_secs = 9\n[job]\nname = 'file'\nname = 'again'\n",
+    };
+    struct spoor_error err;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * ARRAY_SIZE(bad); i++) {
+        const char *path = i < ARRAY_SIZE(bad) ? NULL : "resource-tracker.toml";
+        struct setup setup;
+
+        setup_init(&setup, bad[i % ARRAY_SIZE(bad)]);
+        assert_int_equal(tracker_config_read(&setup.arguments, path, &err), path ? -EINVAL : 0);
+        assert_non_null(strstr(err.message, "resource-tracker.toml:"));
+        assert_null(setup.settings.job_name);
+        assert_int_equal(setup.settings.pid, 0);
+        assert_int_equal(setup.settings.interval_ns, NS_PER_SECOND);
+        assert_int_equal(arguments_source(&setup.arguments, "pid"), SET_BY_NOTHING);
+        setup_done(&setup);
+    }
+}
+
+static void only_a_file_that_was_named_must_exist(void **state)
+{
+    struct setup setup;
+    struct spoor_error err;
+
+    (void)state;
+    setup_init(&setup, "");
+    assert_int_equal(unlink("resource-tracker.toml"), 0);
+    assert_int_equal(tracker_config_read(&setup.arguments, NULL, &err), 0);
+    assert_int_equal(tracker_config_read(&setup.arguments, "missing.toml", &err), -ENOENT);
+    assert_string_equal(err.message, "config file 'missing.toml': No such file or directory");
+    setup_done(&setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_agent_takes_a_dialect),
+        cmocka_unit_test(a_dialect_must_be_named),
+        cmocka_unit_test(the_program_itself_has_only_one_dialect),
+        cmocka_unit_test(the_agent_takes_what_a_tracker_is_made_with),
+        cmocka_unit_test(intervals_pids_and_tags_are_checked),
+        cmocka_unit_test(a_file_sets_what_is_not_set_yet),
+        cmocka_unit_test(a_key_is_known_by_its_table),
+        cmocka_unit_test(strings_may_have_escapes_and_several_lines),
+        cmocka_unit_test(other_values_are_passed_over),
+        cmocka_unit_test(an_error_names_file_and_line),
+        cmocka_unit_test(nesting_is_limited),
+        cmocka_unit_test(hostile_text_is_survived),
+        cmocka_unit_test(nothing_of_a_bad_file_is_applied),
+        cmocka_unit_test(only_a_file_that_was_named_must_exist),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "run/signals.h"
+
+/* ---- forward ------------------------------------------------------------ */
+
+enum { SELF = 100, OTHER = 200 };
+
+static bool is_wanted(int signal, int code, pid_t sender, bool is_from_job, bool shares_group)
+{
+    const struct forward_facts facts = { SELF, is_from_job, shares_group };
+    siginfo_t info = { .si_signo = signal, .si_code = code };
+
+    info.si_pid = sender;
+    return forward_is_wanted(&info, &facts);
+}
+
+static void what_a_process_sends_is_forwarded(void **state)
+{
+    static const int codes[] = { SI_USER, SI_TKILL, SI_QUEUE };
+    static const int signals[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
+                                   SIGCONT, SIGWINCH, SIGTSTP, SIGALRM, SIGPIPE, SIGURG };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+        for (size_t j = 0; j < ARRAY_SIZE(codes); j++)
+            assert_true(is_wanted(signals[i], codes[j], OTHER, false, true));
+        assert_true(is_wanted(signals[i], SI_USER, 0, false, true)); /* another pid namespace */
+    }
+    assert_true(is_wanted(SIGRTMIN, SI_QUEUE, OTHER, false, true));
+}
+
+static void what_the_terminal_sends_reaches_the_group_without_us(void **state)
+{
+    static const int signals[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGWINCH };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+        assert_false(is_wanted(signals[i], SI_KERNEL, 0, false, true));
+        assert_true(is_wanted(signals[i], SI_KERNEL, 0, false, false)); /* it left our group */
+    }
+}
+
+static void what_the_job_sends_is_not_given_back(void **state)
+{
+    (void)state;
+    assert_false(is_wanted(SIGUSR1, SI_USER, OTHER, true, true));
+    assert_false(is_wanted(SIGTSTP, SI_USER, OTHER, true, true));
+}
+
+static void our_own_doing_is_not_forwarded(void **state)
+{
+    (void)state;
+    assert_false(is_wanted(SIGPIPE, SI_USER, SELF, false, true));
+    assert_false(is_wanted(SIGXFSZ, SI_USER, SELF, false, true));
+    assert_false(is_wanted(SIGXCPU, SI_KERNEL, 0, false, true));
+    assert_false(is_wanted(SIGIO, SI_KERNEL, 0, false, true));
+}
+
+static void an_alarm_rings_in_the_job(void **state)
+{
+    (void)state;
+    assert_true(is_wanted(SIGALRM, SI_KERNEL, 0, false, true));
+}
+
+static void ends_of_children_are_ours(void **state)
+{
+    (void)state;
+    assert_false(is_wanted(SIGCHLD, CLD_EXITED, OTHER, false, true));
+    assert_false(is_wanted(SIGCHLD, SI_USER, OTHER, false, true));
+}
+
+static void faults_and_stops_are_forwarded_if_sent(void **state)
+{
+    static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP,
+                                   SIGSYS,  SIGABRT, SIGTTIN, SIGTTOU };
+    sigset_t set;
+
+    (void)state;
+    forward_signals(&set);
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+        assert_true(sigismember(&set, signals[i]));
+        assert_true(is_wanted(signals[i], SI_USER, OTHER, false, true));
+        assert_false(is_wanted(signals[i], SI_KERNEL, 0, false, true));
+    }
+    assert_true(sigismember(&set, SIGCHLD));
+    assert_true(sigismember(&set, SIGPIPE));
+    assert_true(sigismember(&set, SIGTSTP));
+    assert_true(sigismember(&set, SIGRTMAX));
+}
+
+/* ---- reraise ------------------------------------------------------------ */
+
+/* The wait status of a process that blocks all signals, ignores this one and reraises it. Its
+ * buffered output goes to `output_fd`. */
+static int status_after(int number, int output_fd)
+{
+    int wait_status;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct rlimit cores = { 0, 0 };
+        FILE *output = fdopen(output_fd, "w");
+        sigset_t all;
+
+        (void)getrlimit(RLIMIT_CORE, &cores);
+        cores.rlim_cur = cores.rlim_max;
+        (void)setrlimit(RLIMIT_CORE, &cores);
+        (void)sigfillset(&all);
+        (void)sigprocmask(SIG_BLOCK, &all, NULL);
+        (void)signal(number, SIG_IGN);
+        if (output)
+            (void)fputs("last words", output);
+        reraise(number);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(pid, &wait_status, 0), pid);
+    return wait_status;
+}
+
+static void it_ends_as_the_command_did_without_a_core_file(void **state)
+{
+    static const int signals[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGABRT, SIGKILL,
+                                   SIGSEGV, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+        int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        int wait_status = status_after(signals[i], fd);
+
+        close(fd);
+        assert_true(WIFSIGNALED(wait_status));
+        assert_int_equal(WTERMSIG(wait_status), signals[i]);
+        assert_false(WCOREDUMP(wait_status));
+    }
+}
+
+static void what_was_printed_is_not_lost(void **state)
+{
+    char text[32] = "";
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    assert_int_equal(WTERMSIG(status_after(SIGTERM, fds[1])), SIGTERM);
+    close(fds[1]);
+    assert_int_equal(read(fds[0], text, sizeof(text) - 1), 10);
+    assert_string_equal(text, "last words");
+    close(fds[0]);
+}
+
+/* ---- interruptible ------------------------------------------------------ */
+
+static int return_code(void *data)
+{
+    const int *code = data;
+
+    return *code;
+}
+
+static int stall(void *data)
+{
+    (void)data;
+    while (pause() < 0)
+        continue;
+    return 0;
+}
+
+static int die(void *data)
+{
+    (void)data;
+    return raise(SIGKILL);
+}
+
+static void a_child_that_was_killed_is_noticed(void **state)
+{
+    (void)state;
+    assert_int_equal(run_interruptible(die, NULL), -SIGKILL);
+}
+
+static void what_the_work_returns_is_returned(void **state)
+{
+    (void)state;
+    for (int code = 0; code < 256; code += 51)
+        assert_int_equal(run_interruptible(return_code, &code), code);
+}
+
+static void it_does_not_matter_that_children_are_not_waited_for(void **state)
+{
+    int code = 3;
+
+    (void)state;
+    (void)signal(SIGCHLD, SIG_IGN);
+    assert_int_equal(run_interruptible(return_code, &code), 3);
+}
+
+static void a_signal_ends_what_stalls(void **state)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+    sigset_t signals, before;
+
+    (void)state;
+    (void)sigfillset(&signals);
+    (void)sigprocmask(SIG_BLOCK, &signals, &before);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        (void)raise(numbers[i]); /* as if it came meanwhile */
+        if (i > 0)
+            (void)raise(SIGINT); /* and a second one, which makes it quick */
+        assert_true(run_interruptible(stall, NULL) < 0);
+        assert_true(waitpid(-1, NULL, 0) > 0); /* it was killed */
+    }
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static void a_signal_leaves_time_for_what_does_not(void **state)
+{
+    const struct timespec at_once = { 0 };
+    sigset_t signals, before;
+    int code = 5;
+
+    (void)state;
+    (void)sigfillset(&signals);
+    (void)sigprocmask(SIG_BLOCK, &signals, &before);
+    (void)raise(SIGTERM);
+    assert_int_equal(run_interruptible(return_code, &code), 5);
+    (void)sigtimedwait(&signals, NULL,
+                       &at_once); /* it is still pending if the work was quicker */
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- stop --------------------------------------------------------------- */
+
+/* A process in its own group, which is not orphaned: a stop is not dropped. */
+static pid_t start_tracker(void (*run)(int arg), int arg)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        sigset_t all;
+
+        (void)setpgid(0, 0);
+        (void)sigfillset(&all);
+        (void)sigprocmask(SIG_BLOCK, &all, NULL);
+        run(arg);
+        _exit(0);
+    }
+    return pid;
+}
+
+static int wait_for(pid_t pid)
+{
+    int wait_status;
+
+    assert_int_equal(waitpid(pid, &wait_status, WUNTRACED), pid);
+    return wait_status;
+}
+
+static void it_stops_though_the_signal_is_blocked(void **state)
+{
+    static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+        pid_t pid = start_tracker(stop_by, signals[i]);
+        int wait_status = wait_for(pid);
+
+        assert_true(WIFSTOPPED(wait_status));
+        assert_int_equal(WSTOPSIG(wait_status), signals[i]);
+        assert_int_equal(kill(pid, SIGCONT), 0);
+        wait_status = wait_for(pid);
+        assert_true(WIFEXITED(wait_status));
+    }
+}
+
+/* A command that stops itself by `number`, then exits with 7; and a tracker that stops with it,
+ * writes the pid of the command before that, and exits with the code of the command. */
+static int told_fd;
+
+static void track(int number)
+{
+    siginfo_t info = { 0 };
+    int wait_status;
+    pid_t command = fork();
+
+    if (command == 0) {
+        sigset_t none;
+
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)raise(number);
+        _exit(7);
+    }
+    if (command < 0 || waitid(P_PID, (id_t)command, &info, WSTOPPED) < 0 ||
+        write(told_fd, &command, sizeof(command)) != (ssize_t)sizeof(command))
+        _exit(1);
+    stop_with(command, info.si_status);
+    if (waitpid(command, &wait_status, 0) != command)
+        _exit(2);
+    /* Nothing of ours is left, of whatever kind. */
+    if (waitpid(-1, NULL, WNOHANG | __WALL) >= 0)
+        _exit(3);
+    _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 100 + WTERMSIG(wait_status));
+}
+
+static void stop_both(int number, pid_t *ret_tracker, pid_t *ret_command)
+{
+    int fds[2], wait_status;
+
+    assert_int_equal(pipe(fds), 0);
+    told_fd = fds[1];
+    *ret_tracker = start_tracker(track, number);
+    assert_int_equal(read(fds[0], ret_command, sizeof(*ret_command)), sizeof(*ret_command));
+    wait_status = wait_for(*ret_tracker);
+    assert_true(WIFSTOPPED(wait_status));
+    assert_int_equal(WSTOPSIG(wait_status), number);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void assert_exits_with(pid_t tracker, int code)
+{
+    int wait_status = wait_for(tracker);
+
+    assert_true(WIFEXITED(wait_status));
+    assert_int_equal(WEXITSTATUS(wait_status), code);
+}
+
+static void the_command_is_continued_with_us(void **state)
+{
+    pid_t tracker, command;
+
+    (void)state;
+    stop_both(SIGTSTP, &tracker, &command);
+    assert_int_equal(kill(tracker, SIGCONT), 0);
+    assert_exits_with(tracker, 7);
+    stop_both(SIGSTOP, &tracker, &command);
+    assert_int_equal(kill(-tracker, SIGCONT), 0); /* the group, as a shell does */
+    assert_exits_with(tracker, 7);
+}
+
+static void we_are_continued_with_the_command(void **state)
+{
+    pid_t tracker, command;
+
+    (void)state;
+    stop_both(SIGSTOP, &tracker, &command);
+    assert_int_equal(kill(command, SIGCONT), 0);
+    assert_exits_with(tracker, 7);
+}
+
+static void the_end_of_the_command_continues_us(void **state)
+{
+    pid_t tracker, command;
+
+    (void)state;
+    stop_both(SIGTSTP, &tracker, &command);
+    assert_int_equal(kill(command, SIGKILL), 0);
+    assert_exits_with(tracker, 100 + SIGKILL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_process_sends_is_forwarded),
+        cmocka_unit_test(what_the_terminal_sends_reaches_the_group_without_us),
+        cmocka_unit_test(what_the_job_sends_is_not_given_back),
+        cmocka_unit_test(our_own_doing_is_not_forwarded),
+        cmocka_unit_test(an_alarm_rings_in_the_job),
+        cmocka_unit_test(ends_of_children_are_ours),
+        cmocka_unit_test(faults_and_stops_are_forwarded_if_sent),
+        cmocka_unit_test(it_ends_as_the_command_did_without_a_core_file),
+        cmocka_unit_test(what_was_printed_is_not_lost),
+        cmocka_unit_test(what_the_work_returns_is_returned),
+        cmocka_unit_test(a_child_that_was_killed_is_noticed),
+        cmocka_unit_test(it_does_not_matter_that_children_are_not_waited_for),
+        cmocka_unit_test(a_signal_ends_what_stalls),
+        cmocka_unit_test(a_signal_leaves_time_for_what_does_not),
+        cmocka_unit_test(it_stops_though_the_signal_is_blocked),
+        cmocka_unit_test(the_command_is_continued_with_us),
+        cmocka_unit_test(we_are_continued_with_the_command),
+        cmocka_unit_test(the_end_of_the_command_continues_us),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

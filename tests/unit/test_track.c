@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "run/process.h"
+#include "run/track.h"
+
+/* ---- supervise ---------------------------------------------------------- */
+
+struct result {
+    int code;              /* exit code, or -errno of exec */
+    bool has_children;     /* some process of the job is left */
+    bool is_by_our_signal; /* as supervise() says */
+};
+
+/* What spoor does, without a session; where asked, only once the command has ended. */
+static struct result supervise_late(const char *const *argv, bool waits_for_all, bool is_late)
+{
+    siginfo_t info;
+    struct supervise_options options = { .waits_for_all = waits_for_all };
+    struct result result = { .code = -1 };
+    struct supervise_end end;
+    struct spawn spawn;
+
+    if (spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL) == 0) {
+        result.code = spawn_release(&spawn);
+        options.pid = spawn.pid;
+        if (result.code == 0 && is_late)
+            (void)waitid(P_PID, (id_t)spawn.pid, &info, WEXITED | WNOWAIT);
+        if (result.code == 0 && supervise(&options, &end, NULL) == 0) {
+            result.code = supervise_exit_code(end.wait_status);
+            result.is_by_our_signal = end.is_by_our_signal;
+        }
+    }
+    result.has_children = waitpid(-1, NULL, WNOHANG) == 0;
+    return result;
+}
+
+static struct result supervise_command(const char *const *argv, bool waits_for_all)
+{
+    return supervise_late(argv, waits_for_all, false);
+}
+
+/* A supervisor of its own, in a process that it alone may change. */
+typedef struct result (*supervisor_fn)(const char *const *argv, bool waits_for_all);
+
+static struct result run_under(supervisor_fn supervisor, const char *const *argv,
+                               bool waits_for_all)
+{
+    struct result result = { .code = -1 };
+    int answer[2];
+    pid_t pid;
+
+    assert_int_equal(pipe2(answer, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(answer[0]);
+        result = supervisor(argv, waits_for_all);
+        (void)!write(answer[1], &result, sizeof(result)); /* its lack fails the read */
+        close(answer[1]);
+        _exit(0);
+    }
+    close(answer[1]);
+    assert_int_equal(read(answer[0], &result, sizeof(result)), sizeof(result));
+    close(answer[0]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return result;
+}
+
+static struct result run(const char *const *argv, bool waits_for_all)
+{
+    return run_under(supervise_command, argv, waits_for_all);
+}
+
+static int shell(const char *script)
+{
+    const char *const argv[] = { "sh", "-c", script, NULL };
+
+    return run(argv, false).code;
+}
+
+static void exit_codes_pass_through(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("exit 0"), 0);
+    assert_int_equal(shell("exit 7"), 7);
+    assert_int_equal(shell("exit 255"), 255);
+}
+
+static void death_by_a_signal_is_128_and_its_number(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("kill -KILL $$"), 128 + SIGKILL);
+    assert_int_equal(shell("kill -TERM $$"), 128 + SIGTERM);
+    assert_int_equal(shell("ulimit -c 0; kill -SEGV $$"), 128 + SIGSEGV);
+}
+
+static void a_failed_exec_tells_why(void **state)
+{
+    static const char *const missing[] = { "/nonexistent/command", NULL };
+    static const char *const folder[] = { "/", NULL };
+
+    (void)state;
+    assert_int_equal(run(missing, false).code, -ENOENT);
+    assert_int_equal(run(folder, false).code, -EACCES);
+    assert_false(run(folder, false).has_children); /* reaped */
+}
+
+static void the_child_waits_until_the_gate_opens(void **state)
+{
+    static const char *const argv[] = { "sh", "-c", "kill -KILL $$", NULL };
+    struct spawn spawn;
+    siginfo_t info = { 0 };
+    sigset_t mask;
+
+    (void)state;
+    assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
+    assert_int_equal(spawn_start((char *const *)(uintptr_t)argv, &spawn, NULL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)spawn.pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+    assert_int_equal(info.si_pid, 0); /* alive */
+    close(spawn.gate_fd);             /* as if we had died */
+    close(spawn.exec_fd);
+    assert_int_equal(waitid(P_PID, (id_t)spawn.pid, &info, WEXITED), 0);
+    assert_int_equal(info.si_code, CLD_EXITED);
+    assert_int_equal(info.si_status, 125); /* and not SIGKILL: it has run nothing */
+    assert_int_equal(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
+}
+
+static void the_child_is_untouched(void **state)
+{
+    static const char *const argv[] = { "sh", "-c",
+                                        "test $(ulimit -n) = $LIMIT &&"
+                                        "test $(cut -d' ' -f5 /proc/$$/stat) = $GROUP &&"
+                                        "grep -q '^SigBlk:.0*$' /proc/self/status &&"
+                                        "test ! -e /proc/$$/fd/$FIRST_FREE",
+                                        NULL };
+    struct rlimit limit;
+    char text[32];
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)limit.rlim_cur);
+    setenv("LIMIT", limit.rlim_cur == RLIM_INFINITY ? "unlimited" : text, 1);
+    (void)snprintf(text, sizeof(text), "%d", (int)getpgrp());
+    setenv("GROUP", text, 1);
+    (void)snprintf(text, sizeof(text), "%d", fd); /* what we open next gets this number */
+    setenv("FIRST_FREE", text, 1);
+    close(fd);
+    assert_int_equal(run(argv, false).code, 0);
+}
+
+static struct result supervise_without_ends(const char *const *argv, bool waits_for_all)
+{
+    (void)signal(SIGCHLD, SIG_IGN);
+    return supervise_command(argv, waits_for_all);
+}
+
+static void ignored_ends_of_children_stay_so_for_the_command_only(void **state)
+{
+    static const char *const argv[] = { "grep", "-q", "^SigIgn:.*[13579bdf]....$", /* bit 16 */
+                                        "/proc/self/status", NULL };
+
+    (void)state;
+    assert_int_equal(run_under(supervise_without_ends, argv, false).code, 0);
+    assert_int_equal(run(argv, false).code, 1);
+}
+
+/* Reads one byte that the job wrote. */
+static char hear(int fd)
+{
+    char c = '?';
+
+    assert_int_equal(read(fd, &c, 1), 1);
+    return c;
+}
+
+static void signals_sent_to_us_reach_the_job_once(void **state)
+{
+    static const char *const argv[] = {
+        "sh", "-c",
+        "n=0; trap 'n=$((n + 1)); printf u >&9' USR1; trap 'exit $((40 + n))' TERM;"
+        "printf r >&9; while :; do sleep 0.01; done",
+        NULL
+    };
+    siginfo_t info = { 0 };
+    pid_t supervisor;
+    int voice[2];
+
+    (void)state;
+    assert_int_equal(pipe2(voice, O_CLOEXEC), 0);
+    supervisor = fork();
+    assert_true(supervisor >= 0);
+    if (supervisor == 0) {
+        int code = dup2(voice[1], 9) == 9 ? supervise_command(argv, false).code : 1;
+
+        close(voice[0]);
+        close(voice[1]);
+        close(9);
+        _exit(code);
+    }
+    close(voice[1]);
+    assert_int_equal(hear(voice[0]), 'r');
+    assert_int_equal(kill(supervisor, SIGUSR1), 0);
+    assert_int_equal(hear(voice[0]), 'u');
+    assert_int_equal(kill(supervisor, SIGTERM), 0);
+    assert_int_equal(waitid(P_PID, (id_t)supervisor, &info, WEXITED), 0);
+    assert_int_equal(info.si_code, CLD_EXITED);
+    assert_int_equal(info.si_status, 41); /* one USR1, then TERM */
+    close(voice[0]);
+}
+
+static void what_the_job_sends_to_us_is_not_given_back(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
+                           "kill -USR1 $PPID; exit $((40 + n))"),
+                     41); /* that to itself; not those to us */
+}
+
+static void orphans_are_waited_for_where_asked(void **state)
+{
+    static const char *const waits[] = { "sh", "-c", "(read x <&9) & exit 5", NULL };
+    /* $$ is the command, also in the subshell. */
+    static const char *const endures[] = {
+        "sh", "-c", "(while kill -0 $$ 2>/dev/null; do :; done) & exit 5", NULL
+    };
+    struct result result;
+    int gate[2];
+
+    (void)state;
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    assert_int_equal(dup2(gate[0], 9), 9);
+    result = run(waits, false);
+    assert_int_equal(result.code, 5);
+    assert_true(result.has_children); /* it waits at its pipe until we close ours */
+    close(gate[0]);
+    close(gate[1]);
+    close(9);
+    result = run(endures, true);
+    assert_int_equal(result.code, 5);
+    assert_false(result.has_children);
+}
+
+static struct result supervise_in_its_own_group(const char *const *argv, bool waits_for_all)
+{
+    (void)setpgid(0, 0);
+    (void)signal(SIGINT, SIG_DFL); /* started in the background, we ignore it */
+    return supervise_late(argv, waits_for_all, true);
+}
+
+/* The end is seen before the signal is taken: the order in which both came counts. */
+static void a_signal_to_the_group_is_ours_though_the_end_is_seen_first(void **state)
+{
+    static const char *const alone[] = { "sh", "-c", "kill -TERM $$", NULL };
+    static const char *const interrupts[] = { "sh", "-c", "kill -INT 0", NULL };
+    /* A child in the background of a shell ignores the interrupt. */
+    static const char *const leaves_one[] = {
+        "sh", "-c", "(while kill -0 $$ 2>/dev/null; do :; done) & kill -INT 0", NULL
+    };
+    struct result result;
+
+    (void)state;
+    result = run_under(supervise_in_its_own_group, interrupts, false);
+    assert_int_equal(result.code, 128 + SIGINT);
+    assert_true(result.is_by_our_signal);
+    result = run_under(supervise_in_its_own_group, leaves_one, true);
+    assert_int_equal(result.code, 128 + SIGINT);
+    assert_true(result.is_by_our_signal);
+    assert_false(result.has_children); /* one interrupt does not cut the waiting short */
+    result = run(alone, false);
+    assert_int_equal(result.code, 128 + SIGTERM);
+    assert_false(result.is_by_our_signal);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exit_codes_pass_through),
+        cmocka_unit_test(death_by_a_signal_is_128_and_its_number),
+        cmocka_unit_test(a_failed_exec_tells_why),
+        cmocka_unit_test(the_child_waits_until_the_gate_opens),
+        cmocka_unit_test(the_child_is_untouched),
+        cmocka_unit_test(ignored_ends_of_children_stay_so_for_the_command_only),
+        cmocka_unit_test(signals_sent_to_us_reach_the_job_once),
+        cmocka_unit_test(what_the_job_sends_to_us_is_not_given_back),
+        cmocka_unit_test(orphans_are_waited_for_where_asked),
+        cmocka_unit_test(a_signal_to_the_group_is_ours_though_the_end_is_seen_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
