@@ -9,11 +9,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static const char *skip_blanks(const char *text)
 {
     while (is_blank(*text))

@@ -12,6 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Reads a decimal number after blanks and moves *cursor behind it. Returns 0,
  * or -EBADMSG (not a number, or too large) and leaves *cursor and *ret alone. */
 int parse_u64(const char **cursor, uint64_t *ret);

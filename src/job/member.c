@@ -24,7 +24,7 @@
 
 static uint64_t ticks_to_ns(uint64_t ticks)
 {
-    return product_u64(ticks, NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+    return product_u64(ticks, clock_tick_ns());
 }
 
 static void check_borrowing(struct member *member, const struct root *root)

@@ -295,18 +295,12 @@ static void add_adopted(pid_t pid, void *data)
         add_listed(pid, data);
 }
 
-static uint64_t boot_ticks(void)
-{
-    return (clock_now().monotonic_ns + clock_suspended_ns()) /
-           (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 static void search_adopted(struct search *search)
 {
     struct job *job = search->job;
     size_t before = job->roster.count;
 
-    uint64_t now_ticks = job->root->is_live ? boot_ticks() : 0;
+    uint64_t now_ticks = job->root->is_live ? clock_boot_ticks() : 0;
 
     if (cgroup_each_process(job->root, &job->meters.job_cgroup.adopted, &job->children,
                             add_adopted, search) >= 0)

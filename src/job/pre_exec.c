@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/pre_exec.h"
 
-#include <time.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "job/agents.h"
 
@@ -15,14 +12,7 @@
  * anything yet. */
 static bool is_young(const struct member *member)
 {
-    uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
-    struct timespec now = { 0 };
-    uint64_t now_ticks;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
-    now_ticks = (uint64_t)now.tv_sec * ticks_per_second +
-                (uint64_t)now.tv_nsec * ticks_per_second / NS_PER_SECOND;
-    return now_ticks < member->start_ticks + YOUNG_TICKS ||
+    return clock_boot_ticks() < member->start_ticks + YOUNG_TICKS ||
            (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/parse.h"
 
 enum { EXPONENT_MAX = 400 };
 
@@ -15,11 +16,6 @@ struct digits {
     int exponent; /* of ten */
     bool is_any;
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* `step`: what each digit adds to the exponent. Those that do not fit any more are cut off. */
 static void read_digits(const char **cursor, int step, struct digits *digits)

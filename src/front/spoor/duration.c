@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/spoor/duration.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -27,11 +26,6 @@ static uint64_t unit_ns(const char *name)
             return units[i].ns;
     }
     return 0;
-}
-
-static bool is_digit(char c)
-{
-    return isdigit((unsigned char)c);
 }
 
 int duration_parse(const char *text, uint64_t *ret_ns)

@@ -6,11 +6,6 @@
 #include "source/proc/pid_status.h"
 #include "source/proc/smaps_rollup.h"
 
-static uint64_t known_or_0(uint64_t value)
-{
-    return is_known(value) ? value : 0;
-}
-
 void memory_view_from_statm(const struct member *member, struct memory_view *view)
 {
     uint64_t shared =
@@ -63,7 +58,5 @@ int memory_view_read(const struct root *root, pid_t pid, struct memory_view *vie
     view->shared_total = sub_floor0(shared, merged);
     apart = rollup.anonymous + shmem_bytes(root, pid, known_or_0(rollup.pss_shmem));
     view->file = larger(sub_floor0(rollup.rss, apart), view->pss_file);
-    view->hugetlb_private = known_or_0(rollup.private_hugetlb);
-    view->hugetlb_shared = known_or_0(rollup.shared_hugetlb);
     return 0;
 }

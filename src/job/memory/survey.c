@@ -20,11 +20,6 @@ enum { FEW = 16 };
 #define COST_PAGE_BYTES 4096u
 #define PAGE_LEAST_NS 0.1
 
-static bool is_copy(const struct member *member)
-{
-    return member->is_descendant && !member->has_exec;
-}
-
 /* So far apart may be the sizes of two that are alike: they are read at different moments of their start. */
 #define ALIKE_BYTES ((uint64_t)128 * 1024)
 #define ALIKE_FAULTS (ALIKE_BYTES / 4096)
@@ -47,7 +42,7 @@ static void find_kind(struct survey *survey, struct member *member)
     size_t i = 0;
 
     member->kind = 0;
-    if (!is_copy(member) || member->borrows_memory || member->rss_bytes == 0 ||
+    if (!member_is_copy(member) || member->borrows_memory || member->rss_bytes == 0 ||
         member->rss_bytes > SMALL_BYTES)
         return;
     while (i < survey->kind_count && !are_alike(survey->kinds[i].first, member))
@@ -77,15 +72,15 @@ struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
 
-        survey.has_copies |= is_copy(member);
+        survey.has_copies |= member_is_copy(member);
         member->is_walked = walks_all || roster->count <= FEW ||
                             member->rss_bytes > SMALL_BYTES || member->pid == main_pid ||
-                            (is_copy(member) && !is_like_another(&survey, member));
+                            (member_is_copy(member) && !is_like_another(&survey, member));
     }
     for (size_t i = 0; i < roster->count && survey.has_copies; i++) {
         const struct member *member = &roster->list[i];
         struct member *parent =
-            is_copy(member) ? roster_member(roster, member->parent_pid) : NULL;
+            member_is_copy(member) ? roster_member(roster, member->parent_pid) : NULL;
 
         if (parent)
             parent->is_walked = true;

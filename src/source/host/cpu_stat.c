@@ -70,11 +70,6 @@ static uint64_t count_cpus(const char *text)
     return strncmp(text, "cpu", strlen(text)) != 0 && count > 0 ? count : UNKNOWN;
 }
 
-static uint64_t known_or_0(uint64_t value)
-{
-    return is_known(value) ? value : 0;
-}
-
 int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret)
 {
     uint64_t column[COLUMN_COUNT];

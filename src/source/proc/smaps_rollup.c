@@ -24,8 +24,6 @@ static const struct keyed_field fields[] = {
     FIELD("Private_Dirty:", private_dirty),
     FIELD("Anonymous:", anonymous),
     FIELD("KSM:", merged),
-    FIELD("Shared_Hugetlb:", shared_hugetlb),
-    FIELD("Private_Hugetlb:", private_hugetlb),
 };
 
 int smaps_rollup_parse(const char *text, struct smaps_rollup *ret)

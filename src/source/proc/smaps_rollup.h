@@ -15,7 +15,7 @@
 #include "base/root.h"
 
 /* In bytes. Pss_Anon, Pss_File and Pss_Shmem are UNKNOWN before Linux 5.3, merged where
- * the kernel does not tell. Huge pages of hugetlbfs are in none of the other figures. */
+ * the kernel does not tell. Huge pages of hugetlbfs are in none of these figures. */
 struct smaps_rollup {
     uint64_t rss;
     uint64_t pss;
@@ -28,8 +28,6 @@ struct smaps_rollup {
     uint64_t private_dirty;
     uint64_t anonymous;
     uint64_t merged; /* pages of equal content that the kernel made one (KSM) */
-    uint64_t shared_hugetlb;
-    uint64_t private_hugetlb;
 };
 
 /* -ESRCH where the text is empty: the process has ended. */
