@@ -4,6 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
+#include "base/unknown.h"
+
+/* ---- parse ----------------------------------------------------------------- */
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -152,4 +157,51 @@ int parse_cpu_list_count(const char *text, unsigned *ret_count)
         return -EBADMSG;
     *ret_count = (unsigned)count;
     return 0;
+}
+
+/* ---- keyed ----------------------------------------------------------------- */
+
+static void put_value(void *into, size_t offset, uint64_t value)
+{
+    memcpy((char *)into + offset, &value, sizeof(value));
+}
+
+static bool has_value(const void *into, size_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)into + offset, sizeof(value));
+    return is_known(value);
+}
+
+static const struct keyed_field *find_field(const char *line, const struct keyed_field *fields,
+                                            size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(line, fields[i].key, strlen(fields[i].key)) == 0)
+            return &fields[i];
+    }
+    return NULL;
+}
+
+size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count, void *into)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        put_value(into, fields[i].offset, UNKNOWN);
+    for (; *text; text = parse_next_line(text)) {
+        const struct keyed_field *field = find_field(text, fields, count);
+        const char *cursor;
+        uint64_t value;
+
+        if (!field || has_value(into, field->offset))
+            continue;
+        cursor = text + strlen(field->key);
+        if (parse_u64(&cursor, &value) < 0)
+            continue;
+        put_value(into, field->offset, product_u64(value, field->scale));
+        found++;
+    }
+    return found;
 }

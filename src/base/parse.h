@@ -51,4 +51,19 @@ enum { CPU_LIST_SIZE = 24 * 1024 };
 /* Counts the CPUs of a list as "0-3,8,10-11". -EBADMSG where it is none. */
 int parse_cpu_list_count(const char *text, unsigned *ret_count);
 
+/* Files of "Key:   value kB" lines, read by a table of fields.
+ *
+ * One pass over the text fills a struct of uint64_t fields. A key that does not come stays UNKNOWN, and
+ * of one that comes twice the first counts. Keys of the file that are not in the table are ignored. */
+
+struct keyed_field {
+    const char *key; /* with its colon: "VmHWM:" */
+    size_t offset;   /* of a uint64_t in the struct */
+    uint64_t scale;  /* what the value is multiplied by: 1024 for kB */
+};
+
+/* Returns how many fields were found. `into` is a struct of uint64_t fields. */
+size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count,
+                   void *into);
+
 #endif

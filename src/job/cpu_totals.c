@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/job.h"
-#include "source/proc/cpu_clock.h"
+#include "source/proc/pid_files.h"
 
 #define TICK_NS (10 * NS_PER_MS)
 

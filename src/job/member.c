@@ -11,12 +11,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/proc/children.h"
-#include "source/proc/cpu_clock.h"
-#include "source/proc/pid_io.h"
-#include "source/proc/pid_stat.h"
-#include "source/proc/pid_statm.h"
-#include "source/proc/pid_status.h"
-#include "source/proc/same_memory.h"
+#include "source/proc/pid_files.h"
 
 /* io and status are read at most this often while a process runs. */
 #define SLOW_PERIOD_NS NS_PER_SECOND

@@ -31,8 +31,7 @@
 #include "job/job.h"
 #include "job/pre_exec.h"
 #include "source/proc/children.h"
-#include "source/proc/cpu_clock.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 /* A process may get a child without running itself: an orphan that a nested subreaper
  * adopts. So now and then all are asked, moved or not. */

@@ -21,8 +21,7 @@
 #include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/process_events.h"
-#include "source/proc/pid_stat.h"
-#include "source/proc/pid_statm.h"
+#include "source/proc/pid_files.h"
 #include "spoor/spoor.h"
 
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */

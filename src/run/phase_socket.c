@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 enum { ANCESTORS_MAX = 1024, ANSWER_MS = 1000 };
 

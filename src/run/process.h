@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "source/proc/pid_stat.h" /* for programs: pid_stat_read_once() */
+#include "source/proc/pid_files.h" /* for programs: pid_stat_read_once() */
 
 /* Whether it has exited: it is a zombie, or does not exist. */
 bool process_has_ended(const struct root *root, pid_t pid);

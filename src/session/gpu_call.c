@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/helper.h"
 #include "job/cpu_spent.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 /* A call may take so long at the end, unless its driver has taken this long already. */
 #define WAIT_MOST_NS NS_PER_SECOND

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "job/gpu/gpu_watch.h"
-#include "source/proc/schedstat.h"
+#include "source/proc/pid_files.h"
 
 enum gpu_request {
     GPU_REQUEST_QUICK, /* the first one opens the drivers, whatever it requests */

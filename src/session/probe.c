@@ -12,10 +12,9 @@
 #include "job/gpu/gpu_inquiry.h"
 #include "job/job.h"
 #include "session/trial_child.h"
-#include "source/perf/task_clock.h"
-#include "source/proc/cpu_clock.h"
-#include "source/proc/pid_io.h"
-#include "source/proc/smaps_rollup.h"
+#include "source/perf/event_set.h"
+#include "source/proc/pid_files.h"
+#include "source/proc/smaps.h"
 
 /* A job that does nothing, tracked as any other: what works for it works here. */
 struct trial {

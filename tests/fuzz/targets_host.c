@@ -9,7 +9,7 @@
 #include "base/unknown.h"
 #include "fuzz.h"
 #include "session/run_facts.h"
-#include "source/events/cpu_list.h"
+#include "source/events/fork_ring.h"
 #include "source/host/cpu_stat.h"
 #include "source/host/diskstats.h"
 #include "source/host/facts.h"

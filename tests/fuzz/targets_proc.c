@@ -9,14 +9,8 @@
 #include "job/command_line.h"
 #include "source/gpu/nvidia_namespace.h"
 #include "source/proc/children.h"
-#include "source/proc/pid_cmdline.h"
-#include "source/proc/pid_io.h"
-#include "source/proc/pid_stat.h"
-#include "source/proc/pid_statm.h"
-#include "source/proc/pid_status.h"
-#include "source/proc/schedstat.h"
+#include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"
-#include "source/proc/smaps_rollup.h"
 #include "text/utf8.h"
 
 static void run_pid_stat(char *text, size_t length)

@@ -13,7 +13,6 @@
 
 #include "fake_root.h"
 #include "source/proc/smaps.h"
-#include "source/proc/smaps_rollup.h"
 
 #define HEAD "5572dac57000-5572dac59000 r--p 00001000 fe:01 247136                     "
 #define LINES                                                                                 \

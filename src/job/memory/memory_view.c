@@ -3,8 +3,8 @@
 
 #include "base/arithmetic.h"
 #include "base/unknown.h"
-#include "source/proc/pid_status.h"
-#include "source/proc/smaps_rollup.h"
+#include "source/proc/pid_files.h"
+#include "source/proc/smaps.h"
 
 void memory_view_from_statm(const struct member *member, struct memory_view *view)
 {

@@ -6,7 +6,7 @@
 #include "base/arithmetic.h"
 #include "base/parse.h"
 #include "job/memory/memory_view.h"
-#include "source/proc/pid_statm.h"
+#include "source/proc/pid_files.h"
 
 /* Of more processes than this, small programs are not walked unless they share memory with a copy of
  * themselves: their anonymous memory is private, and their files are libraries. Of copies that look alike,

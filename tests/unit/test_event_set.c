@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/perf/thread_events.h"
+#include "source/perf/event_set.h"
 
 /* A job whose threads are those of `lists`, one list for each time they are asked for. */
 struct fake {
