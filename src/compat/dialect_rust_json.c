@@ -9,8 +9,8 @@
 #include "base/arithmetic.h"
 #include "base/unknown.h"
 #include "compat/dialect_columns.h"
-#include "text/decimal.h"
 #include "text/json_writer.h"
+#include "text/number.h"
 
 /* A member that is unknown is null, or with this flag left out. */
 enum { OPTIONAL = 1u << 16 };

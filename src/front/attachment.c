@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "front/attachment.h"
 
-#include "base/file_limit.h"
+#include "base/root.h"
 
 int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err)

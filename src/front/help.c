@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "text/wrap.h"
+#include "text/utf8.h"
 
 #define WIDTH 79
 #define HELP_COLUMN 30

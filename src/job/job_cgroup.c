@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "cgroup/cgroup_file.h"
+#include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
 #include "job/job_cgroup_scope.h"
 

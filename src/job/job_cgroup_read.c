@@ -4,10 +4,9 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "cgroup/cgroup_file.h"
-#include "cgroup/cgroup_totals.h"
+#include "cgroup/cgroup.h"
 #include "job/job_cgroup.h"
-#include "source/host/pressure.h"
+#include "source/host/host.h"
 
 bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup)
 {

@@ -15,7 +15,7 @@
 
 #include "base/root.h"
 #include "cgroup/cgroup.h"
-#include "cgroup/scope_keeper.h"
+#include "cgroup/systemd_scope.h"
 
 struct job_cgroup_scope {
     struct cgroup scope; /* ours to enable controllers in; goes when all in it have ended */

@@ -25,7 +25,7 @@
 
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "cgroup/cgroup_directory.h"
+#include "cgroup/cgroup.h"
 #include "job/agents.h"
 #include "job/cpu_spent.h"
 #include "job/job.h"

@@ -16,7 +16,7 @@
 #include "output/tags.h"
 #include "record/field.h"
 #include "series/figure.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 #include "text/escape.h"
 
 /* Adds words in the quoting of a shell, and releases them. */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "text/rounded.h"
+#include "text/number.h"
 
 /* Several points become one, which keeps what was highest and lowest in them. */
 struct reduction {

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "series/rate.h"
-#include "text/decimal.h"
+#include "series/series.h"
+#include "text/number.h"
 
 static const struct dialect *const dialects[] = {
     &dialect_resource_tracker,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "output/dialect.h"
-#include "text/decimal.h"
 #include "text/json_writer.h"
 #include "text/number.h"
 

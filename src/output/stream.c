@@ -17,7 +17,7 @@
 #include "output/dialect.h"
 #include "output/format.h"
 #include "output/save.h"
-#include "series/rate.h"
+#include "series/series.h"
 
 struct encoding {
     const char *name; /* the suffix of file names is that with a dot */

@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 #include "output/output_file.h"
-#include "sample/device_sample.h"
 #include "sample/gpu_columns.h"
 #include "sample/sample.h"
+#include "sample/sampler.h"
 #include "text/buffer.h"
 
 /* One row of a stream. */

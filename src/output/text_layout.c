@@ -5,7 +5,6 @@
 
 #include "text/escape.h"
 #include "text/utf8.h"
-#include "text/wrap.h"
 
 #define NORMAL "\033[0m"
 

@@ -14,7 +14,6 @@
 #include "series/summary.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"
-#include "source/host/server.h"
 
 struct warning {
     char code[32];

@@ -5,7 +5,7 @@
 
 #include "record/record.h"
 #include "record/server.h"
-#include "source/host/server.h"
+#include "source/host/facts.h"
 
 struct record_cloud fill_cloud(struct record *record, const struct spoor_cloud *from);
 

@@ -18,7 +18,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "cgroup/cgroup_file.h"
+#include "cgroup/cgroup.h"
 #include "source/host/facts.h"
 
 static const uint64_t MIB_BYTES = 1ull << 20;

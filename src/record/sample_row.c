@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/unknown.h"
-#include "text/number_reader.h"
+#include "text/number.h"
 
 /* More are not from us. */
 enum { COLUMNS_MAX = 16384, DEPTH_MAX = 32 };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/thread_start.h"
+#include "base/helper.h"
 #include "run/process.h"
 
 enum {

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/file_limit.h"
+#include "base/root.h"
 #include "run/forward.h"
 #include "run/process.h"
 

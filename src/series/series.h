@@ -24,8 +24,19 @@
 
 #include "job/gpu/gpu_measure.h"
 #include "job/gpu/gpu_view.h"
+#include "sample/metric.h"
 #include "sample/sample.h"
 #include "series/summary.h"
+
+/* ---- The only place where counters are subtracted and divided -------------- */
+
+/* How far a counter has come. UNKNOWN where either end is; 0 where it stepped
+ * back, which is a reset or a race and never growth. */
+uint64_t counter_delta(uint64_t from, uint64_t to);
+
+/* Base units of a metric per second over a span; NaN if it is unknown or no time has passed. For CPU
+ * seconds the result is cores. */
+double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t span_ns);
 
 enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 6 };
 

@@ -6,7 +6,7 @@
 
 #include "base/unknown.h"
 #include "record/fill_processes.h"
-#include "series/rate.h"
+#include "series/series.h"
 #include "session/session.h"
 
 /* So long a caller waits for a sample that is being taken. */

@@ -10,10 +10,10 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
-#include "base/condition.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "cgroup/cgroup_directory.h"
+#include "base/helper.h"
+#include "cgroup/cgroup.h"
 #include "session/thread.h"
 #include "source/proc/pid_files.h"
 

@@ -10,16 +10,11 @@
 #include "fuzz.h"
 #include "session/run_facts.h"
 #include "source/events/fork_ring.h"
-#include "source/host/cpu_stat.h"
-#include "source/host/diskstats.h"
+#include "source/host/devices.h"
 #include "source/host/facts.h"
+#include "source/host/host.h"
 #include "source/host/meminfo.h"
-#include "source/host/mountinfo.h"
 #include "source/host/mounts.h"
-#include "source/host/net_dev.h"
-#include "source/host/pressure.h"
-#include "source/host/topology.h"
-#include "source/host/vmstat.h"
 
 static void run_cpu_stat(char *text, size_t length)
 {

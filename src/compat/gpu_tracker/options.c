@@ -12,7 +12,7 @@
 #include "base/parse.h"
 #include "compat/gpu_tracker/words.h"
 #include "compat/tracking/tracking_file.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 #define SLEEP_MIN_SECONDS 0.1
 #define CORES_MAX 1000000

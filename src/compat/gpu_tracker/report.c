@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/decimal.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
+#include "text/number.h"
 
 enum kind { SECTION, WORD, FLOAT, COUNT };
 

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/root.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 /* The parts of a report, and what the paths of their figures have in them; the first that fits
  * counts. */

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/file_limit.h"
+#include "base/root.h"
 #include "compat/resource_tracker/agent_upload.h"
 #include "compat/resource_tracker/lookup.h"
 #include "compat/resource_tracker/options.h"

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 void tracker_settings_init(struct tracker_settings *settings)
 {

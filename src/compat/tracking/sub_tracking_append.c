@@ -17,7 +17,7 @@
 #include "compat/tracking/sub_tracking_file.h"
 #include "compat/tracking/table.h"
 #include "output/output_file.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 enum { BUSY_MS = 10000 };
 

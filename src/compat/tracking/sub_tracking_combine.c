@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "compat/tracking/sub_tracking_file.h"
 #include "compat/tracking/table.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 static const struct table_place place = { "data", 0 };
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "compat/tracking/tracking_format.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 struct csv {
     int fd;

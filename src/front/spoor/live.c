@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/thread_start.h"
+#include "base/helper.h"
 #include "front/spoor/live_screen.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"

@@ -10,7 +10,7 @@
 #include "services/cloud/cache.h"
 #include "services/cloud/metadata.h"
 #include "services/cloud/vendor.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 enum { TIMEOUT_MS = 1000, TIMEOUT_MAX_SECONDS = 60 };
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "source/host/dmi.h"
+#include "source/host/facts.h"
 
 enum cloud_syntax {
     CLOUD_JSON,

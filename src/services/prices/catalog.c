@@ -11,8 +11,8 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "text/csv_reader.h"
-#include "text/decimal.h"
+#include "text/csv.h"
+#include "text/number.h"
 
 #define MIB 1048576.0
 #define NUMBER_MAX 1e12

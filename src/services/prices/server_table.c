@@ -5,7 +5,6 @@
 
 #include "base/compiler.h"
 #include "output/text_layout.h"
-#include "text/decimal.h"
 #include "text/number.h"
 #include "text/utf8.h"
 

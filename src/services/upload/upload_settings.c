@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 #define INTERVAL_MIN_SECONDS 0.1
 #define INTERVAL_MAX_SECONDS 86400.0

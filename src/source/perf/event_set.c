@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/file_limit.h"
 #include "base/reserve.h"
+#include "base/root.h"
 
 /* ---- event set ------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 static int compare_numbers(double a, double b)
 {

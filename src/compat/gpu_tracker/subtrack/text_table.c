@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "text/decimal.h"
 #include "text/escape.h"
+#include "text/number.h"
 #include "text/utf8.h"
 
 struct cell_text cell_number(double value)

@@ -5,8 +5,14 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <unistd.h>
 
-#include "sample/memory_parts.h"
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_root.h"
+#include "sample/sampler.h"
+
+/* ---- memory parts ---------------------------------------------------------- */
 
 static void set(uint64_t *value, uint64_t total, uint64_t private, uint64_t shared)
 {
@@ -93,6 +99,77 @@ static void parts_of_main_and_descendants_are_those_of_the_job(void **state)
     assert_job(value, 700, 300);
 }
 
+/* ---- device sample --------------------------------------------------------- */
+
+static void cpus_and_devices_are_read_anew(void **state)
+{
+    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct device_sample sample = { 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    device_sample_read(&sample, &fake.root, NULL); /* a machine that says nothing */
+    assert_int_equal(sample.cpu_count, 0);
+    fake_root_write(&fake, "proc/stat",
+                    "cpu 9 0 0 9 0 0 0 0\ncpu1 1 0 2 9 0 0 0 0\n"
+                    "cpu3 4 0 0 9 0 0 0 0\nintr 0\n");
+    device_sample_read(&sample, &fake.root, NULL);
+    assert_int_equal(sample.cpu_count, 2);
+    assert_int_equal(device_sample_cpu_ns(&sample, 1), 3 * tick_ns);
+    assert_int_equal(device_sample_cpu_ns(&sample, 3), 4 * tick_ns);
+    assert_true(device_sample_cpu_ns(&sample, 2) == UNKNOWN);
+    device_sample_done(&sample);
+    device_sample_done(&sample); /* twice does no harm */
+    fake_root_done(&fake);
+}
+
+/* ---- sampler gpus ---------------------------------------------------------- */
+
+static uint64_t said(struct sampler *sampler, struct gpu_view *view, uint64_t busy_ns,
+                     bool is_last)
+{
+    struct sample sample;
+
+    sample_clear(&sample);
+    view->totals.job_busy_ns = busy_ns;
+    sampler_add_gpus(sampler, view, is_last, &sample);
+    return sample.value[METRIC_JOB_GPU_BUSY];
+}
+
+/* A driver's samples come late; until then the busy time is carried on. */
+static void busy_time_steps_back_at_the_end_alone(void **state)
+{
+    static struct sampler sampler;
+    struct gpu_view view = { .state = GPU_READY };
+
+    (void)state;
+    gpu_totals_clear(&view.totals);
+    assert_int_equal(said(&sampler, &view, 5 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
+    assert_int_equal(said(&sampler, &view, 3 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
+    assert_false(is_known(said(&sampler, &view, UNKNOWN, false)));
+    assert_int_equal(said(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
+}
+
+/* It answered when the job's memory was at its peak, and then no more. */
+static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **state)
+{
+    static struct sampler sampler;
+    struct gpu_view view = { .state = GPU_SILENT, .reason = "it is silent" };
+    struct sample sample;
+
+    (void)state;
+    gpu_totals_clear(&view.totals);
+    view.totals.levels.job_memory_bytes = 5;
+    view.now = (struct gpu_levels)GPU_LEVELS_UNKNOWN;
+    sample_clear(&sample);
+    sampler_add_gpus(&sampler, &view, true, &sample);
+    assert_int_equal(sample.value[METRIC_JOB_GPU_MEMORY], 5);
+    assert_false(is_known(sample.moment[METRIC_JOB_GPU_MEMORY]));
+    assert_false(is_known(sample.value[METRIC_JOB_GPU_BUSY]));
+    assert_false(is_known(sample.value[METRIC_HOST_GPU_ENERGY]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +177,9 @@ int main(void)
         cmocka_unit_test(a_little_more_is_shared),
         cmocka_unit_test(parts_are_of_the_moment_of_the_total),
         cmocka_unit_test(parts_of_main_and_descendants_are_those_of_the_job),
+        cmocka_unit_test(cpus_and_devices_are_read_anew),
+        cmocka_unit_test(busy_time_steps_back_at_the_end_alone),
+        cmocka_unit_test(levels_that_a_silent_driver_told_before_are_in_the_sample),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

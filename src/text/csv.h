@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * csv_writer.h - CSV written cell by cell: commas, quotes, line ends.
+/* csv.h - CSV, written cell by cell and read record by record. */
+#ifndef TEXT_CSV_H
+#define TEXT_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "text/buffer.h"
+
+/* CSV written cell by cell: commas, quotes, line ends.
  *
  *     struct csv_writer csv = { .out = &buffer };
  *     csv_add_text(&csv, "x");
@@ -8,15 +18,7 @@
  *     csv_end_row(&csv);
  *
  * Values that are not known (NULL text, NaN, UNKNOWN) are empty cells. This is the only
- * writer of CSV in the program.
- */
-#ifndef TEXT_CSV_WRITER_H
-#define TEXT_CSV_WRITER_H
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "text/buffer.h"
+ * writer of CSV in the program. */
 
 struct csv_dialect {
     const char *line_end;
@@ -47,5 +49,26 @@ void csv_add_i64(struct csv_writer *csv, int64_t value);
 /* `decimals`: at least so many. */
 void csv_add_seconds(struct csv_writer *csv, uint64_t nanoseconds, unsigned decimals);
 void csv_end_row(struct csv_writer *csv);
+
+/* ---- Records of a CSV file: quotes, doubled quotes, lines ended by LF or CR LF --- */
+
+enum { CSV_CELLS_MAX = 256, CSV_RECORD_MAX = 1 << 20 };
+
+/* Zeroed but for `in`. */
+struct csv_reader {
+    FILE *in;      /* borrowed */
+    unsigned line; /* of the record's last line, from 1 */
+    char *text;    /* the cells, each NUL-ended; owned */
+    size_t length, capacity;
+    size_t starts[CSV_CELLS_MAX]; /* where each cell begins in `text` */
+    size_t count;
+};
+
+/* Reads a record: 1; 0 at the end of the file; -EBADMSG (a quote that is not closed, a NUL
+ * byte), -E2BIG (more cells or bytes than we take), or another -errno. A line without any
+ * character is no record. */
+int csv_reader_next(struct csv_reader *reader);
+const char *csv_reader_cell(const struct csv_reader *reader, size_t i);
+void csv_reader_done(struct csv_reader *reader);
 
 #endif

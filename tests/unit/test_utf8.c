@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "text/wrap.h"
+#include "text/utf8.h"
 
 static void check(const char *text, const struct wrap *wrap, const char *expected)
 {
