@@ -14,10 +14,92 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/unknown.h"
 #include "output/dialect.h"
 #include "output/format.h"
 #include "output/save.h"
 #include "series/series.h"
+#include "text/json_writer.h"
+#include "text/number.h"
+
+/* ---- measure --------------------------------------------------------------- */
+
+void metric_write(enum metric metric, uint64_t raw, struct buffer *out)
+{
+    if (!is_known(raw))
+        return;
+    switch (metric_row(metric)->unit) {
+    case UNIT_NANOSECONDS:
+        number_write_seconds(raw, 0, out);
+        break;
+    case UNIT_BYTES:
+    case UNIT_COUNT:
+        number_write_u64(raw, out);
+        break;
+    case UNIT_MILLIONTHS:
+    case UNIT_MICROJOULES:
+        number_write(metric_value(metric, raw), out);
+        break;
+    }
+}
+
+void json_add_metric(struct json_writer *json, const char *key, enum metric metric,
+                     uint64_t raw)
+{
+    if (!is_known(raw)) {
+        json_add_null(json, key);
+        return;
+    }
+    json_begin_value(json, key);
+    metric_write(metric, raw, json->out);
+}
+
+/* ---- The samples as JSON, an object and a line each; the keys of csv.c ----- */
+
+static void add_gpu(struct json_writer *json, const struct gpu_view *view,
+                    struct gpu_place place)
+{
+    double values[GPU_MEASURE_COUNT];
+
+    gpu_columns_read(view, place, values);
+    json_begin_line(json, NULL, '{');
+    json_add_u64(json, "index", place.index);
+    json_add_u64(json, "part", place.part < 0 ? UNKNOWN : (uint64_t)place.part);
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        json_add_number(json, gpu_measure_row((enum gpu_measure)i)->name, values[i]);
+    json_end(json);
+}
+
+void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
+{
+    const struct sample *sample = row->sample;
+    struct json_writer json = { .out = out };
+
+    json_begin_line(&json, NULL, '{');
+    json_add_seconds(&json, "timestamp", sample->realtime_ns);
+    json_add_seconds(&json, "elapsed_seconds", sample->elapsed_ns);
+    json_add_text(&json, "run_id", row->run_id);
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
+
+        json_add_metric(&json, metric->name, (enum metric)i, sample->value[i]);
+        if (metric->rate)
+            json_add_number(&json, metric->rate,
+                            stream_rate((enum metric)i, sample, row->previous));
+    }
+    if (row->of_gpus) {
+        json_begin_line(&json, "gpus", '[');
+        for (size_t i = 0; i < row->of_gpus->count; i++)
+            add_gpu(&json, row->gpu, row->of_gpus->places[i]);
+        json_end(&json);
+    } else {
+        json_add_null(&json, "gpus");
+    }
+    json_end(&json);
+    buffer_add(out, "\n", 1);
+}
+
+/* ---- stream ---------------------------------------------------------------- */
 
 struct encoding {
     const char *name; /* the suffix of file names is that with a dot */

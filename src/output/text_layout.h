@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.h - the layout of the text report.
+ * text_layout.h - the layout of the text report.
  *
  *     label            value  details, broken at blanks
  *

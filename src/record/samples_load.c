@@ -8,8 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "record/sample_columns.h"
-#include "record/sample_row.h"
+#include "record/sample_table.h"
 
 #define NOT_SAMPLES "expected a report, or samples as --samples or --stream writes them"
 

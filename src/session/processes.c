@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/unknown.h"
-#include "record/fill_processes.h"
+#include "record/fill.h"
 #include "series/series.h"
 #include "session/session.h"
 

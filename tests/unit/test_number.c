@@ -15,7 +15,7 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "output/measure.h"
+#include "output/stream.h"
 #include "text/number.h"
 
 /* ---- decimal --------------------------------------------------------------- */

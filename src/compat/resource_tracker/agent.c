@@ -21,7 +21,7 @@
 #include "front/agent.h"
 #include "front/arguments.h"
 #include "output/dialect.h"
-#include "output/measure.h"
+#include "output/format.h"
 #include "run/watch.h"
 
 #define NEWEST_DIALECT "resource-tracker"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "output/sparkline.h"
+#include "output/chart.h"
 #include "output/text_layout.h"
 #include "text/number.h"
 #include "text/utf8.h"

@@ -12,8 +12,8 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/format.h"
+#include "record/load.h"
 #include "record/samples_load.h"
-#include "record/tracking_load.h"
 #include "text/buffer.h"
 
 enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING };

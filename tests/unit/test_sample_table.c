@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "record/sample_row.h"
+#include "record/sample_table.h"
 
 static struct sample_table begin(const char *line)
 {
