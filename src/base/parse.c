@@ -131,9 +131,9 @@ bool parse_has_word(const char *text, const char *word)
     return false;
 }
 
-int parse_cpu_list_count(const char *text, unsigned *ret_count)
+int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity)
 {
-    uint64_t count = 0;
+    size_t count = 0;
 
     for (;;) {
         uint64_t first, last;
@@ -146,17 +146,19 @@ int parse_cpu_list_count(const char *text, unsigned *ret_count)
             if (parse_u64(&text, &last) < 0)
                 return -EBADMSG;
         }
-        if (last < first || last > UINT16_MAX)
+        if (last < first || last >= CPU_NUMBER_END)
             return -EBADMSG;
-        count += last - first + 1;
+        if (last - first >= capacity - count)
+            return -E2BIG;
+        for (uint64_t cpu = first; cpu <= last; cpu++, count++) {
+            if (cpus)
+                cpus[count] = (unsigned)cpu;
+        }
         if (*text != ',')
             break;
         text++;
     }
-    if ((*text != '\0' && *text != '\n') || count > UINT16_MAX)
-        return -EBADMSG;
-    *ret_count = (unsigned)count;
-    return 0;
+    return *text == '\0' || *text == '\n' ? (int)count : -EBADMSG;
 }
 
 /* ---- keyed ----------------------------------------------------------------- */

@@ -45,11 +45,12 @@ int parse_word(const char **cursor, char *buf, size_t size);
 /* Whether `word` is one of the words of a text. */
 bool parse_has_word(const char *text, const char *word);
 
-/* Room for the longest list of 8192 CPUs: every second one. */
-enum { CPU_LIST_SIZE = 24 * 1024 };
+/* No kernel is built for more CPUs. The longest list of them has every second one. */
+enum { CPU_NUMBER_END = 8192, CPU_LIST_SIZE = 24 * 1024 };
 
-/* Counts the CPUs of a list as "0-3,8,10-11". -EBADMSG where it is none. */
-int parse_cpu_list_count(const char *text, unsigned *ret_count);
+/* Reads a list of CPUs as "0-3,8,10-11". Returns how many there are; -E2BIG: more than `capacity`; -EBADMSG:
+ * not such a list. `cpus` NULL: they are only counted. */
+int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity);
 
 /* Files of "Key:   value kB" lines, read by a table of fields.
  *

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/host/mounts.h"
 
 /* ---- cgroup ---------------------------------------------------------------- */
 
@@ -380,13 +379,12 @@ int cgroup_read_quota(const struct root *root, const struct cgroup *cgroup, doub
     return n < 0 ? (int)n : cgroup_parse_quota(text, ret_cpus);
 }
 
-int cgroup_read_cpu_count(const struct root *root, const struct cgroup *cgroup,
-                          const char *file, unsigned *ret_count)
+int cgroup_count_cpus(const struct root *root, const struct cgroup *cgroup, const char *file)
 {
     char text[CPU_LIST_SIZE];
     ssize_t n = read_text(root, cgroup, file, text, sizeof(text));
 
-    return n < 0 ? (int)n : parse_cpu_list_count(text, ret_count);
+    return n < 0 ? (int)n : parse_cpu_list(text, NULL, CPU_NUMBER_END);
 }
 
 /* ---- cgroup totals --------------------------------------------------------- */

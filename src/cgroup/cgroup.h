@@ -96,8 +96,7 @@ int cgroup_read_u64(const struct root *root, const struct cgroup *cgroup, const 
 int cgroup_read_quota(const struct root *root, const struct cgroup *cgroup, double *ret_cpus);
 
 /* How many CPUs a list as cpuset.cpus names. */
-int cgroup_read_cpu_count(const struct root *root, const struct cgroup *cgroup,
-                          const char *file, unsigned *ret_count);
+int cgroup_count_cpus(const struct root *root, const struct cgroup *cgroup, const char *file);
 
 /* What a cgroup has used: the texts of its files, parsed. Pure.
  *

@@ -19,7 +19,6 @@
 #include "output/format.h"
 #include "output/save.h"
 #include "series/series.h"
-#include "text/json_writer.h"
 #include "text/number.h"
 
 /* ---- measure --------------------------------------------------------------- */

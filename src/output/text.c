@@ -85,11 +85,6 @@ static void ending_write(const struct record *record, struct page *page)
     buffer_done(&text);
 }
 
-static void elapsed_write(const struct record *record, struct page *page)
-{
-    page_row(page, "Elapsed", number_duration(record->elapsed_seconds).text, NULL);
-}
-
 enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS_MAX = TEXT_COLUMNS - PAGE_DETAIL_START };
 
 /* A curve scales with its maximum: one that stays below `visible` would draw noise as full height. */
@@ -221,15 +216,12 @@ static void events_write(const struct record *record, struct page *page)
 
     for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
         double count = record_value(record, events[i].path);
-        struct buffer details = { 0 };
 
-        if (isnan(count))
-            continue;
-        buffer_format(&details, "%s, %s %s", events[i].name,
-                      number_count(record_value(record, events[i].other_path)).text,
-                      events[i].other_name);
-        page_row(page, events[i].label, number_count(count).text, details.text);
-        buffer_done(&details);
+        if (!isnan(count))
+            page_row_format(page, events[i].label, number_count(count).text, "%s, %s %s",
+                            events[i].name,
+                            number_count(record_value(record, events[i].other_path)).text,
+                            events[i].other_name);
     }
 }
 
@@ -250,14 +242,11 @@ static void transfers_write(const struct record *record, struct page *page)
     for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {
         double in = record_value(record, transfers[i].path_in);
         double out = record_value(record, transfers[i].path_out);
-        struct buffer details = { 0 };
 
         if (transfers[i].is_left_out_if_0 && !(in > 0) && !(out > 0) && !isnan(in))
             continue;
-        buffer_format(&details, "%s, %s %s", transfers[i].in, number_bytes(out).text,
-                      transfers[i].out);
-        page_row(page, transfers[i].label, number_bytes(in).text, details.text);
-        buffer_done(&details);
+        page_row_format(page, transfers[i].label, number_bytes(in).text, "%s, %s %s",
+                        transfers[i].in, number_bytes(out).text, transfers[i].out);
     }
 }
 
@@ -420,7 +409,7 @@ static void job_write(const struct record *record, struct page *page)
 {
     headline_write(record, page);
     ending_write(record, page);
-    elapsed_write(record, page);
+    page_row(page, "Elapsed", number_duration(record->elapsed_seconds).text, NULL);
     cpu_write(record, page);
     memory_write(record, page);
     text_gpu_write(record, page);

@@ -10,8 +10,6 @@
 #include "base/unknown.h"
 #include "output/format.h"
 #include "output/text_gpu.h"
-#include "output/text_layout.h"
-#include "record/record.h"
 #include "text/number.h"
 
 /* ---- text system ----------------------------------------------------------- */
@@ -57,47 +55,38 @@ static void headline_write(const struct record *record, struct page *page)
 
 static void cpu_write(const struct record *record, struct page *page)
 {
-    struct buffer details = { 0 };
+    char cpus[32] = "";
 
-    buffer_add_text(&details, "cores busy");
     if (is_known(record->cpus))
-        buffer_format(&details, " of %llu", (unsigned long long)record->cpus);
-    buffer_format(&details, ": user %s, system %s",
-                  number_short(value_of(record, "system.cpu.user_cores")).text,
-                  number_short(value_of(record, "system.cpu.system_cores")).text);
-    page_row(page, "CPU", number_short(value_of(record, "system.cpu.busy_cores")).text,
-             details.text);
-    buffer_clear(&details);
-    buffer_format(&details, "cores idle with I/O outstanding; %s stolen",
-                  number_short(value_of(record, "system.cpu.steal_cores")).text);
-    page_row(page, "  iowait", number_short(value_of(record, "system.cpu.iowait_cores")).text,
-             details.text);
-    buffer_done(&details);
+        (void)snprintf(cpus, sizeof(cpus), " of %llu", (unsigned long long)record->cpus);
+    page_row_format(page, "CPU", number_short(value_of(record, "system.cpu.busy_cores")).text,
+                    "cores busy%s: user %s, system %s", cpus,
+                    number_short(value_of(record, "system.cpu.user_cores")).text,
+                    number_short(value_of(record, "system.cpu.system_cores")).text);
+    page_row_format(page, "  iowait",
+                    number_short(value_of(record, "system.cpu.iowait_cores")).text,
+                    "cores idle with I/O outstanding; %s stolen",
+                    number_short(value_of(record, "system.cpu.steal_cores")).text);
 }
 
 static void memory_write(const struct record *record, struct page *page)
 {
     double swap = value_of(record, "system.memory.swap_total_bytes");
-    struct buffer details = { 0 };
 
-    buffer_format(&details, "used of %s, %s available",
-                  number_bytes(value_of(record, "system.memory.total_bytes")).text,
-                  number_bytes(value_of(record, "system.memory.available_bytes")).text);
-    page_row(page, "Memory", number_bytes(value_of(record, "system.memory.used_bytes")).text,
-             details.text);
-    buffer_clear(&details);
-    buffer_format(&details, "including %s of buffers; %s free",
-                  number_bytes(value_of(record, "system.memory.buffers_bytes")).text,
-                  number_bytes(value_of(record, "system.memory.free_bytes")).text);
-    page_row(page, "  cached",
-             number_bytes(value_of(record, "system.memory.cached_bytes")).text, details.text);
-    buffer_clear(&details);
-    buffer_format(&details, "used of %s", number_bytes(swap).text);
+    page_row_format(page, "Memory",
+                    number_bytes(value_of(record, "system.memory.used_bytes")).text,
+                    "used of %s, %s available",
+                    number_bytes(value_of(record, "system.memory.total_bytes")).text,
+                    number_bytes(value_of(record, "system.memory.available_bytes")).text);
+    page_row_format(page, "  cached",
+                    number_bytes(value_of(record, "system.memory.cached_bytes")).text,
+                    "including %s of buffers; %s free",
+                    number_bytes(value_of(record, "system.memory.buffers_bytes")).text,
+                    number_bytes(value_of(record, "system.memory.free_bytes")).text);
     if (swap > 0)
-        page_row(page, "  swap",
-                 number_bytes(value_of(record, "system.memory.swap_used_bytes")).text,
-                 details.text);
-    buffer_done(&details);
+        page_row_format(page, "  swap",
+                        number_bytes(value_of(record, "system.memory.swap_used_bytes")).text,
+                        "used of %s", number_bytes(swap).text);
 }
 
 /* The row of a device: "  sda", cut to leave room for the value. */
@@ -137,12 +126,10 @@ static void disks_write(const struct record *record, struct page *page)
     const struct record_disk *disks = list->items;
     struct buffer details = { 0 };
 
-    buffer_format(&details, "read, %s written",
-                  number_rate(value_of(record, "system.disk.written_bytes_per_second")).text);
-    page_row(page, "Disk I/O",
-             number_rate(value_of(record, "system.disk.read_bytes_per_second")).text,
-             details.text);
-    buffer_done(&details);
+    page_row_format(page, "Disk I/O",
+                    number_rate(value_of(record, "system.disk.read_bytes_per_second")).text,
+                    "read, %s written",
+                    number_rate(value_of(record, "system.disk.written_bytes_per_second")).text);
     for (size_t i = 0; i < list->count; i++) {
         struct buffer facts = { 0 };
 
@@ -207,12 +194,11 @@ static void network_write(const struct record *record, struct page *page)
     const struct record_interface *interfaces = list->items;
     struct buffer details = { 0 };
 
-    buffer_format(&details, "received, %s sent",
-                  number_rate(value_of(record, "system.network.sent_bytes_per_second")).text);
-    page_row(page, "Network",
-             number_rate(value_of(record, "system.network.received_bytes_per_second")).text,
-             details.text);
-    buffer_done(&details);
+    page_row_format(
+        page, "Network",
+        number_rate(value_of(record, "system.network.received_bytes_per_second")).text,
+        "received, %s sent",
+        number_rate(value_of(record, "system.network.sent_bytes_per_second")).text);
     for (size_t i = 0; i < list->count; i++) {
         const struct record_interface *interface = &interfaces[i];
         struct buffer facts = { 0 };
@@ -260,15 +246,11 @@ static void gpus_write(const struct record *record, struct page *page)
 
 static void pressure_write(const struct record *record, struct page *page)
 {
-    struct buffer details = { 0 };
-
-    buffer_format(&details,
-                  "of the time some process waited for a CPU; %s for memory, %s for I/O",
-                  number_percent(value_of(record, "system.pressure.memory_ratio")).text,
-                  number_percent(value_of(record, "system.pressure.io_ratio")).text);
-    page_row(page, "Pressure",
-             number_percent(value_of(record, "system.pressure.cpu_ratio")).text, details.text);
-    buffer_done(&details);
+    page_row_format(page, "Pressure",
+                    number_percent(value_of(record, "system.pressure.cpu_ratio")).text,
+                    "of the time some process waited for a CPU; %s for memory, %s for I/O",
+                    number_percent(value_of(record, "system.pressure.memory_ratio")).text,
+                    number_percent(value_of(record, "system.pressure.io_ratio")).text);
 }
 
 void text_system_write(const struct record *record, struct page *page)

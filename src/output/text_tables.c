@@ -9,7 +9,6 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "output/text_gpu.h"
-#include "record/record.h"
 #include "sample/origins.h"
 #include "text/number.h"
 #include "text/utf8.h"
@@ -177,9 +176,7 @@ static void write_phase_title(struct page *page)
     buffer_format(&line, "%*s", NAME_COLUMNS - 6 + 13, "time");
     for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
         buffer_format(&line, "%*s", columns[i].width, columns[i].title);
-    page_add(page, PAGE_DIM, line.text ? line.text : "");
-    page_blank(page);
-    buffer_done(&line);
+    page_line(page, PAGE_DIM, &line);
 }
 
 static void write_phase(const struct record_phase *phase, struct page *page)
@@ -199,10 +196,8 @@ static void write_phase(const struct record_phase *phase, struct page *page)
 
         buffer_format(&line, "%*s", columns[i].width, columns[i].format(value).text);
     }
-    page_add(page, PAGE_PLAIN, line.text ? line.text : "");
-    page_blank(page);
+    page_line(page, PAGE_PLAIN, &line);
     buffer_done(&safe);
-    buffer_done(&line);
 }
 
 void phase_table_write(const struct record *record, struct page *page)
@@ -234,14 +229,10 @@ static int compare_numbers(double a, double b)
     return (a < b) - (a > b);
 }
 
-struct process_row {
-    const struct record_process *process;
-};
-
 static int compare_processes(const void *left, const void *right)
 {
-    const struct record_process *a = ((const struct process_row *)left)->process;
-    const struct record_process *b = ((const struct process_row *)right)->process;
+    const struct record_process *a = *(const struct record_process *const *)left;
+    const struct record_process *b = *(const struct record_process *const *)right;
     int order = compare_numbers(a->cpu_seconds, b->cpu_seconds);
 
     if (order == 0)
@@ -256,9 +247,7 @@ static void write_process_title(struct page *page)
     page_add(page, PAGE_BOLD, LABEL);
     buffer_format(&line, "%*s%12s%13s%12s  command", PID_COLUMNS - (int)strlen(LABEL), "PID",
                   "CPU time", "peak memory", "time");
-    page_add(page, PAGE_DIM, line.text ? line.text : "");
-    page_blank(page);
-    buffer_done(&line);
+    page_line(page, PAGE_DIM, &line);
 }
 
 /* To its end, or that of the run. */
@@ -304,10 +293,8 @@ static void write_process(const struct record *record, const struct record_proce
                   number_duration(lifetime(record, process)).text);
     add_command(process, page, &safe);
     page_cut(safe.text ? safe.text : "", page->columns - COMMAND_START, &line);
-    page_add(page, PAGE_PLAIN, line.text ? line.text : "");
-    page_blank(page);
+    page_line(page, PAGE_PLAIN, &line);
     buffer_done(&safe);
-    buffer_done(&line);
 }
 
 /* How many are not shown, as far as that is known. */
@@ -323,7 +310,7 @@ static uint64_t count_rest(const struct record *record, size_t shown)
 void process_list_write(const struct record *record, struct page *page)
 {
     size_t count = record->process_count, shown = record->shown_processes;
-    struct process_row *rows;
+    const struct record_process **rows;
     uint64_t rest;
 
     if (shown == 0 || count == 0)
@@ -334,12 +321,12 @@ void process_list_write(const struct record *record, struct page *page)
     if (!rows)
         return;
     for (size_t i = 0; i < count; i++)
-        rows[i].process = &record->processes[i];
+        rows[i] = &record->processes[i];
     qsort(rows, count, sizeof(*rows), compare_processes);
     page_blank(page);
     write_process_title(page);
     for (size_t i = 0; i < shown; i++)
-        write_process(record, rows[i].process, page);
+        write_process(record, rows[i], page);
     free(rows);
     rest = count_rest(record, shown);
     if (rest > 0)

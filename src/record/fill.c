@@ -15,11 +15,8 @@
 #include "base/unknown.h"
 #include "job/command_line.h"
 #include "job/gpu/gpu_tally.h"
-#include "job/gpu/gpu_view.h"
-#include "record/record.h"
 #include "sample/origins.h"
 #include "series/figure.h"
-#include "source/host/facts.h"
 #include "text/escape.h"
 
 /* ---- ending ---------------------------------------------------------------- */

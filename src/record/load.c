@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/unknown.h"
-#include "record/record.h"
 #include "series/figure.h"
 
 /* ---- load context ---------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "record/sample_table.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -345,7 +346,7 @@ void sample_column_add(const struct sample_column *column, double value, struct 
 /* ---- sample row ------------------------------------------------------------ */
 
 /* More are not from us. */
-enum { COLUMNS_MAX = 16384, DEPTH_MAX = 32 };
+enum { COLUMNS_MAX = 16384 };
 
 /* A cell or a value that may be quoted. Whatever is not from us is no ID. */
 static void read_run_id(const char *at, struct replay_row *ret)
@@ -403,209 +404,100 @@ static bool read_csv_row(const struct sample_columns *columns, const char *at,
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-static const char *skip_blanks(const char *at)
-{
-    return at + strspn(at, " \t\r");
-}
-
-/* Behind a text that begins here; NULL: it does not end. */
-static const char *skip_text(const char *at)
-{
-    for (at++; *at && *at != '"'; at++)
-        at += *at == '\\' && at[1];
-    return *at ? at + 1 : NULL;
-}
-
-/* Behind a value of any kind; NULL: it does not end. */
-static const char *skip_value(const char *at)
-{
-    unsigned depth = 0;
-
-    do {
-        at = skip_blanks(at);
-        if (*at == '"')
-            at = skip_text(at);
-        else if (*at == '[' || *at == '{')
-            depth++, at++;
-        else if ((*at == ']' || *at == '}') && depth > 0)
-            depth--, at++;
-        else if ((*at == ',' || *at == ':') && depth > 0)
-            at++;
-        else
-            at += strcspn(at, " \t\r,:]}");
-    } while (at && *at && depth > 0 && depth < DEPTH_MAX);
-    return depth == 0 ? at : NULL;
-}
-
-/* A member of an object. */
-struct member {
-    const char *key;
-    size_t length;
-    const char *value;
-};
-
-/* Goes to the next member: 1; 0 at the end of the object; -EBADMSG. The cursor stops at the value, and
- * begins at the '{' or behind a value. */
-static int next_member(const char **cursor, struct member *ret)
-{
-    const char *at = skip_blanks(*cursor), *end;
-
-    if (*at == '}') {
-        *cursor = at + 1;
-        return 0;
-    }
-    if (*at != '{' && *at != ',')
-        return -EBADMSG;
-    at = skip_blanks(at + 1);
-    if (*at == '}') {
-        *cursor = at + 1;
-        return 0;
-    }
-    end = *at == '"' ? skip_text(at) : NULL;
-    if (!end)
-        return -EBADMSG;
-    ret->key = at + 1;
-    ret->length = (size_t)(end - at) - 2;
-    at = skip_blanks(end);
-    if (*at != ':')
-        return -EBADMSG;
-    ret->value = *cursor = skip_blanks(at + 1);
-    return 1;
-}
-
-static bool is_key(const struct member *member, const char *name)
-{
-    return strncmp(member->key, name, member->length) == 0 && name[member->length] == '\0';
-}
-
-/* A number or null (NaN), or something else that is skipped (NaN). */
-static bool read_value(const char **cursor, double *ret)
-{
-    const char *end;
-
-    *ret = (double)NAN;
-    if (number_read(cursor, ret) == 0)
-        return true;
-    end = skip_value(*cursor);
-    if (!end || end == *cursor)
-        return false;
-    *cursor = end;
-    return true;
-}
-
 /* A member of a row, or of an object or of one of a list of objects in it. */
 struct leaf {
-    struct member member;
-    const struct member *parent; /* NULL: of the row itself */
-    size_t element;              /* of a list */
+    const char *key;
+    const char *parent; /* NULL: of the row itself */
+    size_t element;     /* of a list */
+    const json_t *value;
 };
 
-/* Moves the cursor from a value behind it. */
-typedef int leaf_visit(void *data, const struct leaf *leaf, const char **cursor);
-
-static int walk_object(const char **cursor, const struct member *parent, size_t element,
-                       leaf_visit *visit, void *data);
-
-static int walk_list(const char **cursor, const struct member *parent, leaf_visit *visit,
-                     void *data)
-{
-    const char *at = skip_blanks(*cursor + 1);
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && *at == '{'; i++) {
-        r = walk_object(&at, parent, i, visit, data);
-        at = skip_blanks(at);
-        if (*at == ',')
-            at = skip_blanks(at + 1);
-    }
-    *cursor = at + 1;
-    return r == 0 && *at != ']' ? -EBADMSG : r;
-}
+typedef int leaf_visit(void *data, const struct leaf *leaf);
 
 /* Our list of GPUs says in each element which one it is. */
-static bool is_gpu_list(const struct member *member)
+static bool is_gpu_list(const char *key, const json_t *value)
 {
-    return is_key(member, "gpus") && *member->value == '[';
+    return strcmp(key, "gpus") == 0 && json_is_array(value);
 }
 
 /* Visits the members of an object. Those of a row may be objects or lists of such. */
-static int walk_object(const char **cursor, const struct member *parent, size_t element,
-                       leaf_visit *visit, void *data)
+static int walk_object(json_t *object, const char *parent, size_t element, leaf_visit *visit,
+                       void *data)
 {
-    struct leaf leaf = { .parent = parent, .element = element };
-    int r;
+    const char *key;
+    json_t *value;
+    int r = json_is_object(object) ? 0 : -EBADMSG;
 
-    while ((r = next_member(cursor, &leaf.member)) > 0) {
-        const char *value = leaf.member.value;
-        bool is_list = *value == '[' && *skip_blanks(value + 1) == '{';
+    json_object_foreach(object, key, value)
+    {
+        struct leaf leaf = { key, parent, element, value };
+        bool is_list =
+            !parent && !is_gpu_list(key, value) && json_is_object(json_array_get(value, 0));
 
-        if (!parent && *value == '{')
-            r = walk_object(cursor, &leaf.member, 0, visit, data);
-        else if (!parent && is_list && !is_gpu_list(&leaf.member))
-            r = walk_list(cursor, &leaf.member, visit, data);
-        else
-            r = visit(data, &leaf, cursor);
         if (r < 0)
-            return r;
+            break;
+        if (!parent && json_is_object(value))
+            r = walk_object(value, key, 0, visit, data);
+        else if (!is_list)
+            r = visit(data, &leaf);
+        for (size_t i = 0; r == 0 && is_list && i < json_array_size(value); i++)
+            r = walk_object(json_array_get(value, i), key, i, visit, data);
     }
     return r;
 }
 
-/* An element of "gpus": which GPU it is stands before the rest. */
-static bool read_gpu(const char **cursor, struct replay_row *ret)
+/* Visits the members of a row. -EBADMSG: the line is not an object. */
+static int walk_row(const char *line, leaf_visit *visit, void *data)
 {
-    struct sample_column column = { .use = COLUMN_GPU, .gpu = { .part = -1 }, .unit = 1 };
-    struct member member;
-    double value;
-    int r;
+    json_t *row = json_loads(line, JSON_DECODE_INT_AS_REAL, NULL);
+    int r = walk_object(row, NULL, 0, visit, data);
 
-    while ((r = next_member(cursor, &member)) > 0) {
-        char name[64] = "";
-        int measure;
-
-        if (!read_value(cursor, &value))
-            return false;
-        if (isnan(value) || member.length >= sizeof(name))
-            continue;
-        memcpy(name, member.key, member.length);
-        measure = sample_column_gpu_measure(name);
-        if (is_key(&member, "index") && value >= 0 && value < 1e6) {
-            column.gpu.index = (unsigned)value;
-        } else if (is_key(&member, "part") && value >= 0 && value < 1e6) {
-            column.gpu.part = (int)value;
-        } else if (measure >= 0) {
-            column.gpu_measure = (size_t)measure;
-            sample_column_add(&column, value, ret);
-        }
-    }
-    return r == 0;
+    json_decref(row);
+    return r;
 }
 
-static bool read_gpus(const char **cursor, struct replay_row *ret)
+static bool is_small(const json_t *value)
 {
-    const char *at = skip_blanks(*cursor + 1);
+    return json_number_value(value) >= 0 && json_number_value(value) < 1e6;
+}
 
-    while (*at == '{') {
-        if (!read_gpu(&at, ret))
-            return false;
-        at = skip_blanks(at);
-        if (*at == ',')
-            at = skip_blanks(at + 1);
+/* An element of "gpus". */
+static int read_gpu(json_t *object, struct replay_row *ret)
+{
+    struct sample_column column = { .use = COLUMN_GPU, .gpu = { .part = -1 }, .unit = 1 };
+    const json_t *index = json_object_get(object, "index");
+    const json_t *part = json_object_get(object, "part");
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(object))
+        return -EBADMSG;
+    if (json_is_number(index) && is_small(index))
+        column.gpu.index = (unsigned)json_number_value(index);
+    if (json_is_number(part) && is_small(part))
+        column.gpu.part = (int)json_number_value(part);
+    json_object_foreach(object, key, value)
+    {
+        int measure = json_is_number(value) ? sample_column_gpu_measure(key) : -1;
+
+        if (measure < 0)
+            continue;
+        column.gpu_measure = (size_t)measure;
+        sample_column_add(&column, json_number_value(value), ret);
     }
-    *cursor = at + 1;
-    return *at == ']';
+    return 0;
 }
 
 static bool is_named(const struct leaf *leaf, const char *name)
 {
     if (leaf->parent) {
-        size_t length = leaf->parent->length;
+        size_t length = strlen(leaf->parent);
 
-        if (strncmp(leaf->parent->key, name, length) != 0 || name[length] != '.')
+        if (strncmp(leaf->parent, name, length) != 0 || name[length] != '.')
             return false;
         name += length + 1;
     }
-    return is_key(&leaf->member, name);
+    return strcmp(leaf->key, name) == 0;
 }
 
 struct row_reading {
@@ -630,42 +522,42 @@ static struct sample_column find_column(struct row_reading *reading, const struc
     return table->columns.items[i];
 }
 
-static int read_leaf(void *data, const struct leaf *leaf, const char **cursor)
+static int read_leaf(void *data, const struct leaf *leaf)
 {
     struct row_reading *reading = data;
     struct sample_column column = find_column(reading, leaf);
-    double value;
+    int r = 0;
 
-    if (!leaf->parent && is_gpu_list(&leaf->member))
-        return read_gpus(cursor, reading->row) ? 0 : -EBADMSG;
-    if (column.use == COLUMN_RUN_ID)
-        read_run_id(*cursor, reading->row);
-    if (!read_value(cursor, &value))
-        return -EBADMSG;
+    if (!leaf->parent && is_gpu_list(leaf->key, leaf->value)) {
+        for (size_t i = 0; r == 0 && i < json_array_size(leaf->value); i++)
+            r = read_gpu(json_array_get(leaf->value, i), reading->row);
+        return r;
+    }
+    if (column.use == COLUMN_RUN_ID && json_is_string(leaf->value))
+        read_run_id(json_string_value(leaf->value), reading->row);
     if (leaf->parent && column.use == COLUMN_GPU)
         column.gpu.index = (unsigned)leaf->element;
-    if (!isnan(value))
-        sample_column_add(&column, value, reading->row);
+    if (json_is_number(leaf->value))
+        sample_column_add(&column, json_number_value(leaf->value), reading->row);
     return 0;
 }
 
-static bool read_json_row(const struct sample_table *table, const char *at,
+static bool read_json_row(const struct sample_table *table, const char *line,
                           struct replay_row *ret)
 {
     struct row_reading reading = { .table = table, .row = ret };
 
-    return *at == '{' && walk_object(&at, NULL, 0, read_leaf, &reading) == 0 &&
-           *skip_blanks(at) == '\0';
+    return walk_row(line, read_leaf, &reading) == 0;
 }
 
 /* ---- tables ----------------------------------------------------------------------- */
 
 /* With a parent: "parent.name". */
-static int add_name(struct sample_table *table, const struct member *parent, const char *text,
+static int add_name(struct sample_table *table, const char *parent, const char *text,
                     size_t length)
 {
     size_t count = table->columns.count;
-    size_t before = parent ? parent->length + 1 : 0;
+    size_t before = parent ? strlen(parent) + 1 : 0;
     char **names;
 
     if (count == COLUMNS_MAX)
@@ -678,8 +570,8 @@ static int add_name(struct sample_table *table, const struct member *parent, con
     if (!names[count])
         return -ENOMEM;
     if (parent) {
-        memcpy(names[count], parent->key, parent->length);
-        names[count][parent->length] = '.';
+        memcpy(names[count], parent, before - 1);
+        names[count][before - 1] = '.';
     }
     memcpy(names[count] + before, text, length);
     table->columns.count++;
@@ -704,18 +596,14 @@ static int add_header(struct sample_table *table, const char *at)
     return r;
 }
 
-static int add_key(void *data, const struct leaf *leaf, const char **cursor)
+static int add_key(void *data, const struct leaf *leaf)
 {
-    double value;
-
-    if (!read_value(cursor, &value))
-        return -EBADMSG;
-    return add_name(data, leaf->parent, leaf->member.key, leaf->member.length);
+    return add_name(data, leaf->parent, leaf->key, strlen(leaf->key));
 }
 
 static int add_keys(struct sample_table *table, const char *at)
 {
-    int r = walk_object(&at, NULL, 0, add_key, table);
+    int r = walk_row(at, add_key, table);
     const char *name;
 
     table->first_count = table->columns.count;

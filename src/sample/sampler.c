@@ -11,7 +11,6 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "sample/origins.h"
-#include "source/host/host.h"
 
 /* ---- memory parts ---------------------------------------------------------- */
 

@@ -186,7 +186,7 @@ static void more_devices_than_fit_are_refused(void **state)
 
 #define TAIL " 7 0 13484 22857 3520 1 64752 111 347 7\n"
 
-static int parse_disks(const struct root *root, const char *text, struct diskstats *ret)
+static int parse_disks(const struct root *root, const char *text, struct device_bytes *ret)
 {
     struct device_table table;
 
@@ -243,7 +243,7 @@ static void sysfs_knows_better_than_the_name(void **state)
 
 static void a_byte_is_counted_once(void **state)
 {
-    struct diskstats stats;
+    struct device_bytes stats;
     struct fake_root fake;
 
     (void)state;
@@ -258,14 +258,14 @@ static void a_byte_is_counted_once(void **state)
                                  "   9       0 md0 1 2 100 3 4 5 10" TAIL,
                                  &stats),
                      0);
-    assert_int_equal(stats.read_bytes, 120 * 512);
-    assert_int_equal(stats.written_bytes, 12 * 512);
+    assert_int_equal(stats.in, 120 * 512);
+    assert_int_equal(stats.out, 12 * 512);
     fake_root_done(&fake);
 }
 
 static void a_machine_without_disks_is_not_one_that_is_idle(void **state)
 {
-    struct diskstats stats = { .read_bytes = 5 };
+    struct device_bytes stats = { .in = 5 };
     struct fake_root fake;
 
     (void)state;
@@ -273,21 +273,21 @@ static void a_machine_without_disks_is_not_one_that_is_idle(void **state)
     assert_int_equal(parse_disks(&fake.root, "", &stats), -ENOENT);
     assert_int_equal(parse_disks(&fake.root, " 7 0 loop0 9 9 10 9 9 9 10" TAIL, &stats),
                      -ENOENT);
-    assert_int_equal(stats.read_bytes, 5); /* untouched on failure */
+    assert_int_equal(stats.in, 5); /* untouched on failure */
     fake_root_done(&fake);
 }
 
 static void a_sum_that_does_not_fit_is_unknown(void **state)
 {
-    struct diskstats stats;
+    struct device_bytes stats;
     struct fake_root fake;
 
     (void)state;
     fake_root_init(&fake);
     assert_int_equal(
         parse_disks(&fake.root, "8 0 sda 1 1 18446744073709551615 1 1 1 2" TAIL, &stats), 0);
-    assert_true(stats.read_bytes == UNKNOWN);
-    assert_int_equal(stats.written_bytes, 1024);
+    assert_true(stats.in == UNKNOWN);
+    assert_int_equal(stats.out, 1024);
     fake_root_done(&fake);
 }
 
@@ -306,14 +306,14 @@ static void damaged_diskstats_are_refused(void **state)
         "8 0 sda 1 2 3 4 5 6 7 8\n8 16 sd",
         "8 0 a-name-that-is-longer-than-any-the-kernel-gives 1 2 3 4 5 6 7 8\n",
     };
-    struct diskstats stats = { .read_bytes = 5 };
+    struct device_bytes stats = { .in = 5 };
     struct fake_root fake;
 
     (void)state;
     fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(parse_disks(&fake.root, damaged[i], &stats), -EBADMSG);
-    assert_int_equal(stats.read_bytes, 5); /* untouched on failure */
+    assert_int_equal(stats.in, 5); /* untouched on failure */
     fake_root_done(&fake);
 }
 
@@ -323,7 +323,7 @@ static void damaged_diskstats_are_refused(void **state)
     "Inter-|   Receive                            |  Transmit\n" \
     " face |bytes    packets errs drop fifo frame compressed multicast|bytes packets\n"
 
-static int parse_interfaces(const struct root *root, const char *text, struct net_dev *ret)
+static int parse_interfaces(const struct root *root, const char *text, struct device_bytes *ret)
 {
     struct device_table table;
 
@@ -334,7 +334,7 @@ static int parse_interfaces(const struct root *root, const char *text, struct ne
 static void where_there_is_hardware_only_it_counts(void **state)
 {
     struct fake_root fake;
-    struct net_dev net;
+    struct device_bytes net;
 
     (void)state;
     fake_root_init(&fake);
@@ -347,15 +347,15 @@ static void where_there_is_hardware_only_it_counts(void **state)
                                  "docker0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n",
                          &net),
         0);
-    assert_int_equal(net.received_bytes, 9978350);
-    assert_int_equal(net.sent_bytes, 34045);
+    assert_int_equal(net.in, 9978350);
+    assert_int_equal(net.out, 34045);
     fake_root_done(&fake);
 }
 
 static void in_a_container_all_but_loopback_count(void **state)
 {
     struct fake_root fake;
-    struct net_dev net;
+    struct device_bytes net;
 
     (void)state;
     fake_root_init(&fake);
@@ -365,8 +365,8 @@ static void in_a_container_all_but_loopback_count(void **state)
                                               "eth1: 20 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n",
                                       &net),
                      0);
-    assert_int_equal(net.received_bytes, 30);
-    assert_int_equal(net.sent_bytes, 3);
+    assert_int_equal(net.in, 30);
+    assert_int_equal(net.out, 3);
     fake_root_done(&fake);
 }
 
@@ -375,7 +375,7 @@ static void others_do_not_count_when_the_card_is_removed(void **state)
 {
     struct device_table table;
     struct fake_root fake;
-    struct net_dev net;
+    struct device_bytes net;
 
     (void)state;
     fake_root_init(&fake);
@@ -385,18 +385,18 @@ static void others_do_not_count_when_the_card_is_removed(void **state)
                                            "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
                                    &table, &fake.root, &net),
                      0);
-    assert_int_equal(net.received_bytes, 10);
+    assert_int_equal(net.in, 10);
     assert_int_equal(net_dev_parse(HEADING "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
                                    &table, &fake.root, &net),
                      0);
-    assert_int_equal(net.received_bytes, 10);
+    assert_int_equal(net.in, 10);
     fake_root_done(&fake);
 }
 
 static void a_card_that_works_for_another_is_not_counted_twice(void **state)
 {
     struct fake_root fake;
-    struct net_dev net;
+    struct device_bytes net;
 
     (void)state;
     fake_root_init(&fake);
@@ -408,14 +408,14 @@ static void a_card_that_works_for_another_is_not_counted_twice(void **state)
                                               "enP1: 9 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n",
                                       &net),
                      0);
-    assert_int_equal(net.received_bytes, 10);
+    assert_int_equal(net.in, 10);
     fake_root_done(&fake);
 }
 
 static void a_name_may_hold_colons_bars_and_dots(void **state)
 {
     struct fake_root fake;
-    struct net_dev net;
+    struct device_bytes net;
 
     (void)state;
     fake_root_init(&fake);
@@ -426,14 +426,14 @@ static void a_name_may_hold_colons_bars_and_dots(void **state)
                                               "..: 80 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0\n",
                                       &net),
                      0);
-    assert_int_equal(net.received_bytes, 150);
-    assert_int_equal(net.sent_bytes, 15);
+    assert_int_equal(net.in, 150);
+    assert_int_equal(net.out, 15);
     fake_root_done(&fake);
 }
 
 static void loopback_alone_is_no_network(void **state)
 {
-    struct net_dev net = { .sent_bytes = 5 };
+    struct device_bytes net = { .out = 5 };
     struct fake_root fake;
 
     (void)state;
@@ -443,7 +443,7 @@ static void loopback_alone_is_no_network(void **state)
     assert_int_equal(
         parse_interfaces(&fake.root, HEADING "lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n", &net),
         -ENOENT);
-    assert_int_equal(net.sent_bytes, 5); /* untouched on failure */
+    assert_int_equal(net.out, 5); /* untouched on failure */
     fake_root_done(&fake);
 }
 
@@ -460,14 +460,14 @@ static void damaged_interface_lines_are_refused(void **state)
         HEADING "eth0: 99999999999999999999 0 0 0 0 0 0 0 1 0\n",
         HEADING "a-name-that-is-longer-than-any-the-kernel-gives: 1 0 0 0 0 0 0 0 1\n",
     };
-    struct net_dev net = { .sent_bytes = 5 };
+    struct device_bytes net = { .out = 5 };
     struct fake_root fake;
 
     (void)state;
     fake_root_init(&fake);
     for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
         assert_int_equal(parse_interfaces(&fake.root, damaged[i], &net), -EBADMSG);
-    assert_int_equal(net.sent_bytes, 5); /* untouched on failure */
+    assert_int_equal(net.out, 5); /* untouched on failure */
     fake_root_done(&fake);
 }
 
@@ -585,7 +585,7 @@ static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
 {
     struct device_table table = { .count = 0 };
     char text[4096];
-    struct diskstats sum;
+    struct device_bytes sum;
     struct fake_root fake;
     struct devices devices;
     uint64_t read_bytes = 0;
@@ -597,7 +597,7 @@ static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
         read_bytes += devices.disks[i].read_bytes;
     assert_true(root_read(&fake.root, text, sizeof(text), "proc/diskstats") > 0);
     assert_int_equal(diskstats_parse(text, &table, &fake.root, &sum), 0);
-    assert_int_equal(read_bytes, sum.read_bytes);
+    assert_int_equal(read_bytes, sum.in);
     assert_int_equal(read_bytes, (100 + 200 + 300 + 400 + 500) * 512);
     devices_done(&devices);
     fake_root_done(&fake);

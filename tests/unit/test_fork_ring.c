@@ -19,42 +19,6 @@
 
 /* ---- cpu list -------------------------------------------------------------- */
 
-static void lists_hold_single_cpus_and_ranges(void **state)
-{
-    unsigned cpus[8];
-
-    (void)state;
-    assert_int_equal(cpu_list_parse("0\n", cpus, 8), 1);
-    assert_int_equal(cpus[0], 0);
-    assert_int_equal(cpu_list_parse("0-2,7,10-11\n", cpus, 8), 6);
-    assert_memory_equal(cpus, ((unsigned[]){ 0, 1, 2, 7, 10, 11 }), 6 * sizeof(*cpus));
-}
-
-static void more_than_asked_for_is_too_many(void **state)
-{
-    unsigned cpus[8];
-
-    (void)state;
-    assert_int_equal(cpu_list_parse("0-7\n", cpus, 8), 8);
-    assert_int_equal(cpu_list_parse("0-8\n", cpus, 8), -E2BIG);
-    assert_int_equal(cpu_list_parse("0-8191\n", cpus, 8), -E2BIG);
-}
-
-static void damaged_lists_are_refused(void **state)
-{
-    static const char *const damaged[] = {
-        "",      "\n",    ",", "0,",   "0-",   "-1", "3-1", "0-99999999999999999999",
-        "0 1 x", "0-1-2", "a", "0,,1", "8192",
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
-        unsigned cpus[8];
-
-        assert_int_equal(cpu_list_parse(damaged[i], cpus, 8), -EBADMSG);
-    }
-}
-
 static void all_online_cpus_are_taken_where_they_are_few(void **state)
 {
     struct fake_root fake;
@@ -461,9 +425,6 @@ static void a_ring_has_as_many_bytes_with_larger_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_hold_single_cpus_and_ranges),
-        cmocka_unit_test(more_than_asked_for_is_too_many),
-        cmocka_unit_test(damaged_lists_are_refused),
         cmocka_unit_test(all_online_cpus_are_taken_where_they_are_few),
         cmocka_unit_test(else_those_of_the_process_are),
         cmocka_unit_test(a_fork_names_child_and_parent),

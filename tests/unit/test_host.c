@@ -385,10 +385,10 @@ static void a_reading_holds_every_figure(void **state)
     assert_int_equal(reading.cpu.system_ns, 2 * NS_PER_SECOND);
     assert_int_equal(reading.cpu.cpus, 1);
     assert_int_equal(reading.memory.available_bytes, 600 * 1024);
-    assert_int_equal(reading.disk.read_bytes, 5120);
-    assert_int_equal(reading.disk.written_bytes, 10240);
-    assert_int_equal(reading.network.received_bytes, 7);
-    assert_int_equal(reading.network.sent_bytes, 8);
+    assert_int_equal(reading.disk.in, 5120);
+    assert_int_equal(reading.disk.out, 10240);
+    assert_int_equal(reading.network.in, 7);
+    assert_int_equal(reading.network.out, 8);
     assert_int_equal(reading.pressure_ns[PRESSURE_CPU], 1000);
     assert_int_equal(reading.pressure_ns[PRESSURE_MEMORY], 2000);
     assert_int_equal(reading.pressure_ns[PRESSURE_IO], 3000);
@@ -412,18 +412,18 @@ static void a_device_that_comes_or_goes_is_no_spike(void **state)
     fake_root_write(&machine->fake, "proc/diskstats",
                     "8 0 sda 1 1 11 1 1 1 20 1\n8 16 sdb 1 1 9000 1 1 1 9000 1\n");
     host_read(&machine->host, &machine->fake.root, 2, &reading);
-    assert_int_equal(reading.network.received_bytes, 10);
-    assert_int_equal(reading.network.sent_bytes, 8);
-    assert_int_equal(reading.disk.read_bytes, 11 * 512);
-    assert_int_equal(reading.disk.written_bytes, 20 * 512);
+    assert_int_equal(reading.network.in, 10);
+    assert_int_equal(reading.network.out, 8);
+    assert_int_equal(reading.disk.in, 11 * 512);
+    assert_int_equal(reading.disk.out, 20 * 512);
     fake_root_write(&machine->fake, "proc/net/dev",
                     "heading\nheading\neth0: 11 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n");
     fake_root_write(&machine->fake, "proc/diskstats", "8 16 sdb 1 1 9001 1 1 1 9000 1\n");
     host_read(&machine->host, &machine->fake.root, 3, &reading);
-    assert_int_equal(reading.network.received_bytes, 11);
-    assert_int_equal(reading.network.sent_bytes, 9);
-    assert_int_equal(reading.disk.read_bytes, 12 * 512);
-    assert_int_equal(reading.disk.written_bytes, 20 * 512);
+    assert_int_equal(reading.network.in, 11);
+    assert_int_equal(reading.network.out, 9);
+    assert_int_equal(reading.disk.in, 12 * 512);
+    assert_int_equal(reading.disk.out, 20 * 512);
     machine_free(machine);
 }
 
@@ -469,8 +469,8 @@ static void a_damaged_file_costs_only_its_own_figures(void **state)
     fake_root_write(&machine->fake, "proc/net/dev", "");
     host_read(&machine->host, &machine->fake.root, 1, &reading);
     assert_true(reading.memory.total_bytes == UNKNOWN);
-    assert_true(reading.network.sent_bytes == UNKNOWN);
-    assert_int_equal(reading.disk.read_bytes, 5120);
+    assert_true(reading.network.out == UNKNOWN);
+    assert_int_equal(reading.disk.in, 5120);
     assert_int_equal(reading.cpu.cpus, 1);
     machine_free(machine);
 }
@@ -492,7 +492,7 @@ static void of_a_file_that_does_not_fit_the_start_is_used(void **state)
     host_read(&machine->host, &machine->fake.root, 1, &reading);
     assert_true(reading.cpu.user_ns != UNKNOWN);
     assert_int_equal(reading.cpu.cpus, 1);
-    assert_true(reading.disk.read_bytes == UNKNOWN);
+    assert_true(reading.disk.in == UNKNOWN);
     free(text);
     machine_free(machine);
 }

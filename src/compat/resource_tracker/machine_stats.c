@@ -117,7 +117,7 @@ int machine_add_stats(struct machine *machine, struct json_writer *json,
     json_add_seconds(json, "stime", minus(reading.cpu.system_ns, reading.cpu.interrupt_ns));
     add_memory(&reading.memory, json);
     add_devices(&devices, json);
-    json_add_u64(json, "net_recv_bytes", reading.network.received_bytes);
-    json_add_u64(json, "net_sent_bytes", reading.network.sent_bytes);
+    json_add_u64(json, "net_recv_bytes", reading.network.in);
+    json_add_u64(json, "net_sent_bytes", reading.network.out);
     return 0;
 }

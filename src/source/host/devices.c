@@ -272,27 +272,13 @@ static int parse_disk_bytes(const char *cursor, struct device_bytes *ret)
     return 0;
 }
 
-int diskstats_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct diskstats *ret)
-{
-    struct device_bytes bytes;
-
-    if (parse_disk_name(&line, name) < 0 || parse_disk_bytes(line, &bytes) < 0)
-        return -EBADMSG;
-    *ret = (struct diskstats){ bytes.in, bytes.out };
-    return 0;
-}
-
 int diskstats_parse(const char *text, struct device_table *table, const struct root *root,
-                    struct diskstats *ret)
+                    struct device_bytes *ret)
 {
     static const struct device_kind disk_kind = { parse_disk_name, parse_disk_bytes,
                                                   disk_classify };
-    struct device_bytes sum;
-    int r = device_table_read(table, &disk_kind, root, text, &sum);
 
-    if (r == 0)
-        *ret = (struct diskstats){ sum.in, sum.out };
-    return r;
+    return device_table_read(table, &disk_kind, root, text, ret);
 }
 
 /* ---- net dev --------------------------------------------------------------- */
@@ -312,7 +298,7 @@ enum {
     NET_COLUMN_COUNT,
 };
 
-enum device_class interface_classify(const struct root *root, const char *name)
+static enum device_class interface_classify(const struct root *root, const char *name)
 {
     if (strcmp(name, "lo") == 0)
         return DEVICE_IGNORED;
@@ -351,27 +337,13 @@ static int parse_interface_bytes(const char *cursor, struct device_bytes *ret)
     return 0;
 }
 
-int net_dev_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct net_dev *ret)
-{
-    struct device_bytes bytes;
-
-    if (parse_interface_name(&line, name) < 0 || parse_interface_bytes(line, &bytes) < 0)
-        return -EBADMSG;
-    *ret = (struct net_dev){ bytes.in, bytes.out };
-    return 0;
-}
-
 int net_dev_parse(const char *text, struct device_table *table, const struct root *root,
-                  struct net_dev *ret)
+                  struct device_bytes *ret)
 {
     static const struct device_kind kind = { parse_interface_name, parse_interface_bytes,
                                              interface_classify };
-    struct device_bytes sum;
-    int r = device_table_read(table, &kind, root, parse_next_line(parse_next_line(text)), &sum);
 
-    if (r == 0)
-        *ret = (struct net_dev){ sum.in, sum.out };
-    return r;
+    return device_table_read(table, &kind, root, parse_next_line(parse_next_line(text)), ret);
 }
 
 /* ---- devices --------------------------------------------------------------- */
@@ -527,14 +499,14 @@ static void *grow(void **items, size_t count, size_t size)
 static int add_disk(const struct root *root, const char *line, struct devices *devices)
 {
     struct disk_device disk = { .type = DISK_TYPE_UNKNOWN };
-    struct diskstats stats;
+    struct device_bytes bytes;
     struct disk_device *place;
 
-    if (diskstats_parse_line(line, disk.name, &stats) < 0 ||
+    if (parse_disk_name(&line, disk.name) < 0 || parse_disk_bytes(line, &bytes) < 0 ||
         disk_classify(root, disk.name) != DEVICE_REAL)
         return 0;
-    disk.read_bytes = stats.read_bytes;
-    disk.written_bytes = stats.written_bytes;
+    disk.read_bytes = bytes.in;
+    disk.written_bytes = bytes.out;
     describe_disk(root, &disk);
     if (disk.capacity_bytes == 0)
         return 0;
@@ -552,13 +524,14 @@ static int add_interface(const struct root *root, const char *line, struct devic
 {
     struct network_device device = { .is_hardware = false };
     struct network_device *place;
-    struct net_dev counters;
+    struct device_bytes bytes;
     char path[128];
 
-    if (net_dev_parse_line(line, device.name, &counters) < 0 || strcmp(device.name, "lo") == 0)
+    if (parse_interface_name(&line, device.name) < 0 ||
+        parse_interface_bytes(line, &bytes) < 0 || strcmp(device.name, "lo") == 0)
         return 0;
-    device.received_bytes = counters.received_bytes;
-    device.sent_bytes = counters.sent_bytes;
+    device.received_bytes = bytes.in;
+    device.sent_bytes = bytes.out;
     device.is_hardware = root_exists(root, "sys/class/net/%s/device", device.name);
     read_text(root, "net", device.name, "address", device.mac_address);
     read_text(root, "net", device.name, "operstate", device.state);

@@ -72,12 +72,6 @@ int device_table_read(struct device_table *table, const struct device_kind *kind
  * the like pass theirs on to the disks they are made of; a loop device's end up
  * on the disk of its file; ram and zram never leave memory. */
 
-/* Totals since boot, summed over whole disks: see device_table.h. */
-struct diskstats {
-    uint64_t read_bytes;
-    uint64_t written_bytes;
-};
-
 /* What a name alone tells: DEVICE_REAL or DEVICE_IGNORED. */
 enum device_class disk_class_by_name(const char *name);
 
@@ -85,13 +79,10 @@ enum device_class disk_class_by_name(const char *name);
  * does not know the disk. */
 enum device_class disk_classify(const struct root *root, const char *name);
 
-/* Parses the line of one disk or partition. -EBADMSG: it is damaged. */
-int diskstats_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct diskstats *ret);
-
 /* Parses /proc/diskstats. `table` remembers the disks. -ENOENT: no whole disk;
  * -EBADMSG: a line of a whole disk is damaged. */
 int diskstats_parse(const char *text, struct device_table *table, const struct root *root,
-                    struct diskstats *ret);
+                    struct device_bytes *ret);
 
 /* The bytes that went through the machine's network interfaces, from
  * /proc/net/dev.
@@ -101,28 +92,16 @@ int diskstats_parse(const char *text, struct device_table *table, const struct r
  * interface is hardware only hardware counts. Inside a container no interface is,
  * and then all but the loopback one count. Which it is, is decided when the table is first read. */
 
-/* Totals since the interfaces came up: see device_table.h. */
-struct net_dev {
-    uint64_t received_bytes;
-    uint64_t sent_bytes;
-};
-
-/* Asks sysfs whether the interface is hardware. */
-enum device_class interface_classify(const struct root *root, const char *name);
-
-/* Parses the line of one interface. -EBADMSG: it is damaged. */
-int net_dev_parse_line(const char *line, char name[DEVICE_NAME_SIZE], struct net_dev *ret);
-
 /* Parses /proc/net/dev. `table` remembers the interfaces. -ENOENT: none but the
  * loopback one; -EBADMSG: a line is damaged. */
 int net_dev_parse(const char *text, struct device_table *table, const struct root *root,
-                  struct net_dev *ret);
+                  struct device_bytes *ret);
 
 /* The disks, network interfaces and mounted file systems of the machine, one by one.
  *
- * Disks are whole disks, as in diskstats.h: no partitions, no dm, md or loop device on top of
+ * Disks are whole disks, as in diskstats_parse(): no partitions, no dm, md or loop device on top of
  * another disk, no disk without a medium. Interfaces are all but the loopback one. Mounts are
- * those of disks, as in mounts.h. All are sorted by name, mounts by mount point.
+ * those of disks, as in mounts_read(). All are sorted by name, mounts by mount point.
  *
  * A reading costs some 10 us per device. Two readings give rates: see devices_growth(). */
 

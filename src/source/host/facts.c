@@ -262,7 +262,7 @@ const char *dmi_find(const struct dmi *dmi, const struct dmi_rule *rules, size_t
 
 #define CPU_PATH "sys/devices/system/cpu"
 
-enum { CPUS_MAX = 8192, INDEXES_MAX = 16 };
+enum { INDEXES_MAX = 16 };
 
 int cache_size_parse(const char *text, uint64_t *ret)
 {
@@ -298,12 +298,11 @@ static uint64_t read_number(const struct root *root, const char *path)
 static uint64_t count_list(const struct root *root, const char *path)
 {
     char text[CPU_LIST_SIZE];
-    unsigned count;
+    int count = root_read(root, text, sizeof(text), "%s", path) > 0
+                    ? parse_cpu_list(text, NULL, CPU_NUMBER_END)
+                    : -ENOENT;
 
-    return root_read(root, text, sizeof(text), "%s", path) > 0 &&
-                   parse_cpu_list_count(text, &count) == 0
-               ? count
-               : UNKNOWN;
+    return count > 0 ? (uint64_t)count : UNKNOWN;
 }
 
 /* 1: the CPU is the first of the list in a file, 0: it is not. UNKNOWN: there is no such list. */
@@ -414,7 +413,7 @@ void topology_read(const struct root *root, struct topology *ret)
             if (parse_u64(&cursor, &last) < 0)
                 break;
         }
-        for (uint64_t cpu = first; cpu <= last && cpu < CPUS_MAX; cpu++)
+        for (uint64_t cpu = first; cpu <= last && cpu < CPU_NUMBER_END; cpu++)
             read_cpu(root, cpu, ret);
     }
     if (ret->threads == 0)

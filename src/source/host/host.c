@@ -9,7 +9,6 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/proc/children.h"

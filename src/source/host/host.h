@@ -88,8 +88,7 @@ enum { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_COUNT };
 struct host_reading {
     struct cpu_stat cpu;
     struct meminfo memory;
-    struct diskstats disk;
-    struct net_dev network;
+    struct device_bytes disk, network;
     struct mounts space;
     uint64_t pressure_ns[PRESSURE_COUNT]; /* some process waited; since boot */
     uint64_t oom_kills_count;             /* since boot */

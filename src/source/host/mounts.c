@@ -163,20 +163,30 @@ static const char *const image_types[] = { "squashfs", "iso9660", "udf",
                                            "erofs",    "cramfs",  "romfs" };
 static const char *const image_sources[] = { "/dev/loop", "/dev/ram", "/dev/sr", "/dev/fuse" };
 
+static bool is_one_of(struct text_part part, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (text_part_is(part, words[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool starts_as_one_of(struct text_part part, const char *const *starts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (text_part_starts(part, starts[i]))
+            return true;
+    }
+    return false;
+}
+
 bool mount_is_disk(const struct mountinfo *mount)
 {
-    if (!text_part_starts(mount->source, "/dev/") ||
-        text_part_has_option(mount->super_options, "ro"))
-        return false;
-    for (size_t i = 0; i < ARRAY_SIZE(image_types); i++) {
-        if (text_part_is(mount->type, image_types[i]))
-            return false;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(image_sources); i++) {
-        if (text_part_starts(mount->source, image_sources[i]))
-            return false;
-    }
-    return true;
+    return text_part_starts(mount->source, "/dev/") &&
+           !text_part_has_option(mount->super_options, "ro") &&
+           !is_one_of(mount->type, image_types, ARRAY_SIZE(image_types)) &&
+           !starts_as_one_of(mount->source, image_sources, ARRAY_SIZE(image_sources));
 }
 
 /* Of memory, or of the kernel's own. What overlay shows is of another mount. */
@@ -198,31 +208,20 @@ static const char *const uncounted_sources[] = { "/dev/loop", "/dev/ram", "/dev/
 
 static bool is_unstored(const struct mountinfo *mount)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(unstored_types); i++) {
-        if (text_part_is(mount->type, unstored_types[i]))
-            return true;
-    }
-    return false;
+    return is_one_of(mount->type, unstored_types, ARRAY_SIZE(unstored_types));
 }
 
 static bool is_prompt(const struct mountinfo *mount)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(prompt_types); i++) {
-        if (text_part_is(mount->type, prompt_types[i]))
-            return true;
-    }
-    return is_unstored(mount);
+    return is_one_of(mount->type, prompt_types, ARRAY_SIZE(prompt_types)) || is_unstored(mount);
 }
 
 static bool is_local(const struct mountinfo *mount)
 {
     if (text_part_has_option(mount->super_options, "ro") || is_unstored(mount))
         return true;
-    for (size_t i = 0; i < ARRAY_SIZE(uncounted_sources); i++) {
-        if (text_part_starts(mount->source, uncounted_sources[i]))
-            return false;
-    }
-    return text_part_starts(mount->source, "/dev/");
+    return text_part_starts(mount->source, "/dev/") &&
+           !starts_as_one_of(mount->source, uncounted_sources, ARRAY_SIZE(uncounted_sources));
 }
 
 bool mounts_are_local(const char *text)

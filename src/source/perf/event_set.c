@@ -2,9 +2,9 @@
 #include "source/perf/event_set.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,18 +14,24 @@
 
 /* ---- event set ------------------------------------------------------------- */
 
-int event_set_add(struct event_set *set, struct perf_event_attr *attr, pid_t tid)
+int task_clock_add(struct event_set *set, pid_t tid)
 {
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof(attr),
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .inherit = 1,
+        /* Asked of ordinary users. The clock counts kernel time all the same. */
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
     long fd;
 
     if (set->count == EVENT_SET_MAX)
         return -E2BIG;
     if (reserve(&set->fds, &set->capacity, set->count + 1, sizeof(*set->fds)) < 0)
         return -ENOMEM;
-    attr->size = sizeof(*attr);
-    attr->inherit = 1;
-    attr->exclude_hv = 1;
-    fd = syscall(SYS_perf_event_open, attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (!file_limit_allows((int)fd)) {
@@ -60,26 +66,6 @@ int event_set_read(const struct event_set *set, uint64_t *ret)
     }
     *ret = sum;
     return 0;
-}
-
-void event_set_control(const struct event_set *set, unsigned long request)
-{
-    for (size_t i = 0; i < set->count; i++)
-        (void)ioctl(set->fds[i], request, 0); /* cannot fail for events of ours */
-}
-
-/* ---- task clock ------------------------------------------------------------ */
-
-int task_clock_add(struct event_set *set, pid_t tid)
-{
-    struct perf_event_attr attr = {
-        .type = PERF_TYPE_SOFTWARE,
-        .config = PERF_COUNT_SW_TASK_CLOCK,
-        /* Asked of ordinary users. The clock counts kernel time all the same. */
-        .exclude_kernel = 1,
-    };
-
-    return event_set_add(set, &attr, tid);
 }
 
 /* ---- thread events --------------------------------------------------------- */

@@ -9,7 +9,6 @@
 #ifndef SOURCE_PERF_EVENT_SET_H
 #define SOURCE_PERF_EVENT_SET_H
 
-#include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,27 +24,18 @@ struct event_set {
     size_t capacity;
 };
 
-/* Opens the event on a thread. -EACCES or -EPERM: refused; -ESRCH: it has ended; -E2BIG:
- * too many. `attr` is completed: inherited, closed at exec. */
-int event_set_add(struct event_set *set, struct perf_event_attr *attr, pid_t tid);
-void event_set_close(struct event_set *set);
-
-/* The sum of all counts. -ENOENT: the set is empty. */
-int event_set_read(const struct event_set *set, uint64_t *ret);
-
-/* The same ioctl on all, as PERF_EVENT_IOC_ENABLE. */
-void event_set_control(const struct event_set *set, unsigned long request);
-
-/* CPU time of a job, counted by perf.
+/* Opens the CPU time of a thread, and of all that it starts from now on, in nanoseconds. -EACCES or -EPERM: refused;
+ * -ESRCH: it has ended; -E2BIG: too many.
  *
  * Exact to the nanosecond, whoever waits for whom: daemons and children of a parent that
  * ignores SIGCHLD included. It counts from when it is opened, and stops before a process is
  * torn down, so it misses about 0.1 ms of each. An ordinary user may open it where
  * kernel.perf_event_paranoid is 2 or less and no seccomp filter forbids it. */
-
-/* Adds a thread, and all that it starts from now on. As event_set_add(). Read it with
- * event_set_read(): nanoseconds. */
 int task_clock_add(struct event_set *set, pid_t tid);
+void event_set_close(struct event_set *set);
+
+/* The sum of all counts. -ENOENT: the set is empty. */
+int event_set_read(const struct event_set *set, uint64_t *ret);
 
 /* Opens an inherited perf event on each thread of a job that is running.
  *

@@ -36,8 +36,7 @@ enum {
     COL_CSTIME = 17,
     COL_NUM_THREADS = 20,
     COL_STARTTIME = 22,
-    COL_RSS = 24,
-    COL_LAST = COL_RSS,
+    COL_LAST = COL_STARTTIME,
 };
 
 /* PF_FORKNOEXEC of the kernel's sched.h: forked, and no exec since. */
@@ -99,7 +98,6 @@ int pid_stat_parse(const char *text, struct pid_stat *ret)
     stat.child_system_ticks = (uint64_t)column[COL_CSTIME];
     stat.threads = (uint64_t)column[COL_NUM_THREADS];
     stat.start_ticks = (uint64_t)column[COL_STARTTIME];
-    stat.rss_pages = (uint64_t)column[COL_RSS];
     *ret = stat;
     return 0;
 }
@@ -158,8 +156,6 @@ static const struct keyed_field status_fields[] = {
     STATUS_FIELD("Tgid:", thread_group, 1),
     STATUS_FIELD("Uid:", uid, 1),
     STATUS_FIELD("VmHWM:", rss_peak_bytes, 1024),
-    STATUS_FIELD("RssAnon:", rss_anon_bytes, 1024),
-    STATUS_FIELD("RssFile:", rss_file_bytes, 1024),
     STATUS_FIELD("RssShmem:", rss_shmem_bytes, 1024),
     STATUS_FIELD("VmSwap:", swap_bytes, 1024),
     STATUS_FIELD("HugetlbPages:", hugetlb_bytes, 1024),

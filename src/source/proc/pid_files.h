@@ -34,7 +34,6 @@ struct pid_stat {
     uint64_t child_system_ticks; /* 17 */
     uint64_t threads;            /* 20 */
     uint64_t start_ticks;        /* 22: since boot; with the pid it names a process */
-    uint64_t rss_pages;          /* 24 */
 };
 
 /* A child of fork() takes 12 page faults or more before it ends. One that took fewer had no memory of
@@ -74,8 +73,6 @@ struct pid_status {
     uint64_t thread_group;   /* Tgid: differs from the pid where that names a thread */
     uint64_t uid;            /* real user */
     uint64_t rss_peak_bytes; /* VmHWM; a new program (exec) starts it anew */
-    uint64_t rss_anon_bytes;
-    uint64_t rss_file_bytes;
     uint64_t rss_shmem_bytes;
     uint64_t swap_bytes;
     uint64_t hugetlb_bytes; /* pages of hugetlbfs, which are in none of the above */
