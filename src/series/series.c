@@ -96,8 +96,9 @@ uint64_t series_start_ns(const struct series *series, size_t point)
     return point > 0 ? series->ends_ns[point - 1] : 0;
 }
 
-struct series_value series_merge(struct series_value earlier, struct series_value later,
-                                 double before, double after)
+/* Of two neighbours that cover `before` and `after` (of any unit) of time. NaN gives way to known. */
+static struct series_value series_merge(struct series_value earlier, struct series_value later,
+                                        double before, double after)
 {
     double time = before + after;
 

@@ -120,8 +120,4 @@ uint64_t series_start_ns(const struct series *series, size_t point);
 struct series_value series_get(const struct series *series, const struct summary *summary,
                                size_t metric_index, size_t point);
 
-/* Of two neighbours that cover `before` and `after` (of any unit) of time. NaN gives way to known. */
-struct series_value series_merge(struct series_value earlier, struct series_value later,
-                                 double before, double after);
-
 #endif

@@ -86,7 +86,7 @@ LITERALS = {
     "duration": ["duration"],
     "lines": ["line_reader"],
     "report": ["load"],
-    "samples": ["sample_table", "replay", "samples_file"],
+    "samples": ["samples_load", "replay", "samples_file"],
     "catalog": ["catalog"],
     "results": ["results_json"],
     "tracking_csv": ["tracking_file"],

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "record/sample_table.h"
+#include "record/replay.h"
+#include "record/samples_load.h"
 
 static struct sample_table begin(const char *line)
 {
