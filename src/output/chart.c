@@ -19,18 +19,11 @@ static double larger_known(double a, double b)
 }
 
 /* The time at which a column starts. */
-static double border(double start, double end, size_t column, size_t columns)
+static double border(double end, size_t column, size_t columns)
 {
     if (column == columns)
         return end; /* not a rounding error short of it */
-    return start + (end - start) * (double)column / (double)columns;
-}
-
-static double length_of_overlap(double start, double end, double from, double until)
-{
-    double length = fmin(end, until) - fmax(start, from);
-
-    return length > 0 ? length : 0;
+    return end * (double)column / (double)columns;
 }
 
 void sparkline_cpu(const struct record *record, double *ret_curve, size_t columns)
@@ -40,13 +33,13 @@ void sparkline_cpu(const struct record *record, double *ret_curve, size_t column
     size_t index = 0;
 
     for (size_t i = 0; i < columns; i++) {
-        double from = border(0, record->elapsed_seconds, i, columns);
-        double until = border(0, record->elapsed_seconds, i + 1, columns);
+        double from = border(record->elapsed_seconds, i, columns);
+        double until = border(record->elapsed_seconds, i + 1, columns);
         double used = 0, known = 0;
 
         for (; cpu && index < curve->count && curve_start(curve, index) < until; index++) {
-            double length = length_of_overlap(curve_start(curve, index), curve->seconds[index],
-                                              from, until);
+            double length = fmax(
+                fmin(curve->seconds[index], until) - fmax(curve_start(curve, index), from), 0);
 
             if (!isnan(cpu->mean[index])) {
                 used += (double)cpu->mean[index] * length;
@@ -144,19 +137,16 @@ static const struct chart {
 
 static struct number value_text(double value, enum chart_unit unit)
 {
-    struct number bytes = number_bytes(value), text;
-
     switch (unit) {
     case CORES:
     case GPUS:
         return number_short(value);
     case BYTES:
-        return bytes;
+        return number_bytes(value);
     case BYTES_PER_SECOND:
         break;
     }
-    (void)snprintf(text.text, sizeof(text.text), "%.20s/s", bytes.text);
-    return text;
+    return number_rate(value);
 }
 
 static const char *unit_text(enum chart_unit unit)
@@ -281,21 +271,14 @@ static void write_axis(double end, size_t columns, struct page *page)
 
 static void write_headline(const struct record *record, struct page *page)
 {
-    struct buffer full = { 0 }, shown = { 0 }, cut = { 0 };
+    struct buffer text = { 0 };
 
     if (record->name)
-        page_escape(page, record->name, &full);
+        page_escape(page, record->name, &text);
     if (record->name && record->command && record->command[0])
-        buffer_add_text(&full, ": ");
-    escape_command(record->command, &full);
-    if (full.text && !page->has_unicode)
-        escape_ascii(full.text, &shown);
-    page_cut(shown.text ? shown.text : full.text ? full.text : "", page->columns, &cut);
-    page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
-    page_blank(page);
-    buffer_done(&full);
-    buffer_done(&shown);
-    buffer_done(&cut);
+        buffer_add_text(&text, ": ");
+    escape_command(record->command, &text);
+    page_headline(page, &text);
 }
 
 void chart_write(const struct record *record, const struct format_style *style,

@@ -19,6 +19,7 @@
 #include "output/format.h"
 #include "output/save.h"
 #include "series/series.h"
+#include "text/csv.h"
 #include "text/number.h"
 
 /* ---- measure --------------------------------------------------------------- */
@@ -53,7 +54,79 @@ void json_add_metric(struct json_writer *json, const char *key, enum metric metr
     metric_write(metric, raw, json->out);
 }
 
-/* ---- The samples as JSON, an object and a line each; the keys of csv.c ----- */
+/* ---- our columns ------------------------------------------------------------ */
+
+/* A counter's growth per second since the sample before. NaN if it is not known or there is
+ * none before. */
+static double stream_rate(enum metric metric, const struct sample *sample,
+                          const struct sample *previous)
+{
+    uint64_t span_ns =
+        previous ? sub_floor0(sample_read_ns(sample, metric), sample_read_ns(previous, metric))
+                 : 0;
+
+    /* Of rows that follow each other faster than the counter can tell, it would be noise. */
+    if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_row(metric)->clock].resolution_ns)
+        return nan("");
+    return counter_rate(metric, previous->value[metric], sample->value[metric], span_ns);
+}
+
+static void add_gpu_names(struct gpu_place place, struct csv_writer *csv)
+{
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
+        csv_begin_cell(csv);
+        buffer_format(csv->out, "gpu%s_%s", gpu_place_text(place, '_').text,
+                      gpu_measure_row((enum gpu_measure)i)->name);
+    }
+}
+
+static void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out)
+{
+    struct csv_writer csv = { .out = out };
+
+    csv_add_text(&csv, "timestamp");
+    csv_add_text(&csv, "elapsed_seconds");
+    csv_add_text(&csv, "run_id");
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
+
+        csv_add_text(&csv, metric->name);
+        if (metric->rate)
+            csv_add_text(&csv, metric->rate);
+    }
+    for (size_t i = 0; i < gpus->count; i++)
+        add_gpu_names(gpus->places[i], &csv);
+    csv_end_row(&csv);
+}
+
+static void add_gpu_cells(const struct gpu_view *view, struct gpu_place place,
+                          struct csv_writer *csv)
+{
+    double values[GPU_MEASURE_COUNT];
+
+    gpu_columns_read(view, place, values);
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        csv_add_number(csv, values[i]);
+}
+
+static void csv_stream_row(const struct stream_row *row, struct buffer *out)
+{
+    const struct sample *sample = row->sample;
+    struct csv_writer csv = { .out = out };
+
+    csv_add_seconds(&csv, sample->realtime_ns, 3);
+    csv_add_seconds(&csv, sample->elapsed_ns, 0);
+    csv_add_text(&csv, row->run_id);
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        csv_begin_cell(&csv);
+        metric_write((enum metric)i, sample->value[i], out);
+        if (metric_row((enum metric)i)->published.rate)
+            csv_add_number(&csv, stream_rate((enum metric)i, sample, row->previous));
+    }
+    for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
+        add_gpu_cells(row->gpu, row->of_gpus->places[i], &csv);
+    csv_end_row(&csv);
+}
 
 static void add_gpu(struct json_writer *json, const struct gpu_view *view,
                     struct gpu_place place)
@@ -69,7 +142,7 @@ static void add_gpu(struct json_writer *json, const struct gpu_view *view,
     json_end(json);
 }
 
-void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
+static void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
 {
     const struct sample *sample = row->sample;
     struct json_writer json = { .out = out };
@@ -215,19 +288,6 @@ bool stream_reads_host_gpus(const struct stream *stream)
     return stream->table &&
            dialect_reads(stream->table,
                          offsetof(struct sample, moment[METRIC_HOST_GPU_UTILIZATION]));
-}
-
-double stream_rate(enum metric metric, const struct sample *sample,
-                   const struct sample *previous)
-{
-    uint64_t span_ns =
-        previous ? sub_floor0(sample_read_ns(sample, metric), sample_read_ns(previous, metric))
-                 : 0;
-
-    /* Of rows that follow each other faster than the counter can tell, it would be noise. */
-    if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_row(metric)->clock].resolution_ns)
-        return nan("");
-    return counter_rate(metric, previous->value[metric], sample->value[metric], span_ns);
 }
 
 /* ---- tables that are appended to ------------------------------------------- */

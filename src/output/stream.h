@@ -97,15 +97,4 @@ bool stream_reads_host_gpus(const struct stream *stream);
 /* Whether rows list the devices of the machine. */
 bool stream_lists_devices(const struct stream *stream);
 
-/* ---- our columns ------------------------------------------------------------ */
-
-void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out);
-void csv_stream_row(const struct stream_row *row, struct buffer *out);
-void jsonl_stream_row(const struct stream_row *row, struct buffer *out);
-
-/* A counter's growth per second since the sample before. NaN if it is not known or there is
- * none before. */
-double stream_rate(enum metric metric, const struct sample *sample,
-                   const struct sample *previous);
-
 #endif

@@ -31,29 +31,17 @@ static bool is_of_cgroup(const struct record *record)
 /* The command, or what stands in for it. */
 static void headline_write(const struct record *record, struct page *page)
 {
-    struct buffer full = { 0 };
-    struct buffer shown = { 0 };
-    struct buffer cut = { 0 };
+    struct buffer text = { 0 };
 
     if (record->name) {
-        page_escape(page, record->name, &full);
-        buffer_add_text(&full, is_of_cgroup(record) ? "" : ": ");
+        page_escape(page, record->name, &text);
+        buffer_add_text(&text, is_of_cgroup(record) ? "" : ": ");
     }
     if (record->command && record->command[0])
-        escape_command(record->command, &full);
+        escape_command(record->command, &text);
     else if (!is_of_cgroup(record))
-        buffer_format(&full, "process %s", number_count(as_number(record->pid)).text);
-    if (full.text && page->has_unicode)
-        page_cut(full.text, page->columns, &cut);
-    else if (full.text) {
-        escape_ascii(full.text, &shown);
-        page_cut(shown.text ? shown.text : "", page->columns, &cut);
-    }
-    page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
-    page_blank(page);
-    buffer_done(&full);
-    buffer_done(&shown);
-    buffer_done(&cut);
+        buffer_format(&text, "process %s", number_count(as_number(record->pid)).text);
+    page_headline(page, &text);
 }
 
 static void ending_write(const struct record *record, struct page *page)

@@ -133,6 +133,18 @@ struct buffer *page_item(struct buffer *list)
     return list;
 }
 
+void page_headline(struct page *page, struct buffer *text)
+{
+    struct buffer ascii = { 0 }, cut = { 0 };
+
+    if (text->text && !page->has_unicode)
+        escape_ascii(text->text, &ascii);
+    page_cut(ascii.text ? ascii.text : text->text ? text->text : "", page->columns, &cut);
+    page_line(page, PAGE_BOLD, &cut);
+    buffer_done(&ascii);
+    buffer_done(text);
+}
+
 void page_line(struct page *page, enum page_style style, struct buffer *text)
 {
     page_add(page, style, text->text ? text->text : "");

@@ -54,6 +54,9 @@ void page_note(struct page *page, enum page_style style, const char *label, cons
 /* A list of items with ", " between them: what is added to the result is the next. */
 struct buffer *page_item(struct buffer *list);
 
+/* A bold line: a text that is quoted or escaped already, cut to fit and released. */
+void page_headline(struct page *page, struct buffer *text);
+
 /* A line: a text in a style, which is released. */
 void page_line(struct page *page, enum page_style style, struct buffer *text);
 

@@ -19,18 +19,6 @@ static double value_of(const struct record *record, const char *path)
     return record_system_find(record, path).value;
 }
 
-/* "1.46 MB/s". */
-static struct number number_rate(double bytes_per_second)
-{
-    struct number bytes = number_bytes(bytes_per_second);
-    struct number rate;
-
-    if (isnan(bytes_per_second))
-        return bytes;
-    (void)snprintf(rate.text, sizeof(rate.text), "%.24s/s", bytes.text); /* fits */
-    return rate;
-}
-
 static void headline_write(const struct record *record, struct page *page)
 {
     struct clock_text date = clock_format(record->started_at);

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/signal_name.h"
+#include "base/error.h"
 #include "base/unknown.h"
 #include "job/command_line.h"
 #include "job/gpu/gpu_tally.h"

@@ -293,6 +293,17 @@ struct number number_bytes(double bytes)
     return scaled(bytes / 1000, units, ARRAY_SIZE(units));
 }
 
+struct number number_rate(double bytes_per_second)
+{
+    struct number bytes = number_bytes(bytes_per_second);
+    struct number rate;
+
+    if (isnan(bytes_per_second))
+        return bytes;
+    (void)snprintf(rate.text, sizeof(rate.text), "%.24s/s", bytes.text); /* fits */
+    return rate;
+}
+
 struct number number_duration(double seconds)
 {
     /* Two units each; from where rounding the shorter one reaches the next row. */

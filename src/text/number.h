@@ -61,12 +61,13 @@ struct number {
     char text[32];
 };
 
-struct number number_bytes(double bytes);      /* "0 B", "512 B", "1.46 GB" (10^9) */
-struct number number_duration(double seconds); /* "41 ms", "12.3 s", "4 min 05 s" */
-struct number number_energy(double joules);    /* "0.5 J", "499 J", "1.25 kJ" */
-struct number number_percent(double fraction); /* of 1: "0.3 %", "68 %" */
-struct number number_short(double value);      /* "3.35", "12.0", "128" */
-struct number number_count(double value);      /* "12" */
+struct number number_bytes(double bytes);           /* "0 B", "512 B", "1.46 GB" (10^9) */
+struct number number_rate(double bytes_per_second); /* "1.46 MB/s" */
+struct number number_duration(double seconds);      /* "41 ms", "12.3 s", "4 min 05 s" */
+struct number number_energy(double joules);         /* "0.5 J", "499 J", "1.25 kJ" */
+struct number number_percent(double fraction);      /* of 1: "0.3 %", "68 %" */
+struct number number_short(double value);           /* "3.35", "12.0", "128" */
+struct number number_count(double value);           /* "12" */
 
 /* Numbers with four significant digits, for long lists of measured values: no more than
  * 0.05 % off, and written fast. What was read back from such a text is written the same again. */

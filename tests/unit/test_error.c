@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/signal_name.h"
+#include "base/error.h"
 
 static void signals_have_the_names_of_the_manual(void **state)
 {
