@@ -117,6 +117,20 @@ int parse_word(const char **cursor, char *buf, size_t size)
     return (int)length;
 }
 
+void parse_copy_line(const char *text, char *buf, size_t size)
+{
+    size_t length;
+
+    text += strspn(text, " \t\r\n");
+    length = strcspn(text, "\n");
+    while (length > 0 && (is_blank(text[length - 1]) || text[length - 1] == '\r'))
+        length--;
+    if (length >= size)
+        length = size - 1;
+    memcpy(buf, text, length);
+    buf[length] = '\0';
+}
+
 bool parse_has_word(const char *text, const char *word)
 {
     size_t length = strlen(word);

@@ -42,6 +42,9 @@ const char *parse_next_line(const char *text);
  * behind it. Returns its length; -EBADMSG: no word, or it does not fit. */
 int parse_word(const char **cursor, char *buf, size_t size);
 
+/* Copies the first line that is not blank, cut to fit, without the blanks at its ends. */
+void parse_copy_line(const char *text, char *buf, size_t size);
+
 /* Whether `word` is one of the words of a text. */
 bool parse_has_word(const char *text, const char *word);
 

@@ -3,7 +3,7 @@
  * text.c - the report on one screen, for people.
  *
  * One function per row, in the order of the screen. A row that nobody would miss is left out
- * if its figures are unknown or say nothing. The others say "n/a", and notes.c says why.
+ * if its figures are unknown or say nothing. The others say "n/a", and notes_write() says why.
  */
 #include <math.h>
 #include <stdio.h>

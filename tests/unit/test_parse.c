@@ -110,6 +110,19 @@ static void more_than_asked_for_is_too_many(void **state)
     assert_int_equal(parse_cpu_list("0-8191\n", cpus, 8), -E2BIG);
 }
 
+static void a_line_is_copied_without_the_blanks_around_it(void **state)
+{
+    char buf[8];
+
+    (void)state;
+    parse_copy_line(" \n\t a b \t\r\nc", buf, sizeof(buf));
+    assert_string_equal(buf, "a b");
+    parse_copy_line("0123456789", buf, sizeof(buf));
+    assert_string_equal(buf, "0123456");
+    parse_copy_line(" \n", buf, sizeof(buf));
+    assert_string_equal(buf, "");
+}
+
 static void a_whole_number_has_nothing_behind_it(void **state)
 {
     uint64_t value;
@@ -150,6 +163,7 @@ int main(void)
         cmocka_unit_test(the_largest_number_fits),
         cmocka_unit_test(a_key_stands_at_the_start_of_a_line),
         cmocka_unit_test(cpu_lists_are_counted),
+        cmocka_unit_test(a_line_is_copied_without_the_blanks_around_it),
         cmocka_unit_test(lists_hold_single_cpus_and_ranges),
         cmocka_unit_test(more_than_asked_for_is_too_many),
         cmocka_unit_test(a_whole_number_has_nothing_behind_it),

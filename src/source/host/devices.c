@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/host/devices.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -178,7 +177,7 @@ static size_t trailing_digits(const char *name, size_t length)
 {
     size_t count = 0;
 
-    while (count < length && isdigit((unsigned char)name[length - 1 - count]))
+    while (count < length && is_digit(name[length - 1 - count]))
         count++;
     return count;
 }
@@ -188,7 +187,7 @@ static bool is_not_disk(const char *name)
     for (size_t i = 0; i < ARRAY_SIZE(not_disks); i++) {
         size_t length = strlen(not_disks[i]);
 
-        if (strncmp(name, not_disks[i], length) == 0 && isdigit((unsigned char)name[length]))
+        if (strncmp(name, not_disks[i], length) == 0 && is_digit(name[length]))
             return true;
     }
     return false;
@@ -218,7 +217,7 @@ static bool is_partition_name(const char *name)
             return true;
     }
     /* nvme0n1p2, mmcblk0p1: a 'p' between two numbers */
-    return stem >= 2 && name[stem - 1] == 'p' && isdigit((unsigned char)name[stem - 2]);
+    return stem >= 2 && name[stem - 1] == 'p' && is_digit(name[stem - 2]);
 }
 
 enum device_class disk_class_by_name(const char *name)
@@ -371,21 +370,6 @@ uint64_t devices_growth(uint64_t before, uint64_t after)
 
 /* ---- files of sysfs ------------------------------------------------------- */
 
-/* Copies what can be printed, without the blanks around it. */
-static void copy_trimmed(const char *text, char buf[DEVICE_TEXT_SIZE])
-{
-    size_t length = 0;
-
-    text += strspn(text, " \t\r\n");
-    while (length + 1 < DEVICE_TEXT_SIZE && text[length] && text[length] != '\n') {
-        buf[length] = text[length];
-        length++;
-    }
-    while (length > 0 && isspace((unsigned char)buf[length - 1]))
-        length--;
-    buf[length] = '\0';
-}
-
 /* The text of sys/class/KIND/NAME/FILE; empty: there is none. */
 static void read_text(const struct root *root, const char *kind, const char *name,
                       const char *file, char buf[DEVICE_TEXT_SIZE])
@@ -394,7 +378,7 @@ static void read_text(const struct root *root, const char *kind, const char *nam
 
     buf[0] = '\0';
     if (root_read_start(root, text, sizeof(text), "sys/class/%s/%s/%s", kind, name, file) > 0)
-        copy_trimmed(text, buf);
+        parse_copy_line(text, buf, DEVICE_TEXT_SIZE);
 }
 
 static uint64_t read_number(const struct root *root, const char *kind, const char *name,
@@ -460,7 +444,7 @@ static void read_scsi_serial(const struct root *root, const char *folder,
         root_read_start(root, page, sizeof(page), "sys/class/block/%s/device/vpd_pg80", folder);
 
     if (n > HEADER)
-        copy_trimmed(page + HEADER, buf);
+        parse_copy_line(page + HEADER, buf, DEVICE_TEXT_SIZE);
 }
 
 static void describe_disk(const struct root *root, struct disk_device *disk)

@@ -20,23 +20,6 @@
 
 /* ---- facts ----------------------------------------------------------------- */
 
-/* Copies a part of a text, cut to fit, without the blanks at its ends. */
-static void copy_trimmed(const char *start, const char *end, char *buf, size_t size)
-{
-    static const char blanks[] = " \t\r\n";
-    size_t length;
-
-    while (start < end && strchr(blanks, *start))
-        start++;
-    while (end > start && strchr(blanks, end[-1]))
-        end--;
-    length = (size_t)(end - start);
-    if (length >= size)
-        length = size - 1;
-    memcpy(buf, start, length);
-    buf[length] = '\0';
-}
-
 /* The value of the first line "key   : value", or NULL. */
 static const char *cpuinfo_value(const char *text, const char *key)
 {
@@ -101,7 +84,7 @@ int cpuinfo_parse_model(const char *text, char *buf, size_t size)
 
         if (!value || value + strspn(value, " \t") == end)
             continue;
-        copy_trimmed(value, end, buf, size);
+        parse_copy_line(value, buf, size);
         return 0;
     }
     return parse_arm_model(text, buf, size);
@@ -148,7 +131,7 @@ static void read_line(const struct root *root, const char *path, char *buf, size
 
     if (root_read_start(root, text, sizeof(text), "%s", path) < 0)
         return;
-    copy_trimmed(text, text + strcspn(text, "\n"), buf, size);
+    parse_copy_line(text, buf, size);
 }
 
 /* Holds /proc/cpuinfo of 64 CPUs (the model stands at the first, but for boards

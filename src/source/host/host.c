@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/host/host.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,7 +69,7 @@ static uint64_t count_cpus(const char *text)
     uint64_t count = 0;
 
     for (; strncmp(text, "cpu", 3) == 0; text = parse_next_line(text))
-        count += isdigit((unsigned char)text[3]) ? 1 : 0;
+        count += is_digit(text[3]) ? 1 : 0;
     return strncmp(text, "cpu", strlen(text)) != 0 && count > 0 ? count : UNKNOWN;
 }
 
@@ -111,7 +110,7 @@ size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct c
         uint64_t column[COLUMN_COUNT];
         uint64_t number, ticks;
 
-        if (!isdigit((unsigned char)*line) || parse_u64(&line, &number) < 0 ||
+        if (!is_digit(*line) || parse_u64(&line, &number) < 0 ||
             parse_columns(line, column) < 0)
             continue;
         ticks = column[COLUMN_USER];
