@@ -20,38 +20,38 @@ EXPECTED = "tests/replay/expected/*"
 
 # The files that are inputs of a target: patterns below the top.
 FILES = {
-    "pid_stat": []*/stat"],
-    "pid_status": []*/status"],
-    "pid_statm": []*/statm"],
-    "pid_io": []*/io"],
-    "children": []*/task/*/children"],
-    "smaps_rollup": []*/smaps_rollup"],
-    "cmdline": []*/cmdline"],
-    "cpu_stat": [],
-    "meminfo": [],
-    "diskstats": [],
-    "net_dev": [],
-    "mountinfo": [],
-    "pressure": [],
-    "vmstat": [],
-    "cpuinfo": [],
-    "os_release": [],
-    "passwd": [],
-    "csv": [],
-    "report": [],
-    "samples": [],
-    "stream_header": [],
-    "results": [],
-    "tracking_csv": [],
-    "sub_tracking_csv": [],
-    "lines": [],
-    "escape": [],
-    "utf8": [],
+    "pid_stat": [f"{MACHINE}/proc/[0-9]*/stat"],
+    "pid_status": [f"{MACHINE}/proc/[0-9]*/status"],
+    "pid_statm": [f"{MACHINE}/proc/[0-9]*/statm"],
+    "pid_io": [f"{MACHINE}/proc/[0-9]*/io"],
+    "children": [f"{MACHINE}/proc/[0-9]*/task/*/children"],
+    "smaps_rollup": [f"{MACHINE}/proc/[0-9]*/smaps_rollup"],
+    "cmdline": [f"{MACHINE}/proc/[0-9]*/cmdline"],
+    "cpu_stat": [f"{MACHINE}/proc/stat"],
+    "meminfo": [f"{MACHINE}/proc/meminfo"],
+    "diskstats": [f"{MACHINE}/proc/diskstats"],
+    "net_dev": [f"{MACHINE}/proc/net/dev"],
+    "mountinfo": [f"{MACHINE}/proc/self/mountinfo"],
+    "pressure": [f"{MACHINE}/proc/pressure/*"],
+    "vmstat": [f"{MACHINE}/proc/vmstat"],
+    "cpuinfo": [f"{MACHINE}/proc/cpuinfo"],
+    "os_release": [f"{MACHINE}/etc/os-release"],
+    "passwd": [f"{MACHINE}/etc/passwd"],
+    "csv": [f"{EXPECTED}.csv", f"{EXPECTED}.samples", "tests/functional/sub_track/*.csv"],
+    "report": [f"{EXPECTED}.json"],
+    "samples": [f"{EXPECTED}.samples", f"{EXPECTED}.resource-tracker*"],
+    "stream_header": [f"{EXPECTED}.samples", f"{EXPECTED}.resource-tracker*"],
+    "results": ["tests/functional/sub_track/analyze.json"],
+    "tracking_csv": ["tests/functional/sub_track/tracking.csv"],
+    "sub_tracking_csv": ["tests/functional/sub_track/phases.csv"],
+    "lines": [f"{EXPECTED}.csv", f"{EXPECTED}.text"],
+    "escape": [f"{EXPECTED}.text"],
+    "utf8": [f"{EXPECTED}.text"],
 }
 
 # The unit tests whose string literals are inputs.
 LITERALS = {
-    "pid_stat": ["pid_stat"],
+    "pid_stat": ["pid_files"],
     "pid_status": ["pid_files", "nvidia_namespace"],
     "pid_statm": ["pid_files"],
     "pid_io": ["pid_files"],
@@ -70,7 +70,7 @@ LITERALS = {
     "cpuinfo": ["facts"],
     "os_release": ["facts"],
     "passwd": ["session", "facts"],
-    "cpu_list": ["cpu_list", "parse"],
+    "cpu_list": ["parse"],
     "cache_size": ["facts"],
     "cgroup_files": ["cgroup", "job_cgroup"],
     "scope_message": ["scope_message"],
@@ -214,7 +214,7 @@ def sub_tracking_sqlite():
 
 def cgroup_paths():
     """Every text of /proc/PID/cgroup with every mountinfo of the tests."""
-    texts = [text for name in ("cgroup", "cgroup_directory", "mounts", "limits")
+    texts = [text for name in ("cgroup", "mounts", "limits")
              for text in literals((TOP / f"tests/unit/test_{name}.c").read_text())]
     texts += [path.read_bytes() for path in sorted(TOP.glob(f"{MACHINE}/proc/[0-9]*/cgroup"))[:2]]
     cgroups = [text for text in texts if re.match(rb"\d+:", text)]
