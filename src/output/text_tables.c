@@ -229,10 +229,15 @@ static int compare_numbers(double a, double b)
     return (a < b) - (a > b);
 }
 
+/* clang-tidy takes the size of a bare pointer for a mistake. */
+struct process_row {
+    const struct record_process *process;
+};
+
 static int compare_processes(const void *left, const void *right)
 {
-    const struct record_process *a = *(const struct record_process *const *)left;
-    const struct record_process *b = *(const struct record_process *const *)right;
+    const struct record_process *a = ((const struct process_row *)left)->process;
+    const struct record_process *b = ((const struct process_row *)right)->process;
     int order = compare_numbers(a->cpu_seconds, b->cpu_seconds);
 
     if (order == 0)
@@ -310,7 +315,7 @@ static uint64_t count_rest(const struct record *record, size_t shown)
 void process_list_write(const struct record *record, struct page *page)
 {
     size_t count = record->process_count, shown = record->shown_processes;
-    const struct record_process **rows;
+    struct process_row *rows;
     uint64_t rest;
 
     if (shown == 0 || count == 0)
@@ -321,12 +326,12 @@ void process_list_write(const struct record *record, struct page *page)
     if (!rows)
         return;
     for (size_t i = 0; i < count; i++)
-        rows[i] = &record->processes[i];
+        rows[i].process = &record->processes[i];
     qsort(rows, count, sizeof(*rows), compare_processes);
     page_blank(page);
     write_process_title(page);
     for (size_t i = 0; i < shown; i++)
-        write_process(record, rows[i], page);
+        write_process(record, rows[i].process, page);
     free(rows);
     rest = count_rest(record, shown);
     if (rest > 0)
