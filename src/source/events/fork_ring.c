@@ -198,7 +198,7 @@ static int open_cpu(pid_t pid, unsigned cpu, int pages, struct fork_ring_cpu *re
 
 int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret)
 {
-    unsigned cpus[FORK_RING_CPU_MAX];
+    unsigned cpus[FORK_RING_CPU_MAX] = { 0 };
     int pages = fork_ring_pages(RING_BYTES_MAX, page_bytes());
     int count;
 
