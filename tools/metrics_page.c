@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "job/gpu/gpu_view.h"
-#include "record/system.h"
+#include "record/record.h"
 #include "sample/metric.h"
 #include "series/figure.h"
 #include "series/series.h"

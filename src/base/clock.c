@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arithmetic.h"
 
@@ -32,6 +33,16 @@ uint64_t clock_suspended_ns(void)
         read_clock(CLOCK_BOOTTIME); /* first: the difference is rather too small */
 
     return sub_floor0(boot_ns, read_clock(CLOCK_MONOTONIC));
+}
+
+uint64_t clock_tick_ns(void)
+{
+    return NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+uint64_t clock_boot_ticks(void)
+{
+    return read_clock(CLOCK_BOOTTIME) / clock_tick_ns();
 }
 
 uint64_t clock_thread_cpu_ns(void)

@@ -32,6 +32,11 @@ struct clock_span {
     uint64_t from_ns, until_ns;
 };
 
+/* A clock tick, the unit of /proc/PID/stat, and the ticks since boot, by which the kernel dates the start of
+ * processes. */
+uint64_t clock_tick_ns(void);
+uint64_t clock_boot_ticks(void);
+
 /* CPU time of the calling thread so far. */
 uint64_t clock_thread_cpu_ns(void);
 

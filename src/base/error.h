@@ -24,4 +24,9 @@ int error_prefix(struct spoor_error *err, int code, const char *fmt, ...) PRINTF
 /* strerror(), for any thread; the text may be in the buffer. */
 const char *error_text(int code, char *buf, size_t size);
 
+/* ---- Names of signals. sigabbrev_np() would need glibc 2.32; musl does not have it --- */
+
+/* "SIGHUP"; NULL: a real-time signal, or not a signal. */
+const char *signal_name(int number);
+
 #endif

@@ -8,8 +8,31 @@
 #ifndef BASE_HELPER_H
 #define BASE_HELPER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
+
+/* ---- Starts the threads of the library, which must not receive signals ----- */
+
+/* Starts a thread with all signals blocked, so that the program's own threads handle them.
+ * Returns 0 or -errno. */
+int thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);
+
+/* Condition variables whose deadlines are on CLOCK_MONOTONIC.
+ *
+ * pthread_cond_clockwait() would do without this, but needs glibc 2.30; musl does not have it. */
+
+/* Cannot fail on Linux: no memory is allocated. */
+static inline void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(condition, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+}
 
 struct helper;
 

@@ -4,14 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
+#include "base/unknown.h"
+
+/* ---- parse ----------------------------------------------------------------- */
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 static const char *skip_blanks(const char *text)
@@ -117,6 +117,20 @@ int parse_word(const char **cursor, char *buf, size_t size)
     return (int)length;
 }
 
+void parse_copy_line(const char *text, char *buf, size_t size)
+{
+    size_t length;
+
+    text += strspn(text, " \t\r\n");
+    length = strcspn(text, "\n");
+    while (length > 0 && (is_blank(text[length - 1]) || text[length - 1] == '\r'))
+        length--;
+    if (length >= size)
+        length = size - 1;
+    memcpy(buf, text, length);
+    buf[length] = '\0';
+}
+
 bool parse_has_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
@@ -131,9 +145,9 @@ bool parse_has_word(const char *text, const char *word)
     return false;
 }
 
-int parse_cpu_list_count(const char *text, unsigned *ret_count)
+int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity)
 {
-    uint64_t count = 0;
+    size_t count = 0;
 
     for (;;) {
         uint64_t first, last;
@@ -146,15 +160,64 @@ int parse_cpu_list_count(const char *text, unsigned *ret_count)
             if (parse_u64(&text, &last) < 0)
                 return -EBADMSG;
         }
-        if (last < first || last > UINT16_MAX)
+        if (last < first || last >= CPU_NUMBER_END)
             return -EBADMSG;
-        count += last - first + 1;
+        if (last - first >= capacity - count)
+            return -E2BIG;
+        for (uint64_t cpu = first; cpu <= last; cpu++, count++) {
+            if (cpus)
+                cpus[count] = (unsigned)cpu;
+        }
         if (*text != ',')
             break;
         text++;
     }
-    if ((*text != '\0' && *text != '\n') || count > UINT16_MAX)
-        return -EBADMSG;
-    *ret_count = (unsigned)count;
-    return 0;
+    return *text == '\0' || *text == '\n' ? (int)count : -EBADMSG;
+}
+
+/* ---- keyed ----------------------------------------------------------------- */
+
+static void put_value(void *into, size_t offset, uint64_t value)
+{
+    memcpy((char *)into + offset, &value, sizeof(value));
+}
+
+static bool has_value(const void *into, size_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)into + offset, sizeof(value));
+    return is_known(value);
+}
+
+static const struct keyed_field *find_field(const char *line, const struct keyed_field *fields,
+                                            size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(line, fields[i].key, strlen(fields[i].key)) == 0)
+            return &fields[i];
+    }
+    return NULL;
+}
+
+size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count, void *into)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        put_value(into, fields[i].offset, UNKNOWN);
+    for (; *text; text = parse_next_line(text)) {
+        const struct keyed_field *field = find_field(text, fields, count);
+        const char *cursor;
+        uint64_t value;
+
+        if (!field || has_value(into, field->offset))
+            continue;
+        cursor = text + strlen(field->key);
+        if (parse_u64(&cursor, &value) < 0)
+            continue;
+        put_value(into, field->offset, product_u64(value, field->scale));
+        found++;
+    }
+    return found;
 }

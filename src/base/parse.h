@@ -12,6 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Reads a decimal number after blanks and moves *cursor behind it. Returns 0,
  * or -EBADMSG (not a number, or too large) and leaves *cursor and *ret alone. */
 int parse_u64(const char **cursor, uint64_t *ret);
@@ -37,13 +42,32 @@ const char *parse_next_line(const char *text);
  * behind it. Returns its length; -EBADMSG: no word, or it does not fit. */
 int parse_word(const char **cursor, char *buf, size_t size);
 
+/* Copies the first line that is not blank, cut to fit, without the blanks at its ends. */
+void parse_copy_line(const char *text, char *buf, size_t size);
+
 /* Whether `word` is one of the words of a text. */
 bool parse_has_word(const char *text, const char *word);
 
-/* Room for the longest list of 8192 CPUs: every second one. */
-enum { CPU_LIST_SIZE = 24 * 1024 };
+/* No kernel is built for more CPUs. The longest list of them has every second one. */
+enum { CPU_NUMBER_END = 8192, CPU_LIST_SIZE = 24 * 1024 };
 
-/* Counts the CPUs of a list as "0-3,8,10-11". -EBADMSG where it is none. */
-int parse_cpu_list_count(const char *text, unsigned *ret_count);
+/* Reads a list of CPUs as "0-3,8,10-11". Returns how many there are; -E2BIG: more than `capacity`; -EBADMSG:
+ * not such a list. `cpus` NULL: they are only counted. */
+int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity);
+
+/* Files of "Key:   value kB" lines, read by a table of fields.
+ *
+ * One pass over the text fills a struct of uint64_t fields. A key that does not come stays UNKNOWN, and
+ * of one that comes twice the first counts. Keys of the file that are not in the table are ignored. */
+
+struct keyed_field {
+    const char *key; /* with its colon: "VmHWM:" */
+    size_t offset;   /* of a uint64_t in the struct */
+    uint64_t scale;  /* what the value is multiplied by: 1024 for kB */
+};
+
+/* Returns how many fields were found. `into` is a struct of uint64_t fields. */
+size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count,
+                   void *into);
 
 #endif

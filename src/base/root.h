@@ -23,6 +23,16 @@
 
 #include "base/compiler.h"
 
+/* ---- How many files this process may have open ----------------------------- */
+
+/* Raises the limit to its maximum. Not in a process that starts the job later: the job keeps the
+ * limit it would have without us. */
+void file_limit_raise(void);
+
+/* Whether a file may stay open. The last descriptors below the limit are left free, so that files
+ * which are opened for one read can always be read. */
+bool file_limit_allows(int fd);
+
 struct root {
     int fd;                 /* the folder; -1 when closed */
     bool is_live;           /* it is "/": system calls about processes mean the same machine */

@@ -26,6 +26,11 @@ static inline double as_number(uint64_t value)
     return is_known(value) ? (double)value : (double)NAN;
 }
 
+static inline uint64_t known_or_0(uint64_t value)
+{
+    return is_known(value) ? value : 0;
+}
+
 static inline uint64_t first_known(uint64_t first, uint64_t second)
 {
     return is_known(first) ? first : second;

@@ -1,6 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cgroup.c - find the cgroups of a process.
+#include "cgroup/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+
+/* ---- cgroup ---------------------------------------------------------------- */
+
+/* Find the cgroups of a process.
  *
  * /proc/PID/cgroup has a line for each tree, "4:memory:/a/b" or, for version 2,
  * "0::/a/b". The path starts at the top of the tree or, in a cgroup namespace, at
@@ -8,18 +25,7 @@
  *
  * mountinfo says where a tree is mounted and, as the mount's root, which cgroup of
  * it is seen there. A container of Docker on version 1 has the path "/docker/ID"
- * and a mount whose root is "/docker/ID": its cgroup is the mount point itself.
- */
-#include "cgroup/cgroup.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/cleanup.h"
-#include "base/parse.h"
-#include "source/host/mountinfo.h"
+ * and a mount whose root is "/docker/ID": its cgroup is the mount point itself. */
 
 /* As version 1 writes them. */
 static const char *const names[CGROUP_CONTROLLER_COUNT] = {
@@ -279,4 +285,446 @@ int cgroup_to_child(struct cgroup *cgroup, const char *name)
     cgroup->path[used] = '/';
     memcpy(cgroup->path + used + 1, name, length + 1);
     return 0;
+}
+
+/* ---- cgroup file ----------------------------------------------------------- */
+
+/* Version 1 writes "no limit" as the largest number of pages, in bytes, which is a
+ * little below 2^63 and depends on the size of a page. */
+static const uint64_t NO_LIMIT_FROM = 1ull << 60;
+
+/* Is the text this word and nothing else? */
+static bool is_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+
+    return strncmp(text, word, length) == 0 &&
+           (text[length] == '\0' || strcmp(text + length, "\n") == 0);
+}
+
+int cgroup_parse_u64(const char *text, uint64_t *ret)
+{
+    uint64_t value;
+
+    if (is_word(text, "max") || is_word(text, "-1")) {
+        *ret = UNKNOWN;
+        return 0;
+    }
+    if (parse_whole_u64(text, &value) < 0)
+        return -EBADMSG;
+    *ret = value >= NO_LIMIT_FROM ? UNKNOWN : value;
+    return 0;
+}
+
+static double quota_cpus(uint64_t quota_us, uint64_t period_us)
+{
+    return is_known(quota_us) ? (double)quota_us / (double)period_us : (double)NAN;
+}
+
+int cgroup_parse_quota(const char *text, double *ret_cpus)
+{
+    uint64_t quota_us = UNKNOWN, period_us;
+
+    if (strncmp(text, "max ", 4) == 0)
+        text += 4;
+    else if (parse_u64(&text, &quota_us) < 0)
+        return -EBADMSG;
+    if (parse_whole_u64(text, &period_us) < 0 || period_us == 0)
+        return -EBADMSG;
+    *ret_cpus = quota_cpus(quota_us, period_us);
+    return 0;
+}
+
+static ssize_t read_text(const struct root *root, const struct cgroup *cgroup, const char *file,
+                         char *buf, size_t size)
+{
+    if (!cgroup_is_visible(cgroup))
+        return -ENOENT;
+    return root_read(root, buf, size, "%s/%s", cgroup->path, file);
+}
+
+int cgroup_read_u64(const struct root *root, const struct cgroup *cgroup, const char *file,
+                    uint64_t *ret)
+{
+    char text[64];
+    ssize_t n = read_text(root, cgroup, file, text, sizeof(text));
+
+    return n < 0 ? (int)n : cgroup_parse_u64(text, ret);
+}
+
+static int read_quota_v1(const struct root *root, const struct cgroup *cgroup, double *ret_cpus)
+{
+    uint64_t quota_us, period_us;
+    int r = cgroup_read_u64(root, cgroup, "cpu.cfs_quota_us", &quota_us);
+
+    if (r < 0)
+        return r;
+    r = cgroup_read_u64(root, cgroup, "cpu.cfs_period_us", &period_us);
+    if (r < 0)
+        return r;
+    if (period_us == 0 || !is_known(period_us))
+        return -EBADMSG;
+    *ret_cpus = quota_cpus(quota_us, period_us);
+    return 0;
+}
+
+int cgroup_read_quota(const struct root *root, const struct cgroup *cgroup, double *ret_cpus)
+{
+    char text[64];
+    ssize_t n;
+
+    if (!cgroup->is_v2)
+        return read_quota_v1(root, cgroup, ret_cpus);
+    n = read_text(root, cgroup, "cpu.max", text, sizeof(text));
+    return n < 0 ? (int)n : cgroup_parse_quota(text, ret_cpus);
+}
+
+int cgroup_count_cpus(const struct root *root, const struct cgroup *cgroup, const char *file)
+{
+    char text[CPU_LIST_SIZE];
+    ssize_t n = read_text(root, cgroup, file, text, sizeof(text));
+
+    return n < 0 ? (int)n : parse_cpu_list(text, NULL, CPU_NUMBER_END);
+}
+
+/* ---- cgroup totals --------------------------------------------------------- */
+
+static uint64_t key_or_unknown(const char *text, const char *key)
+{
+    uint64_t value;
+
+    return parse_key_u64(text, key, &value) < 0 ? UNKNOWN : value;
+}
+
+int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret)
+{
+    struct cgroup_cpu cpu = {
+        .total_ns = product_u64(key_or_unknown(text, "usage_usec"), NS_PER_US),
+        .user_ns = product_u64(key_or_unknown(text, "user_usec"), NS_PER_US),
+        .system_ns = product_u64(key_or_unknown(text, "system_usec"), NS_PER_US),
+    };
+
+    if (!is_known(cpu.total_ns))
+        return -EBADMSG;
+    *ret = cpu;
+    return 0;
+}
+
+/* As the kernel does for cpu.stat of version 2. */
+void cgroup_split_cpu(struct cgroup_cpu *cpu, uint64_t user_before_ns,
+                      uint64_t system_before_ns)
+{
+    uint64_t ticks_ns = sum_u64(cpu->user_ns, cpu->system_ns);
+
+    if (!is_known(cpu->total_ns) || !is_known(ticks_ns))
+        return;
+    cpu->system_ns =
+        ticks_ns > 0
+            ? (uint64_t)((double)cpu->total_ns * (double)cpu->system_ns / (double)ticks_ns)
+            : 0;
+    if (is_known(system_before_ns))
+        cpu->system_ns = larger(cpu->system_ns, system_before_ns);
+    cpu->system_ns = smaller(cpu->system_ns, cpu->total_ns);
+    cpu->user_ns = cpu->total_ns - cpu->system_ns;
+    if (!is_known(user_before_ns) || cpu->user_ns >= user_before_ns)
+        return;
+    cpu->user_ns = smaller(user_before_ns, cpu->total_ns);
+    cpu->system_ns = cpu->total_ns - cpu->user_ns;
+}
+
+/* Shared memory is counted as page cache by both versions, but no file backs it. */
+int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
+{
+    uint64_t anon = key_or_unknown(text, "anon");
+    uint64_t file = key_or_unknown(text, "file");
+    uint64_t shmem = key_or_unknown(text, "shmem");
+    uint64_t dirty =
+        sum_u64(key_or_unknown(text, "file_dirty"), key_or_unknown(text, "file_writeback"));
+
+    if (!is_known(anon)) { /* version 1; total_ includes cgroups below */
+        anon = key_or_unknown(text, "total_rss");
+        file = key_or_unknown(text, "total_cache");
+        shmem = key_or_unknown(text, "total_shmem");
+    }
+    if (!is_known(anon) || !is_known(file))
+        return -EBADMSG;
+    if (!is_known(shmem) || shmem > file) /* the counters are not read at one instant */
+        shmem = is_known(shmem) ? file : 0;
+    *ret = (struct cgroup_memory){ anon, shmem, file - shmem, dirty };
+    return 0;
+}
+
+/* A line: "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0". */
+static uint64_t line_value(const char *line, const char *key)
+{
+    const char *found = memmem(line, strcspn(line, "\n"), key, strlen(key));
+    uint64_t value;
+
+    if (!found || found[-1] != ' ')
+        return 0;
+    found += strlen(key);
+    return parse_u64(&found, &value) < 0 ? 0 : value;
+}
+
+int cgroup_parse_io_stat(const char *text, struct cgroup_io *ret)
+{
+    struct cgroup_io io = { 0 };
+
+    for (; *text; text = parse_next_line(text)) {
+        if (*text < '0' || *text > '9')
+            return -EBADMSG;
+        io.read_bytes = sum_u64(io.read_bytes, line_value(text, "rbytes="));
+        io.written_bytes = sum_u64(io.written_bytes, line_value(text, "wbytes="));
+    }
+    *ret = io;
+    return 0;
+}
+
+/* ---- cgroup events --------------------------------------------------------- */
+
+int cgroup_parse_oom_kills(const char *text, uint64_t *ret_count)
+{
+    return parse_key_u64(text, "oom_kill", ret_count);
+}
+
+int cgroup_parse_throttled(const char *text, uint64_t *ret_ns)
+{
+    uint64_t us;
+
+    if (parse_key_u64(text, "throttled_usec", &us) < 0)
+        return parse_key_u64(text, "throttled_time", ret_ns);
+    *ret_ns = product_u64(us, NS_PER_US);
+    return 0;
+}
+
+static bool has_quota(const struct root *root, const struct cgroup *cgroup)
+{
+    double cpus;
+
+    return cgroup_read_quota(root, cgroup, &cpus) == 0 && !isnan(cpus);
+}
+
+static struct cgroup quota_holder(const struct root *root, const struct cgroup *cgroup)
+{
+    struct cgroup holder = *cgroup;
+
+    do {
+        if (has_quota(root, &holder))
+            return holder;
+    } while (cgroup_to_parent(&holder));
+    return *cgroup;
+}
+
+void cgroup_watch_init(struct cgroup_watch *watch, const struct root *root,
+                       const struct cgroups *cgroups)
+{
+    *watch = (struct cgroup_watch){ .memory_file = CACHED_FILE_CLOSED,
+                                    .cpu_file = CACHED_FILE_CLOSED };
+    if (!cgroups)
+        return;
+    watch->memory = cgroups->of[CGROUP_MEMORY];
+    watch->cpu = quota_holder(root, &cgroups->of[CGROUP_CPU]);
+}
+
+void cgroup_watch_done(struct cgroup_watch *watch)
+{
+    cached_file_close(&watch->memory_file);
+    cached_file_close(&watch->cpu_file);
+}
+
+static const char *read_kept_text(struct cached_file *kept, const struct root *root,
+                                  const struct cgroup *cgroup, const char *file, char *buf,
+                                  size_t size)
+{
+    if (!cgroup_is_visible(cgroup) ||
+        cached_file_read_record(kept, root, buf, size, "%s/%s", cgroup->path, file) < 0)
+        return "";
+    return buf;
+}
+
+void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
+                       struct cgroup_events *ret)
+{
+    const char *memory_file = watch->memory.is_v2 ? "memory.events" : "memory.oom_control";
+    const char *text;
+    char buf[4096];
+
+    /* A parser that fails leaves its figure as it is: unknown. */
+    *ret = (struct cgroup_events){ .oom_kills_count = UNKNOWN, .throttled_ns = UNKNOWN };
+    text = read_kept_text(&watch->memory_file, root, &watch->memory, memory_file, buf,
+                          sizeof(buf));
+    (void)cgroup_parse_oom_kills(text, &ret->oom_kills_count);
+    text = read_kept_text(&watch->cpu_file, root, &watch->cpu, "cpu.stat", buf, sizeof(buf));
+    (void)cgroup_parse_throttled(text, &ret->throttled_ns);
+}
+
+/* ---- cgroup directory ------------------------------------------------------ */
+
+enum { DEPTH_MAX = 32, MOUNTINFO_SIZE = 1024 * 1024 };
+
+/* ---- processes ---------------------------------------------------------- */
+
+struct walk {
+    const struct root *root;
+    struct children_buffer *buffer;
+    child_found *found;
+    void *data;
+    int count;
+};
+
+/* One process a line; 0 is one that cannot be seen from here. */
+static void add_listed(struct walk *walk, const char *text)
+{
+    uint64_t pid;
+
+    for (; *text; text = parse_next_line(text)) {
+        const char *cursor = text;
+
+        if (parse_u64(&cursor, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+            continue;
+        walk->count++;
+        if (walk->found)
+            walk->found((pid_t)pid, walk->data);
+    }
+}
+
+static int read_processes(struct walk *walk, const struct cgroup *cgroup)
+{
+    struct children_buffer *buffer = walk->buffer;
+    ssize_t n = -EFBIG;
+
+    while (n == -EFBIG) {
+        if (buffer->size > 0)
+            n = root_read(walk->root, buffer->text, buffer->size, "%s/cgroup.procs",
+                          cgroup->path);
+        if (n == -EFBIG && children_buffer_grow(buffer) < 0)
+            return -EFBIG;
+    }
+    if (n >= 0)
+        add_listed(walk, buffer->text);
+    return n < 0 ? (int)n : 0;
+}
+
+/* A cgroup below may be gone in the meantime: only the first must be there. */
+static int walk_tree(struct walk *walk, const struct cgroup *cgroup, int depth)
+{
+    AUTO_CLOSE int fd = root_open_dir(walk->root, "%s", cgroup->path);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+    int r;
+
+    if (!directory)
+        return fd < 0 ? fd : -errno;
+    (void)take_fd(&fd); /* closed with the directory */
+    r = read_processes(walk, cgroup);
+    while (depth < DEPTH_MAX && (entry = readdir(directory))) {
+        struct cgroup below = *cgroup;
+
+        if (entry->d_type == DT_DIR && cgroup_to_child(&below, entry->d_name) == 0)
+            (void)walk_tree(walk, &below, depth + 1);
+    }
+    closedir(directory);
+    return r == -ENODEV ? -ENOENT : r;
+}
+
+int cgroup_each_process(const struct root *root, const struct cgroup *cgroup,
+                        struct children_buffer *buffer, child_found *found, void *data)
+{
+    struct walk walk = { root, buffer, found, data, 0 };
+    int r = walk_tree(&walk, cgroup, 0);
+
+    return r == -ENOENT ? r : walk.count;
+}
+
+bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup)
+{
+    struct children_buffer buffer = { 0 };
+    char text[256];
+    uint64_t populated;
+    int count;
+
+    if (cgroup->is_v2 &&
+        root_read(root, text, sizeof(text), "%s/cgroup.events", cgroup->path) > 0 &&
+        parse_key_u64(text, "populated", &populated) == 0)
+        return populated == 1;
+    count = cgroup_each_process(root, cgroup, &buffer, NULL, NULL);
+    children_buffer_done(&buffer);
+    return count > 0;
+}
+
+/* ---- the directory ------------------------------------------------------ */
+
+/* Without symbolic links, as those that name two controllers of one hierarchy. */
+static char *real_path(const struct root *root, const char *directory)
+{
+    return root->is_live ? realpath(directory, NULL) : strdup(directory);
+}
+
+/* Drops what does not exist or has no process in it; such a cgroup counts nothing. */
+static void drop_unpopulated(const struct root *root, const struct cgroup *own,
+                             struct cgroups *cgroups)
+{
+    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++) {
+        struct cgroup *cgroup = &cgroups->of[i];
+
+        if (cgroup_is_visible(cgroup) && strcmp(cgroup->path, own->path) != 0 &&
+            !cgroup_is_populated(root, cgroup))
+            *cgroup = (struct cgroup){ 0 };
+    }
+    for (int i = CGROUP_UNIFIED + 1; i < CGROUP_CONTROLLER_COUNT; i++) {
+        if (!cgroup_is_visible(&cgroups->of[i]))
+            cgroups->of[i] = cgroups->of[CGROUP_UNIFIED];
+    }
+}
+
+static int find(const struct root *root, const char *directory, struct cgroup *ret_own,
+                struct cgroups *ret)
+{
+    AUTO_FREE char *mountinfo = malloc(MOUNTINFO_SIZE);
+    AUTO_FREE char *path = real_path(root, directory);
+    struct cgroups cgroups;
+    struct cgroup own;
+    ssize_t n;
+    int r;
+
+    if (!path)
+        return -errno;
+    if (!mountinfo)
+        return -ENOMEM;
+    n = root_read_start(root, mountinfo, MOUNTINFO_SIZE, "proc/self/mountinfo");
+    if (n < 0)
+        return (int)n;
+    r = cgroups_parse_directory(path, mountinfo, &own, &cgroups);
+    if (r < 0)
+        return r;
+    if (!root_exists(root, "%s/cgroup.procs", own.path))
+        return root_exists(root, "%s", own.path) ? -EINVAL : -ENOENT;
+    if (!cgroup_is_populated(root, &own))
+        return -ESRCH;
+    drop_unpopulated(root, &own, &cgroups);
+    *ret_own = own;
+    *ret = cgroups;
+    return 0;
+}
+
+int cgroup_directory_find(const struct root *root, const char *directory,
+                          struct cgroup *ret_own, struct cgroups *ret, struct spoor_error *err)
+{
+    int r = find(root, directory, ret_own, ret);
+
+    switch (r) {
+    case 0:
+        return 0;
+    case -ENOENT:
+    case -ENOTDIR:
+        return error_set(err, ENOENT, "no such cgroup: '%s'", directory);
+    case -EINVAL:
+        return error_set(err, EINVAL,
+                         "'%s' is not a cgroup: name a directory below /sys/fs/cgroup",
+                         directory);
+    case -ESRCH:
+        return error_set(err, ESRCH, "there is no process in cgroup '%s'", directory);
+    default:
+        return error_sys(err, r, "cgroup '%s'", directory);
+    }
 }

@@ -9,8 +9,31 @@
 #ifndef CGROUP_SYSTEMD_SCOPE_H
 #define CGROUP_SYSTEMD_SCOPE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* The D-Bus messages of one conversation: the call that asks a systemd manager
+ * for a scope, and the answers to it. Pure.
+ *
+ * A message is a head of 16 bytes, an array of header fields, padding to 8 bytes, and a body
+ * whose types its signature names. Every value is aligned to its size; a text is its length, its
+ * bytes and a NUL. The byte order is the machine's own, as systemd's is. */
+
+enum { SCOPE_HEAD_SIZE = 16, SCOPE_CALL_SIZE = 512 };
+
+/* Writes the call that moves two processes into a new scope `unit`. Returns its length;
+ * -EMSGSIZE: the name is too long. */
+ssize_t scope_call_write(const char *unit, pid_t job, pid_t keeper,
+                         uint8_t data[SCOPE_CALL_SIZE]);
+
+/* The length of a whole message, at least SCOPE_HEAD_SIZE, from its head. -EBADMSG: it is not a
+ * message of this machine's byte order. */
+int scope_message_length(const uint8_t head[SCOPE_HEAD_SIZE], size_t *ret);
+
+/* What a whole message says about the scope `unit`. 0: it exists and holds the processes;
+ * -EREMOTEIO: it was refused, or creating it failed; -EAGAIN: nothing; -EBADMSG: damaged. */
+int scope_message_outcome(const uint8_t *data, size_t length, const char *unit);
 
 /* A deadline is a time of the monotonic clock. */
 
@@ -28,5 +51,24 @@ int systemd_connect(const char *path, uint64_t deadline_ns);
  * outcome is unknown, and the processes may be moved at any time. */
 int systemd_start_scope(int fd, uint64_t deadline_ns, const char *unit, pid_t job,
                         pid_t keeper);
+
+/* A process that does nothing, so that a scope of systemd's stays.
+ *
+ * systemd removes a scope as soon as its last process has ended, and with it all that the
+ * kernel had counted for the job: before we could read it. So a hidden child (hidden_child.h) is in
+ * it, in a directory beside the job's, until we have. It ends when it is told to or when we have
+ * ended, for whatever reason. */
+
+/* Zeroed is none. */
+struct scope_keeper {
+    pid_t pid;
+    int fd; /* it lives until all copies of this are closed */
+};
+
+/* -ENOSYS: the kernel is older than 5.9. */
+int scope_keeper_start(struct scope_keeper *ret);
+
+/* Ends it and waits for its end. */
+void scope_keeper_stop(struct scope_keeper *keeper);
 
 #endif

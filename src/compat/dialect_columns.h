@@ -68,11 +68,11 @@
       .plus = { HOST(space.total_bytes) }, .minus = { HOST(space.free_bytes) } },           \
     LEVEL("disk_space_free_gb", per, decimals, flags, space.free_bytes)
 #define HOST_IO                                                            \
-    HOST_BYTES("disk_read_bytes", disk.read_bytes),                        \
-    HOST_BYTES("disk_write_bytes", disk.written_bytes)
+    HOST_BYTES("disk_read_bytes", disk.in),                        \
+    HOST_BYTES("disk_write_bytes", disk.out)
 #define NETWORK                                                            \
-    HOST_BYTES("net_recv_bytes", network.received_bytes),                  \
-    HOST_BYTES("net_sent_bytes", network.sent_bytes)
+    HOST_BYTES("net_recv_bytes", network.in),                  \
+    HOST_BYTES("net_sent_bytes", network.out)
 
 /* The three columns of GPUs; `kind` counts them. */
 #define GPU(vram, decimals, flags, utilization, memory, kind)              \

@@ -5,8 +5,8 @@
 #include "base/arithmetic.h"
 #include "base/unknown.h"
 #include "compat/dialect_columns.h"
-#include "text/decimal.h"
 #include "text/json_writer.h"
+#include "text/number.h"
 
 /* ---- CSV ----------------------------------------------------------------
  *

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/file_limit.h"
+#include "base/root.h"
 
 /* ---- requests ----------------------------------------------------------- */
 

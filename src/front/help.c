@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "text/wrap.h"
+#include "text/utf8.h"
 
 /* ---- help --------------------------------------------------------------- */
 

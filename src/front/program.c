@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/loading.h"
-#include "base/signal_name.h"
 #include "front/arguments.h"
 #include "front/help.h"
 #include "run/signals.h"

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
-#include "source/proc/cpu_clock.h"
-#include "source/proc/pid_cmdline.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 #include "spoor/spoor.h"
 
 #define PROGRAM "spoor"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 enum { TEXT_SIZE = 16 * 1024, GROWTH_BYTES = 4 << 20 };
 

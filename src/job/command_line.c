@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source/proc/pid_cmdline.h"
+#include "source/proc/pid_files.h"
 #include "text/escape.h"
 #include "text/utf8.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_totals.c - the CPU time of the job, from the sources that serve (cpu_sources.h). */
-#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/job.h"
-#include "source/proc/cpu_clock.h"
+#include "source/proc/pid_files.h"
 
 #define TICK_NS (10 * NS_PER_MS)
 
@@ -43,7 +42,6 @@ static const char *tree_source(const struct job *job)
  * a clock, are in ticks. */
 static uint64_t tick_error_ns(const struct job *job)
 {
-    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     uint64_t count = 1;
 
     for (size_t i = 0; i < job->roster.count; i++) {
@@ -52,7 +50,7 @@ static uint64_t tick_error_ns(const struct job *job)
         count += member->child_faults > 0 ? 1 : 0;
         count += is_known(member->clock_ns) ? 0 : 1;
     }
-    return count * tick_ns;
+    return count * clock_tick_ns();
 }
 
 /* Where the job's CPU time comes from, and when that was read. */

@@ -21,8 +21,7 @@
 #include "job/job.h"
 #include "job/memory/peak_owner.h"
 #include "job/untracked.h"
-#include "source/proc/pid_stat.h"
-#include "source/proc/pid_status.h"
+#include "source/proc/pid_files.h"
 
 /* The parent that was last asked whether it waits for its children: many have the same one. */
 struct asked_parent {

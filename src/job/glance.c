@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "job/job.h"
-#include "source/host/memory_in_use.h"
+#include "source/host/meminfo.h"
 
 /* Ignore changes of the cgroup's memory below this size. */
 #define SAME_BYTES ((uint64_t)512 * 1024)

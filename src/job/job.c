@@ -11,9 +11,8 @@
 #include "base/arithmetic.h"
 #include "base/hidden_child.h"
 #include "base/unknown.h"
-#include "source/perf/task_clock.h"
-#include "source/perf/thread_events.h"
-#include "source/proc/cpu_clock.h"
+#include "source/perf/event_set.h"
+#include "source/proc/pid_files.h"
 
 uint64_t job_now_ns(const struct job *job, uint64_t now_ns)
 {

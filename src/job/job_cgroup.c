@@ -13,11 +13,10 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "cgroup/cgroup_file.h"
+#include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
-#include "cgroup/cgroup_totals.h"
 #include "cgroup/systemd_scope.h"
-#include "source/host/pressure.h"
+#include "source/host/host.h"
 
 static const char *const controllers[] = { "memory", "pids", "io", NULL };
 

@@ -13,12 +13,7 @@
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "source/proc/children.h"
-#include "source/proc/cpu_clock.h"
-#include "source/proc/pid_io.h"
-#include "source/proc/pid_stat.h"
-#include "source/proc/pid_statm.h"
-#include "source/proc/pid_status.h"
-#include "source/proc/same_memory.h"
+#include "source/proc/pid_files.h"
 
 /* io and status are read at most this often while a process runs. */
 #define SLOW_PERIOD_NS NS_PER_SECOND
@@ -26,7 +21,7 @@
 
 static uint64_t ticks_to_ns(uint64_t ticks)
 {
-    return product_u64(ticks, NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+    return product_u64(ticks, clock_tick_ns());
 }
 
 static void check_borrowing(struct member *member, const struct root *root)
@@ -434,14 +429,7 @@ void member_close(struct member *member)
  * anything yet. */
 static bool is_young(const struct member *member)
 {
-    uint64_t ticks_per_second = (uint64_t)sysconf(_SC_CLK_TCK);
-    struct timespec now = { 0 };
-    uint64_t now_ticks;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail for this clock */
-    now_ticks = (uint64_t)now.tv_sec * ticks_per_second +
-                (uint64_t)now.tv_nsec * ticks_per_second / NS_PER_SECOND;
-    return now_ticks < member->start_ticks + YOUNG_TICKS ||
+    return clock_boot_ticks() < member->start_ticks + YOUNG_TICKS ||
            (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
 }
 

@@ -151,6 +151,13 @@ void member_glance(struct member *member, const struct look *look);
 /* Reads the size of its address space; 0 if it has none any more. */
 uint64_t member_space_bytes(struct member *member, const struct root *root);
 
+/* A fork that still runs its parent's program. The main process of a job that was attached to may be
+ * one too, but its parent is not part of the job. */
+static inline bool member_is_copy(const struct member *member)
+{
+    return member->is_descendant && !member->has_exec;
+}
+
 /* The most memory it was seen to have, or the kernel saw. */
 static inline uint64_t member_peak_bytes(const struct member *member)
 {

@@ -25,14 +25,13 @@
 
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "cgroup/cgroup_directory.h"
+#include "cgroup/cgroup.h"
 #include "job/agents.h"
 #include "job/cpu_spent.h"
 #include "job/job.h"
 #include "job/member.h"
 #include "source/proc/children.h"
-#include "source/proc/cpu_clock.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 /* A process may get a child without running itself: an orphan that a nested subreaper
  * adopts. So now and then all are asked, moved or not. */
@@ -295,18 +294,12 @@ static void add_adopted(pid_t pid, void *data)
         add_listed(pid, data);
 }
 
-static uint64_t boot_ticks(void)
-{
-    return (clock_now().monotonic_ns + clock_suspended_ns()) /
-           (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 static void search_adopted(struct search *search)
 {
     struct job *job = search->job;
     size_t before = job->roster.count;
 
-    uint64_t now_ticks = job->root->is_live ? boot_ticks() : 0;
+    uint64_t now_ticks = job->root->is_live ? clock_boot_ticks() : 0;
 
     if (cgroup_each_process(job->root, &job->meters.job_cgroup.adopted, &job->children,
                             add_adopted, search) >= 0)

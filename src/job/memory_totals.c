@@ -66,18 +66,11 @@ void job_read_discount(const struct job *job, struct group_bytes *ret)
     raise_to(&ret->combined, larger(ret->main, ret->descendants));
 }
 
-static void raise_split(struct memory_split *peak, const struct memory_split *seen)
-{
-    raise_to(&peak->total_bytes, seen->total_bytes);
-    raise_to(&peak->private_bytes, seen->private_bytes);
-    raise_to(&peak->shared_bytes, seen->shared_bytes);
-}
-
 static void raise_estimate(struct memory_estimate *peak, const struct memory_estimate *seen)
 {
-    raise_split(&peak->main, &seen->main);
-    raise_split(&peak->descendants, &seen->descendants);
-    raise_split(&peak->combined, &seen->combined);
+    memory_split_raise(&peak->main, &seen->main);
+    memory_split_raise(&peak->descendants, &seen->descendants);
+    memory_split_raise(&peak->combined, &seen->combined);
     raise_to(&peak->pss_bytes, seen->pss_bytes);
 }
 

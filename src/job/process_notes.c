@@ -12,7 +12,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
@@ -38,9 +37,7 @@ enum { NAMED_RATIO = 4 };
  * just before: the start is then known to be after the last search. */
 static uint64_t start_by_ticks_ns(const struct job *job, uint64_t start_ticks)
 {
-    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
-
-    return smaller(sub_floor0(product_u64(start_ticks, tick_ns), job->suspended_ns),
+    return smaller(sub_floor0(product_u64(start_ticks, clock_tick_ns()), job->suspended_ns),
                    clock_now().monotonic_ns);
 }
 

@@ -15,15 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/process_events.h"
-#include "source/proc/pid_stat.h"
-#include "source/proc/pid_statm.h"
+#include "source/proc/pid_files.h"
 #include "spoor/spoor.h"
 
 #define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
@@ -187,9 +185,7 @@ static bool belongs(const struct process_events *events, pid_t pid)
 /* When an event happened, in clock ticks since the boot: what files tell of the start of a process. */
 static uint64_t event_ticks(const struct process_event *event, uint64_t suspended_ns)
 {
-    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
-
-    return (event->time_ns + suspended_ns) / tick_ns;
+    return (event->time_ns + suspended_ns) / clock_tick_ns();
 }
 
 /* Whether the open process with that pid is the one that was forked, and not an earlier one: a search

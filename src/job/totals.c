@@ -6,7 +6,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "job/job.h"
-#include "source/host/memory_in_use.h"
+#include "source/host/meminfo.h"
 
 #define JOINED \
     "a process was moved into the cgroup: what it did there before it was found is not known"

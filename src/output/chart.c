@@ -10,6 +10,92 @@
 #include "text/escape.h"
 #include "text/number.h"
 
+/* ---- sparkline ------------------------------------------------------------- */
+
+/* NaN is smaller than any number. fmax() would do, but valgrind gets it wrong on ARM. */
+static double larger_known(double a, double b)
+{
+    return isnan(a) || b > a ? b : a;
+}
+
+/* The time at which a column starts. */
+static double border(double end, size_t column, size_t columns)
+{
+    if (column == columns)
+        return end; /* not a rounding error short of it */
+    return end * (double)column / (double)columns;
+}
+
+void sparkline_cpu(const struct record *record, double *ret_curve, size_t columns)
+{
+    const struct record_curve *curve = &record->curve;
+    const struct curve_column *cpu = curve_find(curve, "job_cpu_seconds");
+    size_t index = 0;
+
+    for (size_t i = 0; i < columns; i++) {
+        double from = border(record->elapsed_seconds, i, columns);
+        double until = border(record->elapsed_seconds, i + 1, columns);
+        double used = 0, known = 0;
+
+        for (; cpu && index < curve->count && curve_start(curve, index) < until; index++) {
+            double length = fmax(
+                fmin(curve->seconds[index], until) - fmax(curve_start(curve, index), from), 0);
+
+            if (!isnan(cpu->mean[index])) {
+                used += (double)cpu->mean[index] * length;
+                known += length;
+            }
+            if (curve->seconds[index] > until)
+                break; /* its rest is in the next column */
+        }
+        ret_curve[i] = known > 0 ? used / known : (double)NAN;
+    }
+}
+
+void sparkline_memory(const struct record *record, double *ret_curve, size_t columns)
+{
+    const struct record_curve *curve = &record->curve;
+    const struct curve_column *memory = curve_find(curve, "job_rss_bytes");
+
+    if (memory)
+        curve_highest(curve, memory, ret_curve, columns);
+    for (size_t i = 0; !memory && i < columns; i++)
+        ret_curve[i] = (double)NAN;
+}
+
+double sparkline_max(const double *curve, size_t columns)
+{
+    double max = nan("");
+
+    for (size_t i = 0; i < columns; i++)
+        max = larger_known(max, curve[i]);
+    return max;
+}
+
+void sparkline_write(const double *curve, size_t columns, bool has_unicode, struct buffer *out)
+{
+    static const char *const heights[][8] = {
+        { "_", ".", ",", "-", "~", "=", "*", "#" },
+        { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" },
+    };
+    const char *const *blocks = heights[has_unicode];
+    double max = sparkline_max(curve, columns);
+
+    for (size_t i = 0; i < columns; i++) {
+        size_t height = 0;
+
+        if (isnan(curve[i])) {
+            buffer_add(out, " ", 1);
+            continue;
+        }
+        if (max > 0)
+            height = (size_t)(curve[i] / max * (double)(ARRAY_SIZE(heights[0]) - 1) + 0.5);
+        buffer_add_text(out, blocks[height]);
+    }
+}
+
+/* ---- chart ----------------------------------------------------------------- */
+
 enum {
     CHART_ROWS = 4,
     CHART_LABEL = 10, /* columns of the labels at the left */
@@ -51,19 +137,16 @@ static const struct chart {
 
 static struct number value_text(double value, enum chart_unit unit)
 {
-    struct number bytes = number_bytes(value), text;
-
     switch (unit) {
     case CORES:
     case GPUS:
         return number_short(value);
     case BYTES:
-        return bytes;
+        return number_bytes(value);
     case BYTES_PER_SECOND:
         break;
     }
-    (void)snprintf(text.text, sizeof(text.text), "%.20s/s", bytes.text);
-    return text;
+    return number_rate(value);
 }
 
 static const char *unit_text(enum chart_unit unit)
@@ -188,21 +271,14 @@ static void write_axis(double end, size_t columns, struct page *page)
 
 static void write_headline(const struct record *record, struct page *page)
 {
-    struct buffer full = { 0 }, shown = { 0 }, cut = { 0 };
+    struct buffer text = { 0 };
 
     if (record->name)
-        page_escape(page, record->name, &full);
+        page_escape(page, record->name, &text);
     if (record->name && record->command && record->command[0])
-        buffer_add_text(&full, ": ");
-    escape_command(record->command, &full);
-    if (full.text && !page->has_unicode)
-        escape_ascii(full.text, &shown);
-    page_cut(shown.text ? shown.text : full.text ? full.text : "", page->columns, &cut);
-    page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
-    page_blank(page);
-    buffer_done(&full);
-    buffer_done(&shown);
-    buffer_done(&cut);
+        buffer_add_text(&text, ": ");
+    escape_command(record->command, &text);
+    page_headline(page, &text);
 }
 
 void chart_write(const struct record *record, const struct format_style *style,

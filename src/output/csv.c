@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * csv.c - the report as one row, and the samples as a row each.
+ * csv.c - the report as one row.
  *
  * RFC 4180, but for the ends of lines, which are "\n". A value that is not known is
- * an empty cell. Both tables have all their columns always, so rows of different
+ * an empty cell. The table has all its columns always, so rows of different
  * runs fit under one header.
  */
 #include <string.h>
@@ -11,12 +11,9 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "output/format.h"
-#include "output/measure.h"
-#include "output/stream.h"
-#include "output/tags.h"
-#include "record/field.h"
+#include "record/record.h"
 #include "series/figure.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 #include "text/escape.h"
 
 /* Adds words in the quoting of a shell, and releases them. */
@@ -126,61 +123,5 @@ void csv_write(const struct record *record, const struct format_style *style,
         csv_add_number(&csv, record->figures[i].value);
     for (size_t i = 0; i < record_tracker_fields.count; i++)
         add_field(&csv, &record_tracker_fields.rows[i], record);
-    csv_end_row(&csv);
-}
-
-static void add_gpu_names(struct gpu_place place, struct csv_writer *csv)
-{
-    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
-        csv_begin_cell(csv);
-        buffer_format(csv->out, "gpu%s_%s", gpu_place_text(place, '_').text,
-                      gpu_measure_row((enum gpu_measure)i)->name);
-    }
-}
-
-void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out)
-{
-    struct csv_writer csv = { .out = out };
-
-    csv_add_text(&csv, "timestamp");
-    csv_add_text(&csv, "elapsed_seconds");
-    csv_add_text(&csv, "run_id");
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
-        const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
-
-        csv_add_text(&csv, metric->name);
-        if (metric->rate)
-            csv_add_text(&csv, metric->rate);
-    }
-    for (size_t i = 0; i < gpus->count; i++)
-        add_gpu_names(gpus->places[i], &csv);
-    csv_end_row(&csv);
-}
-
-static void add_gpu(const struct gpu_view *view, struct gpu_place place, struct csv_writer *csv)
-{
-    double values[GPU_MEASURE_COUNT];
-
-    gpu_columns_read(view, place, values);
-    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
-        csv_add_number(csv, values[i]);
-}
-
-void csv_stream_row(const struct stream_row *row, struct buffer *out)
-{
-    const struct sample *sample = row->sample;
-    struct csv_writer csv = { .out = out };
-
-    csv_add_seconds(&csv, sample->realtime_ns, 3);
-    csv_add_seconds(&csv, sample->elapsed_ns, 0);
-    csv_add_text(&csv, row->run_id);
-    for (size_t i = 0; i < METRIC_COUNT; i++) {
-        csv_begin_cell(&csv);
-        metric_write((enum metric)i, sample->value[i], out);
-        if (metric_row((enum metric)i)->published.rate)
-            csv_add_number(&csv, stream_rate((enum metric)i, sample, row->previous));
-    }
-    for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
-        add_gpu(row->gpu, row->of_gpus->places[i], &csv);
     csv_end_row(&csv);
 }

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "output/stream.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 /* How a column is made from the raw values that it names. */
 enum column_kind {

@@ -2,11 +2,16 @@
 #include "output/format.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/html.h"
+#include "text/escape.h"
+
+/* ---- format ---------------------------------------------------------------- */
 
 static const struct format formats[] = {
     [SPOOR_TEXT] = { .name = "text", .suffix = ".txt", .write = text_write },
@@ -61,4 +66,52 @@ bool spoor_format_for_path(const char *path, enum spoor_format *ret)
         }
     }
     return false;
+}
+
+/* ---- How text looks where it goes ------------------------------------------ */
+
+static bool locale_is_utf8(void)
+{
+    static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+        const char *value = getenv(variables[i]);
+
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+static size_t columns_of(int fd)
+{
+    struct winsize size;
+
+    if (fd < 0 || ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return TEXT_COLUMNS;
+    if (size.ws_col < TEXT_COLUMNS_MIN)
+        return TEXT_COLUMNS_MIN;
+    return size.ws_col < TEXT_COLUMNS_MAX ? size.ws_col : TEXT_COLUMNS_MAX;
+}
+
+struct format_style format_style_for(int fd, bool has_color)
+{
+    return (struct format_style){ has_color, locale_is_utf8(), columns_of(fd), true };
+}
+
+/* ---- tags ------------------------------------------------------------------ */
+
+void tags_write(const struct record_tags *tags, struct buffer *out)
+{
+    struct buffer word = { 0 };
+
+    for (size_t i = 0; i < tags->count; i++) {
+        buffer_clear(&word);
+        buffer_format(&word, "%s=%s", tags->items[i].key, tags->items[i].value);
+        if (i > 0)
+            buffer_add_text(out, " ");
+        if (buffer_error(&word) == 0)
+            escape_shell(word.text, out);
+    }
+    buffer_done(&word);
 }

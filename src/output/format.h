@@ -56,6 +56,14 @@ void json_write(const struct record *record, const struct format_style *style,
 void json_add_report(struct json_writer *json, const struct record *record,
                      size_t curve_points);
 
+/* An object: the value with its source and bounds, or why it is unknown (json.c). */
+void json_add_measure(struct json_writer *json, const char *key,
+                      const struct spoor_figure *figure);
+
+/* Adds "curve", with no more points than that; null if there is none (json.c). */
+void curve_add_json(struct json_writer *json, const struct record_curve *curve,
+                    size_t max_points);
+
 /* A page with charts (html.c). */
 void html_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
@@ -70,6 +78,9 @@ void csv_header(struct buffer *out);
 void machine_write_json(const struct record *record, struct buffer *out);
 void machine_write_text(const struct record *record, const struct format_style *style,
                         struct buffer *out);
+
+/* The tags of a run as words that a shell reads: team=blue 'note=two words'. */
+void tags_write(const struct record_tags *tags, struct buffer *out);
 
 /* The style for a descriptor: by our locale, and as wide as a terminal is; -1: a file. With a
  * header. */

@@ -7,7 +7,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/format.h"
-#include "output/report_template.h"
 #include "text/json_writer.h"
 
 /* A page with many columns has fewer points: it stays below 3 MB. */

@@ -8,6 +8,8 @@
 #ifndef OUTPUT_HTML_H
 #define OUTPUT_HTML_H
 
+#include <stddef.h>
+
 #include "record/record.h"
 #include "text/buffer.h"
 
@@ -17,5 +19,13 @@ void html_write_template(const char *template, size_t length, const struct recor
 
 /* 0, or -ENOSYS with a message: this build has no page. */
 int html_check(struct spoor_error *err);
+
+/* ---- The report page without data, put into the program by the build (web/report) --- */
+
+/* The line of the page that the data replaces. */
+#define REPORT_TEMPLATE_MARKER "<!--spoor-data-->"
+
+extern const char report_template[];
+extern const size_t report_template_length; /* 0: this build has no page */
 
 #endif

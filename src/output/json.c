@@ -1,24 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * json.c - the report as JSON, schema spoor/1.
- *
- * Its keys are not listed here: they are the dotted paths of the tables of fields and of
- * figures. A path opens the objects it stands in and closes those it has left; a few
- * sections hold keys besides, which the table below adds.
- */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "output/curve_json.h"
 #include "output/format.h"
-#include "output/measure.h"
 #include "output/recommendation.h"
-#include "record/field.h"
-#include "record/server.h"
-#include "record/system.h"
+#include "record/record.h"
 #include "series/figure.h"
 #include "text/json_writer.h"
+#include "text/number.h"
+
+/* ---- curve json ------------------------------------------------------------ */
+
+/* Several points become one, which keeps what was highest and lowest in them. */
+struct reduction {
+    const struct record_curve *curve;
+    size_t step;
+};
+
+enum curve_part { HIGH, LOW, MEAN };
+
+static double part_of(struct curve_value value, enum curve_part part)
+{
+    return part == HIGH ? value.high : part == LOW ? value.low : value.mean;
+}
+
+static struct curve_value reduced(const struct reduction *reduction,
+                                  const struct curve_column *column, size_t first)
+{
+    size_t count = reduction->curve->count;
+    size_t end = count - first < reduction->step ? count : first + reduction->step;
+
+    return curve_get(reduction->curve, column, first, end);
+}
+
+static void add_rounded(struct json_writer *json, double value)
+{
+    if (isfinite(value)) {
+        json_begin_value(json, NULL);
+        rounded_write(value, json->out);
+    } else {
+        json_add_null(json, NULL);
+    }
+}
+
+static void add_array(struct json_writer *json, const char *key,
+                      const struct reduction *reduction, const struct curve_column *column,
+                      enum curve_part part)
+{
+    json_begin_line(json, key, '[');
+    for (size_t i = 0; i < reduction->curve->count; i += reduction->step)
+        add_rounded(json, part_of(reduced(reduction, column, i), part));
+    json_end(json);
+}
+
+/* Is a part written the same as the highest value at every point? */
+static bool is_same(const struct reduction *reduction, const struct curve_column *column,
+                    enum curve_part part)
+{
+    for (size_t i = 0; i < reduction->curve->count; i += reduction->step) {
+        struct curve_value value = reduced(reduction, column, i);
+
+        if (!rounded_equal(value.high, part_of(value, part)))
+            return false;
+    }
+    return true;
+}
+
+static void add_column(struct json_writer *json, const struct reduction *reduction,
+                       const struct curve_column *column)
+{
+    json_begin(json, column->name, '{');
+    json_add_text(json, "kind", column->is_rate ? "rate" : "gauge");
+    add_array(json, "high", reduction, column, HIGH);
+    if (!is_same(reduction, column, LOW))
+        add_array(json, "low", reduction, column, LOW);
+    if (!is_same(reduction, column, MEAN))
+        add_array(json, "mean", reduction, column, MEAN);
+    json_end(json);
+}
+
+/* In steps of 0.1 ms. */
+static void add_seconds(struct json_writer *json, const struct reduction *reduction)
+{
+    const struct record_curve *curve = reduction->curve;
+
+    json_begin_line(json, "seconds", '[');
+    for (size_t i = 0; i < curve->count; i += reduction->step) {
+        size_t last = i + reduction->step < curve->count ? i + reduction->step : curve->count;
+
+        json_add_number(json, NULL, floor(curve->seconds[last - 1] * 1e4 + 0.5) / 1e4);
+    }
+    json_end(json);
+}
+
+void curve_add_json(struct json_writer *json, const struct record_curve *curve,
+                    size_t max_points)
+{
+    const struct reduction reduction = { curve, curve_step(curve, max_points) };
+
+    if (curve->count == 0) {
+        json_add_null(json, "curve");
+        return;
+    }
+    json_begin(json, "curve", '{');
+    json_add_u64(json, "samples", curve->samples);
+    add_seconds(json, &reduction);
+    json_begin(json, "columns", '{');
+    for (size_t i = 0; i < curve->column_count; i++)
+        add_column(json, &reduction, &curve->columns[i]);
+    json_end(json);
+    json_end(json);
+}
+
+/* ---- json ------------------------------------------------------------------ */
+
+/* The report as JSON, schema spoor/1.
+ *
+ * Its keys are not listed here: they are the dotted paths of the tables of fields and of
+ * figures. A path opens the objects it stands in and closes those it has left; a few
+ * sections hold keys besides, which the table below adds. */
 
 enum { PATH_DEPTH_MAX = 4, PATH_SIZE = 64 };
 
@@ -29,6 +131,22 @@ struct place {
     unsigned depth;
     char name[PATH_DEPTH_MAX][PATH_SIZE];
 };
+
+void json_add_measure(struct json_writer *json, const char *key,
+                      const struct spoor_figure *figure)
+{
+    json_begin_line(json, key, '{');
+    json_add_number(json, "value", figure->value);
+    json_add_text(json, "source", figure->source);
+    json_add_bool(json, "exact", figure->is_exact);
+    if (!isnan(figure->low)) {
+        json_add_number(json, "low", figure->low);
+        json_add_number(json, "high", figure->high); /* null: no upper bound is known */
+    }
+    if (isnan(figure->value))
+        json_add_text(json, "reason", figure->reason ? figure->reason : "not known");
+    json_end(json);
+}
 
 /* ---- fields --------------------------------------------------------------- */
 
@@ -94,11 +212,10 @@ static void add_field(struct json_writer *json, const char *key, const struct fi
 }
 
 /* Of a table whose paths have one part. */
-static void add_fields(struct json_writer *json, const struct field *rows, size_t count,
-                       const void *base)
+static void add_fields(struct json_writer *json, struct field_table table, const void *base)
 {
-    for (size_t i = 0; i < count; i++)
-        add_field(json, rows[i].path, &rows[i], base);
+    for (size_t i = 0; i < table.count; i++)
+        add_field(json, table.rows[i].path, &table.rows[i], base);
 }
 
 static void add_rows(struct json_writer *json, const char *key,
@@ -108,7 +225,7 @@ static void add_rows(struct json_writer *json, const char *key,
     json_begin(json, key, '[');
     for (size_t i = 0; i < count; i++) {
         json_begin_line(json, NULL, '{');
-        add_fields(json, fields->rows, fields->count, (const char *)items + i * item_size);
+        add_fields(json, *fields, (const char *)items + i * item_size);
         json_end(json);
     }
     json_end(json);
@@ -118,20 +235,13 @@ static void add_rows(struct json_writer *json, const char *key,
 
 static void add_gpu_list(struct json_writer *json, const struct place *place)
 {
-    json_begin(json, "gpus", '[');
-    for (size_t i = 0; i < place->record->gpu_count; i++) {
-        json_begin_line(json, NULL, '{');
-        add_fields(json, record_gpu_fields.rows, record_gpu_fields.count,
-                   &place->record->gpus[i]);
-        json_end(json);
-    }
-    json_end(json);
+    add_rows(json, "gpus", &record_gpu_fields, place->record->gpus, place->record->gpu_count,
+             sizeof(*place->record->gpus));
     if (place->record->server) /* has it outside */
         return;
     json_begin_line(json, "cloud", '{');
     if (place->record->cloud)
-        add_fields(json, record_cloud_fields.rows, record_cloud_fields.count,
-                   place->record->cloud);
+        add_fields(json, record_cloud_fields, place->record->cloud);
     json_end(json);
 }
 
@@ -286,7 +396,7 @@ static void add_device(struct json_writer *json, const struct record_gpu *gpu)
     struct place place = { .gpu = gpu };
 
     json_begin(json, NULL, '{');
-    add_fields(json, record_gpu_fields.rows, RECORD_GPU_IDENTITY, gpu);
+    add_fields(json, (struct field_table){ record_gpu_fields.rows, RECORD_GPU_IDENTITY }, gpu);
     for (int i = 0; i < RECORD_GPU_MEASURES; i++)
         json_add_measure(json, go_to(json, &place, record_gpu_path((enum record_gpu_measure)i)),
                          &gpu->measures[i]);
@@ -323,21 +433,8 @@ static void add_phases(struct json_writer *json, const struct record *record)
     json_begin(json, "phases", '[');
     for (size_t i = 0; i < record->phase_count; i++) {
         json_begin(json, NULL, '{');
-        add_fields(json, record_phase_fields.rows, record_phase_fields.count,
-                   &record->phases[i]);
+        add_fields(json, record_phase_fields, &record->phases[i]);
         add_figures(json, record->phases[i].figures, NULL);
-        json_end(json);
-    }
-    json_end(json);
-}
-
-static void add_warnings(struct json_writer *json, const struct record *record)
-{
-    json_begin(json, "warnings", '[');
-    for (size_t i = 0; i < record->warning_count; i++) {
-        json_begin_line(json, NULL, '{');
-        add_fields(json, record_warning_fields.rows, record_warning_fields.count,
-                   &record->warnings[i]);
         json_end(json);
     }
     json_end(json);
@@ -374,7 +471,8 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     add_recommendation(json, record);
     add_sections(json, &record_tracker_fields, record);
     curve_add_json(json, &record->curve, curve_points);
-    add_warnings(json, record);
+    add_rows(json, "warnings", &record_warning_fields, record->warnings, record->warning_count,
+             sizeof(*record->warnings));
     add_context(json, record);
     json_end(json);
 }
@@ -392,7 +490,7 @@ void json_write(const struct record *record, const struct format_style *style,
 static void add_server(struct json_writer *json, const struct record_server *server)
 {
     json_begin(json, "server", '{');
-    add_fields(json, record_server_fields.rows, record_server_fields.count, server);
+    add_fields(json, record_server_fields, server);
     add_rows(json, "caches", &record_cache_fields, server->caches, server->cache_count,
              sizeof(*server->caches));
     add_rows(json, "disks", &record_server_disk_fields, server->disks, server->disk_count,
@@ -400,7 +498,7 @@ static void add_server(struct json_writer *json, const struct record_server *ser
     json_end(json);
     if (server->cloud.vendor) {
         json_begin(json, "cloud", '{');
-        add_fields(json, record_cloud_fields.rows, record_cloud_fields.count, &server->cloud);
+        add_fields(json, record_cloud_fields, &server->cloud);
         json_end(json);
     } else {
         json_add_null(json, "cloud");

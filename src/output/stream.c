@@ -14,10 +14,164 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "base/unknown.h"
 #include "output/dialect.h"
 #include "output/format.h"
 #include "output/save.h"
-#include "series/rate.h"
+#include "series/series.h"
+#include "text/csv.h"
+#include "text/number.h"
+
+/* ---- measure --------------------------------------------------------------- */
+
+void metric_write(enum metric metric, uint64_t raw, struct buffer *out)
+{
+    if (!is_known(raw))
+        return;
+    switch (metric_row(metric)->unit) {
+    case UNIT_NANOSECONDS:
+        number_write_seconds(raw, 0, out);
+        break;
+    case UNIT_BYTES:
+    case UNIT_COUNT:
+        number_write_u64(raw, out);
+        break;
+    case UNIT_MILLIONTHS:
+    case UNIT_MICROJOULES:
+        number_write(metric_value(metric, raw), out);
+        break;
+    }
+}
+
+void json_add_metric(struct json_writer *json, const char *key, enum metric metric,
+                     uint64_t raw)
+{
+    if (!is_known(raw)) {
+        json_add_null(json, key);
+        return;
+    }
+    json_begin_value(json, key);
+    metric_write(metric, raw, json->out);
+}
+
+/* ---- our columns ------------------------------------------------------------ */
+
+/* A counter's growth per second since the sample before. NaN if it is not known or there is
+ * none before. */
+static double stream_rate(enum metric metric, const struct sample *sample,
+                          const struct sample *previous)
+{
+    uint64_t span_ns =
+        previous ? sub_floor0(sample_read_ns(sample, metric), sample_read_ns(previous, metric))
+                 : 0;
+
+    /* Of rows that follow each other faster than the counter can tell, it would be noise. */
+    if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_row(metric)->clock].resolution_ns)
+        return nan("");
+    return counter_rate(metric, previous->value[metric], sample->value[metric], span_ns);
+}
+
+static void add_gpu_names(struct gpu_place place, struct csv_writer *csv)
+{
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
+        csv_begin_cell(csv);
+        buffer_format(csv->out, "gpu%s_%s", gpu_place_text(place, '_').text,
+                      gpu_measure_row((enum gpu_measure)i)->name);
+    }
+}
+
+static void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out)
+{
+    struct csv_writer csv = { .out = out };
+
+    csv_add_text(&csv, "timestamp");
+    csv_add_text(&csv, "elapsed_seconds");
+    csv_add_text(&csv, "run_id");
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
+
+        csv_add_text(&csv, metric->name);
+        if (metric->rate)
+            csv_add_text(&csv, metric->rate);
+    }
+    for (size_t i = 0; i < gpus->count; i++)
+        add_gpu_names(gpus->places[i], &csv);
+    csv_end_row(&csv);
+}
+
+static void add_gpu_cells(const struct gpu_view *view, struct gpu_place place,
+                          struct csv_writer *csv)
+{
+    double values[GPU_MEASURE_COUNT];
+
+    gpu_columns_read(view, place, values);
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        csv_add_number(csv, values[i]);
+}
+
+static void csv_stream_row(const struct stream_row *row, struct buffer *out)
+{
+    const struct sample *sample = row->sample;
+    struct csv_writer csv = { .out = out };
+
+    csv_add_seconds(&csv, sample->realtime_ns, 3);
+    csv_add_seconds(&csv, sample->elapsed_ns, 0);
+    csv_add_text(&csv, row->run_id);
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        csv_begin_cell(&csv);
+        metric_write((enum metric)i, sample->value[i], out);
+        if (metric_row((enum metric)i)->published.rate)
+            csv_add_number(&csv, stream_rate((enum metric)i, sample, row->previous));
+    }
+    for (size_t i = 0; row->of_gpus && i < row->of_gpus->count; i++)
+        add_gpu_cells(row->gpu, row->of_gpus->places[i], &csv);
+    csv_end_row(&csv);
+}
+
+static void add_gpu(struct json_writer *json, const struct gpu_view *view,
+                    struct gpu_place place)
+{
+    double values[GPU_MEASURE_COUNT];
+
+    gpu_columns_read(view, place, values);
+    json_begin_line(json, NULL, '{');
+    json_add_u64(json, "index", place.index);
+    json_add_u64(json, "part", place.part < 0 ? UNKNOWN : (uint64_t)place.part);
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++)
+        json_add_number(json, gpu_measure_row((enum gpu_measure)i)->name, values[i]);
+    json_end(json);
+}
+
+static void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
+{
+    const struct sample *sample = row->sample;
+    struct json_writer json = { .out = out };
+
+    json_begin_line(&json, NULL, '{');
+    json_add_seconds(&json, "timestamp", sample->realtime_ns);
+    json_add_seconds(&json, "elapsed_seconds", sample->elapsed_ns);
+    json_add_text(&json, "run_id", row->run_id);
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        const struct spoor_metric *metric = &metric_row((enum metric)i)->published;
+
+        json_add_metric(&json, metric->name, (enum metric)i, sample->value[i]);
+        if (metric->rate)
+            json_add_number(&json, metric->rate,
+                            stream_rate((enum metric)i, sample, row->previous));
+    }
+    if (row->of_gpus) {
+        json_begin_line(&json, "gpus", '[');
+        for (size_t i = 0; i < row->of_gpus->count; i++)
+            add_gpu(&json, row->gpu, row->of_gpus->places[i]);
+        json_end(&json);
+    } else {
+        json_add_null(&json, "gpus");
+    }
+    json_end(&json);
+    buffer_add(out, "\n", 1);
+}
+
+/* ---- stream ---------------------------------------------------------------- */
 
 struct encoding {
     const char *name; /* the suffix of file names is that with a dot */
@@ -134,19 +288,6 @@ bool stream_reads_host_gpus(const struct stream *stream)
     return stream->table &&
            dialect_reads(stream->table,
                          offsetof(struct sample, moment[METRIC_HOST_GPU_UTILIZATION]));
-}
-
-double stream_rate(enum metric metric, const struct sample *sample,
-                   const struct sample *previous)
-{
-    uint64_t span_ns =
-        previous ? sub_floor0(sample_read_ns(sample, metric), sample_read_ns(previous, metric))
-                 : 0;
-
-    /* Of rows that follow each other faster than the counter can tell, it would be noise. */
-    if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_row(metric)->clock].resolution_ns)
-        return nan("");
-    return counter_rate(metric, previous->value[metric], sample->value[metric], span_ns);
 }
 
 /* ---- tables that are appended to ------------------------------------------- */

@@ -7,13 +7,25 @@
 #define OUTPUT_STREAM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "output/output_file.h"
-#include "sample/device_sample.h"
 #include "sample/gpu_columns.h"
+#include "sample/metric.h"
 #include "sample/sample.h"
+#include "sample/sampler.h"
+#include "spoor/spoor.h"
 #include "text/buffer.h"
+#include "text/json_writer.h"
+
+/* ---- Metrics and figures as text: in base units, unknown ones empty or null --- */
+
+/* A raw value in the base unit of its metric. Nothing if it is UNKNOWN. */
+void metric_write(enum metric metric, uint64_t raw, struct buffer *out);
+
+void json_add_metric(struct json_writer *json, const char *key, enum metric metric,
+                     uint64_t raw);
 
 /* One row of a stream. */
 struct stream_row {
@@ -84,16 +96,5 @@ bool stream_reads_host_gpus(const struct stream *stream);
 
 /* Whether rows list the devices of the machine. */
 bool stream_lists_devices(const struct stream *stream);
-
-/* ---- our columns ------------------------------------------------------------ */
-
-void csv_stream_begin(const struct gpu_columns *gpus, struct buffer *out);
-void csv_stream_row(const struct stream_row *row, struct buffer *out);
-void jsonl_stream_row(const struct stream_row *row, struct buffer *out);
-
-/* A counter's growth per second since the sample before. NaN if it is not known or there is
- * none before. */
-double stream_rate(enum metric metric, const struct sample *sample,
-                   const struct sample *previous);
 
 #endif

@@ -3,7 +3,7 @@
  * text.c - the report on one screen, for people.
  *
  * One function per row, in the order of the screen. A row that nobody would miss is left out
- * if its figures are unknown or say nothing. The others say "n/a", and notes.c says why.
+ * if its figures are unknown or say nothing. The others say "n/a", and notes_write() says why.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,16 +12,13 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "output/chart.h"
 #include "output/format.h"
-#include "output/notes.h"
-#include "output/phase_table.h"
-#include "output/process_list.h"
 #include "output/recommendation.h"
-#include "output/sparkline.h"
-#include "output/tags.h"
 #include "output/text_gpu.h"
 #include "output/text_layout.h"
 #include "output/text_system.h"
+#include "output/text_tables.h"
 #include "text/escape.h"
 #include "text/number.h"
 
@@ -34,29 +31,17 @@ static bool is_of_cgroup(const struct record *record)
 /* The command, or what stands in for it. */
 static void headline_write(const struct record *record, struct page *page)
 {
-    struct buffer full = { 0 };
-    struct buffer shown = { 0 };
-    struct buffer cut = { 0 };
+    struct buffer text = { 0 };
 
     if (record->name) {
-        page_escape(page, record->name, &full);
-        buffer_add_text(&full, is_of_cgroup(record) ? "" : ": ");
+        page_escape(page, record->name, &text);
+        buffer_add_text(&text, is_of_cgroup(record) ? "" : ": ");
     }
     if (record->command && record->command[0])
-        escape_command(record->command, &full);
+        escape_command(record->command, &text);
     else if (!is_of_cgroup(record))
-        buffer_format(&full, "process %s", number_count(as_number(record->pid)).text);
-    if (full.text && page->has_unicode)
-        page_cut(full.text, page->columns, &cut);
-    else if (full.text) {
-        escape_ascii(full.text, &shown);
-        page_cut(shown.text ? shown.text : "", page->columns, &cut);
-    }
-    page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
-    page_blank(page);
-    buffer_done(&full);
-    buffer_done(&shown);
-    buffer_done(&cut);
+        buffer_format(&text, "process %s", number_count(as_number(record->pid)).text);
+    page_headline(page, &text);
 }
 
 static void ending_write(const struct record *record, struct page *page)
@@ -86,11 +71,6 @@ static void ending_write(const struct record *record, struct page *page)
     page_blank(page);
     page_blank(page);
     buffer_done(&text);
-}
-
-static void elapsed_write(const struct record *record, struct page *page)
-{
-    page_row(page, "Elapsed", number_duration(record->elapsed_seconds).text, NULL);
 }
 
 enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS_MAX = TEXT_COLUMNS - PAGE_DETAIL_START };
@@ -224,15 +204,12 @@ static void events_write(const struct record *record, struct page *page)
 
     for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
         double count = record_value(record, events[i].path);
-        struct buffer details = { 0 };
 
-        if (isnan(count))
-            continue;
-        buffer_format(&details, "%s, %s %s", events[i].name,
-                      number_count(record_value(record, events[i].other_path)).text,
-                      events[i].other_name);
-        page_row(page, events[i].label, number_count(count).text, details.text);
-        buffer_done(&details);
+        if (!isnan(count))
+            page_row_format(page, events[i].label, number_count(count).text, "%s, %s %s",
+                            events[i].name,
+                            number_count(record_value(record, events[i].other_path)).text,
+                            events[i].other_name);
     }
 }
 
@@ -253,14 +230,11 @@ static void transfers_write(const struct record *record, struct page *page)
     for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {
         double in = record_value(record, transfers[i].path_in);
         double out = record_value(record, transfers[i].path_out);
-        struct buffer details = { 0 };
 
         if (transfers[i].is_left_out_if_0 && !(in > 0) && !(out > 0) && !isnan(in))
             continue;
-        buffer_format(&details, "%s, %s %s", transfers[i].in, number_bytes(out).text,
-                      transfers[i].out);
-        page_row(page, transfers[i].label, number_bytes(in).text, details.text);
-        buffer_done(&details);
+        page_row_format(page, transfers[i].label, number_bytes(in).text, "%s, %s %s",
+                        transfers[i].in, number_bytes(out).text, transfers[i].out);
     }
 }
 
@@ -423,7 +397,7 @@ static void job_write(const struct record *record, struct page *page)
 {
     headline_write(record, page);
     ending_write(record, page);
-    elapsed_write(record, page);
+    page_row(page, "Elapsed", number_duration(record->elapsed_seconds).text, NULL);
     cpu_write(record, page);
     memory_write(record, page);
     text_gpu_write(record, page);

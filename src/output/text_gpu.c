@@ -91,20 +91,16 @@ static void use_write(const struct record *record, struct page *page)
 {
     double of_job = record_value(record, "gpu.job_utilization.mean_gpus");
     double of_all = record_value(record, "gpu.utilization.mean_gpus");
-    struct buffer details = { 0 };
 
-    if (isnan(of_job) && !isnan(of_all)) {
-        buffer_format(&details, "GPUs busy with all work on average, %s at peak",
-                      number_short(record_value(record, "gpu.utilization.max_gpus")).text);
-        page_row(page, "GPU use", number_short(of_all).text, details.text);
-        buffer_done(&details);
-        return;
-    }
-    buffer_format(&details, "GPUs busy with the job on average, %s at peak; %s with all work",
-                  number_short(record_value(record, "gpu.job_utilization.max_gpus")).text,
-                  number_short(of_all).text);
-    page_row(page, "GPU use", number_short(of_job).text, details.text);
-    buffer_done(&details);
+    if (isnan(of_job) && !isnan(of_all))
+        page_row_format(page, "GPU use", number_short(of_all).text,
+                        "GPUs busy with all work on average, %s at peak",
+                        number_short(record_value(record, "gpu.utilization.max_gpus")).text);
+    else
+        page_row_format(page, "GPU use", number_short(of_job).text,
+                        "GPUs busy with the job on average, %s at peak; %s with all work",
+                        number_short(record_value(record, "gpu.job_utilization.max_gpus")).text,
+                        number_short(of_all).text);
 }
 
 /* "throttled (heat, power)". */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/text_layout.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "text/escape.h"
 #include "text/utf8.h"
-#include "text/wrap.h"
 
 #define NORMAL "\033[0m"
 
@@ -106,6 +106,18 @@ void page_row(struct page *page, const char *label, const char *value, const cha
     buffer_add(page->out, "\n", 1);
 }
 
+void page_row_format(struct page *page, const char *label, const char *value, const char *fmt,
+                     ...)
+{
+    CLEANUP(buffer_done) struct buffer details = { 0 };
+    va_list args;
+
+    va_start(args, fmt);
+    buffer_format_list(&details, fmt, args);
+    va_end(args);
+    page_row(page, label, value, details.text);
+}
+
 void page_note(struct page *page, enum page_style style, const char *label, const char *text)
 {
     page_add(page, style, label);
@@ -119,6 +131,25 @@ struct buffer *page_item(struct buffer *list)
     if (list->length > 0)
         buffer_add_text(list, ", ");
     return list;
+}
+
+void page_headline(struct page *page, struct buffer *text)
+{
+    struct buffer ascii = { 0 }, cut = { 0 };
+
+    if (text->text && !page->has_unicode)
+        escape_ascii(text->text, &ascii);
+    page_cut(ascii.text ? ascii.text : text->text ? text->text : "", page->columns, &cut);
+    page_line(page, PAGE_BOLD, &cut);
+    buffer_done(&ascii);
+    buffer_done(text);
+}
+
+void page_line(struct page *page, enum page_style style, struct buffer *text)
+{
+    page_add(page, style, text->text ? text->text : "");
+    page_blank(page);
+    buffer_done(text);
 }
 
 void page_blank(struct page *page)

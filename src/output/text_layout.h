@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.h - the layout of the text report.
+ * text_layout.h - the layout of the text report.
  *
  *     label            value  details, broken at blanks
  *
@@ -44,11 +44,21 @@ void page_cut(const char *text, size_t columns, struct buffer *out);
  * details or NULL. */
 void page_row(struct page *page, const char *label, const char *value, const char *details);
 
+/* The same with details as printf() makes them. */
+void page_row_format(struct page *page, const char *label, const char *value, const char *fmt,
+                     ...) PRINTF_LIKE(4, 5);
+
 /* A label in a style and a text as long as it needs to be, dim where the label is. */
 void page_note(struct page *page, enum page_style style, const char *label, const char *text);
 
 /* A list of items with ", " between them: what is added to the result is the next. */
 struct buffer *page_item(struct buffer *list);
+
+/* A bold line: a text that is quoted or escaped already, cut to fit and released. */
+void page_headline(struct page *page, struct buffer *text);
+
+/* A line: a text in a style, which is released. */
+void page_line(struct page *page, enum page_style style, struct buffer *text);
 
 void page_blank(struct page *page);
 

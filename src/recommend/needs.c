@@ -80,7 +80,7 @@ static bool is_plausible(double value)
     return value >= 0 && value < 0x1p62;
 }
 
-static double known_or_0(double value)
+static double plausible_or_0(double value)
 {
     return is_plausible(value) ? value : 0;
 }
@@ -156,7 +156,7 @@ bool needs_is_out_of_memory(const struct record *record)
 static double unmapped_bytes(const struct record *record, double peak)
 {
     static const double notable = 0.05, least = 8e6; /* less is the kernel's own counting */
-    double anon = known_or_0(record_value(record, "memory.anon_peak_bytes"));
+    double anon = plausible_or_0(record_value(record, "memory.anon_peak_bytes"));
 
     return anon > (1 + notable) * peak && anon > peak + least ? anon - peak : 0;
 }
@@ -215,14 +215,14 @@ static void add_memory_notes(const struct record *record, double used, struct ne
 static struct need find_memory(const struct record *record)
 {
     struct spoor_figure peak = record_find(record->figures, "memory.combined.total_rss_bytes");
-    double swapped = known_or_0(record_value(record, "memory.swap_peak_bytes"));
+    double swapped = plausible_or_0(record_value(record, "memory.swap_peak_bytes"));
     double unmapped = unmapped_bytes(record, peak.value);
     double others = swapped + unmapped;
     double used, high;
     struct need need;
 
     if (needs_is_out_of_memory(record))
-        return guess_memory(record, known_or_0(peak.value) + others);
+        return guess_memory(record, plausible_or_0(peak.value) + others);
     if (!is_plausible(peak.value))
         return unknown_need(reason_of(&peak));
     used = peak.value + others;
@@ -292,7 +292,7 @@ static struct need find_gpus(const struct record *record)
         return unknown_need(reason_of(&mean));
     if (mean.value <= 0 && !(memory > 0))
         return none_used("the run used no GPU");
-    need = need_of(fmax(mean.value, known_or_0(max)));
+    need = need_of(fmax(mean.value, plausible_or_0(max)));
     need.value = fmax(1, rint(need.basis));
     say(&need, "%s busy at peak, %s on average; the peak, rounded, at least 1",
         number_short(need.basis).text, number_short(mean.value).text);

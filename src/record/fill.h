@@ -14,7 +14,12 @@
 #include "series/summary.h"
 #include "source/host/devices.h"
 #include "source/host/facts.h"
-#include "source/host/server.h"
+
+/* ---- The curve of a record, from the points that a run has kept ------------ */
+
+/* Without columns of the job whose values are the host's: those have columns of the host. */
+void fill_curve(struct record *record, const struct series *series,
+                const struct summary *summary);
 
 struct warning {
     char code[32];
@@ -82,6 +87,9 @@ struct record_input {
 
 /* Both fail only with -ENOMEM. On success the caller ends *ret with record_done(). */
 int record_fill(const struct record_input *input, struct record *ret);
+
+/* The processes of the job; none if input->processes is NULL. A part of record_fill(). */
+void fill_processes(struct record *record, const struct record_input *input);
 
 /* A record of a machine without a run. The view may have no devices; `cloud` may be NULL. */
 int record_fill_machine(const struct host_facts *host, const struct limits *limits,

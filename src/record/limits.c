@@ -18,7 +18,6 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "cgroup/cgroup_file.h"
 #include "source/host/facts.h"
 
 static const uint64_t MIB_BYTES = 1ull << 20;
@@ -77,12 +76,14 @@ static void apply_cpuset(const struct root *root, struct cgroup cgroup, struct l
         { false, "cpuset.effective_cpus", "cgroup.cpuset.effective_cpus" },
         { false, "cpuset.cpus", "cgroup.cpuset.cpus" },
     };
-    unsigned count;
+    int count;
 
     do {
         for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-            if (files[i].is_v2 == cgroup.is_v2 &&
-                cgroup_read_cpu_count(root, &cgroup, files[i].file, &count) == 0) {
+            if (files[i].is_v2 != cgroup.is_v2)
+                continue;
+            count = cgroup_count_cpus(root, &cgroup, files[i].file);
+            if (count > 0) {
                 lower_cpus(limits, count, files[i].source);
                 return;
             }
@@ -90,7 +91,8 @@ static void apply_cpuset(const struct root *root, struct cgroup cgroup, struct l
     } while (cgroup_to_parent(&cgroup));
 }
 
-static int read_affinity(const struct root *root, pid_t pid, unsigned *ret_count)
+/* How many CPUs the process may use; or -errno. */
+static int read_affinity(const struct root *root, pid_t pid)
 {
     enum { SIZE = 64 * 1024 };
     AUTO_FREE char *text = malloc(SIZE);
@@ -103,7 +105,7 @@ static int read_affinity(const struct root *root, pid_t pid, unsigned *ret_count
     if (n < 0)
         return (int)n;
     list = parse_key(text, "Cpus_allowed_list:");
-    return list ? parse_cpu_list_count(list, ret_count) : -ENOENT;
+    return list ? parse_cpu_list(list, NULL, CPU_NUMBER_END) : -ENOENT;
 }
 
 /* A variable that is a number above 0, or UNKNOWN. Slurm writes 0 for "all". */
@@ -152,7 +154,7 @@ void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgrou
                  environment_get *get, struct limits *ret)
 {
     struct host_facts facts;
-    unsigned affinity;
+    int affinity;
     struct limits limits;
 
     host_facts_read(root, &facts);
@@ -166,7 +168,8 @@ void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgrou
         apply_quota(root, cgroups->of[CGROUP_CPU], &limits);
         apply_memory(root, cgroups->of[CGROUP_MEMORY], &limits);
     }
-    if (read_affinity(root, pid, &affinity) == 0) {
+    affinity = read_affinity(root, pid);
+    if (affinity > 0) {
         lower_cpus(&limits, affinity, "affinity");
         /* Nothing is narrower than the machine, and this is what says so. The list
          * may also name CPUs that could be plugged in: the machine's count holds. */

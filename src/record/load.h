@@ -37,4 +37,12 @@ void records_done(struct records *records);
 int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
                  struct spoor_error *err);
 
+/* Reads the curve of a report; NULL: it has none. -EBADMSG: it is not a curve. */
+struct json_t;
+int load_curve(struct record *record, const struct json_t *curve, struct spoor_error *err);
+
+/* A tracking file of gpu-tracker as a record: compat/tracking/tracking_load.c. Every message names the file. */
+int tracking_load(const char *path, const char *name, struct records *ret,
+                  struct spoor_error *err);
+
 #endif

@@ -8,8 +8,86 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/compiler.h"
 #include "base/unknown.h"
 #include "series/figure.h"
+
+/* ---- curve ----------------------------------------------------------------- */
+
+const struct curve_column *curve_find(const struct record_curve *curve, const char *name)
+{
+    for (size_t i = 0; i < curve->column_count; i++) {
+        if (strcmp(curve->columns[i].name, name) == 0)
+            return &curve->columns[i];
+    }
+    return NULL;
+}
+
+double curve_start(const struct record_curve *curve, size_t point)
+{
+    return point > 0 ? curve->seconds[point - 1] : 0;
+}
+
+struct curve_value curve_get(const struct record_curve *curve,
+                             const struct curve_column *column, size_t first, size_t end)
+{
+    struct curve_value value = { (double)NAN, (double)NAN, (double)NAN };
+    const struct curve_value unknown = value;
+    double sum = 0, time = 0;
+
+    for (size_t i = first; i < end; i++) {
+        double span = curve->seconds[i] - curve_start(curve, i);
+
+        if (isinf(column->high[i]))
+            return unknown;
+        if (isnan(column->high[i])) {
+            time += column->is_rate ? span : 0;
+            continue;
+        }
+        if (!((double)column->high[i] <= value.high)) /* also if that is NaN */
+            value.high = (double)column->high[i];
+        if (!((double)column->low[i] >= value.low))
+            value.low = (double)column->low[i];
+        sum += (double)column->mean[i] * span;
+        time += span;
+        value.mean = (double)column->mean[i];
+    }
+    if (!isnan(value.mean) && time > 0)
+        value.mean = sum / time;
+    if (value.mean < value.low)
+        value.low = value.mean;
+    return value;
+}
+
+size_t curve_step(const struct record_curve *curve, size_t max_points)
+{
+    return curve->count > max_points ? (curve->count + max_points - 1) / max_points : 1;
+}
+
+void curve_highest(const struct record_curve *curve, const struct curve_column *column,
+                   double *ret_cells, size_t cells)
+{
+    double end = curve->count > 0 ? curve->seconds[curve->count - 1] : 0;
+
+    for (size_t i = 0; i < cells; i++)
+        ret_cells[i] = (double)NAN;
+    for (size_t i = 0; i < curve->count && end > 0 && cells > 0; i++) {
+        double first = curve_start(curve, i) / end * (double)cells;
+        double last = curve->seconds[i] / end * (double)cells;
+        size_t cell = (size_t)first;
+
+        if (!isfinite(column->high[i]))
+            continue;
+        do {
+            double *at = &ret_cells[cell < cells ? cell : cells - 1];
+
+            if (!((double)column->high[i] <= *at)) /* also if that is NaN */
+                *at = (double)column->high[i];
+        } while (++cell < cells && (double)cell < last);
+    }
+}
+
+/* ---- record ---------------------------------------------------------------- */
 
 void record_init(struct record *record)
 {
@@ -152,4 +230,231 @@ void record_make_id(char id[33])
     (void)!getrandom(bytes, sizeof(bytes), GRND_NONBLOCK); /* fails at early boot only */
     for (size_t i = 0; i < sizeof(bytes); i++)
         (void)snprintf(id + 2 * i, 3, "%02x", (unsigned)bytes[i]); /* two digits and a NUL */
+}
+
+struct spoor_figure record_system_find(const struct record *record, const char *path)
+{
+    for (size_t i = 0;
+         record->system && record->system->figures && i < record_system_figure_count(); i++) {
+        if (strcmp(record_system_figure_path(i), path) == 0)
+            return record->system->figures[i];
+    }
+    return record_unknown_figure(NULL);
+}
+
+/* ---- field ----------------------------------------------------------------- */
+
+#define AT(member) offsetof(struct record, member)
+
+static const struct field run[] = {
+    { "run.id", FIELD_TEXT, AT(id) },
+    { "run.name", FIELD_TEXT, AT(name) },
+    { "run.tags", FIELD_TAGS, AT(tags) },
+    { "run.command", FIELD_TEXTS, AT(command) },
+    { "run.pid", FIELD_COUNT, AT(pid) },
+    { "run.host", FIELD_TEXT, AT(host) },
+    { "run.user", FIELD_TEXT, AT(user) },
+    { "run.cwd", FIELD_TEXT, AT(cwd) },
+    { "run.started_at", FIELD_DATE, AT(started_at) },
+    { "run.ended_at", FIELD_DATE, AT(ended_at) },
+    { "run.elapsed_seconds", FIELD_NUMBER, AT(elapsed_seconds) },
+    { "run.exit_code", FIELD_COUNT, AT(exit_code) },
+    { "run.signal", FIELD_TEXT, AT(signal) },
+    { "run.core_dumped", FIELD_IF_TRUE, AT(has_dumped_core) },
+    { "run.attached", FIELD_IF_TRUE, AT(is_attached) },
+    { "run.still_running", FIELD_IF_TRUE, AT(is_still_running) },
+    { "run.interval_seconds", FIELD_NUMBER, AT(interval_seconds) },
+    { "run.samples", FIELD_COUNT, AT(samples) },
+    { "run.spoor_version", FIELD_TEXT, AT(spoor_version) },
+};
+
+static const struct field machine[] = {
+    { "host.os", FIELD_TEXT, AT(os) },
+    { "host.kernel", FIELD_TEXT, AT(kernel) },
+    { "host.cpu_model", FIELD_TEXT, AT(cpu_model) },
+    { "host.cpus", FIELD_COUNT, AT(cpus) },
+    { "host.memory_bytes", FIELD_COUNT, AT(memory_bytes) },
+    { "limits.cpus", FIELD_NUMBER, AT(cpus_limit) },
+    { "limits.cpus_source", FIELD_TEXT, AT(cpus_limit_source) },
+    { "limits.memory_bytes", FIELD_COUNT, AT(memory_limit_bytes) },
+    { "limits.memory_source", FIELD_TEXT, AT(memory_limit_source) },
+};
+
+static const struct field tracker[] = {
+    { "tracker.cpu_seconds", FIELD_NUMBER, AT(tracker_cpu_seconds) },
+    { "tracker.max_rss_bytes", FIELD_COUNT, AT(tracker_max_rss_bytes) },
+    { "tracker.late_samples", FIELD_COUNT, AT(late_samples) },
+    { "tracker.detail_reads", FIELD_COUNT, AT(detail_reads) },
+    { "tracker.budget_percent", FIELD_NUMBER, AT(budget_percent) },
+    { "tracker.spent.samples_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_SAMPLES]) },
+    { "tracker.spent.events_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_EVENTS]) },
+    { "tracker.spent.glances_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_GLANCES]) },
+    { "tracker.spent.sharing_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_SHARING]) },
+    { "tracker.spent.gpus_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_GPUS]) },
+    { "tracker.postponed.glances", FIELD_COUNT, AT(postponed[SPENT_GLANCES]) },
+    { "tracker.postponed.sharing", FIELD_COUNT, AT(postponed[SPENT_SHARING]) },
+    { "tracker.postponed.gpus", FIELD_COUNT, AT(postponed[SPENT_GPUS]) },
+};
+
+/* Fields that the JSON report calls as the struct does. */
+#define ROW(kind, type, member)                      \
+    {                                                \
+#member, kind, offsetof(struct type, member) \
+    }
+#define TEXT(type, member) ROW(FIELD_TEXT, type, member)
+#define COUNT(type, member) ROW(FIELD_COUNT, type, member)
+#define NUMBER(type, member) ROW(FIELD_NUMBER, type, member)
+
+static const struct field warning[] = {
+    TEXT(record_warning, code),
+    TEXT(record_warning, message),
+};
+
+static const struct field phase[] = {
+    TEXT(record_phase, name),
+    ROW(FIELD_DATE, record_phase, started_at),
+    NUMBER(record_phase, elapsed_seconds),
+};
+
+static const struct field gpu[] = {
+    COUNT(record_gpu, index),        COUNT(record_gpu, part),
+    TEXT(record_gpu, uuid),          TEXT(record_gpu, name),
+    TEXT(record_gpu, vendor),        TEXT(record_gpu, pci_address),
+    COUNT(record_gpu, memory_bytes), ROW(FIELD_FLAG, record_gpu, is_part),
+};
+
+static const struct field process[] = {
+    COUNT(record_process, pid),
+    COUNT(record_process, parent_pid),
+    TEXT(record_process, name),
+    TEXT(record_process, command),
+    NUMBER(record_process, started_seconds),
+    NUMBER(record_process, ended_seconds),
+    NUMBER(record_process, cpu_seconds),
+    COUNT(record_process, peak_rss_bytes),
+    COUNT(record_process, read_bytes),
+    COUNT(record_process, written_bytes),
+    COUNT(record_process, gpu_memory_bytes),
+    COUNT(record_process, exit_code),
+    TEXT(record_process, signal),
+};
+
+static const struct field process_sum[] = {
+    TEXT(record_process_sum, name),
+    COUNT(record_process_sum, count),
+    NUMBER(record_process_sum, cpu_seconds),
+    COUNT(record_process_sum, peak_rss_bytes),
+};
+
+static const struct field server[] = {
+    TEXT(record_server, architecture), TEXT(record_server, vendor),
+    TEXT(record_server, model),        TEXT(record_server, hypervisor),
+    TEXT(record_server, container),    COUNT(record_server, sockets),
+    COUNT(record_server, cores),       COUNT(record_server, threads),
+    COUNT(record_server, numa_nodes),
+};
+
+static const struct field cache[] = {
+    COUNT(record_cache, level),
+    TEXT(record_cache, type),
+    COUNT(record_cache, count),
+    COUNT(record_cache, total_bytes),
+};
+
+static const struct field server_disk[] = {
+    TEXT(record_server_disk, name),
+    TEXT(record_server_disk, type),
+    TEXT(record_server_disk, model),
+    COUNT(record_server_disk, capacity_bytes),
+};
+
+static const struct field cloud[] = {
+    TEXT(record_cloud, vendor),        TEXT(record_cloud, region),  TEXT(record_cloud, zone),
+    TEXT(record_cloud, instance_type), TEXT(record_cloud, account),
+};
+
+static const struct field disk[] = {
+    TEXT(record_disk, name),
+    TEXT(record_disk, type),
+    TEXT(record_disk, model),
+    TEXT(record_disk, vendor),
+    TEXT(record_disk, serial),
+    COUNT(record_disk, capacity_bytes),
+    NUMBER(record_disk, read_bytes_per_second),
+    NUMBER(record_disk, written_bytes_per_second),
+};
+
+static const struct field interface[] = {
+    TEXT(record_interface, name),
+    TEXT(record_interface, mac_address),
+    TEXT(record_interface, driver),
+    TEXT(record_interface, state),
+    COUNT(record_interface, speed_mbps),
+    COUNT(record_interface, mtu),
+    ROW(FIELD_FLAG, record_interface, is_hardware),
+    NUMBER(record_interface, received_bytes_per_second),
+    NUMBER(record_interface, sent_bytes_per_second),
+};
+
+static const struct field mount[] = {
+    TEXT(record_mount, point),        TEXT(record_mount, type),
+    TEXT(record_mount, source),       TEXT(record_mount, disk),
+    COUNT(record_mount, total_bytes), COUNT(record_mount, used_bytes),
+    COUNT(record_mount, free_bytes),
+};
+
+#define TABLE(rows)              \
+    {                            \
+        (rows), ARRAY_SIZE(rows) \
+    }
+
+const struct field_table record_run_fields = TABLE(run);
+const struct field_table record_machine_fields = TABLE(machine);
+const struct field_table record_tracker_fields = TABLE(tracker);
+const struct field_table record_warning_fields = TABLE(warning);
+const struct field_table record_phase_fields = TABLE(phase);
+const struct field_table record_gpu_fields = TABLE(gpu);
+const struct field_table record_process_fields = TABLE(process);
+const struct field_table record_process_sum_fields = TABLE(process_sum);
+const struct field_table record_server_fields = TABLE(server);
+const struct field_table record_cache_fields = TABLE(cache);
+const struct field_table record_server_disk_fields = TABLE(server_disk);
+const struct field_table record_cloud_fields = TABLE(cloud);
+
+#define LIST(rows, type, member)                             \
+    {                                                        \
+        "system." #member, TABLE(rows), sizeof(struct type), \
+            offsetof(struct record_system, member)           \
+    }
+
+const struct record_system_list record_system_lists[RECORD_SYSTEM_LISTS] = {
+    LIST(disk, record_disk, disks),
+    LIST(interface, record_interface, interfaces),
+    LIST(mount, record_mount, mounts),
+};
+
+void field_table_clear(const struct field_table *table, void *base)
+{
+    static const uint64_t unknown_count = UNKNOWN;
+    static const double unknown_number = (double)NAN;
+
+    for (size_t i = 0; i < table->count; i++) {
+        void *at = (char *)base + table->rows[i].offset;
+
+        switch (table->rows[i].kind) {
+        case FIELD_COUNT:
+            memcpy(at, &unknown_count, sizeof(unknown_count));
+            break;
+        case FIELD_NUMBER:
+        case FIELD_DATE:
+            memcpy(at, &unknown_number, sizeof(unknown_number));
+            break;
+        case FIELD_TEXT:
+        case FIELD_TEXTS:
+        case FIELD_TAGS:
+        case FIELD_FLAG:
+        case FIELD_IF_TRUE:
+            break; /* zeroed is unknown */
+        }
+    }
 }

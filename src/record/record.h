@@ -16,8 +16,57 @@
 #include <stdint.h>
 
 #include "job/budget.h"
-#include "record/curve.h"
+#include "sample/metric.h"
 #include "spoor/spoor.h"
+
+/* How a run went: points over time, each with the highest, lowest and mean value of every
+ * column.
+ *
+ * A column is a metric of docs/METRICS.md, or a measure of one GPU ("gpu0_utilization"). A counter is
+ * a rate here: what it grew by per second. */
+
+/* How many points a JSON report has at most, and how many a page. */
+enum { CURVE_JSON_POINTS = 256, CURVE_PAGE_POINTS = 2000 };
+
+/* NaN: unknown. In a column, infinite: a part that is unknown where its whole is known, as in
+ * series/series.h. */
+struct curve_value {
+    double high, low, mean;
+};
+
+struct curve_column {
+    const char *name;
+    bool is_rate;
+    float *high, *low, *mean; /* one of each per point; may be the same array */
+};
+
+/* The memory is that of the record. */
+struct record_curve {
+    uint64_t samples; /* that it was made of */
+    size_t count;     /* points; 0: there is no curve */
+    double *seconds;  /* the end of each point; it covers the time since the one before */
+    struct curve_column *columns;
+    size_t column_count;
+};
+
+/* NULL: there is no such column. */
+const struct curve_column *curve_find(const struct record_curve *curve, const char *name);
+
+/* The start of the time that a point covers. */
+double curve_start(const struct record_curve *curve, size_t point);
+
+/* What a column was in several points, from `first` to before `end`. Means are weighted by time; that of
+ * a rate is over all of it, also if it is unknown in some points: its integral stays the same. */
+struct curve_value curve_get(const struct record_curve *curve,
+                             const struct curve_column *column, size_t first, size_t end);
+
+/* The highest values of a column in `cells` parts of the run that have the same length. A point counts in
+ * all cells that it covers a part of; NaN: unknown. */
+void curve_highest(const struct record_curve *curve, const struct curve_column *column,
+                   double *ret_cells, size_t cells);
+
+/* How many points become one, so that no more than `max_points` are left. */
+size_t curve_step(const struct record_curve *curve, size_t max_points);
 
 #define RECORD_SCHEMA "spoor/1"
 
@@ -117,7 +166,7 @@ struct record {
     size_t gpu_count;
     uint64_t
         whole_gpus; /* parts not counted; UNKNOWN: nobody has asked, or the drivers have not answered */
-    struct record_cloud *cloud; /* see server.h; NULL: not known */
+    struct record_cloud *cloud; /* NULL: not known */
     const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
 
     struct spoor_figure *figures;     /* figure_count() of them; NULL: of a machine alone */
@@ -126,8 +175,8 @@ struct record {
     struct record_process_sum *other_processes;
     size_t other_process_count;
     size_t shown_processes; /* in a text report: so many of the largest; not in a JSON report */
-    struct record_system *system; /* see system.h; NULL: a job was tracked */
-    struct record_server *server; /* see server.h; NULL: not of a machine alone */
+    struct record_system *system; /* NULL: a job was tracked */
+    struct record_server *server; /* NULL: not of a machine alone */
     struct record_phase *phases;
     size_t phase_count;
     struct record_curve curve;
@@ -180,5 +229,154 @@ const char *record_gpu_path(enum record_gpu_measure measure);
 
 /* A random ID of a run: 32 hexadecimal digits. */
 void record_make_id(char id[33]);
+
+/* The tables of a record's fields that are not figures: where each stands in the
+ * JSON report and in the struct. The JSON writer, the loader and the CSV row use them, so
+ * none can forget a field. */
+
+enum field_kind {
+    FIELD_TEXT,    /* const char * */
+    FIELD_COUNT,   /* uint64_t */
+    FIELD_NUMBER,  /* double */
+    FIELD_DATE,    /* double, since 1970, UTC */
+    FIELD_FLAG,    /* bool */
+    FIELD_IF_TRUE, /* bool; written only if it is true */
+    FIELD_TEXTS,   /* const char **, ended by NULL */
+    FIELD_TAGS,    /* struct record_tags */
+};
+
+struct field {
+    const char *path; /* "run.id" */
+    enum field_kind kind;
+    size_t offset; /* in the struct that the table is of */
+};
+
+/* In the order of the JSON report. */
+struct field_table {
+    const struct field *rows;
+    size_t count;
+};
+
+extern const struct field_table record_run_fields;
+extern const struct field_table record_machine_fields; /* host and limits */
+extern const struct field_table record_tracker_fields;
+extern const struct field_table record_warning_fields;
+extern const struct field_table record_phase_fields; /* before its figures */
+extern const struct field_table record_gpu_fields;
+extern const struct field_table record_process_fields;
+extern const struct field_table record_process_sum_fields;
+
+/* The first of record_gpu_fields say which GPU it is. */
+enum { RECORD_GPU_IDENTITY = 5 };
+
+/* Makes every field of a struct unknown; flags are false. */
+void field_table_clear(const struct field_table *table, void *base);
+
+/* Where a field is. `base` is the struct that holds it. */
+static inline const void *field_at(const struct field *field, const void *base)
+{
+    return (const char *)base + field->offset;
+}
+
+/* What a machine is, beyond what every report says of it. Sections "server" and "cloud" of the
+ * JSON of `spoor info`. */
+
+/* All caches of one level and type. */
+struct record_cache {
+    uint64_t level;
+    const char *type; /* "data", "instruction", "unified" */
+    uint64_t count;
+    uint64_t total_bytes; /* of all of them together */
+};
+
+struct record_server_disk {
+    const char *name;
+    const char *type; /* "nvme", "ssd", "hdd" */
+    const char *model;
+    uint64_t capacity_bytes;
+};
+
+struct record_cloud {
+    const char *vendor, *region, *zone, *instance_type, *account;
+};
+
+/* Unknown is NULL or UNKNOWN. */
+struct record_server {
+    const char *architecture;   /* "x86_64" */
+    const char *vendor, *model; /* as the firmware says */
+    const char *hypervisor;     /* "kvm", "other", ...; "none": a physical machine */
+    const char *container;      /* "docker", ...; "none" */
+    uint64_t sockets, cores, threads, numa_nodes;
+    struct record_cache *caches;
+    size_t cache_count;
+    struct record_server_disk *disks;
+    size_t disk_count;
+    bool has_cloud; /* whether somebody looked which cloud it is */
+    struct record_cloud cloud;
+    const char *cloud_reason; /* why some of it is unknown */
+};
+
+extern const struct field_table record_server_fields;
+extern const struct field_table record_cache_fields;
+extern const struct field_table record_server_disk_fields;
+extern const struct field_table record_cloud_fields;
+
+/* What the machine did during a run without a job: totals as figures, and its disks,
+ * network interfaces and mounts one by one. Section "system" of the JSON report. */
+
+struct record_disk {
+    const char *name, *model, *vendor, *serial;
+    const char *type; /* "nvme", "ssd", "hdd" */
+    uint64_t capacity_bytes;
+    double read_bytes_per_second, written_bytes_per_second;
+};
+
+struct record_interface {
+    const char *name, *mac_address, *driver;
+    const char *state; /* "up", "down" */
+    uint64_t speed_mbps, mtu;
+    bool is_hardware;
+    double received_bytes_per_second, sent_bytes_per_second;
+};
+
+struct record_mount {
+    const char *point, *type, *source;
+    const char *disk; /* the whole disk it is on */
+    uint64_t total_bytes, used_bytes, free_bytes;
+};
+
+struct record_list {
+    void *items;
+    size_t count;
+};
+
+struct record_system {
+    struct spoor_figure *figures;  /* record_system_figure_count() of them */
+    struct record_list disks;      /* of struct record_disk */
+    struct record_list interfaces; /* of struct record_interface */
+    struct record_list mounts;     /* of struct record_mount */
+};
+
+/* The lists, for what writes or loads them all. */
+struct record_system_list {
+    const char *path; /* "system.disks" */
+    struct field_table fields;
+    size_t item_size;
+    size_t offset; /* of the list in struct record_system */
+};
+
+enum { RECORD_SYSTEM_LISTS = 3 };
+extern const struct record_system_list record_system_lists[RECORD_SYSTEM_LISTS];
+
+size_t record_system_figure_count(void);
+const char *record_system_figure_path(size_t index);
+
+/* The metric it is derived from (METRIC_NONE: it is no metric), and whether it is its increase per
+ * second or its last value: for the documentation. */
+enum metric record_system_figure_metric(size_t index);
+bool record_system_figure_is_rate(size_t index);
+
+/* A figure of the machine; unknown if there are none or a job was tracked. */
+struct spoor_figure record_system_find(const struct record *record, const char *path);
 
 #endif

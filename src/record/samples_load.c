@@ -2,14 +2,681 @@
 #include "record/samples_load.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/error.h"
-#include "record/sample_columns.h"
-#include "record/sample_row.h"
+#include "base/parse.h"
+#include "base/unknown.h"
+#include "record/replay.h"
+#include "text/number.h"
+
+/* ---- sample table ---------------------------------------------------------- */
+
+/* ---- sample columns -------------------------------------------------------- */
+
+/* Which metrics the columns of a table of samples are: a table of ours, or one in
+ * the columns of resource-tracker (docs/DIALECTS.md). Members of nested objects are named "cpu.utime_secs". */
+
+enum sample_column_use {
+    COLUMN_OTHER,
+    COLUMN_UNIX,
+    COLUMN_ELAPSED,
+    COLUMN_INTERVAL_MS,
+    COLUMN_RUN_ID,
+    COLUMN_METRIC,
+    COLUMN_GPU,
+};
+
+struct sample_column {
+    enum sample_column_use use;
+    int metrics[2]; /* that it is, or a part of; -1: none */
+    enum replay_kind kind;
+    double unit, offset; /* base units = value * unit + offset */
+    struct gpu_place gpu;
+    size_t gpu_measure; /* as in series_gpu_measure() */
+};
+
+#define MIB 1048576.0
+#define KIB 1024.0
+
+#define RUN_ID "run_id"
+#define NESTED_TIME "timestamp_secs"
+#define NESTED_INTERVAL "actual_interval_ms"
+
+/* A column of resource-tracker. Units of 0: that of CPU time, which depends on the version. */
+struct rule {
+    const char *name;
+    const char *metrics[2];
+    enum replay_kind kind;
+    double unit, offset;
+};
+
+/* clang-format off */
+static const struct rule process_rules[] = {
+    { "utime",            { "job_cpu_seconds", "job_user_seconds" },   REPLAY_GROWTH, 0, 0 },
+    { "stime",            { "job_cpu_seconds", "job_system_seconds" }, REPLAY_GROWTH, 0, 0 },
+    { "children",         { "job_processes" },                         REPLAY_VALUE, 1, 1 },
+    { "memory_mib",       { "job_rss_bytes", "job_pss_bytes" },        REPLAY_VALUE, MIB, 0 },
+    { "memory",           { "job_rss_bytes", "job_pss_bytes" },        REPLAY_VALUE, KIB, 0 },
+    { "pss",              { "job_rss_bytes", "job_pss_bytes" },        REPLAY_VALUE, KIB, 0 },
+    { "disk_read_bytes",  { "job_read_bytes" },                        REPLAY_GROWTH, 1, 0 },
+    { "disk_write_bytes", { "job_written_bytes" },                     REPLAY_GROWTH, 1, 0 },
+    { "read_bytes",       { "job_read_bytes" },                        REPLAY_GROWTH, 1, 0 },
+    { "write_bytes",      { "job_written_bytes" },                     REPLAY_GROWTH, 1, 0 },
+    { "gpu_usage",        { "job_gpu_utilization_gpus" },              REPLAY_VALUE, 1, 0 },
+    { "gpu_vram_mib",     { "job_gpu_memory_bytes" },                  REPLAY_VALUE, MIB, 0 },
+    { "gpu_vram",         { "job_gpu_memory_bytes" },                  REPLAY_VALUE, MIB, 0 },
+};
+static const struct rule system_rules[] = {
+    { "utime",             { "host_cpu_seconds", "host_cpu_user_seconds" },   REPLAY_GROWTH, 0, 0 },
+    { "stime",             { "host_cpu_seconds", "host_cpu_system_seconds" }, REPLAY_GROWTH, 0, 0 },
+    { "memory_used_mib",   { "host_memory_used_bytes" },                      REPLAY_VALUE, MIB, 0 },
+    { "memory_used",       { "host_memory_used_bytes" },                      REPLAY_VALUE, KIB, 0 },
+    { "memory_cached_mib", { "host_memory_cached_bytes" },                    REPLAY_VALUE, MIB, 0 },
+    { "memory_cached",     { "host_memory_cached_bytes" },                    REPLAY_VALUE, KIB, 0 },
+    { "disk_read_bytes",   { "host_disk_read_bytes" },                        REPLAY_GROWTH, 1, 0 },
+    { "disk_write_bytes",  { "host_disk_written_bytes" },                     REPLAY_GROWTH, 1, 0 },
+    { "net_recv_bytes",    { "host_network_received_bytes" },                 REPLAY_GROWTH, 1, 0 },
+    { "net_sent_bytes",    { "host_network_sent_bytes" },                     REPLAY_GROWTH, 1, 0 },
+    { "gpu_usage",         { "host_gpu_utilization_gpus" },                   REPLAY_VALUE, 1, 0 },
+    { "gpu_vram_mib",      { "host_gpu_memory_bytes" },                       REPLAY_VALUE, MIB, 0 },
+    { "gpu_vram",          { "host_gpu_memory_bytes" },                       REPLAY_VALUE, MIB, 0 },
+};
+
+/* The objects of resource-tracker-rs. Rows have the time in whole seconds, and exact intervals. */
+static const struct rule nested_rules[] = {
+    { "cpu.process_utime_secs",       { "job_cpu_seconds", "job_user_seconds" },          REPLAY_GROWTH, 1, 0 },
+    { "cpu.process_stime_secs",       { "job_cpu_seconds", "job_system_seconds" },        REPLAY_GROWTH, 1, 0 },
+    { "cpu.process_child_count",      { "job_processes" },                                REPLAY_VALUE, 1, 1 },
+    { "cpu.process_rss_mib",          { "job_rss_bytes" },                                REPLAY_VALUE, MIB, 0 },
+    { "cpu.process_pss_mib",          { "job_pss_bytes" },                                REPLAY_VALUE, MIB, 0 },
+    { "cpu.process_disk_read_bytes",  { "job_read_bytes" },                               REPLAY_GROWTH, 1, 0 },
+    { "cpu.process_disk_write_bytes", { "job_written_bytes" },                            REPLAY_GROWTH, 1, 0 },
+    { "cpu.process_gpu_usage",        { "job_gpu_utilization_gpus" },                     REPLAY_VALUE, 1, 0 },
+    { "cpu.process_gpu_vram_mib",     { "job_gpu_memory_bytes" },                         REPLAY_VALUE, MIB, 0 },
+    { "cpu.utime_secs",               { "host_cpu_seconds", "host_cpu_user_seconds" },    REPLAY_GROWTH, 1, 0 },
+    { "cpu.stime_secs",               { "host_cpu_seconds", "host_cpu_system_seconds" },  REPLAY_GROWTH, 1, 0 },
+    { "memory.used_mib",              { "host_memory_used_bytes" },                       REPLAY_VALUE, MIB, 0 },
+    { "memory.cached_mib",            { "host_memory_cached_bytes" },                     REPLAY_VALUE, MIB, 0 },
+    { "memory.swap_used_mib",         { "host_swap_used_bytes" },                         REPLAY_VALUE, MIB, 0 },
+    { "disk.read_bytes_per_sec",      { "host_disk_read_bytes" },                         REPLAY_RATE, 1, 0 },
+    { "disk.write_bytes_per_sec",     { "host_disk_written_bytes" },                      REPLAY_RATE, 1, 0 },
+    { "network.rx_bytes_per_sec",     { "host_network_received_bytes" },                  REPLAY_RATE, 1, 0 },
+    { "network.tx_bytes_per_sec",     { "host_network_sent_bytes" },                      REPLAY_RATE, 1, 0 },
+};
+static const struct {
+    const char *name;
+    const char *measure;
+    double unit;
+} nested_gpu_rules[] = {
+    { "gpu.utilization_pct",     "utilization",         0.01 },
+    { "gpu.vram_used_bytes",     "memory_bytes",        1 },
+    { "gpu.power_watts",         "power_watts",         1 },
+    { "gpu.temperature_celsius", "temperature_celsius", 1 },
+};
+
+/* Each table has a column that no other has; a combined one has prefixes. */
+static const struct table {
+    const char *mark;
+    const char *prefix;
+    const struct rule *rules;
+    size_t count;
+} tables[] = {
+    { "pid",              "",         process_rules, ARRAY_SIZE(process_rules) },
+    { "process_pid",      "process_", process_rules, ARRAY_SIZE(process_rules) },
+    { "processes",        "",         system_rules,  ARRAY_SIZE(system_rules) },
+    { "system_processes", "system_",  system_rules,  ARRAY_SIZE(system_rules) },
+    { NESTED_TIME,        "",         nested_rules,  ARRAY_SIZE(nested_rules) },
+};
+/* clang-format on */
+
+static bool has(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- tables of resource-tracker --------------------------------------------- */
+
+/* Versions that write MiB write seconds; before, CPU time was in ticks. */
+static double cpu_unit(const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strstr(names[i], "memory") && strstr(names[i], "_mib"))
+            return 1;
+    }
+    return 0.01;
+}
+
+static void apply_table(const struct table *table, const char *name, double cpu,
+                        struct sample_column *ret)
+{
+    size_t prefix = strlen(table->prefix);
+
+    if (strncmp(name, table->prefix, prefix) != 0)
+        return;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct rule *rule = &table->rules[i];
+
+        if (strcmp(name + prefix, rule->name) != 0)
+            continue;
+        *ret = (struct sample_column){
+            .use = COLUMN_METRIC,
+            .metrics = { replay_metric(rule->metrics[0]),
+                         rule->metrics[1] ? replay_metric(rule->metrics[1]) : -1 },
+            .kind = rule->kind,
+            .unit = rule->unit > 0 ? rule->unit : cpu,
+            .offset = rule->offset,
+        };
+    }
+}
+
+static bool find_foreign(const char *const *names, size_t count, struct sample_column *items)
+{
+    double cpu = cpu_unit(names, count);
+    bool is_found = false;
+
+    for (size_t k = 0; k < ARRAY_SIZE(tables); k++) {
+        if (!has(names, count, tables[k].mark))
+            continue;
+        is_found = true;
+        for (size_t i = 0; i < count; i++)
+            apply_table(&tables[k], names[i], cpu, &items[i]);
+    }
+    return is_found;
+}
+
+/* ---- our columns -------------------------------------------------------------- */
+
+int sample_column_gpu_measure(const char *name)
+{
+    for (int i = 0; i < SERIES_GPU_MEASURES; i++) {
+        if (strcmp(gpu_measure_row(series_gpu_measure((size_t)i))->name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* "gpu0_1_utilization" */
+static bool find_gpu(const char *name, struct sample_column *ret)
+{
+    uint64_t index, part = 0;
+    bool is_part;
+    int measure;
+
+    if (strncmp(name, "gpu", 3) != 0)
+        return false;
+    name += 3;
+    if (parse_u64(&name, &index) < 0 || *name++ != '_')
+        return false;
+    is_part = *name >= '0' && *name <= '9';
+    if (is_part && (parse_u64(&name, &part) < 0 || *name++ != '_'))
+        return false;
+    measure = sample_column_gpu_measure(name);
+    if (measure < 0 || index > INT_MAX || part > INT_MAX)
+        return false;
+    *ret = (struct sample_column){
+        .use = COLUMN_GPU,
+        .gpu = { (unsigned)index, is_part ? (int)part : -1 },
+        .gpu_measure = (size_t)measure,
+        .unit = 1,
+    };
+    return true;
+}
+
+static void find_own(const char *name, struct sample_column *ret)
+{
+    int metric = replay_metric(name);
+
+    if (strcmp(name, "elapsed_seconds") == 0)
+        ret->use = COLUMN_ELAPSED;
+    else if (strcmp(name, RUN_ID) == 0)
+        ret->use = COLUMN_RUN_ID;
+    else if (metric >= 0)
+        *ret = (struct sample_column){
+            .use = COLUMN_METRIC, .metrics = { metric, -1 }, .kind = REPLAY_VALUE, .unit = 1
+        };
+    else
+        (void)find_gpu(name, ret); /* a column that is not charted */
+}
+
+/* Columns that are not metrics of a table. */
+static void find_common(const char *name, struct sample_column *ret)
+{
+    if (strcmp(name, "timestamp") == 0 || strcmp(name, NESTED_TIME) == 0)
+        ret->use = COLUMN_UNIX;
+    else if (strcmp(name, NESTED_INTERVAL) == 0)
+        ret->use = COLUMN_INTERVAL_MS;
+    for (size_t i = 0; i < ARRAY_SIZE(nested_gpu_rules); i++) {
+        if (strcmp(name, nested_gpu_rules[i].name) == 0)
+            *ret = (struct sample_column){
+                .use = COLUMN_GPU,
+                .gpu.part = -1,
+                .gpu_measure = (size_t)sample_column_gpu_measure(nested_gpu_rules[i].measure),
+                .unit = nested_gpu_rules[i].unit,
+            };
+    }
+}
+
+/* -EBADMSG: it is not a table of samples; -ENOMEM. */
+static int find_columns(struct sample_table *table)
+{
+    const char *const *names = (const char *const *)table->names;
+    size_t count = table->count;
+    struct sample_column *columns = calloc(count + 1, sizeof(*columns));
+    bool is_own = has(names, count, "elapsed_seconds") && has(names, count, "job_rss_bytes");
+    bool is_timed = has(names, count, "timestamp") || has(names, count, NESTED_TIME);
+
+    table->columns = columns;
+    if (!columns)
+        return -ENOMEM;
+    if (!is_timed || (!is_own && !find_foreign(names, count, columns)))
+        return -EBADMSG;
+    for (size_t i = 0; i < count; i++) {
+        if (is_own)
+            find_own(names[i], &columns[i]);
+        find_common(names[i], &columns[i]);
+    }
+    return 0;
+}
+
+/* Columns that the first row of such a table may lack, in any order; NULL at the end. */
+static const char *optional_column(const char *const *names, size_t count, size_t index)
+{
+    if (!has(names, count, NESTED_TIME)) /* rows of an earlier version have no ID */
+        return index == 0 ? RUN_ID : NULL;
+    if (index < ARRAY_SIZE(nested_rules))
+        return nested_rules[index].name;
+    index -= ARRAY_SIZE(nested_rules);
+    if (index < ARRAY_SIZE(nested_gpu_rules))
+        return nested_gpu_rules[index].name;
+    return index == ARRAY_SIZE(nested_gpu_rules) ? NESTED_INTERVAL : NULL;
+}
+
+/* ---- rows ----------------------------------------------------------------------- */
+
+void sample_table_set_kinds(const struct sample_table *table, struct replay *replay)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct sample_column *column = &table->columns[i];
+
+        for (size_t k = 0; k < 2 && column->use == COLUMN_METRIC; k++) {
+            if (column->metrics[k] >= 0)
+                replay_set_kind(replay, column->metrics[k], column->kind);
+        }
+    }
+}
+
+/* Several columns may be parts of one metric. */
+static void add_part(double *value, double part)
+{
+    *value = isnan(*value) ? part : *value + part;
+}
+
+static void add_gpu(const struct sample_column *column, double value, struct series_gpus *gpus)
+{
+    size_t i = 0;
+
+    while (i < gpus->count && (gpus->places[i].index != column->gpu.index ||
+                               gpus->places[i].part != column->gpu.part))
+        i++;
+    if (i == SERIES_GPUS_MAX)
+        return;
+    if (i == gpus->count) {
+        gpus->places[gpus->count++] = column->gpu;
+        for (size_t k = 0; k < SERIES_GPU_MEASURES; k++)
+            gpus->values[i][k] = (float)NAN;
+    }
+    gpus->values[i][column->gpu_measure] = (float)value;
+}
+
+/* Adds a cell to a row that was cleared. */
+static void sample_column_add(const struct sample_column *column, double value,
+                              struct replay_row *row)
+{
+    switch (column->use) {
+    case COLUMN_UNIX:
+        row->unix_seconds = value;
+        break;
+    case COLUMN_ELAPSED:
+        row->elapsed_seconds = value;
+        break;
+    case COLUMN_METRIC:
+        value = value * column->unit + column->offset;
+        add_part(&row->value[column->metrics[0]], value);
+        if (column->metrics[1] >= 0)
+            add_part(&row->value[column->metrics[1]], value);
+        break;
+    case COLUMN_GPU:
+        add_gpu(column, value * column->unit, &row->gpus);
+        break;
+    case COLUMN_INTERVAL_MS:
+        row->interval_seconds = value / 1e3;
+        break;
+    case COLUMN_RUN_ID: /* a text */
+    case COLUMN_OTHER:
+        break;
+    }
+}
+
+/* ---- sample row ------------------------------------------------------------ */
+
+/* More are not from us. */
+enum { COLUMNS_MAX = 16384 };
+
+/* A cell or a value that may be quoted. Whatever is not from us is no ID. */
+static void read_run_id(const char *at, struct replay_row *ret)
+{
+    size_t length;
+
+    at += *at == '"';
+    length = strspn(at, "0123456789abcdef");
+    if (length >= sizeof(ret->run_id))
+        return;
+    memcpy(ret->run_id, at, length);
+    ret->run_id[length] = '\0';
+}
+
+/* ---- CSV ------------------------------------------------------------------------ */
+
+/* A number, with or without quotes; NaN: an empty cell. The cursor stops behind it. */
+static bool read_cell(const char **cursor, double *ret)
+{
+    bool is_quoted = **cursor == '"';
+
+    *cursor += is_quoted;
+    *ret = (double)NAN;
+    if (**cursor != ',' && **cursor != '"' && **cursor != '\0' && **cursor != '\r' &&
+        number_read(cursor, ret) < 0)
+        return false;
+    if (is_quoted && *(*cursor)++ != '"')
+        return false;
+    return true;
+}
+
+static bool read_csv_row(const struct sample_table *table, const char *at,
+                         struct replay_row *ret)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct sample_column *column = &table->columns[i];
+        double value;
+
+        if (column->use == COLUMN_RUN_ID)
+            read_run_id(at, ret);
+        if (column->use == COLUMN_OTHER || column->use == COLUMN_RUN_ID) {
+            at = strchrnul(at, ',');
+        } else {
+            if (!read_cell(&at, &value))
+                return false;
+            if (!isnan(value))
+                sample_column_add(column, value, ret);
+        }
+        if (i + 1 < table->count && *at++ != ',')
+            return false;
+    }
+    at += *at == '\r';
+    return *at == '\0';
+}
+
+/* ---- JSON --------------------------------------------------------------------------- */
+
+/* A member of a row, or of an object or of one of a list of objects in it. */
+struct leaf {
+    const char *key;
+    const char *parent; /* NULL: of the row itself */
+    size_t element;     /* of a list */
+    const json_t *value;
+};
+
+typedef int leaf_visit(void *data, const struct leaf *leaf);
+
+/* Our list of GPUs says in each element which one it is. */
+static bool is_gpu_list(const char *key, const json_t *value)
+{
+    return strcmp(key, "gpus") == 0 && json_is_array(value);
+}
+
+/* Visits the members of an object. Those of a row may be objects or lists of such. */
+static int walk_object(json_t *object, const char *parent, size_t element, leaf_visit *visit,
+                       void *data)
+{
+    const char *key;
+    json_t *value;
+    int r = json_is_object(object) ? 0 : -EBADMSG;
+
+    json_object_foreach(object, key, value)
+    {
+        struct leaf leaf = { key, parent, element, value };
+        bool is_list =
+            !parent && !is_gpu_list(key, value) && json_is_object(json_array_get(value, 0));
+
+        if (r < 0)
+            break;
+        if (!parent && json_is_object(value))
+            r = walk_object(value, key, 0, visit, data);
+        else if (!is_list)
+            r = visit(data, &leaf);
+        for (size_t i = 0; r == 0 && is_list && i < json_array_size(value); i++)
+            r = walk_object(json_array_get(value, i), key, i, visit, data);
+    }
+    return r;
+}
+
+/* Visits the members of a row. -EBADMSG: the line is not an object. */
+static int walk_row(const char *line, leaf_visit *visit, void *data)
+{
+    json_t *row = json_loads(line, JSON_DECODE_INT_AS_REAL, NULL);
+    int r = walk_object(row, NULL, 0, visit, data);
+
+    json_decref(row);
+    return r;
+}
+
+static bool is_small(const json_t *value)
+{
+    return json_number_value(value) >= 0 && json_number_value(value) < 1e6;
+}
+
+/* An element of "gpus". */
+static int read_gpu(json_t *object, struct replay_row *ret)
+{
+    struct sample_column column = { .use = COLUMN_GPU, .gpu = { .part = -1 }, .unit = 1 };
+    const json_t *index = json_object_get(object, "index");
+    const json_t *part = json_object_get(object, "part");
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(object))
+        return -EBADMSG;
+    if (json_is_number(index) && is_small(index))
+        column.gpu.index = (unsigned)json_number_value(index);
+    if (json_is_number(part) && is_small(part))
+        column.gpu.part = (int)json_number_value(part);
+    json_object_foreach(object, key, value)
+    {
+        int measure = json_is_number(value) ? sample_column_gpu_measure(key) : -1;
+
+        if (measure < 0)
+            continue;
+        column.gpu_measure = (size_t)measure;
+        sample_column_add(&column, json_number_value(value), ret);
+    }
+    return 0;
+}
+
+static bool is_named(const struct leaf *leaf, const char *name)
+{
+    if (leaf->parent) {
+        size_t length = strlen(leaf->parent);
+
+        if (strncmp(leaf->parent, name, length) != 0 || name[length] != '.')
+            return false;
+        name += length + 1;
+    }
+    return strcmp(leaf->key, name) == 0;
+}
+
+struct row_reading {
+    const struct sample_table *table;
+    struct replay_row *row;
+    size_t place; /* of the column that comes next in the order of the first row */
+};
+
+static struct sample_column find_column(struct row_reading *reading, const struct leaf *leaf)
+{
+    const struct sample_table *table = reading->table;
+    size_t count = table->count, i = reading->place;
+
+    if (i >= count || !is_named(leaf, table->names[i])) {
+        for (i = 0; i < count && !is_named(leaf, table->names[i]);)
+            i++;
+    }
+    if (i == count)
+        return (struct sample_column){ .use = COLUMN_OTHER };
+    if (i < table->first_count)
+        reading->place = i + 1;
+    return table->columns[i];
+}
+
+static int read_leaf(void *data, const struct leaf *leaf)
+{
+    struct row_reading *reading = data;
+    struct sample_column column = find_column(reading, leaf);
+    int r = 0;
+
+    if (!leaf->parent && is_gpu_list(leaf->key, leaf->value)) {
+        for (size_t i = 0; r == 0 && i < json_array_size(leaf->value); i++)
+            r = read_gpu(json_array_get(leaf->value, i), reading->row);
+        return r;
+    }
+    if (column.use == COLUMN_RUN_ID && json_is_string(leaf->value))
+        read_run_id(json_string_value(leaf->value), reading->row);
+    if (leaf->parent && column.use == COLUMN_GPU)
+        column.gpu.index = (unsigned)leaf->element;
+    if (json_is_number(leaf->value))
+        sample_column_add(&column, json_number_value(leaf->value), reading->row);
+    return 0;
+}
+
+static bool read_json_row(const struct sample_table *table, const char *line,
+                          struct replay_row *ret)
+{
+    struct row_reading reading = { .table = table, .row = ret };
+
+    return walk_row(line, read_leaf, &reading) == 0;
+}
+
+/* ---- tables ----------------------------------------------------------------------- */
+
+/* With a parent: "parent.name". */
+static int add_name(struct sample_table *table, const char *parent, const char *text,
+                    size_t length)
+{
+    size_t count = table->count;
+    size_t before = parent ? strlen(parent) + 1 : 0;
+    char **names;
+
+    if (count == COLUMNS_MAX)
+        return -EBADMSG;
+    names = reallocarray(table->names, count + 1, sizeof(*names));
+    if (!names)
+        return -ENOMEM;
+    table->names = names;
+    names[count] = calloc(before + length + 1, 1);
+    if (!names[count])
+        return -ENOMEM;
+    if (parent) {
+        memcpy(names[count], parent, before - 1);
+        names[count][before - 1] = '.';
+    }
+    memcpy(names[count] + before, text, length);
+    table->count++;
+    return 0;
+}
+
+static int add_header(struct sample_table *table, const char *at)
+{
+    int r = 0;
+
+    while (r == 0 && *at && *at != '\r') {
+        bool is_quoted = *at == '"';
+        size_t length;
+
+        at += is_quoted;
+        length = strcspn(at, is_quoted ? "\"" : ",\r");
+        r = add_name(table, NULL, at, length);
+        at += length;
+        at += is_quoted && *at == '"';
+        at += *at == ',';
+    }
+    return r;
+}
+
+static int add_key(void *data, const struct leaf *leaf)
+{
+    return add_name(data, leaf->parent, leaf->key, strlen(leaf->key));
+}
+
+static int add_keys(struct sample_table *table, const char *at)
+{
+    int r = walk_row(at, add_key, table);
+    const char *name;
+
+    table->first_count = table->count;
+    for (size_t i = 0; r == 0; i++) {
+        name = optional_column((const char *const *)table->names, table->first_count, i);
+        if (!name)
+            break;
+        r = add_name(table, NULL, name, strlen(name));
+    }
+    return r;
+}
+
+int sample_table_begin(struct sample_table *table, const char *line)
+{
+    struct sample_table new = { .is_json = *line == '{' };
+    int r;
+
+    if (strncmp(line, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+        line += 3;
+    r = new.is_json ? add_keys(&new, line) : add_header(&new, line);
+    if (r == 0)
+        r = find_columns(&new);
+    if (r < 0)
+        sample_table_done(&new);
+    else
+        *table = new;
+    return r;
+}
+
+void sample_table_done(struct sample_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        free(table->names[i]);
+    free(table->names);
+    free(table->columns);
+    *table = (struct sample_table){ 0 };
+}
+
+bool sample_table_read(const struct sample_table *table, const char *line,
+                       struct replay_row *ret)
+{
+    bool is_whole =
+        table->is_json ? read_json_row(table, line, ret) : read_csv_row(table, line, ret);
+
+    return is_whole && !isnan(ret->unix_seconds);
+}
+
+/* ---- samples load ---------------------------------------------------------- */
 
 #define NOT_SAMPLES "expected a report, or samples as --samples or --stream writes them"
 
@@ -44,7 +711,7 @@ static int begin_run(struct loading *loading, struct open_run *run)
     *run = (struct open_run){ .replay = replay_new() };
     if (!run->replay)
         return error_set(loading->err, ENOMEM, "out of memory");
-    sample_columns_begin(&loading->table.columns, run->replay);
+    sample_table_set_kinds(&loading->table, run->replay);
     return 0;
 }
 
@@ -148,7 +815,7 @@ static int load(struct loading *loading)
         r = sample_table_begin(&loading->table, line.text);
     if (r < 0)
         return refuse_line(loading, r);
-    if (loading->table.columns.count == 0)
+    if (loading->table.count == 0)
         return error_set(loading->err, EBADMSG, "the file is empty; " NOT_SAMPLES);
     if (!loading->table.is_json) /* it was the header */
         line = (struct line){ .text = line.text + line.length };

@@ -8,8 +8,41 @@
 #ifndef RECORD_SAMPLES_LOAD_H
 #define RECORD_SAMPLES_LOAD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "record/load.h"
 #include "text/line_reader.h"
+
+/* ---- Tables of samples, CSV or JSONL, as rows of a replay. Pure ------------ */
+
+struct replay;
+struct replay_row;
+
+/* Zeroed is empty. */
+struct sample_table {
+    bool is_json;
+    char **names;                  /* of all columns, in their order; owned */
+    struct sample_column *columns; /* owned */
+    size_t count;                  /* of both */
+    size_t
+        first_count; /* those of the first row of JSONL; then come others that rows may have */
+};
+
+/* Finds the columns in the first line of the file: the header of a CSV table, or the first row of
+ * JSONL. -EBADMSG: it is not a table of samples; -ENOMEM. */
+int sample_table_begin(struct sample_table *table, const char *line);
+void sample_table_done(struct sample_table *table);
+
+/* Tells a replay what the rows say. */
+void sample_table_set_kinds(const struct sample_table *table, struct replay *replay);
+
+/* Reads a row into one that was cleared. false: it is not a whole row. */
+bool sample_table_read(const struct sample_table *table, const char *line,
+                       struct replay_row *ret);
+
+/* The number of a measure of GPUs, as in series_gpu_measure(); -1: none that is charted. */
+int sample_column_gpu_measure(const char *name);
 
 /* Reads a file, which may hold several runs, as --append writes them; they are named `name`. On success
  * the caller ends *ret with records_done(). -EBADMSG: it is not a table of samples; messages do not

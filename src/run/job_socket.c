@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/thread_start.h"
+#include "base/helper.h"
 #include "run/process.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 /* ---- the socket --------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/file_limit.h"
+#include "base/root.h"
 #include "run/signals.h"
 #include "source/proc/children.h"
 

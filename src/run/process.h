@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/root.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 #include "spoor/spoor.h"
 
 /* ---- looking at processes ----------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "cgroup/cgroup_directory.h"
+#include "cgroup/cgroup.h"
 #include "run/process.h"
 
 #define POLLING_MS 20 /* where there is no pidfd */

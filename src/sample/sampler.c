@@ -1,13 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/sampler.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/parse.h"
-#include "sample/memory_parts.h"
+#include "base/unknown.h"
 #include "sample/origins.h"
+
+/* ---- memory parts ---------------------------------------------------------- */
+
+/* Memory is read again if more than this part of it has changed. Less that is not explained counts as
+ * shared: it is files that were mapped since, which other processes may map too. */
+enum { UNEXPLAINED_SHARE = 50 };
+
+static const struct group {
+    enum metric total, private, shared;
+} groups[] = {
+    { METRIC_MAIN_RSS, METRIC_MAIN_PRIVATE, METRIC_MAIN_SHARED },
+    { METRIC_DESCENDANTS_RSS, METRIC_DESCENDANTS_PRIVATE, METRIC_DESCENDANTS_SHARED },
+    { METRIC_JOB_RSS, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED },
+};
+
+static void settle(uint64_t *value, const struct group *group)
+{
+    uint64_t total = value[group->total];
+    uint64_t known = sum_u64(value[group->private], value[group->shared]);
+
+    if (!is_known(total) || !is_known(known) || value[group->private] > total ||
+        sub_floor0(total, known) > total / UNEXPLAINED_SHARE)
+        value[group->private] = value[group->shared] = UNKNOWN;
+    else
+        value[group->shared] = total - value[group->private];
+}
+
+/* Highest values of parts are often of different moments. */
+static void settle_private(uint64_t *value)
+{
+    uint64_t job = value[METRIC_JOB_PRIVATE];
+
+    if (!is_known(job) ||
+        sum_u64(value[METRIC_MAIN_PRIVATE], value[METRIC_DESCENDANTS_PRIVATE]) == job)
+        return;
+    if (value[METRIC_DESCENDANTS_RSS] == 0 && is_known(value[METRIC_MAIN_PRIVATE]) &&
+        job <= value[METRIC_MAIN_RSS])
+        value[METRIC_MAIN_PRIVATE] = job;
+    else
+        value[METRIC_MAIN_PRIVATE] = value[METRIC_DESCENDANTS_PRIVATE] = UNKNOWN;
+}
+
+static void settle_all(uint64_t *value)
+{
+    settle_private(value);
+    for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+        settle(value, &groups[i]);
+}
+
+void memory_parts_settle(struct sample *sample)
+{
+    uint64_t *value = sample->value;
+
+    for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+        sample->highest[groups[i].private] = value[groups[i].private];
+        sample->highest[groups[i].shared] = value[groups[i].shared];
+    }
+    if (is_known(value[METRIC_JOB_PRIVATE]) && is_known(sample->at_peak.private_bytes)) {
+        value[METRIC_JOB_PRIVATE] = sample->at_peak.private_bytes;
+        value[METRIC_JOB_SHARED] = sample->at_peak.shared_bytes;
+    }
+    settle_all(value);
+    settle_all(sample->moment);
+}
+
+/* ---- sampler --------------------------------------------------------------- */
 
 /* The kernel counts the machine's time in ticks of 10 ms, in several columns. */
 #define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
@@ -256,4 +325,45 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
 void sampler_glance(struct sampler *sampler, struct instant now)
 {
     job_glance(&sampler->job, now.monotonic_ns);
+}
+
+/* ---- device sample --------------------------------------------------------- */
+
+enum { CPUS_MAX = 8192 };
+
+void device_sample_done(struct device_sample *sample)
+{
+    devices_done(&sample->devices);
+    free(sample->cpus);
+    *sample = (struct device_sample){ 0 };
+}
+
+static void read_cpus(struct device_sample *sample, const struct root *root)
+{
+    AUTO_FREE char *text = malloc(HOST_TEXT_SIZE);
+    long ticks = sysconf(_SC_CLK_TCK);
+    struct cpu_busy *cpus = calloc(CPUS_MAX, sizeof(*cpus));
+
+    sample->cpus = cpus;
+    if (!text || !cpus || ticks <= 0 ||
+        root_read_start(root, text, HOST_TEXT_SIZE, "proc/stat") < 0)
+        return;
+    sample->cpu_count = cpu_stat_parse_each(text, (uint64_t)ticks, cpus, CPUS_MAX);
+}
+
+void device_sample_read(struct device_sample *sample, const struct root *root,
+                        struct space *space)
+{
+    device_sample_done(sample);
+    (void)devices_read(root, space, &sample->devices); /* without memory, there are none */
+    read_cpus(sample, root);
+}
+
+uint64_t device_sample_cpu_ns(const struct device_sample *sample, uint64_t number)
+{
+    for (size_t i = 0; i < sample->cpu_count; i++) {
+        if (sample->cpus[i].number == number)
+            return sample->cpus[i].busy_ns;
+    }
+    return UNKNOWN;
 }

@@ -16,7 +16,18 @@
 #include "job/gpu/gpu_view.h"
 #include "job/job.h"
 #include "sample/sample.h"
+#include "source/host/devices.h"
 #include "source/host/host.h"
+
+/* Makes private and shared memory of a sample those of its totals.
+ *
+ * Sizes are read with every sample, but what is private and shared only from time to time, and the
+ * highest values since the sample before are of different moments. In a sample private and shared
+ * memory add up to the total, and the private memory of main and descendants to that of the job; where
+ * what is known of the parts does not explain the total, they are unknown. */
+
+/* The highest values of the parts stay in sample->highest. */
+void memory_parts_settle(struct sample *sample);
 
 /* Metrics that this run does not measure, from `first` to before `end`, and why. */
 struct untracked_scope {
@@ -57,5 +68,22 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
 
 /* A look between samples, for peaks: job_glance(). */
 void sampler_glance(struct sampler *sampler, struct instant now);
+
+/* ---- The machine device by device, for streams that list them -------------- */
+
+/* Owns its lists. Zeroed is empty. */
+struct device_sample {
+    struct devices devices;
+    struct cpu_busy *cpus; /* those that are online */
+    size_t cpu_count;
+};
+
+/* Reads it anew. What cannot be read is left out. `space` as in devices_read(). */
+void device_sample_read(struct device_sample *sample, const struct root *root,
+                        struct space *space);
+void device_sample_done(struct device_sample *sample);
+
+/* The busy time of a CPU; UNKNOWN: it was not online. */
+uint64_t device_sample_cpu_ns(const struct device_sample *sample, uint64_t number);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/parse.h"
-#include "series/rate.h"
+#include "series/series.h"
 
 enum derivation {
     TOTAL,      /* growth of a counter from the first to the last sample */

@@ -2,12 +2,31 @@
 #include "series/series.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/arithmetic.h"
 #include "base/compiler.h"
-#include "series/rate.h"
+#include "base/unknown.h"
+
+/* ---- rate ------------------------------------------------------------------ */
+
+uint64_t counter_delta(uint64_t from, uint64_t to)
+{
+    if (!is_known(from) || !is_known(to))
+        return UNKNOWN;
+    return to > from ? to - from : 0;
+}
+
+double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t span_ns)
+{
+    uint64_t delta = counter_delta(from, to);
+
+    if (!is_known(delta) || span_ns == 0)
+        return nan("");
+    return metric_value(metric, delta) / ((double)span_ns / 1e9);
+}
+
+/* ---- series ---------------------------------------------------------------- */
 
 static const enum gpu_measure gpu_measures[SERIES_GPU_MEASURES] = {
     GPU_MEMORY,          GPU_JOB_MEMORY, GPU_UTILIZATION,
@@ -77,8 +96,9 @@ uint64_t series_start_ns(const struct series *series, size_t point)
     return point > 0 ? series->ends_ns[point - 1] : 0;
 }
 
-struct series_value series_merge(struct series_value earlier, struct series_value later,
-                                 double before, double after)
+/* Of two neighbours that cover `before` and `after` (of any unit) of time. NaN gives way to known. */
+static struct series_value series_merge(struct series_value earlier, struct series_value later,
+                                        double before, double after)
 {
     double time = before + after;
 

@@ -23,8 +23,19 @@
 #include <stdint.h>
 
 #include "job/gpu/gpu_view.h"
+#include "sample/metric.h"
 #include "sample/sample.h"
 #include "series/summary.h"
+
+/* ---- The only place where counters are subtracted and divided -------------- */
+
+/* How far a counter has come. UNKNOWN where either end is; 0 where it stepped
+ * back, which is a reset or a race and never growth. */
+uint64_t counter_delta(uint64_t from, uint64_t to);
+
+/* Base units of a metric per second over a span; NaN if it is unknown or no time has passed. For CPU
+ * seconds the result is cores. */
+double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t span_ns);
 
 enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 6 };
 
@@ -107,9 +118,5 @@ uint64_t series_start_ns(const struct series *series, size_t point);
  * is part of it: see summary_open_window(). */
 struct series_value series_get(const struct series *series, const struct summary *summary,
                                size_t metric_index, size_t point);
-
-/* Of two neighbours that cover `before` and `after` (of any unit) of time. NaN gives way to known. */
-struct series_value series_merge(struct series_value earlier, struct series_value later,
-                                 double before, double after);
 
 #endif

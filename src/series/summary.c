@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/arithmetic.h"
-#include "series/rate.h"
+#include "series/series.h"
 
 static void tally_clear(struct tally *tally)
 {

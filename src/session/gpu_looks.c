@@ -13,7 +13,7 @@
 #include "base/unknown.h"
 #include "job/cpu_spent.h"
 #include "sample/origins.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 /* A call may take so long at the end, unless its driver has taken this long already. */
 #define WAIT_MOST_NS NS_PER_SECOND

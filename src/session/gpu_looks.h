@@ -15,7 +15,7 @@
 #include "job/gpu/gpu_watch.h"
 #include "job/roster.h"
 #include "session/gpu_pace.h"
-#include "source/proc/schedstat.h"
+#include "source/proc/pid_files.h"
 
 struct gpu_looks_options {
     const char *root;  /* folder that stands for "/"; NULL is "/" */

@@ -13,10 +13,9 @@
 #include "base/unknown.h"
 #include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
-#include "source/perf/task_clock.h"
-#include "source/proc/cpu_clock.h"
-#include "source/proc/pid_io.h"
-#include "source/proc/smaps_rollup.h"
+#include "source/perf/event_set.h"
+#include "source/proc/pid_files.h"
+#include "source/proc/smaps.h"
 
 /* ---- a process that does nothing, to try sources on ------------------------ */
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/unknown.h"
-#include "record/fill_processes.h"
-#include "series/rate.h"
+#include "record/fill.h"
+#include "series/series.h"
 #include "session/session.h"
 
 /* So long a caller waits for a sample that is being taken. */

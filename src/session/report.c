@@ -11,8 +11,7 @@
 #include "record/fill.h"
 #include "series/figure.h"
 #include "session/session.h"
-#include "source/proc/pid_stat.h"
-#include "source/proc/pid_status.h"
+#include "source/proc/pid_files.h"
 
 /* The tracker's high-water mark is asked of the kernel and
  * not of getrusage(), whose figure starts with that of the program that started us. */

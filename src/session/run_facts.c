@@ -11,8 +11,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "record/record.h"
-#include "source/proc/pid_cmdline.h"
-#include "source/proc/pid_status.h"
+#include "source/proc/pid_files.h"
 
 enum { ARGUMENTS_MAX = 4096, CMDLINE_MAX = 128 << 10 };
 

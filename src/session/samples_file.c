@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/save.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
 /* How long the header of a shared file is waited for. */

@@ -10,13 +10,12 @@
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
-#include "base/condition.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "cgroup/cgroup_directory.h"
+#include "base/helper.h"
+#include "cgroup/cgroup.h"
 #include "session/thread.h"
-#include "source/proc/cpu_clock.h"
-#include "source/proc/pid_status.h"
+#include "source/proc/pid_files.h"
 
 /* A child that has ended is kept waiting so long for a sample that is being taken. */
 #define CHILD_MOST_NS (5 * NS_PER_MS)

@@ -9,7 +9,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/thread_start.h"
+#include "base/helper.h"
 #include "job/cpu_spent.h"
 #include "session/pace.h"
 #include "session/session.h"

@@ -9,7 +9,7 @@
 
 #include "base/arithmetic.h"
 #include "job/untracked.h"
-#include "series/rate.h"
+#include "series/series.h"
 #include "session/session.h"
 
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,23 +63,30 @@ void buffer_add_text(struct buffer *buffer, const char *text)
     buffer_add(buffer, text, strlen(text));
 }
 
+void buffer_format_list(struct buffer *buffer, const char *fmt, va_list args)
+{
+    va_list again;
+    int length;
+
+    va_copy(again, args);
+    length = vsnprintf(NULL, 0, fmt, args);
+    if (length < 0 && !buffer->error)
+        buffer->error = -EINVAL;
+    if (length >= 0 && reserve(buffer, (size_t)length) == 0) {
+        /* Measured above, so it fits. */
+        (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, fmt, again);
+        buffer->length += (size_t)length;
+    }
+    va_end(again);
+}
+
 void buffer_format(struct buffer *buffer, const char *fmt, ...)
 {
     va_list args;
-    int length;
 
     va_start(args, fmt);
-    length = vsnprintf(NULL, 0, fmt, args);
+    buffer_format_list(buffer, fmt, args);
     va_end(args);
-    if (length < 0 && !buffer->error)
-        buffer->error = -EINVAL;
-    if (length < 0 || reserve(buffer, (size_t)length) < 0)
-        return;
-    va_start(args, fmt);
-    /* Measured above, so it fits. */
-    (void)vsnprintf(buffer->text + buffer->length, (size_t)length + 1, fmt, args);
-    va_end(args);
-    buffer->length += (size_t)length;
 }
 
 int buffer_error(const struct buffer *buffer)

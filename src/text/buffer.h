@@ -9,6 +9,7 @@
 #ifndef TEXT_BUFFER_H
 #define TEXT_BUFFER_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -28,6 +29,7 @@ void buffer_clear(struct buffer *buffer); /* empties it and keeps its memory */
 void buffer_add(struct buffer *buffer, const char *text, size_t length);
 void buffer_add_text(struct buffer *buffer, const char *text);
 void buffer_format(struct buffer *buffer, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void buffer_format_list(struct buffer *buffer, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 int buffer_error(const struct buffer *buffer);
 
 /* Writes all of it, and waits for room if the descriptor is non-blocking. 0 or -errno. */

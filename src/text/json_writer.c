@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "base/unknown.h"
-#include "text/decimal.h"
 #include "text/escape.h"
 #include "text/number.h"
 

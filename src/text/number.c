@@ -1,12 +1,212 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/number.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "text/decimal.h"
+#include "base/parse.h"
+
+/* ---- decimal --------------------------------------------------------------- */
+
+/* A positive number as digits d.ddd x 10^exponent. */
+struct digits {
+    char digits[20]; /* without zeros at the end */
+    int count;
+    int exponent;
+};
+
+/* How a number is written, by its exponent: 10^-5 and 10^17 are the first to need one. */
+struct style {
+    int smallest_plain; /* exponents from here ... */
+    int first_large;    /* ... to before here stand without an exponent */
+    const char *whole;  /* follows a number without fraction or exponent */
+};
+
+/* 15 digits always survive a double, so whatever is shorter than 16 shows up among
+ * the zeros at their end; 17 digits always tell two doubles apart. */
+static struct digits shortest(double value)
+{
+    struct digits result = { .count = 0 };
+    char text[40];
+    const char *cursor;
+
+    for (int precision = 15; precision <= 17; precision++) {
+        double again;
+
+        (void)snprintf(text, sizeof(text), "%.*e", precision - 1, value); /* fits */
+        again = strtod(text, NULL);
+        if (!(again < value) && !(again > value))
+            break;
+    }
+    /* What stands between the digits is the locale's decimal point. */
+    for (cursor = text; *cursor && *cursor != 'e'; cursor++) {
+        if (*cursor >= '0' && *cursor <= '9')
+            result.digits[result.count++] = *cursor;
+    }
+    while (result.count > 1 && result.digits[result.count - 1] == '0')
+        result.count--;
+    result.exponent = *cursor ? (int)strtol(cursor + 1, NULL, 10) : 0;
+    return result;
+}
+
+static char *put(char *to, const char *from, size_t length)
+{
+    memcpy(to, from, length);
+    return to + length;
+}
+
+static char *put_zeros(char *to, int count)
+{
+    while (count-- > 0)
+        *to++ = '0';
+    return to;
+}
+
+/* The digits with a decimal point behind the first `whole` of them. */
+static char *put_digits(char *to, const struct digits *from, int whole, const char *ending)
+{
+    int before = whole < from->count ? whole : from->count;
+
+    to = put(to, from->digits, (size_t)before);
+    to = put_zeros(to, whole - before);
+    if (from->count == before)
+        return put(to, ending, strlen(ending));
+    *to++ = '.';
+    return put(to, from->digits + before, (size_t)(from->count - before));
+}
+
+/* At most 26 bytes: sign, 0.0000, 17 digits. */
+static struct decimal_text write_finite(double value, const struct style *style)
+{
+    struct decimal_text result = { "" };
+    char *to = result.text;
+    struct digits digits = shortest(fabs(value));
+
+    if (signbit(value))
+        *to++ = '-';
+    if (digits.exponent >= 0 && digits.exponent < style->first_large) {
+        to = put_digits(to, &digits, digits.exponent + 1, style->whole);
+    } else if (digits.exponent < 0 && digits.exponent >= style->smallest_plain) {
+        to = put(to, "0.", 2);
+        to = put_zeros(to, -digits.exponent - 1);
+        to = put(to, digits.digits, (size_t)digits.count);
+    } else {
+        to = put_digits(to, &digits, 1, "");
+        to += snprintf(to, 8, "e%+03d", digits.exponent); /* fits: e-308 */
+    }
+    *to = '\0';
+    return result;
+}
+
+struct decimal_text decimal_number(double value)
+{
+    static const struct style json = { -5, 17, "" };
+
+    if (!isfinite(value))
+        return (struct decimal_text){ "" };
+    /* Zero has no sign for a reader of JSON. */
+    return write_finite(value < 0 || value > 0 ? value : 0, &json);
+}
+
+struct decimal_text decimal_float(double value)
+{
+    static const struct style python = { -4, 16, ".0" };
+
+    if (isnan(value))
+        return (struct decimal_text){ "nan" };
+    if (isinf(value))
+        return value < 0 ? (struct decimal_text){ "-inf" } : (struct decimal_text){ "inf" };
+    return write_finite(value, &python);
+}
+
+/* printf() and strtod() share the locale's decimal point. */
+static bool print_fixed(double value, int decimals, char *buf, size_t size)
+{
+    if (!(fabs(value) < 1e15))
+        return false;
+    (void)snprintf(buf, size, "%.*f", decimals, value); /* fits: 15 digits, 9 decimals */
+    return true;
+}
+
+struct decimal_text decimal_fixed(double value, int decimals)
+{
+    struct decimal_text result = { "" };
+    char text[64];
+    char *to = result.text;
+
+    if (!print_fixed(value, decimals, text, sizeof(text)))
+        return result;
+    for (const char *from = text; *from; from++) {
+        if (*from == '-' || (*from >= '0' && *from <= '9'))
+            *to++ = *from;
+        else if (to == result.text || to[-1] != '.') /* the point may have several bytes */
+            *to++ = '.';
+    }
+    *to = '\0';
+    return result;
+}
+
+double decimal_round(double value, int decimals)
+{
+    char text[64];
+
+    return print_fixed(value, decimals, text, sizeof(text)) ? strtod(text, NULL) : value;
+}
+
+/* Digits, one point, an exponent: what strtod() takes beyond that (hexadecimal, blanks in
+ * front, words) is not meant. */
+static bool is_decimal(const char *text)
+{
+    size_t whole, fraction = 0;
+
+    text += *text == '-' || *text == '+';
+    whole = strspn(text, "0123456789");
+    text += whole;
+    if (*text == '.') {
+        fraction = strspn(text + 1, "0123456789");
+        text += 1 + fraction;
+    }
+    if (whole + fraction == 0)
+        return false;
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        text += *text == '-' || *text == '+';
+        if (*text < '0' || *text > '9')
+            return false;
+        text += strspn(text, "0123456789");
+    }
+    return *text == '\0';
+}
+
+int decimal_parse(const char *text, double *ret)
+{
+    const char *point = localeconv()->decimal_point;
+    char *dot;
+    char copy[400];
+    size_t length = strlen(text);
+    double value;
+
+    if (length >= sizeof(copy) || !is_decimal(text))
+        return -EBADMSG;
+    memcpy(copy, text, length + 1);
+    dot = strchr(copy, '.');
+    if (dot && point[0] && !point[1])
+        *dot = point[0];
+    value = strtod(copy, NULL);
+    if (!isfinite(value))
+        return -EBADMSG;
+    *ret = value;
+    return 0;
+}
+
+/* ---- number ---------------------------------------------------------------- */
 
 void number_write(double value, struct buffer *out)
 {
@@ -93,6 +293,17 @@ struct number number_bytes(double bytes)
     return scaled(bytes / 1000, units, ARRAY_SIZE(units));
 }
 
+struct number number_rate(double bytes_per_second)
+{
+    struct number bytes = number_bytes(bytes_per_second);
+    struct number rate;
+
+    if (isnan(bytes_per_second))
+        return bytes;
+    (void)snprintf(rate.text, sizeof(rate.text), "%.24s/s", bytes.text); /* fits */
+    return rate;
+}
+
 struct number number_duration(double seconds)
 {
     /* Two units each; from where rounding the shorter one reaches the next row. */
@@ -151,4 +362,190 @@ struct number number_short(double value)
 struct number number_count(double value)
 {
     return fixed(value, 0, "");
+}
+
+/* ---- rounded --------------------------------------------------------------- */
+
+enum { DIGITS = 4, DIGITS_MIN = 1000, DIGITS_END = 10000 };
+
+/* digits * 10^exponent; the digits are 0, or DIGITS many. */
+struct rounded {
+    bool is_negative;
+    int digits;
+    int exponent;
+};
+
+static double power_of_ten(int exponent)
+{
+    static const double exact[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+
+    return exponent < (int)ARRAY_SIZE(exact) ? exact[exponent] : pow(10, exponent);
+}
+
+static struct rounded round_digits(double value)
+{
+    struct rounded rounded = { .is_negative = value < 0 };
+    double size = fabs(value);
+
+    if (!(size > 1e-30) || isinf(size)) /* nothing that we measure */
+        return (struct rounded){ 0 };
+    rounded.exponent = (int)floor(log10(size)) - (DIGITS - 1);
+    size = rounded.exponent < 0 ? size * power_of_ten(-rounded.exponent)
+                                : size / power_of_ten(rounded.exponent);
+    rounded.digits = (int)(size + 0.5);
+    if (rounded.digits >= DIGITS_END) {
+        rounded.digits = DIGITS_MIN;
+        rounded.exponent++;
+    }
+    return rounded;
+}
+
+bool rounded_equal(double a, double b)
+{
+    struct rounded x = round_digits(a), y = round_digits(b);
+
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    return x.is_negative == y.is_negative && x.digits == y.digits && x.exponent == y.exponent;
+}
+
+/* The digits without the zeros at their end; returns how many. `exponent` grows by those. */
+static int write_digits(struct rounded *rounded, char text[DIGITS])
+{
+    int count = DIGITS;
+
+    while (rounded->digits % 10 == 0) {
+        rounded->digits /= 10;
+        rounded->exponent++;
+        count--;
+    }
+    for (int i = count; i-- > 0; rounded->digits /= 10)
+        text[i] = (char)('0' + rounded->digits % 10);
+    return count;
+}
+
+/* With the point after the first digit. */
+static void write_scientific(const char *digits, int count, int exponent, struct buffer *out)
+{
+    buffer_add(out, digits, 1);
+    if (count > 1) {
+        buffer_add(out, ".", 1);
+        buffer_add(out, digits + 1, (size_t)count - 1);
+    }
+    buffer_format(out, "e%d", exponent + count - 1);
+}
+
+void rounded_write(double value, struct buffer *out)
+{
+    static const char zeros[] = "0.000000";
+    enum { ZEROS_MAX = 3 };
+    struct rounded rounded = round_digits(value);
+    char digits[DIGITS];
+    int count, before; /* the decimal point */
+
+    if (!isfinite(value))
+        return;
+    if (rounded.digits == 0) {
+        buffer_add(out, "0", 1);
+        return;
+    }
+    if (rounded.is_negative)
+        buffer_add(out, "-", 1);
+    count = write_digits(&rounded, digits);
+    before = count + rounded.exponent;
+    if (before > DIGITS + ZEROS_MAX || before < -ZEROS_MAX) {
+        write_scientific(digits, count, rounded.exponent, out);
+    } else if (before <= 0) {
+        buffer_add(out, zeros, 2 + (size_t)-before);
+        buffer_add(out, digits, (size_t)count);
+    } else if (before >= count) {
+        buffer_add(out, digits, (size_t)count);
+        buffer_add(out, zeros + 2, (size_t)(before - count));
+    } else {
+        buffer_add(out, digits, (size_t)before);
+        buffer_add(out, ".", 1);
+        buffer_add(out, digits + before, (size_t)(count - before));
+    }
+}
+
+/* ---- number reader --------------------------------------------------------- */
+
+enum { EXPONENT_MAX = 400 };
+
+struct mantissa {
+    uint64_t value;
+    int exponent; /* of ten */
+    bool is_any;
+};
+
+/* `step`: what each digit adds to the exponent. Those that do not fit any more are cut off. */
+static void read_digits(const char **cursor, int step, struct mantissa *mantissa)
+{
+    const char *at = *cursor;
+
+    for (; is_digit(*at); at++) {
+        mantissa->is_any = true;
+        if (mantissa->value < UINT64_MAX / 10 - 1) {
+            mantissa->value = mantissa->value * 10 + (uint64_t)(*at - '0');
+            mantissa->exponent += step;
+        } else {
+            mantissa->exponent += step + 1;
+        }
+    }
+    *cursor = at;
+}
+
+static double scale(double value, int exponent)
+{
+    static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
+    int size = exponent < 0 ? -exponent : exponent;
+    double power;
+
+    if (exponent == 0 || !(value > 0)) /* 0 times infinity is not a number */
+        return value;
+    power = size < (int)ARRAY_SIZE(powers) ? powers[size] : pow(10, size);
+    return exponent < 0 ? value / power : value * power;
+}
+
+static int read_exponent(const char **cursor)
+{
+    const char *at = *cursor + 1;
+    bool is_negative = *at == '-';
+    int exponent = 0;
+
+    at += *at == '-' || *at == '+';
+    if (!is_digit(*at))
+        return 0; /* not one: the caller finds what is left */
+    for (; is_digit(*at); at++) {
+        if (exponent < EXPONENT_MAX)
+            exponent = exponent * 10 + (*at - '0');
+    }
+    *cursor = at;
+    return is_negative ? -exponent : exponent;
+}
+
+int number_read(const char **cursor, double *ret)
+{
+    struct mantissa mantissa = { 0 };
+    const char *at = *cursor;
+    bool is_negative = *at == '-';
+    double value;
+
+    at += is_negative;
+    read_digits(&at, 0, &mantissa);
+    if (*at == '.') {
+        at++;
+        read_digits(&at, -1, &mantissa);
+    }
+    if (!mantissa.is_any)
+        return -EBADMSG;
+    if (*at == 'e' || *at == 'E')
+        mantissa.exponent += read_exponent(&at);
+    value = scale((double)mantissa.value, mantissa.exponent);
+    *ret = is_negative ? -value : value;
+    *cursor = at;
+    return 0;
 }

@@ -1,15 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * number.h - numbers as text: all digits for machines, three for people.
- *
- * None of it depends on the locale of the program we are part of.
- */
+/* number.h - numbers as text, and back. None of it depends on the locale of the program we are part of. */
 #ifndef TEXT_NUMBER_H
 #define TEXT_NUMBER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "text/buffer.h"
+
+/* A double as the shortest decimal that reads back as the same double, and back.
+ *
+ * None of it depends on the locale of the program we are part of. */
+
+/* `text` of the result lives until the end of the full expression:
+ *
+ *     fputs(decimal_float(value).text, out);
+ */
+struct decimal_text {
+    char text[32];
+};
+
+/* As JSON allows it: 0.1, 1462000000, 1e-07. Empty where the value is not finite. */
+struct decimal_text decimal_number(double value);
+
+/* As Python writes a float: 0.1, 1462000000.0, 1e-07, 1e+16, nan, inf. */
+struct decimal_text decimal_float(double value);
+
+/* With so many decimals (at most 9), rounded to the nearest, and if there are two to the even one:
+ * 0.50, -1.25. The text is empty if the value is not finite, or 10^15 or more. */
+struct decimal_text decimal_fixed(double value, int decimals);
+
+/* The double nearest to that: what Python's round() gives. The value itself if there is no such
+ * text. */
+double decimal_round(double value, int decimals);
+
+/* A whole text that is one number: as above, with or without sign and exponent. "nan" and
+ * "inf" are none. Returns 0, or -EBADMSG. */
+int decimal_parse(const char *text, double *ret);
+
+/* Numbers as text: all digits for machines, three for people.
+ *
+ * None of it depends on the locale of the program we are part of. */
 
 /* The shortest decimal that reads back as the same double, as JSON allows it: 0.1,
  * 1462000000, 1e-07. Nothing where the value is not finite. */
@@ -30,11 +61,26 @@ struct number {
     char text[32];
 };
 
-struct number number_bytes(double bytes);      /* "0 B", "512 B", "1.46 GB" (10^9) */
-struct number number_duration(double seconds); /* "41 ms", "12.3 s", "4 min 05 s" */
-struct number number_energy(double joules);    /* "0.5 J", "499 J", "1.25 kJ" */
-struct number number_percent(double fraction); /* of 1: "0.3 %", "68 %" */
-struct number number_short(double value);      /* "3.35", "12.0", "128" */
-struct number number_count(double value);      /* "12" */
+struct number number_bytes(double bytes);           /* "0 B", "512 B", "1.46 GB" (10^9) */
+struct number number_rate(double bytes_per_second); /* "1.46 MB/s" */
+struct number number_duration(double seconds);      /* "41 ms", "12.3 s", "4 min 05 s" */
+struct number number_energy(double joules);         /* "0.5 J", "499 J", "1.25 kJ" */
+struct number number_percent(double fraction);      /* of 1: "0.3 %", "68 %" */
+struct number number_short(double value);           /* "3.35", "12.0", "128" */
+struct number number_count(double value);           /* "12" */
+
+/* Numbers with four significant digits, for long lists of measured values: no more than
+ * 0.05 % off, and written fast. What was read back from such a text is written the same again. */
+
+/* As JSON allows it: 0, 0.1235, 12.35, 1.235e9. Nothing if the value is not finite. */
+void rounded_write(double value, struct buffer *out);
+
+/* Are both written the same? Also if both are NaN. */
+bool rounded_equal(double a, double b);
+
+/* ---- Numbers of large tables, read fast: a few parts in 10^16 may be lost --- */
+
+/* Reads "-12.5e3" and moves the cursor behind it. 0, or -EBADMSG: there is no number. */
+int number_read(const char **cursor, double *ret);
 
 #endif

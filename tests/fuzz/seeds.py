@@ -51,7 +51,7 @@ FILES = {
 
 # The unit tests whose string literals are inputs.
 LITERALS = {
-    "pid_stat": ["pid_stat"],
+    "pid_stat": ["pid_files"],
     "pid_status": ["pid_files"],
     "pid_statm": ["pid_files"],
     "pid_io": ["pid_files"],
@@ -60,32 +60,32 @@ LITERALS = {
     "smaps": ["smaps"],
     "smaps_rollup": ["pid_files", "smaps"],
     "cmdline": ["command_line", "escape"],
-    "cpu_stat": ["cpu_stat"],
+    "cpu_stat": ["host"],
     "meminfo": ["meminfo"],
-    "diskstats": ["diskstats", "device_table"],
-    "net_dev": ["net_dev"],
-    "mountinfo": ["mountinfo", "mounts", "cgroup"],
-    "pressure": ["pressure"],
-    "vmstat": ["vmstat"],
+    "diskstats": ["devices"],
+    "net_dev": ["devices"],
+    "mountinfo": ["mounts", "cgroup"],
+    "pressure": ["host"],
+    "vmstat": ["host"],
     "cpuinfo": ["facts"],
     "os_release": ["facts"],
     "passwd": ["session", "facts"],
-    "cpu_list": ["cpu_list", "parse"],
-    "cache_size": ["topology"],
-    "cgroup_files": ["cgroup_file", "cgroup_events", "cgroup", "job_cgroup"],
+    "cpu_list": ["parse"],
+    "cache_size": ["facts"],
+    "cgroup_files": ["cgroup", "job_cgroup"],
     "scope_message": ["scope_message"],
     "drm_fdinfo": ["drm_fdinfo"],
     "drm_pci": ["drm_fdinfo", "drm_sweep"],
     "visible": ["visible"],
     "csv": ["csv_reader", "csv_writer"],
     "escape": ["escape"],
-    "utf8": ["escape", "wrap"],
-    "number": ["number", "number_reader", "decimal"],
+    "utf8": ["escape", "utf8"],
+    "number": ["number", "number_reader"],
     "date": ["load", "sentinel", "record"],
     "duration": ["settings"],
     "lines": ["line_reader"],
-    "report": ["load", "load_curve", "load_context"],
-    "samples": ["sample_row", "replay", "samples_file"],
+    "report": ["load"],
+    "samples": ["samples_load", "replay", "samples_file"],
     "catalog": ["catalog"],
     "results": ["results_json"],
     "tracking_csv": ["tracking_file"],
@@ -212,7 +212,7 @@ def sub_tracking_sqlite():
 
 def cgroup_paths():
     """Every text of /proc/PID/cgroup with every mountinfo of the tests."""
-    texts = [text for name in ("cgroup", "cgroup_directory", "mounts", "limits")
+    texts = [text for name in ("cgroup", "mounts", "limits")
              for text in literals((TOP / f"tests/unit/test_{name}.c").read_text())]
     texts += [path.read_bytes() for path in sorted(TOP.glob(f"{MACHINE}/proc/[0-9]*/cgroup"))[:2]]
     cgroups = [text for text in texts if re.match(rb"\d+:", text)]

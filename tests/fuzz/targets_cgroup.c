@@ -7,10 +7,7 @@
 
 #include "base/unknown.h"
 #include "cgroup/cgroup.h"
-#include "cgroup/cgroup_events.h"
-#include "cgroup/cgroup_file.h"
-#include "cgroup/cgroup_totals.h"
-#include "cgroup/scope_message.h"
+#include "cgroup/systemd_scope.h"
 #include "fuzz.h"
 
 static void check_cgroup(const struct cgroup *cgroup)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
-#include "source/events/task_record.h"
 #include "source/events/taskstats.h"
 
 static void run_proc_connector(char *text, size_t length)

@@ -20,7 +20,6 @@
 #include "session/session.h"
 #include "source/host/facts.h"
 #include "source/host/host.h"
-#include "source/host/server.h"
 
 static const char *no_variable(const char *name)
 {

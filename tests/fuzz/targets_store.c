@@ -11,7 +11,7 @@
 #include "compat/tracking/sub_tracking_file.h"
 #include "compat/tracking/tracking_file.h"
 #include "fuzz.h"
-#include "record/tracking_load.h"
+#include "record/load.h"
 
 /* ---- tracking files ------------------------------------------------------------------ */
 

@@ -13,13 +13,10 @@
 #include "base/parse.h"
 #include "front/spoor/settings.h"
 #include "fuzz.h"
-#include "text/csv_reader.h"
-#include "text/csv_writer.h"
-#include "text/decimal.h"
+#include "text/csv.h"
 #include "text/escape.h"
 #include "text/line_reader.h"
 #include "text/number.h"
-#include "text/number_reader.h"
 #include "text/utf8.h"
 
 /* ---- CSV ---------------------------------------------------------------------------- */

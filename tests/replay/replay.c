@@ -19,7 +19,7 @@
 #include "compat/gpu_tracker/report.h"
 #include "output/stream.h"
 #include "session/session.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 #define FIRST_REALTIME_NS 1773480413000000000ull /* 2026-03-14T09:26:53Z */
 #define FIRST_MONOTONIC_NS (1000 * NS_PER_SECOND)

@@ -148,7 +148,7 @@ static void fill_input(struct example *example)
 }
 
 /* What is known of a process, and little of another; the rest is summed. */
-static void fill_processes(struct example *example)
+static void add_processes(struct example *example)
 {
     example->process_list[0] = (struct process_entry){
         .pid = 4242,
@@ -209,7 +209,7 @@ struct example *example_new(void)
     fill_samples(example);
     fill_phases(example);
     fill_input(example);
-    fill_processes(example);
+    add_processes(example);
     example_label(example);
     return example;
 }

@@ -6,12 +6,16 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "fake_root.h"
+
+/* ---- cgroup ---------------------------------------------------------------- */
 
 #define V2_MOUNT "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
 #define HYBRID_MOUNTS                                                             \
@@ -238,6 +242,409 @@ static void cgroups_are_read_through_the_root(void **state)
     fake_root_done(&fake);
 }
 
+/* ---- cgroup file ----------------------------------------------------------- */
+
+static const struct cgroup v1 = { .path = "cg/v1", .mount_length = 2 };
+static const struct cgroup v2 = { .path = "cg/v2", .mount_length = 2, .is_v2 = true };
+
+static void no_limit_is_unknown(void **state)
+{
+    static const char *const none[] = {
+        "max\n",
+        "max",
+        "-1\n",
+        "9223372036854771712\n", /* pages of 4 KiB */
+        "9223372036854710272\n", /* pages of 64 KiB */
+        "18446744073709551615\n",
+    };
+    uint64_t value;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+        value = 5;
+        assert_int_equal(cgroup_parse_u64(none[i], &value), 0);
+        assert_true(value == UNKNOWN);
+    }
+    assert_int_equal(cgroup_parse_u64("0\n", &value), 0);
+    assert_int_equal(value, 0);
+    assert_int_equal(cgroup_parse_u64("1099511627776\n", &value), 0);
+    assert_int_equal(value, 1099511627776);
+}
+
+static void damaged_numbers_are_refused(void **state)
+{
+    static const char *const damaged[] = {
+        "",          "\n",      "x",
+        "maximum\n", "max 5\n", "-2\n",
+        "1 2\n",     "1x\n",    "99999999999999999999\n",
+    };
+    uint64_t value = 5;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(cgroup_parse_u64(damaged[i], &value), -EBADMSG);
+    assert_int_equal(value, 5); /* untouched on failure */
+}
+
+static void a_quota_is_a_number_of_cpus(void **state)
+{
+    double cpus;
+
+    (void)state;
+    assert_int_equal(cgroup_parse_quota("50000 100000\n", &cpus), 0);
+    assert_float_equal(cpus, 0.5, 0);
+    assert_int_equal(cgroup_parse_quota("300000 100000\n", &cpus), 0);
+    assert_float_equal(cpus, 3, 0);
+    assert_int_equal(cgroup_parse_quota("max 100000\n", &cpus), 0);
+    assert_true(isnan(cpus));
+}
+
+static void damaged_quotas_are_refused(void **state)
+{
+    static const char *const damaged[] = { "",        "max",       "max\n",
+                                           "50000\n", "50000 0\n", "-1 100\n",
+                                           "1 2 3\n", "x y\n",     "1 max\n" };
+    double cpus = 5;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(cgroup_parse_quota(damaged[i], &cpus), -EBADMSG);
+    assert_float_equal(cpus, 5, 0); /* untouched on failure */
+}
+
+static void each_version_has_its_files(void **state)
+{
+    struct fake_root fake;
+    uint64_t value;
+    double cpus;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "cg/v1/cpu.cfs_quota_us", "150000\n");
+    fake_root_write(&fake, "cg/v1/cpu.cfs_period_us", "100000\n");
+    fake_root_write(&fake, "cg/v1/memory.limit_in_bytes", "4096\n");
+    fake_root_write(&fake, "cg/v2/cpu.max", "250000 100000\n");
+    fake_root_write(&fake, "cg/v2/cpuset.cpus.effective", "0-2,5\n");
+    assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), 0);
+    assert_float_equal(cpus, 1.5, 0);
+    assert_int_equal(cgroup_read_quota(&fake.root, &v2, &cpus), 0);
+    assert_float_equal(cpus, 2.5, 0);
+    assert_int_equal(cgroup_read_u64(&fake.root, &v1, "memory.limit_in_bytes", &value), 0);
+    assert_int_equal(value, 4096);
+    assert_int_equal(cgroup_count_cpus(&fake.root, &v2, "cpuset.cpus.effective"), 4);
+    fake_root_write(&fake, "cg/v1/cpu.cfs_quota_us", "-1\n");
+    assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), 0);
+    assert_true(isnan(cpus));
+    fake_root_write(&fake, "cg/v1/cpu.cfs_period_us", "0\n");
+    assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), -EBADMSG);
+    fake_root_done(&fake);
+}
+
+static void what_is_not_there_is_not_found(void **state)
+{
+    static const struct cgroup none = { .mount_length = 0 };
+    struct fake_root fake;
+    uint64_t value;
+    double cpus;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "memory.max", "5\n"); /* no cgroup is not the root folder */
+    assert_int_equal(cgroup_read_u64(&fake.root, &none, "memory.max", &value), -ENOENT);
+    assert_int_equal(cgroup_read_u64(&fake.root, &v2, "memory.max", &value), -ENOENT);
+    assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), -ENOENT);
+    assert_int_equal(cgroup_read_quota(&fake.root, &v2, &cpus), -ENOENT);
+    fake_root_done(&fake);
+}
+
+/* ---- cgroup events --------------------------------------------------------- */
+
+static void oom_kills_of_both_versions_are_parsed(void **state)
+{
+    uint64_t count;
+
+    (void)state;
+    assert_int_equal(cgroup_parse_oom_kills(
+                         "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 5\n", &count),
+                     0);
+    assert_int_equal(count, 4);
+    assert_int_equal(
+        cgroup_parse_oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 7\n", &count), 0);
+    assert_int_equal(count, 7);
+    assert_int_equal(cgroup_parse_oom_kills("oom_kill_disable 0\nunder_oom 0\n", &count),
+                     -ENOENT);
+    assert_int_equal(cgroup_parse_oom_kills("", &count), -ENOENT);
+    assert_int_equal(cgroup_parse_oom_kills("oom_kill x\n", &count), -EBADMSG);
+    assert_int_equal(count, 7); /* untouched on failure */
+}
+
+static void throttled_time_of_both_versions_is_in_nanoseconds(void **state)
+{
+    uint64_t ns;
+
+    (void)state;
+    assert_int_equal(
+        cgroup_parse_throttled(
+            "usage_usec 9\nnr_periods 1\nnr_throttled 1\nthrottled_usec 12\n", &ns),
+        0);
+    assert_int_equal(ns, 12000);
+    assert_int_equal(
+        cgroup_parse_throttled("nr_periods 1\nnr_throttled 1\nthrottled_time 34\n", &ns), 0);
+    assert_int_equal(ns, 34);
+    /* version 2 without the controller */
+    assert_int_equal(cgroup_parse_throttled("usage_usec 9\nuser_usec 5\n", &ns), -ENOENT);
+    assert_int_equal(cgroup_parse_throttled("", &ns), -ENOENT);
+    assert_int_equal(ns, 34); /* untouched on failure */
+    assert_int_equal(cgroup_parse_throttled("throttled_usec 18446744073709551614\n", &ns), 0);
+    assert_true(ns == UNKNOWN);
+}
+
+static struct cgroups make_cgroups(void)
+{
+    return (struct cgroups){
+        .of[CGROUP_MEMORY] = { .path = "cg/memory/a/b", .mount_length = 9 },
+        .of[CGROUP_CPU] = { .path = "cg/v2/a/b", .mount_length = 5, .is_v2 = true },
+    };
+}
+
+static void events_change_from_read_to_read(void **state)
+{
+    struct cgroups cgroups = make_cgroups();
+    struct cgroup_events events;
+    struct cgroup_watch watch;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "cg/memory/a/b/memory.oom_control", "oom_kill 1\n");
+    fake_root_write(&fake, "cg/v2/a/b/cpu.stat", "throttled_usec 2\n");
+    fake_root_write(&fake, "cg/v2/a/b/cpu.max", "50000 100000\n");
+    cgroup_watch_init(&watch, &fake.root, &cgroups);
+    cgroup_watch_read(&watch, &fake.root, &events);
+    assert_int_equal(events.oom_kills_count, 1);
+    assert_int_equal(events.throttled_ns, 2000);
+    fake_root_write(&fake, "cg/memory/a/b/memory.oom_control", "oom_kill 3\n");
+    fake_root_write(&fake, "cg/v2/a/b/cpu.stat", "usage_usec 1\n");
+    cgroup_watch_read(&watch, &fake.root, &events);
+    assert_int_equal(events.oom_kills_count, 3);
+    assert_true(events.throttled_ns == UNKNOWN);
+    cgroup_watch_done(&watch);
+    cgroup_watch_done(&watch); /* twice does no harm */
+    fake_root_done(&fake);
+}
+
+static void throttling_is_read_where_the_quota_is(void **state)
+{
+    struct cgroups cgroups = make_cgroups();
+    struct cgroup_events events;
+    struct cgroup_watch watch;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "cg/v2/a/b/cpu.max", "max 100000\n");
+    fake_root_write(&fake, "cg/v2/a/b/cpu.stat", "throttled_usec 0\n");
+    fake_root_write(&fake, "cg/v2/a/cpu.max", "50000 100000\n");
+    fake_root_write(&fake, "cg/v2/a/cpu.stat", "throttled_usec 5\n");
+    cgroup_watch_init(&watch, &fake.root, &cgroups);
+    cgroup_watch_read(&watch, &fake.root, &events);
+    assert_int_equal(events.throttled_ns, 5000);
+    cgroup_watch_done(&watch);
+
+    fake_root_write(&fake, "cg/v2/a/cpu.max", "max 100000\n");
+    cgroup_watch_init(&watch, &fake.root, &cgroups);
+    cgroup_watch_read(&watch, &fake.root, &events);
+    assert_int_equal(events.throttled_ns, 0); /* no quota at all: its own count */
+    cgroup_watch_done(&watch);
+    fake_root_done(&fake);
+}
+
+static void without_cgroups_nothing_is_known(void **state)
+{
+    struct cgroup_events events = { 1, 2 };
+    struct cgroup_watch watch;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "cpu.stat", "throttled_usec 5\n");
+    cgroup_watch_init(&watch, &fake.root, NULL);
+    cgroup_watch_read(&watch, &fake.root, &events);
+    assert_true(events.oom_kills_count == UNKNOWN);
+    assert_true(events.throttled_ns == UNKNOWN);
+    cgroup_watch_done(&watch);
+    fake_root_done(&fake);
+}
+
+/* ---- cgroup directory ------------------------------------------------------ */
+
+#define V2 "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
+#define HYBRID                                                                    \
+    "27 1 254:0 / / rw - ext4 /dev/vda rw\n"                                      \
+    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"                  \
+    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" \
+    "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"           \
+    "36 31 0:33 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n"         \
+    "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+
+enum { LIST_SIZE = 100 };
+
+struct machine {
+    struct fake_root fake;
+    struct cgroup own;
+    struct cgroups cgroups;
+    struct spoor_error err;
+};
+
+static void begin(struct machine *machine, const char *mounts)
+{
+    *machine = (struct machine){ .err = { 0 } };
+    fake_root_init(&machine->fake);
+    fake_root_write(&machine->fake, "proc/self/mountinfo", mounts);
+}
+
+static int find(struct machine *machine, const char *directory)
+{
+    return cgroup_directory_find(&machine->fake.root, directory, &machine->own,
+                                 &machine->cgroups, &machine->err);
+}
+
+static void note(pid_t pid, void *data)
+{
+    char *text = data;
+    size_t used = strlen(text);
+
+    (void)snprintf(text + used, LIST_SIZE - used, "%d ", (int)pid);
+}
+
+static int list(struct machine *machine, char *text)
+{
+    struct children_buffer buffer = { 0 };
+    int count;
+
+    text[0] = '\0';
+    count = cgroup_each_process(&machine->fake.root, &machine->own, &buffer, note, text);
+    children_buffer_done(&buffer);
+    return count;
+}
+
+static void version_2_is_one_directory(void **state)
+{
+    struct machine m;
+
+    (void)state;
+    begin(&m, V2);
+    fake_root_write(&m.fake, "sys/fs/cgroup/a.slice/b.scope/cgroup.procs", "42\n");
+    fake_root_write(&m.fake, "sys/fs/cgroup/a.slice/b.scope/cgroup.events",
+                    "populated 1\nfrozen 0\n");
+    assert_int_equal(find(&m, "/sys/fs/cgroup/a.slice/b.scope"), 0);
+    assert_string_equal(m.own.path, "sys/fs/cgroup/a.slice/b.scope");
+    assert_true(m.own.is_v2);
+    for (int i = 0; i < CGROUP_CONTROLLER_COUNT; i++)
+        assert_string_equal(m.cgroups.of[i].path, m.own.path);
+    assert_true(cgroup_to_parent(&m.own));
+    assert_true(cgroup_to_parent(&m.own));
+    assert_false(cgroup_to_parent(&m.own)); /* the top of the tree */
+    fake_root_done(&m.fake);
+}
+
+static void version_1_is_found_in_every_hierarchy(void **state)
+{
+    struct machine m;
+
+    (void)state;
+    begin(&m, HYBRID);
+    fake_root_write(&m.fake, "sys/fs/cgroup/freezer/docker/1f/cgroup.procs", "42\n");
+    fake_root_write(&m.fake, "sys/fs/cgroup/memory/docker/1f/cgroup.procs", "42\n");
+    fake_root_write(&m.fake, "sys/fs/cgroup/cpu,cpuacct/docker/1f/cgroup.procs", "42\n");
+    assert_int_equal(find(&m, "/sys/fs/cgroup/freezer/docker/1f"), 0);
+    assert_string_equal(m.own.path, "sys/fs/cgroup/freezer/docker/1f");
+    assert_string_equal(m.cgroups.of[CGROUP_MEMORY].path, "sys/fs/cgroup/memory/docker/1f");
+    assert_string_equal(m.cgroups.of[CGROUP_CPUACCT].path,
+                        "sys/fs/cgroup/cpu,cpuacct/docker/1f");
+    assert_false(cgroup_is_visible(&m.cgroups.of[CGROUP_UNIFIED]));
+    assert_false(cgroup_is_visible(&m.cgroups.of[CGROUP_PIDS]));
+    fake_root_done(&m.fake);
+}
+
+/* On a hybrid the directory may exist for a controller that does not have the processes. */
+static void a_cgroup_of_the_same_name_without_processes_does_not_count(void **state)
+{
+    struct machine m;
+
+    (void)state;
+    begin(&m, HYBRID);
+    fake_root_write(&m.fake, "sys/fs/cgroup/memory/job/cgroup.procs", "42\n");
+    fake_root_write(&m.fake, "sys/fs/cgroup/cpu,cpuacct/job/cgroup.procs", "");
+    fake_root_write(&m.fake, "sys/fs/cgroup/unified/job/cgroup.procs", "");
+    fake_root_write(&m.fake, "sys/fs/cgroup/unified/job/cgroup.events", "populated 0\n");
+    assert_int_equal(find(&m, "/sys/fs/cgroup/memory/job"), 0);
+    assert_string_equal(m.cgroups.of[CGROUP_MEMORY].path, "sys/fs/cgroup/memory/job");
+    assert_false(cgroup_is_visible(&m.cgroups.of[CGROUP_CPUACCT]));
+    assert_false(cgroup_is_visible(&m.cgroups.of[CGROUP_UNIFIED]));
+    fake_root_done(&m.fake);
+}
+
+/* Docker on version 1: the mount shows the container's cgroup, and nothing above it. */
+static void a_container_sees_its_cgroup_at_the_mount_point(void **state)
+{
+    struct machine m;
+
+    (void)state;
+    begin(&m, "35 31 0:32 /docker/1f /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
+              "36 31 0:33 /docker/1f /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n");
+    fake_root_write(&m.fake, "sys/fs/cgroup/memory/cgroup.procs", "42\n");
+    fake_root_write(&m.fake, "sys/fs/cgroup/pids/cgroup.procs", "42\n");
+    assert_int_equal(find(&m, "/sys/fs/cgroup/memory"), 0);
+    assert_string_equal(m.cgroups.of[CGROUP_PIDS].path, "sys/fs/cgroup/pids");
+    fake_root_done(&m.fake);
+}
+
+static void processes_below_are_listed_too(void **state)
+{
+    struct machine m;
+    char text[LIST_SIZE];
+
+    (void)state;
+    begin(&m, V2);
+    fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.procs", "");
+    fake_root_write(&m.fake, "sys/fs/cgroup/job/a/cgroup.procs", "7\n0\n8\n");
+    fake_root_write(&m.fake, "sys/fs/cgroup/job/a/b/cgroup.procs", "9\n");
+    fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.events", "populated 1\n");
+    assert_int_equal(find(&m, "/sys/fs/cgroup/job"), 0);
+    assert_int_equal(list(&m, text), 3); /* 0 is of another PID namespace */
+    assert_string_equal(text, "7 8 9 ");
+    assert_true(cgroup_is_populated(&m.fake.root, &m.own));
+    fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.events", "populated 0\n");
+    assert_false(cgroup_is_populated(&m.fake.root, &m.own));
+    assert_int_equal(cgroup_to_child(&m.own, "gone"), 0);
+    assert_int_equal(list(&m, text), -ENOENT);
+    assert_false(cgroup_is_populated(&m.fake.root, &m.own));
+    fake_root_done(&m.fake);
+}
+
+static void what_cannot_be_tracked_is_refused_with_a_sentence(void **state)
+{
+    struct machine m;
+
+    (void)state;
+    begin(&m, HYBRID);
+    fake_root_write(&m.fake, "sys/fs/cgroup/memory/empty/cgroup.procs", "");
+    fake_root_write(&m.fake, "sys/fs/cgroup/memory/odd/file", "");
+    assert_int_equal(find(&m, "/sys/fs/cgroup/memory/none"), -ENOENT);
+    assert_string_equal(m.err.message, "no such cgroup: '/sys/fs/cgroup/memory/none'");
+    assert_int_equal(find(&m, "/sys/fs/cgroup/memory/empty"), -ESRCH);
+    assert_string_equal(m.err.message,
+                        "there is no process in cgroup '/sys/fs/cgroup/memory/empty'");
+    assert_int_equal(find(&m, "/home"), -EINVAL);
+    assert_string_equal(m.err.message,
+                        "'/home' is not a cgroup: name a directory below /sys/fs/cgroup");
+    assert_int_equal(find(&m, "/sys/fs/cgroup/memory/odd"), -EINVAL);
+    assert_int_equal(find(&m, "/sys/fs/cgroup/memoryless"), -EINVAL);
+    assert_int_equal(find(&m, ""), -EINVAL);
+    fake_root_done(&m.fake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +661,23 @@ int main(void)
         cmocka_unit_test(a_path_that_is_too_long_is_not_cut),
         cmocka_unit_test(damaged_lines_are_passed_over),
         cmocka_unit_test(cgroups_are_read_through_the_root),
+        cmocka_unit_test(no_limit_is_unknown),
+        cmocka_unit_test(damaged_numbers_are_refused),
+        cmocka_unit_test(a_quota_is_a_number_of_cpus),
+        cmocka_unit_test(damaged_quotas_are_refused),
+        cmocka_unit_test(each_version_has_its_files),
+        cmocka_unit_test(what_is_not_there_is_not_found),
+        cmocka_unit_test(oom_kills_of_both_versions_are_parsed),
+        cmocka_unit_test(throttled_time_of_both_versions_is_in_nanoseconds),
+        cmocka_unit_test(events_change_from_read_to_read),
+        cmocka_unit_test(throttling_is_read_where_the_quota_is),
+        cmocka_unit_test(without_cgroups_nothing_is_known),
+        cmocka_unit_test(version_2_is_one_directory),
+        cmocka_unit_test(version_1_is_found_in_every_hierarchy),
+        cmocka_unit_test(a_cgroup_of_the_same_name_without_processes_does_not_count),
+        cmocka_unit_test(a_container_sees_its_cgroup_at_the_mount_point),
+        cmocka_unit_test(processes_below_are_listed_too),
+        cmocka_unit_test(what_cannot_be_tracked_is_refused_with_a_sentence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

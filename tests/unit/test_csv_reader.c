@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/csv_reader.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 /* All records: cells between '|', records ended by ';', then "!" and the error if there is one. */
 static void check(const char *text, size_t length, const char *expected)

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/unknown.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 static void check_row(const struct csv_dialect *dialect, const char *text, const char *expected)
 {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "output/curve_json.h"
+#include "output/format.h"
 
 static double seconds[] = { 0, 1, 2, 4, 5.00004 };
 static float high[] = { (float)NAN, 1, 5, 2, 12345678 };

@@ -10,15 +10,16 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "output/curve_json.h"
-#include "record/fill_curve.h"
-#include "record/load_curve.h"
+#include "output/format.h"
+#include "record/fill.h"
+#include "record/load.h"
 #include "record/replay.h"
 
 enum { SEEDS = 400, GAP_SAMPLES = 4 };

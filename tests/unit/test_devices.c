@@ -7,15 +7,471 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "fake_root.h"
 #include "source/host/devices.h"
-#include "source/host/diskstats.h"
-#include "source/host/net_dev.h"
+
+/* ---- device table ---------------------------------------------------------- */
+
+static struct device_table known_devices;
+static int calls;
+
+/* A line is a name and two numbers. */
+static int parse_name(const char **cursor, char name[DEVICE_NAME_SIZE])
+{
+    return parse_word(cursor, name, DEVICE_NAME_SIZE) < 0 ? -EBADMSG : 0;
+}
+
+static int parse_bytes(const char *cursor, struct device_bytes *ret)
+{
+    return parse_u64(&cursor, &ret->in) < 0 || parse_u64(&cursor, &ret->out) < 0 ? -EBADMSG : 0;
+}
+
+/* By the first letter: real, virtual or ignored. */
+static enum device_class classify(const struct root *root, const char *name)
+{
+    (void)root;
+    calls++;
+    return name[0] == 'r' ? DEVICE_REAL : name[0] == 'v' ? DEVICE_VIRTUAL : DEVICE_IGNORED;
+}
+
+static int read_text(const char *text, struct device_bytes *ret)
+{
+    static const struct device_kind kind = { parse_name, parse_bytes, classify };
+    struct root root = ROOT_CLOSED;
+
+    return device_table_read(&known_devices, &kind, &root, text, ret);
+}
+
+static void assert_sum(const char *text, uint64_t in, uint64_t out)
+{
+    struct device_bytes sum;
+
+    assert_int_equal(read_text(text, &sum), 0);
+    assert_int_equal(sum.in, in);
+    assert_int_equal(sum.out, out);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    device_table_init(&known_devices);
+    calls = 0;
+    return 0;
+}
+
+static void a_device_is_asked_about_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_sum("r0 5 1\nv0 7 7\ni0 9 9\n", 5, 1);
+    assert_int_equal(calls, 3);
+    assert_true(known_devices.is_exact);
+}
+
+static void what_a_new_device_had_counted_before_is_not_growth(void **state)
+{
+    (void)state;
+    assert_sum("r0 100 10\n", 100, 10);
+    assert_sum("r9 7000 700\nr0 101 10\n", 101, 10);
+    assert_false(known_devices.is_exact);
+    assert_sum("r9 7005 700\nr0 102 11\n", 107, 11);
+}
+
+static void a_device_that_is_removed_takes_nothing_away(void **state)
+{
+    (void)state;
+    assert_sum("r0 100 10\nr1 1000 1000\nr2 5 5\n", 1105, 1015);
+    assert_sum("r0 107 10\nr2 6 5\n", 1113, 1015);
+    assert_false(known_devices.is_exact);
+    assert_sum("r2 7 5\n", 1114, 1015);
+    assert_sum("", 1114, 1015);
+    assert_sum("r0 110 10\nr1 1 1\n", 1114, 1015); /* they are back */
+    assert_sum("r0 111 10\nr1 2 2\n", 1116, 1016);
+}
+
+static void a_device_may_take_the_place_of_another(void **state)
+{
+    (void)state;
+    assert_sum("r0 100 0\nr1 10 0\nr2 1 0\n", 111, 0);
+    assert_sum("r0 100 0\nr9 5000 0\nr2 2 0\n", 112, 0);
+    assert_sum("r2 3 0\nr0 101 0\nr9 5001 0\n", 115, 0); /* in another order */
+    assert_int_equal(calls, 4);
+}
+
+static void a_counter_that_was_reset_has_not_grown(void **state)
+{
+    (void)state;
+    assert_sum("r0 100 10\nr1 7 7\n", 107, 17);
+    assert_sum("r0 3 12\nr1 8 8\n", 108, 20);
+    assert_false(known_devices.is_exact);
+    assert_sum("r0 4 12\nr1 8 8\n", 109, 20);
+}
+
+static void others_do_not_make_the_sum_inexact(void **state)
+{
+    (void)state;
+    assert_sum("r0 100 10\nv0 7 7\ni0 9 9\n", 100, 10);
+    assert_sum("r0 101 10\nv1 9 9\nv2 1 1\n", 101, 10);
+    assert_sum("r0 102 10\nv1 1 1\ni5 1 1\n", 102, 10);
+    assert_true(known_devices.is_exact);
+}
+
+static void what_is_counted_is_decided_once(void **state)
+{
+    struct device_bytes sum = { 5, 5 };
+
+    (void)state;
+    assert_int_equal(read_text("", &sum), -ENOENT);
+    assert_int_equal(read_text("i0 1 1\n", &sum), -ENOENT);
+    assert_int_equal(sum.in, 5); /* untouched on failure */
+    assert_sum("i0 1 1\nv0 50 5\n", 50, 5);
+    assert_true(known_devices.is_exact);
+    assert_sum("r0 900 90\nv0 51 5\n", 51, 5);
+}
+
+static void a_damaged_reading_loses_nothing(void **state)
+{
+    struct device_bytes sum;
+
+    (void)state;
+    assert_sum("r0 100 10\nr1 1 1\n", 101, 11);
+    assert_int_equal(read_text("r0 105 10\nr1 x\n", &sum), -EBADMSG);
+    assert_int_equal(read_text("r7 x\n", &sum), -EBADMSG);
+    assert_sum("r0 107 10\nr1 2 2\n", 109, 12);
+    assert_true(known_devices.is_exact);
+}
+
+static void a_sum_that_is_not_known_stays_so(void **state)
+{
+    (void)state;
+    assert_sum("r0 18446744073709551615 5\n", UNKNOWN, 5);
+    assert_sum("r0 18446744073709551615 6\n", UNKNOWN, 6);
+}
+
+/* A table with this many lines of real devices that have counted 1 each. */
+static char *make_lines(size_t count)
+{
+    char *text = malloc(count * 20 + 1), *end = text;
+
+    assert_non_null(text);
+    for (size_t i = 0; i < count; i++)
+        end += snprintf(end, 20, "r%zu 1 1\n", i);
+    return text;
+}
+
+static void more_devices_than_fit_are_refused(void **state)
+{
+    char *text = make_lines(DEVICE_TABLE_SIZE);
+    struct device_bytes sum;
+
+    (void)state;
+    assert_sum(text, DEVICE_TABLE_SIZE, DEVICE_TABLE_SIZE);
+    assert_sum(text, DEVICE_TABLE_SIZE, DEVICE_TABLE_SIZE);
+    assert_int_equal(calls, DEVICE_TABLE_SIZE);
+    free(text);
+    text = make_lines(DEVICE_TABLE_SIZE + 1);
+    assert_int_equal(read_text(text, &sum), -E2BIG);
+    free(text);
+    assert_sum("r5000 9 9\nr0 2 2\n", DEVICE_TABLE_SIZE + 1, DEVICE_TABLE_SIZE + 1);
+}
+
+/* ---- diskstats ------------------------------------------------------------- */
+
+#define TAIL " 7 0 13484 22857 3520 1 64752 111 347 7\n"
+
+static int parse_disks(const struct root *root, const char *text, struct device_bytes *ret)
+{
+    struct device_table table;
+
+    device_table_init(&table);
+    return diskstats_parse(text, &table, root, ret);
+}
+
+static void names_tell_disks_from_the_rest(void **state)
+{
+    static const char *const disks[] = { "sda",     "sdzz", "vda",      "xvda",       "nvme0n1",
+                                         "mmcblk0", "nbd0", "nvme10n2", "cciss/c0d0", "dasda" };
+    static const char *const others[] = {
+        "sda1",   "vda12",  "xvda1",   "hdb3",         "nvme0n1p1", "mmcblk0p1",
+        "nbd0p2", "loop0",  "loop0p1", "ram0",         "zram0",     "dm-0",
+        "md0",    "md127",  "md127p1", "sr0",          "nvme0c1n1", "bcache0",
+        "drbd10", "zd16p1", "fd0",     "cciss/c0d0p1",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(disks); i++)
+        assert_int_equal(disk_class_by_name(disks[i]), DEVICE_REAL);
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_int_equal(disk_class_by_name(others[i]), DEVICE_IGNORED);
+}
+
+static void odd_names_do_no_harm(void **state)
+{
+    static const char *const odd[] = { "",   "p",  "1",     "p1",   "1p1", "nvme",
+                                       "sd", "..", "../..", "%s%n", "/",   "\xff" };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
+        (void)disk_class_by_name(odd[i]); /* the sanitizers look on */
+}
+
+static void sysfs_knows_better_than_the_name(void **state)
+{
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "sys/class/block/xvda1/size", "1\n"); /* a disk, as on old EC2 */
+    fake_root_write(&fake, "sys/class/block/odd/partition", "1\n");
+    fake_root_write(&fake, "sys/class/block/cciss!c0d0p1/partition", "1\n");
+    fake_root_write(&fake, "sys/class/block/dm-0/size", "1\n");
+    assert_int_equal(disk_classify(&fake.root, "xvda1"), DEVICE_REAL);
+    assert_int_equal(disk_classify(&fake.root, "odd"), DEVICE_IGNORED);
+    assert_int_equal(disk_classify(&fake.root, "cciss/c0d0p1"), DEVICE_IGNORED);
+    assert_int_equal(disk_classify(&fake.root, "dm-0"), DEVICE_IGNORED);
+    assert_int_equal(disk_classify(&fake.root, "sda1"), DEVICE_IGNORED); /* not in sysfs */
+    assert_int_equal(disk_classify(&fake.root, "sda"), DEVICE_REAL);
+    fake_root_done(&fake);
+}
+
+static void a_byte_is_counted_once(void **state)
+{
+    struct device_bytes stats;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(parse_disks(&fake.root,
+                                 "   7       0 loop0 9 9 1000 9 9 9 1000" TAIL
+                                 "   8       0 sda 27143 7058 100 21867 2992 6418 10" TAIL
+                                 "   8       1 sda1 27143 7058 100 21867 2992 6418 10" TAIL
+                                 " 259       0 nvme0n1 1 2 20 3 4 5 2" TAIL
+                                 " 259       1 nvme0n1p1 1 2 20 3 4 5 2" TAIL
+                                 " 253       0 dm-0 1 2 100 3 4 5 10" TAIL
+                                 "   9       0 md0 1 2 100 3 4 5 10" TAIL,
+                                 &stats),
+                     0);
+    assert_int_equal(stats.in, 120 * 512);
+    assert_int_equal(stats.out, 12 * 512);
+    fake_root_done(&fake);
+}
+
+static void a_machine_without_disks_is_not_one_that_is_idle(void **state)
+{
+    struct device_bytes stats = { .in = 5 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(parse_disks(&fake.root, "", &stats), -ENOENT);
+    assert_int_equal(parse_disks(&fake.root, " 7 0 loop0 9 9 10 9 9 9 10" TAIL, &stats),
+                     -ENOENT);
+    assert_int_equal(stats.in, 5); /* untouched on failure */
+    fake_root_done(&fake);
+}
+
+static void a_sum_that_does_not_fit_is_unknown(void **state)
+{
+    struct device_bytes stats;
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(
+        parse_disks(&fake.root, "8 0 sda 1 1 18446744073709551615 1 1 1 2" TAIL, &stats), 0);
+    assert_true(stats.in == UNKNOWN);
+    assert_int_equal(stats.out, 1024);
+    fake_root_done(&fake);
+}
+
+static void damaged_diskstats_are_refused(void **state)
+{
+    static const char *const damaged[] = {
+        "\n",
+        "8",
+        "8 0\n",
+        "8 0 sda\n",
+        "8 0 sda 1 2 3 4 5 6\n",
+        "8 0 sda 1 2 3 4 5 6 7",
+        "8 0 sda 1 2 x 4 5 6 7 8\n",
+        "8 0 sda 1 2 -3 4 5 6 7 8\n",
+        "8 x sda 1 2 3 4 5 6 7 8\n",
+        "8 0 sda 1 2 3 4 5 6 7 8\n8 16 sd",
+        "8 0 a-name-that-is-longer-than-any-the-kernel-gives 1 2 3 4 5 6 7 8\n",
+    };
+    struct device_bytes stats = { .in = 5 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(parse_disks(&fake.root, damaged[i], &stats), -EBADMSG);
+    assert_int_equal(stats.in, 5); /* untouched on failure */
+    fake_root_done(&fake);
+}
+
+/* ---- net dev --------------------------------------------------------------- */
+
+#define HEADING                                                  \
+    "Inter-|   Receive                            |  Transmit\n" \
+    " face |bytes    packets errs drop fifo frame compressed multicast|bytes packets\n"
+
+static int parse_interfaces(const struct root *root, const char *text, struct device_bytes *ret)
+{
+    struct device_table table;
+
+    device_table_init(&table);
+    return net_dev_parse(text, &table, root, ret);
+}
+
+static void where_there_is_hardware_only_it_counts(void **state)
+{
+    struct fake_root fake;
+    struct device_bytes net;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
+    fake_root_write(&fake, "sys/class/net/docker0/mtu", "1500");
+    assert_int_equal(
+        parse_interfaces(&fake.root,
+                         HEADING "    lo:    3267      29 0 0 0 0 0 0 3267 29 0 0 0 0 0 0\n"
+                                 "  eth0: 9978350     486 0 0 0 0 0 0 34045 437 0 0 0 0 0 0\n"
+                                 "docker0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n",
+                         &net),
+        0);
+    assert_int_equal(net.in, 9978350);
+    assert_int_equal(net.out, 34045);
+    fake_root_done(&fake);
+}
+
+static void in_a_container_all_but_loopback_count(void **state)
+{
+    struct fake_root fake;
+    struct device_bytes net;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(parse_interfaces(&fake.root,
+                                      HEADING "lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n"
+                                              "eth0: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
+                                              "eth1: 20 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n",
+                                      &net),
+                     0);
+    assert_int_equal(net.in, 30);
+    assert_int_equal(net.out, 3);
+    fake_root_done(&fake);
+}
+
+/* The bytes of a bridge would seem to have gone through the machine at once. */
+static void others_do_not_count_when_the_card_is_removed(void **state)
+{
+    struct device_table table;
+    struct fake_root fake;
+    struct device_bytes net;
+
+    (void)state;
+    fake_root_init(&fake);
+    device_table_init(&table);
+    fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
+    assert_int_equal(net_dev_parse(HEADING "eth0: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
+                                           "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
+                                   &table, &fake.root, &net),
+                     0);
+    assert_int_equal(net.in, 10);
+    assert_int_equal(net_dev_parse(HEADING "br0: 9999 0 0 0 0 0 0 0 9999 0 0 0 0 0 0 0\n",
+                                   &table, &fake.root, &net),
+                     0);
+    assert_int_equal(net.in, 10);
+    fake_root_done(&fake);
+}
+
+static void a_card_that_works_for_another_is_not_counted_twice(void **state)
+{
+    struct fake_root fake;
+    struct device_bytes net;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, "sys/class/net/eth0/device/vendor", "x");
+    fake_root_write(&fake, "sys/class/net/enP1/device/vendor", "x");
+    fake_root_link(&fake, "sys/class/net/enP1/master", "../eth0");
+    assert_int_equal(parse_interfaces(&fake.root,
+                                      HEADING "eth0: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
+                                              "enP1: 9 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n",
+                                      &net),
+                     0);
+    assert_int_equal(net.in, 10);
+    fake_root_done(&fake);
+}
+
+static void a_name_may_hold_colons_bars_and_dots(void **state)
+{
+    struct fake_root fake;
+    struct device_bytes net;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(parse_interfaces(&fake.root,
+                                      HEADING "eth0:1: 10 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n"
+                                              "a|b:20 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n"
+                                              "%s%n: 40 0 0 0 0 0 0 0 4 0 0 0 0 0 0 0\n"
+                                              "..: 80 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0\n",
+                                      &net),
+                     0);
+    assert_int_equal(net.in, 150);
+    assert_int_equal(net.out, 15);
+    fake_root_done(&fake);
+}
+
+static void loopback_alone_is_no_network(void **state)
+{
+    struct device_bytes net = { .out = 5 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_int_equal(parse_interfaces(&fake.root, "", &net), -ENOENT);
+    assert_int_equal(parse_interfaces(&fake.root, HEADING, &net), -ENOENT);
+    assert_int_equal(
+        parse_interfaces(&fake.root, HEADING "lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n", &net),
+        -ENOENT);
+    assert_int_equal(net.out, 5); /* untouched on failure */
+    fake_root_done(&fake);
+}
+
+static void damaged_interface_lines_are_refused(void **state)
+{
+    static const char *const damaged[] = {
+        HEADING "eth0\n",
+        HEADING "eth0:\n",
+        HEADING ": 1 2 3\n",
+        HEADING "eth0: 10 0 0 0 0 0 0 0\n",
+        HEADING "eth0: 10 0 0 0 0 0 0 0 1 0 0",
+        HEADING "eth0: x 0 0 0 0 0 0 0 1 0\n",
+        HEADING "eth0: 10 0 0 0 0 0 0 0 -1 0\n",
+        HEADING "eth0: 99999999999999999999 0 0 0 0 0 0 0 1 0\n",
+        HEADING "a-name-that-is-longer-than-any-the-kernel-gives: 1 0 0 0 0 0 0 0 1\n",
+    };
+    struct device_bytes net = { .out = 5 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(parse_interfaces(&fake.root, damaged[i], &net), -EBADMSG);
+    assert_int_equal(net.out, 5); /* untouched on failure */
+    fake_root_done(&fake);
+}
+
+/* ---- devices --------------------------------------------------------------- */
 
 /* name, sectors read, sectors written, capacity in sectors (0: not in sysfs), disk of a partition */
 struct block_device {
@@ -129,7 +585,7 @@ static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
 {
     struct device_table table = { .count = 0 };
     char text[4096];
-    struct diskstats sum;
+    struct device_bytes sum;
     struct fake_root fake;
     struct devices devices;
     uint64_t read_bytes = 0;
@@ -141,7 +597,7 @@ static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
         read_bytes += devices.disks[i].read_bytes;
     assert_true(root_read(&fake.root, text, sizeof(text), "proc/diskstats") > 0);
     assert_int_equal(diskstats_parse(text, &table, &fake.root, &sum), 0);
-    assert_int_equal(read_bytes, sum.read_bytes);
+    assert_int_equal(read_bytes, sum.in);
     assert_int_equal(read_bytes, (100 + 200 + 300 + 400 + 500) * 512);
     devices_done(&devices);
     fake_root_done(&fake);
@@ -349,6 +805,30 @@ static void a_mount_leads_to_its_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_device_is_asked_about_once, begin),
+        cmocka_unit_test_setup(what_a_new_device_had_counted_before_is_not_growth, begin),
+        cmocka_unit_test_setup(a_device_that_is_removed_takes_nothing_away, begin),
+        cmocka_unit_test_setup(a_device_may_take_the_place_of_another, begin),
+        cmocka_unit_test_setup(a_counter_that_was_reset_has_not_grown, begin),
+        cmocka_unit_test_setup(others_do_not_make_the_sum_inexact, begin),
+        cmocka_unit_test_setup(what_is_counted_is_decided_once, begin),
+        cmocka_unit_test_setup(a_damaged_reading_loses_nothing, begin),
+        cmocka_unit_test_setup(a_sum_that_is_not_known_stays_so, begin),
+        cmocka_unit_test_setup(more_devices_than_fit_are_refused, begin),
+        cmocka_unit_test(names_tell_disks_from_the_rest),
+        cmocka_unit_test(odd_names_do_no_harm),
+        cmocka_unit_test(sysfs_knows_better_than_the_name),
+        cmocka_unit_test(a_byte_is_counted_once),
+        cmocka_unit_test(a_machine_without_disks_is_not_one_that_is_idle),
+        cmocka_unit_test(a_sum_that_does_not_fit_is_unknown),
+        cmocka_unit_test(damaged_diskstats_are_refused),
+        cmocka_unit_test(where_there_is_hardware_only_it_counts),
+        cmocka_unit_test(in_a_container_all_but_loopback_count),
+        cmocka_unit_test(others_do_not_count_when_the_card_is_removed),
+        cmocka_unit_test(a_card_that_works_for_another_is_not_counted_twice),
+        cmocka_unit_test(a_name_may_hold_colons_bars_and_dots),
+        cmocka_unit_test(loopback_alone_is_no_network),
+        cmocka_unit_test(damaged_interface_lines_are_refused),
         cmocka_unit_test(a_whole_disk_is_listed_once),
         cmocka_unit_test(the_sum_over_the_list_is_the_sum_of_the_host),
         cmocka_unit_test(a_4kn_disk_counts_in_512_byte_sectors),

@@ -184,10 +184,10 @@ static void a_counter_that_steps_back_has_not_grown(void **state)
 {
     struct fixture *f = *state;
 
-    f->before.host.disk.read_bytes = 1ull << 40;
-    f->now.host.disk.read_bytes = 4096; /* a disk was removed */
-    f->before.host.network.received_bytes = UINT32_MAX;
-    f->now.host.network.received_bytes = 10; /* 32 bits were full */
+    f->before.host.disk.in = 1ull << 40;
+    f->now.host.disk.in = 4096; /* a disk was removed */
+    f->before.host.network.in = UINT32_MAX;
+    f->now.host.network.in = 10; /* 32 bits were full */
     f->before.host.cpu.user_ns = 900 * NS_PER_SECOND;
     f->now.host.cpu.user_ns = NS_PER_SECOND;
     f->before.host.cpu.system_ns = f->now.host.cpu.system_ns = 0;

@@ -6,12 +6,15 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "fake_root.h"
 #include "source/host/facts.h"
+
+/* ---- facts ----------------------------------------------------------------- */
 
 static void the_model_stands_under_many_names(void **state)
 {
@@ -153,6 +156,296 @@ static void a_machine_that_tells_nothing_is_unknown(void **state)
     fake_root_done(&fake);
 }
 
+/* ---- dmi ------------------------------------------------------------------- */
+
+static void strings_are_printable_and_trimmed(void **state)
+{
+    struct fake_root fake;
+    struct dmi dmi;
+
+    (void)state;
+    memset(&dmi, 'x', sizeof(dmi));
+    fake_root_init(&fake);
+    fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", "  Amazon EC2 \n");
+    fake_root_write(&fake, "sys/class/dmi/id/product_name", "a\033[31mb\x80\n");
+    fake_root_write(&fake, "sys/class/dmi/id/bios_version", "\n");
+    fake_root_write(&fake, "sys/hypervisor/uuid", "ec2f0000\n");
+    dmi_read(&fake.root, &dmi);
+    assert_string_equal(dmi.text[DMI_SYS_VENDOR], "Amazon EC2");
+    assert_string_equal(dmi.text[DMI_PRODUCT_NAME], "a[31mb");
+    assert_string_equal(dmi.text[DMI_BIOS_VERSION], "");
+    assert_string_equal(dmi.text[DMI_CHASSIS_ASSET_TAG], "");
+    assert_string_equal(dmi.text[DMI_HYPERVISOR_UUID], "ec2f0000");
+    fake_root_done(&fake);
+}
+
+static void long_strings_are_cut(void **state)
+{
+    struct fake_root fake;
+    struct dmi dmi;
+    char text[1001];
+
+    (void)state;
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    fake_root_init(&fake);
+    fake_root_write(&fake, "sys/class/dmi/id/sys_vendor", text);
+    dmi_read(&fake.root, &dmi);
+    assert_int_equal(strlen(dmi.text[DMI_SYS_VENDOR]), DMI_TEXT_SIZE - 1);
+    fake_root_done(&fake);
+}
+
+static void the_first_rule_whose_conditions_all_hold_matches(void **state)
+{
+    static const struct dmi_rule rules[] = {
+        { "both", { { DMI_SYS_VENDOR, "acme" }, { DMI_PRODUCT_NAME, "*cloud*" } } },
+        { "one", { { DMI_SYS_VENDOR, "ACME" } } },
+    };
+    struct dmi dmi = { .text = {
+                           [DMI_SYS_VENDOR] = "Acme", [DMI_PRODUCT_NAME] = "My Cloud 7" } };
+
+    (void)state;
+    assert_string_equal(dmi_find(&dmi, rules, ARRAY_SIZE(rules)), "both");
+    dmi.text[DMI_PRODUCT_NAME][0] = '\0';
+    assert_string_equal(dmi_find(&dmi, rules, ARRAY_SIZE(rules)), "one");
+    dmi.text[DMI_SYS_VENDOR][0] = '\0';
+    assert_null(dmi_find(&dmi, rules, ARRAY_SIZE(rules)));
+}
+
+/* ---- topology -------------------------------------------------------------- */
+
+#define CPU "sys/devices/system/cpu"
+
+static void write_cpu(struct fake_root *fake, unsigned cpu, const char *file, const char *text)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), CPU "/cpu%u/%s", cpu, file);
+    fake_root_write(fake, path, text);
+}
+
+static void write_cache(struct fake_root *fake, unsigned cpu, unsigned index, const char *level,
+                        const char *type, const char *size, const char *shared)
+{
+    const char *const files[][2] = {
+        { "level", level }, { "type", type }, { "size", size }, { "shared_cpu_list", shared }
+    };
+    char file[64];
+
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+        snprintf(file, sizeof(file), "cache/index%u/%s", index, files[i][0]);
+        write_cpu(fake, cpu, file, files[i][1]);
+    }
+}
+
+/* Two sockets with two cores of two threads, CPU 3 offline. */
+static void shared_parts_count_once(void **state)
+{
+    static const unsigned online[] = { 0, 1, 2, 4, 5, 6, 7 };
+    static const char *const cores[] = { "0,4", "1,5", "2,6", "", "0,4", "1,5", "2,6", "7" };
+    static const char *const sockets[] = { "0-1,4-5", "2,6-7" };
+    struct fake_root fake;
+    struct topology found;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake_root_write(&fake, CPU "/online", "0-2,4-7\n");
+    fake_root_write(&fake, "sys/devices/system/node/online", "0-1\n");
+    for (size_t i = 0; i < ARRAY_SIZE(online); i++) {
+        unsigned cpu = online[i];
+        const char *socket = sockets[(cpu & 3) >= 2];
+
+        write_cpu(&fake, cpu, "topology/core_cpus_list", cores[cpu]);
+        write_cpu(&fake, cpu, "topology/core_siblings_list", socket); /* as old kernels */
+        write_cache(&fake, cpu, 0, "3\n", "Unified\n", "32768K\n", socket);
+        write_cache(&fake, cpu, 1, "1\n", "Instruction\n", "32K\n", cores[cpu]);
+        write_cache(&fake, cpu, 2, "1\n", "Data\n", "48K\n", cores[cpu]);
+    }
+    topology_read(&fake.root, &found);
+    assert_int_equal(found.threads, 7);
+    assert_int_equal(found.cores, 4);
+    assert_int_equal(found.sockets, 2);
+    assert_int_equal(found.numa_nodes, 2);
+    assert_int_equal(found.cache_count, 3);
+    assert_int_equal(found.caches[0].level, 1);
+    assert_int_equal(found.caches[0].type, 'd');
+    assert_int_equal(found.caches[0].count, 4);
+    assert_int_equal(found.caches[0].bytes, 4 * 48 << 10);
+    assert_int_equal(found.caches[1].type, 'i');
+    assert_int_equal(found.caches[2].level, 3);
+    assert_int_equal(found.caches[2].type, 'u');
+    assert_int_equal(found.caches[2].count, 2);
+    assert_int_equal(found.caches[2].bytes, 64 << 20);
+    fake_root_done(&fake);
+}
+
+static void what_the_kernel_does_not_say_is_unknown(void **state)
+{
+    struct fake_root fake;
+    struct topology found;
+
+    (void)state;
+    fake_root_init(&fake);
+    topology_read(&fake.root, &found);
+    assert_true(found.threads == UNKNOWN && found.cores == UNKNOWN && found.sockets == UNKNOWN);
+    assert_true(found.numa_nodes == UNKNOWN);
+    assert_int_equal(found.cache_count, 0);
+    fake_root_write(&fake, CPU "/online", "0-1\n");
+    write_cpu(&fake, 0, "topology/core_cpus_list", "0\n");
+    write_cpu(&fake, 0, "cache/index0/level", "1\n"); /* and nothing more */
+    topology_read(&fake.root, &found);
+    assert_int_equal(found.threads, 2);
+    assert_true(found.cores == UNKNOWN && found.sockets == UNKNOWN);
+    assert_int_equal(found.cache_count, 0);
+    fake_root_done(&fake);
+}
+
+static void damaged_lists_end_where_they_are_damaged(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t threads;
+    } lists[] = { { "", UNKNOWN },   { "x", UNKNOWN },   { "0,x", 1 },
+                  { "0-", UNKNOWN }, { "5-3", UNKNOWN }, { "0-99999999999", 8192 } };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        struct fake_root fake;
+        struct topology found;
+
+        fake_root_init(&fake);
+        fake_root_write(&fake, CPU "/online", lists[i].text);
+        topology_read(&fake.root, &found);
+        assert_true(found.threads == lists[i].threads);
+        fake_root_done(&fake);
+    }
+}
+
+static void sizes_have_units(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {
+        { "32K\n", 32 << 10 }, { "8M", 8 << 20 }, { "1G\n", 1 << 30 }, { "512\n", 512 }
+    };
+    static const char *const bad[] = { "", "K", "32X", "32KB", "-1K" };
+    uint64_t bytes = 7;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_int_equal(cache_size_parse(bad[i], &bytes), -EBADMSG);
+    assert_int_equal(bytes, 7);
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_int_equal(cache_size_parse(good[i].text, &bytes), 0);
+        assert_int_equal(bytes, good[i].bytes);
+    }
+}
+
+/* ---- virtualization -------------------------------------------------------- */
+
+static const char *no_variable(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static const char *in_a_pod(const char *name)
+{
+    return strcmp(name, "KUBERNETES_SERVICE_HOST") == 0 ? "10.0.0.1" : NULL;
+}
+
+static void containers_are_known_by_what_they_leave(void **state)
+{
+    static const struct {
+        const char *path, *text, *name;
+        environment_get *get_variable;
+    } cases[] = {
+        { "x", "", "none", no_variable },
+        { ".dockerenv", "", "docker", no_variable },
+        { ".dockerenv", "", "kubernetes", in_a_pod },
+        { "run/.containerenv", "", "podman", no_variable },
+        { "var/run/secrets/kubernetes.io/serviceaccount/token", "", "kubernetes", no_variable },
+        { "run/systemd/container", "systemd-nspawn\n", "systemd-nspawn", no_variable },
+        { "run/systemd/container", "\033[31m", "none", no_variable },
+        { "proc/1/environ", "A=b", "none", no_variable },
+        { "proc/1/environ", "container=lxc", "lxc", no_variable },
+        { "proc/self/cgroup", "0::/\n", "none", no_variable },
+        { "proc/self/cgroup", "4:memory:/docker/0123\n", "docker", no_variable },
+        { "proc/self/cgroup", "0::/kubepods.slice/pod7\n", "kubernetes", no_variable },
+        { "proc/self/cgroup", "0::/lxc.payload.box\n", "lxc", no_variable },
+        { "proc/self/cgroup", "0::/machine.slice/libpod-1.scope\n", "podman", no_variable },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct fake_root fake;
+
+        fake_root_init(&fake);
+        fake_root_write(&fake, cases[i].path, cases[i].text);
+        assert_string_equal(container_find(&fake.root, cases[i].get_variable).text,
+                            cases[i].name);
+        fake_root_done(&fake);
+    }
+}
+
+static void firmware_names_the_hypervisor(void **state)
+{
+    static const struct {
+        const char *name;
+        struct dmi dmi;
+    } cases[] = {
+        { "kvm", { { [DMI_SYS_VENDOR] = "Amazon EC2", [DMI_PRODUCT_NAME] = "m5.large" } } },
+        { "none", { { [DMI_SYS_VENDOR] = "Amazon EC2", [DMI_PRODUCT_NAME] = "m5.metal" } } },
+        { "none",
+          { { [DMI_SYS_VENDOR] = "Amazon EC2", [DMI_PRODUCT_NAME] = "c7i.metal-24xl" } } },
+        { "kvm", { { [DMI_SYS_VENDOR] = "QEMU" } } },
+        { "vmware", { { [DMI_SYS_VENDOR] = "VMware, Inc." } } },
+        { "hyper-v",
+          { { [DMI_SYS_VENDOR] = "Microsoft Corporation",
+              [DMI_PRODUCT_NAME] = "Virtual Machine" } } },
+        { "xen", { { [DMI_SYS_VENDOR] = "Xen", [DMI_PRODUCT_NAME] = "HVM domU" } } },
+    };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_string_equal(hypervisor_find(&fake.root, &cases[i].dmi), cases[i].name);
+    fake_root_done(&fake);
+}
+
+static void without_firmware_there_are_other_signs(void **state)
+{
+    static const struct dmi surface = {
+        { [DMI_SYS_VENDOR] = "Microsoft Corporation", [DMI_PRODUCT_NAME] = "Surface Laptop" }
+    };
+    static const struct {
+        const char *path, *text, *name;
+    } cases[] = {
+        { "x", "", NULL },
+        { "sys/hypervisor/type", "xen\n", "xen" },
+        { "proc/device-tree/hypervisor/compatible", "linux,kvm", "kvm" },
+        { "proc/device-tree/hypervisor/compatible", "acme,hv", "other" },
+        { "proc/device-tree/fw-cfg@9020000/reg", "", "kvm" },
+        { "proc/cpuinfo", "processor : 0\nflags\t: fpu hypervisor lm\nbugs : x\n", "other" },
+        { "proc/cpuinfo", "processor : 0\nflags\t: fpu lm\nbugs : hypervisor\n", "none" },
+        { "proc/cpuinfo", "processor : 0\nFeatures\t: fp\n", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct fake_root fake;
+        const char *name;
+
+        fake_root_init(&fake);
+        fake_root_write(&fake, cases[i].path, cases[i].text);
+        name = hypervisor_find(&fake.root, &surface);
+        assert_string_equal(name ? name : "unknown", cases[i].name ? cases[i].name : "unknown");
+        fake_root_done(&fake);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +456,16 @@ int main(void)
         cmocka_unit_test(the_name_of_the_system_is_unquoted),
         cmocka_unit_test(a_machine_has_facts),
         cmocka_unit_test(a_machine_that_tells_nothing_is_unknown),
+        cmocka_unit_test(strings_are_printable_and_trimmed),
+        cmocka_unit_test(long_strings_are_cut),
+        cmocka_unit_test(the_first_rule_whose_conditions_all_hold_matches),
+        cmocka_unit_test(shared_parts_count_once),
+        cmocka_unit_test(what_the_kernel_does_not_say_is_unknown),
+        cmocka_unit_test(damaged_lists_end_where_they_are_damaged),
+        cmocka_unit_test(sizes_have_units),
+        cmocka_unit_test(containers_are_known_by_what_they_leave),
+        cmocka_unit_test(firmware_names_the_hypervisor),
+        cmocka_unit_test(without_firmware_there_are_other_signs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

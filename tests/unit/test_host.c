@@ -5,13 +5,334 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/unknown.h"
 #include "fake_root.h"
 #include "source/host/host.h"
+#include "source/proc/children.h"
+
+/* ---- cpu stat -------------------------------------------------------------- */
+
+#define CPU_LINES                                \
+    "cpu  1809 1 913 182852 1367 2 13 6 700 7\n" \
+    "cpu0 1014 0 499 91126 854 0 4 2 0 0\n"      \
+    "cpu1 794 0 413 91725 512 0 9 3 0 0\n"
+#define TEXT CPU_LINES "intr 153411 0 0\nctxt 5\nbtime 6\nprocesses 4902\nprocs_running 3\n"
+
+static void ticks_become_nanoseconds(void **state)
+{
+    struct cpu_stat stat;
+
+    (void)state;
+    assert_int_equal(cpu_stat_parse(TEXT, 100, &stat), 0);
+    assert_int_equal(stat.user_ns, 18100000000); /* with nice; guests are in it already */
+    assert_int_equal(stat.system_ns, 9280000000);
+    assert_int_equal(stat.idle_ns, 1828520000000);
+    assert_int_equal(stat.iowait_ns, 13670000000);
+    assert_int_equal(stat.steal_ns, 60000000);
+    assert_int_equal(stat.cpus, 2);
+}
+
+static void each_cpu_has_its_busy_time(void **state)
+{
+    struct cpu_busy list[4] = { { 0, 0 } };
+
+    (void)state;
+    assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, ARRAY_SIZE(list)), 2);
+    assert_int_equal(list[0].number, 0);
+    assert_int_equal(list[0].busy_ns, 15190000000); /* neither idle nor waiting for disks */
+    assert_int_equal(list[1].number, 1);
+    assert_int_equal(list[1].busy_ns, 12190000000);
+    assert_int_equal(cpu_stat_parse_each(TEXT, 100, list, 1), 1);
+    assert_int_equal(cpu_stat_parse_each("cpu 1 2 3 4\ncpu7 1 2 3 4\ncpu9 1 2 3", 100, list, 4),
+                     1);
+    assert_int_equal(list[0].number, 7);
+    assert_int_equal(list[0].busy_ns, 60000000);
+    assert_int_equal(cpu_stat_parse_each("", 100, list, 4), 0);
+}
+
+static void a_tick_may_be_any_part_of_a_second(void **state)
+{
+    struct cpu_stat stat;
+
+    (void)state;
+    assert_int_equal(cpu_stat_parse("cpu 1025 0 1 0 0 0 0 0\n", 1024, &stat), 0);
+    assert_int_equal(stat.user_ns, 1000976562);
+    assert_int_equal(stat.system_ns, 976562);
+}
+
+static void old_kernels_have_fewer_columns(void **state)
+{
+    struct cpu_stat stat;
+
+    (void)state;
+    assert_int_equal(cpu_stat_parse("cpu 1 2 3 4\ncpu0 1 2 3 4\nintr 0\n", 100, &stat), 0);
+    assert_int_equal(stat.user_ns, 30000000);
+    assert_int_equal(stat.system_ns, 30000000);
+    assert_true(stat.iowait_ns == UNKNOWN);
+    assert_true(stat.steal_ns == UNKNOWN);
+}
+
+static void centuries_of_cpu_time_are_unknown_and_not_wrong(void **state)
+{
+    struct cpu_stat stat;
+
+    (void)state;
+    assert_int_equal(
+        cpu_stat_parse("cpu 18446744073709551615 0 5 18446744073709551614\n", 100, &stat), 0);
+    assert_true(stat.user_ns == UNKNOWN);
+    assert_true(stat.idle_ns == UNKNOWN);
+    assert_int_equal(stat.system_ns, 50000000);
+}
+
+static void a_cut_never_gives_a_wrong_number(void **state)
+{
+    struct cpu_stat whole, stat;
+    char text[sizeof(TEXT)];
+
+    (void)state;
+    assert_int_equal(cpu_stat_parse(TEXT, 100, &whole), 0);
+    for (size_t length = 0; length < strlen(TEXT); length++) {
+        memcpy(text, TEXT, length);
+        text[length] = '\0';
+        if (cpu_stat_parse(text, 100, &stat) < 0) {
+            assert_null(strchr(text, '\n'));
+            continue;
+        }
+        assert_int_equal(stat.steal_ns, whole.steal_ns);
+        assert_true(stat.cpus == whole.cpus || stat.cpus == UNKNOWN);
+        assert_int_equal(stat.cpus == UNKNOWN, length <= strlen(CPU_LINES));
+    }
+}
+
+static void thousands_of_cpus_are_counted(void **state)
+{
+    enum { CPUS = 8192, LINE = 32 };
+    char *text = malloc(CPUS * LINE + 64);
+    struct cpu_stat stat;
+    size_t used;
+
+    (void)state;
+    assert_non_null(text);
+    used = (size_t)snprintf(text, 64, "cpu 1 2 3 4 5 6 7 8\n");
+    for (int i = 0; i < CPUS; i++)
+        used += (size_t)snprintf(text + used, LINE, "cpu%d 1 2 3 4 5 6 7 8\n", i);
+    (void)snprintf(text + used, LINE, "intr 1\n");
+    assert_int_equal(cpu_stat_parse(text, 100, &stat), 0);
+    assert_int_equal(stat.cpus, CPUS);
+    free(text);
+}
+
+static void damaged_cpu_lines_are_refused(void **state)
+{
+    static const char *const damaged[] = {
+        "",
+        "\n",
+        "cpu\n",
+        "cpu0 1 2 3 4\n",
+        "cpu 1 2 3\n",
+        "cpu 1 2 x 4 5 6\n",
+        "cpu -1 2 3 4\n",
+        "cpu 1 2 3 99999999999999999999\n",
+        "cpu 1 2 3 4 5 6 7 8",
+    };
+    struct cpu_stat stat = { .user_ns = 5 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(cpu_stat_parse(damaged[i], 100, &stat), -EBADMSG);
+    assert_int_equal(cpu_stat_parse(TEXT, 0, &stat), -EBADMSG);
+    assert_int_equal(stat.user_ns, 5); /* untouched on failure */
+}
+
+/* ---- process count --------------------------------------------------------- */
+
+#define MINUTE_NS (60 * NS_PER_SECOND)
+
+static void processes_are_counted_and_other_folders_are_not(void **state)
+{
+    struct process_count count = { 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    assert_true(process_count_read(&count, &fake.root, 0) == UNKNOWN); /* there is no /proc */
+    fake_root_write(&fake, "proc/1/stat", "");
+    fake_root_write(&fake, "proc/42/stat", "");
+    fake_root_write(&fake, "proc/sys/x", "");
+    assert_int_equal(process_count_read(&count, &fake.root, 0), 2);
+    fake_root_write(&fake, "proc/43/stat", "");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(process_count_read(&count, &fake.root, 0), 3);
+    fake_root_done(&fake);
+}
+
+/* On most file systems a folder has a link for each folder in it, as /proc has. On others, the list
+ * is read each time, which gives the same. */
+static void links_tell_as_much_as_the_list(void **state)
+{
+    struct process_count count = { 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake.root.is_live = true;
+    fake_root_link(&fake, "proc/self/ns/pid", "pid:[4026531836]");
+    fake_root_write(&fake, "proc/1/stat", "");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(process_count_read(&count, &fake.root, 0), 1);
+    fake_root_write(&fake, "proc/2/stat", "");
+    fake_root_write(&fake, "proc/3/stat", "");
+    assert_int_equal(process_count_read(&count, &fake.root, NS_PER_SECOND), 3);
+    fake_root_write(&fake, "proc/sys/x", ""); /* as a module may, is noticed after a minute */
+    assert_int_equal(process_count_read(&count, &fake.root, 2 * MINUTE_NS), 3);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(process_count_read(&count, &fake.root, 2 * MINUTE_NS), 3);
+    fake_root_done(&fake);
+}
+
+static void in_another_namespace_the_links_are_not_ours(void **state)
+{
+    struct process_count count = { 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    fake.root.is_live = true;
+    fake_root_link(&fake, "proc/self/ns/pid", "pid:[4026532001]");
+    fake_root_write(&fake, "proc/1/stat", "");
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(process_count_read(&count, &fake.root, 0), 1);
+    fake_root_write(&fake, "proc/sys/x", "");
+    assert_int_equal(process_count_read(&count, &fake.root, 0), 1);
+    fake_root_done(&fake);
+}
+
+static void count_one(pid_t pid, void *data)
+{
+    (void)pid;
+    ++*(uint64_t *)data;
+}
+
+static uint64_t count_listed(const struct root *root)
+{
+    uint64_t count = 0;
+
+    assert_true(proc_each_pid(root, count_one, &count) >= 0);
+    return count;
+}
+
+/* Others may start and end processes: it waits for a moment in which they do not. */
+static void the_live_machine_is_counted(void **state)
+{
+    struct process_count count = { 0 };
+    struct root root;
+    bool is_equal = false;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    for (int i = 0; i < 10; i++)
+        assert_true(process_count_read(&count, &root, 0) >= 1);
+    for (int i = 0; i < 100000 && !is_equal; i++) {
+        uint64_t before = count_listed(&root);
+        uint64_t counted = process_count_read(&count, &root, 0);
+
+        is_equal = counted == before && counted == count_listed(&root);
+    }
+    assert_true(is_equal);
+    root_close(&root);
+}
+
+/* ---- pressure -------------------------------------------------------------- */
+
+static void the_total_of_some_is_taken(void **state)
+{
+    uint64_t ns;
+
+    (void)state;
+    assert_int_equal(pressure_parse("some avg10=0.81 avg60=0.56 avg300=0.21 total=2194262\n"
+                                    "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
+                                    &ns),
+                     0);
+    assert_int_equal(ns, 2194262000);
+    assert_int_equal(pressure_parse("full avg10=0.00 total=7\nsome avg10=0.00 total=8\n", &ns),
+                     0);
+    assert_int_equal(ns, 8000);
+}
+
+static void a_total_that_does_not_fit_is_unknown(void **state)
+{
+    uint64_t ns;
+
+    (void)state;
+    assert_int_equal(pressure_parse("some avg10=0.00 total=18446744073709551614\n", &ns), 0);
+    assert_true(ns == UNKNOWN);
+}
+
+static void damaged_pressure_is_refused(void **state)
+{
+    static const char *const damaged[] = {
+        "",
+        "some",
+        "some \n",
+        "some avg10=0.81 total=21",
+        "some avg10=0.81 total=\n5\n",
+        "some avg10=0.81 total=x\n",
+        "some avg10=0.81\nfull avg10=0.00 total=7\n",
+        "full avg10=0.00 total=7\n",
+        "some avg10=0.00 total=99999999999999999999\n",
+    };
+    uint64_t ns = 5;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(damaged); i++)
+        assert_int_equal(pressure_parse(damaged[i], &ns), -EBADMSG);
+    assert_int_equal(ns, 5); /* untouched on failure */
+}
+
+/* ---- vmstat ---------------------------------------------------------------- */
+
+static void oom_kills_are_counted(void **state)
+{
+    uint64_t count;
+
+    (void)state;
+    assert_int_equal(
+        vmstat_parse_oom_kills("nr_free_pages 1\nxoom_kill 2\noom_kill 3\nswap_ra 4\n", &count),
+        0);
+    assert_int_equal(count, 3);
+}
+
+static void old_kernels_do_not_count_them(void **state)
+{
+    uint64_t count = 5;
+
+    (void)state;
+    assert_int_equal(vmstat_parse_oom_kills("nr_free_pages 1\noom_killed 3\n", &count),
+                     -ENOENT);
+    assert_int_equal(vmstat_parse_oom_kills("", &count), -ENOENT);
+    assert_int_equal(count, 5);
+}
+
+static void damaged_vmstat_is_refused(void **state)
+{
+    uint64_t count = 5;
+
+    (void)state;
+    assert_int_equal(vmstat_parse_oom_kills("oom_kill 3", &count), -EBADMSG);
+    assert_int_equal(vmstat_parse_oom_kills("oom_kill \n3\n", &count), -EBADMSG);
+    assert_int_equal(vmstat_parse_oom_kills("oom_kill 99999999999999999999\n", &count),
+                     -EBADMSG);
+    assert_int_equal(count, 5); /* untouched on failure */
+}
+
+/* ---- host ------------------------------------------------------------------ */
 
 static void write_machine(struct fake_root *fake)
 {
@@ -64,10 +385,10 @@ static void a_reading_holds_every_figure(void **state)
     assert_int_equal(reading.cpu.system_ns, 2 * NS_PER_SECOND);
     assert_int_equal(reading.cpu.cpus, 1);
     assert_int_equal(reading.memory.available_bytes, 600 * 1024);
-    assert_int_equal(reading.disk.read_bytes, 5120);
-    assert_int_equal(reading.disk.written_bytes, 10240);
-    assert_int_equal(reading.network.received_bytes, 7);
-    assert_int_equal(reading.network.sent_bytes, 8);
+    assert_int_equal(reading.disk.in, 5120);
+    assert_int_equal(reading.disk.out, 10240);
+    assert_int_equal(reading.network.in, 7);
+    assert_int_equal(reading.network.out, 8);
     assert_int_equal(reading.pressure_ns[PRESSURE_CPU], 1000);
     assert_int_equal(reading.pressure_ns[PRESSURE_MEMORY], 2000);
     assert_int_equal(reading.pressure_ns[PRESSURE_IO], 3000);
@@ -91,18 +412,18 @@ static void a_device_that_comes_or_goes_is_no_spike(void **state)
     fake_root_write(&machine->fake, "proc/diskstats",
                     "8 0 sda 1 1 11 1 1 1 20 1\n8 16 sdb 1 1 9000 1 1 1 9000 1\n");
     host_read(&machine->host, &machine->fake.root, 2, &reading);
-    assert_int_equal(reading.network.received_bytes, 10);
-    assert_int_equal(reading.network.sent_bytes, 8);
-    assert_int_equal(reading.disk.read_bytes, 11 * 512);
-    assert_int_equal(reading.disk.written_bytes, 20 * 512);
+    assert_int_equal(reading.network.in, 10);
+    assert_int_equal(reading.network.out, 8);
+    assert_int_equal(reading.disk.in, 11 * 512);
+    assert_int_equal(reading.disk.out, 20 * 512);
     fake_root_write(&machine->fake, "proc/net/dev",
                     "heading\nheading\neth0: 11 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n");
     fake_root_write(&machine->fake, "proc/diskstats", "8 16 sdb 1 1 9001 1 1 1 9000 1\n");
     host_read(&machine->host, &machine->fake.root, 3, &reading);
-    assert_int_equal(reading.network.received_bytes, 11);
-    assert_int_equal(reading.network.sent_bytes, 9);
-    assert_int_equal(reading.disk.read_bytes, 12 * 512);
-    assert_int_equal(reading.disk.written_bytes, 20 * 512);
+    assert_int_equal(reading.network.in, 11);
+    assert_int_equal(reading.network.out, 9);
+    assert_int_equal(reading.disk.in, 12 * 512);
+    assert_int_equal(reading.disk.out, 20 * 512);
     machine_free(machine);
 }
 
@@ -148,8 +469,8 @@ static void a_damaged_file_costs_only_its_own_figures(void **state)
     fake_root_write(&machine->fake, "proc/net/dev", "");
     host_read(&machine->host, &machine->fake.root, 1, &reading);
     assert_true(reading.memory.total_bytes == UNKNOWN);
-    assert_true(reading.network.sent_bytes == UNKNOWN);
-    assert_int_equal(reading.disk.read_bytes, 5120);
+    assert_true(reading.network.out == UNKNOWN);
+    assert_int_equal(reading.disk.in, 5120);
     assert_int_equal(reading.cpu.cpus, 1);
     machine_free(machine);
 }
@@ -171,7 +492,7 @@ static void of_a_file_that_does_not_fit_the_start_is_used(void **state)
     host_read(&machine->host, &machine->fake.root, 1, &reading);
     assert_true(reading.cpu.user_ns != UNKNOWN);
     assert_int_equal(reading.cpu.cpus, 1);
-    assert_true(reading.disk.read_bytes == UNKNOWN);
+    assert_true(reading.disk.in == UNKNOWN);
     free(text);
     machine_free(machine);
 }
@@ -217,6 +538,24 @@ static void the_live_machine_can_be_read_again_and_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ticks_become_nanoseconds),
+        cmocka_unit_test(each_cpu_has_its_busy_time),
+        cmocka_unit_test(a_tick_may_be_any_part_of_a_second),
+        cmocka_unit_test(old_kernels_have_fewer_columns),
+        cmocka_unit_test(centuries_of_cpu_time_are_unknown_and_not_wrong),
+        cmocka_unit_test(a_cut_never_gives_a_wrong_number),
+        cmocka_unit_test(thousands_of_cpus_are_counted),
+        cmocka_unit_test(damaged_cpu_lines_are_refused),
+        cmocka_unit_test(processes_are_counted_and_other_folders_are_not),
+        cmocka_unit_test(links_tell_as_much_as_the_list),
+        cmocka_unit_test(in_another_namespace_the_links_are_not_ours),
+        cmocka_unit_test(the_live_machine_is_counted),
+        cmocka_unit_test(the_total_of_some_is_taken),
+        cmocka_unit_test(a_total_that_does_not_fit_is_unknown),
+        cmocka_unit_test(damaged_pressure_is_refused),
+        cmocka_unit_test(oom_kills_are_counted),
+        cmocka_unit_test(old_kernels_do_not_count_them),
+        cmocka_unit_test(damaged_vmstat_is_refused),
         cmocka_unit_test(a_reading_holds_every_figure),
         cmocka_unit_test(a_device_that_comes_or_goes_is_no_spike),
         cmocka_unit_test(processes_are_counted_if_that_is_wanted),

@@ -12,7 +12,6 @@
 #include "json_check.h"
 #include "output/format.h"
 #include "output/html.h"
-#include "output/report_template.h"
 
 #define BEGIN "<script id=\"spoor-data\" type=\"application/json\">"
 #define TEMPLATE "<p>a</p>\n" REPORT_TEMPLATE_MARKER "\n<p>z</p>\n"

@@ -17,7 +17,7 @@
 #include "base/unknown.h"
 #include "fake_job.h"
 #include "gated_job.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 #define SECOND NS_PER_SECOND
 

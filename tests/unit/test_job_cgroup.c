@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/unknown.h"
+#include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
-#include "cgroup/cgroup_totals.h"
 #include "job/job_cgroup.h"
 #include "job/source_names.h"
 

@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "example_report.h"
 #include "json_check.h"
-#include "output/measure.h"
+#include "output/stream.h"
 #include "text/json_writer.h"
 
 static int set_up(void **state)

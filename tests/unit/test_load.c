@@ -7,13 +7,18 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "example_report.h"
 #include "example_system.h"
+#include "output/format.h"
 #include "record/load.h"
+
+/* ---- load ------------------------------------------------------------------ */
 
 static int set_up(void **state)
 {
@@ -457,6 +462,121 @@ static void files_that_cannot_be_read_are_named(void **state)
 
 #define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* ---- load context ---------------------------------------------------------- */
+
+#define REPORT "{\"schema\": \"spoor/1\", \"run\": {}, \"context\": "
+
+/* The context as a report that was loaded writes it; NULL: it does not. */
+static const char *context_again(const char *report, struct buffer *out)
+{
+    struct spoor_error err = { 0 };
+    struct record record;
+
+    buffer_clear(out);
+    if (record_parse(report, strlen(report), &record, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    json_write(&record, NULL, out);
+    record_done(&record);
+    assert_int_equal(buffer_error(out), 0);
+    return strstr(out->text, "\"context\"");
+}
+
+static void context_is_carried_as_it_is(void **state)
+{
+    static const char context[] = "\"context\": {\"b\":[1,2.5,null,{\"x\":\"</script>\\n\"}],"
+                                  "\"a\":\"\xc3\xa9\"}\n}\n";
+    struct buffer once = { 0 }, twice = { 0 };
+
+    (void)state;
+    assert_string_equal(context_again(REPORT
+                                      "{\"b\": [1, 2.5, null, {\"x\": \"</script>\\n\"}], "
+                                      "\"a\": \"\\u00e9\"}}",
+                                      &once),
+                        context);
+    assert_string_equal(context_again(once.text, &twice), context);
+    assert_string_equal(once.text, twice.text);
+    buffer_done(&once);
+    buffer_done(&twice);
+}
+
+static void what_is_not_an_object_is_ignored(void **state)
+{
+    static const char *const reports[] = { REPORT "null}", REPORT "[1]}", REPORT "\"x\"}",
+                                           "{\"schema\": \"spoor/1\", \"run\": {}}" };
+    struct buffer out = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
+        assert_null(context_again(reports[i], &out));
+    buffer_done(&out);
+}
+
+/* ---- load curve ------------------------------------------------------------ */
+
+static int load(const char *text, struct record *record, struct spoor_error *err)
+{
+    json_t *root = json_loads(text, JSON_DECODE_ANY, NULL);
+    int r;
+
+    assert_non_null(root);
+    record_init(record);
+    r = load_curve(record, root, err);
+    json_decref(root);
+    return r;
+}
+
+static void what_is_left_out_is_as_the_highest(void **state)
+{
+    struct record record;
+
+    (void)state;
+    assert_int_equal(load("{\"samples\":7,\"seconds\":[1,2.5],\"columns\":{\"later_metric\":"
+                          "{\"kind\":\"rate\",\"high\":[null,4],\"mean\":[null,2],\"new\":1}}}",
+                          &record, NULL),
+                     0);
+    assert_int_equal(record.curve.samples, 7);
+    assert_int_equal(record.curve.count, 2);
+    assert_true(record.curve.columns[0].is_rate);
+    assert_true(isnan(record.curve.columns[0].low[0]));
+    assert_true(fabsf(record.curve.columns[0].low[1] - 4) < 1e-6f);
+    assert_true(fabsf(record.curve.columns[0].mean[1] - 2) < 1e-6f);
+    record_done(&record);
+    assert_int_equal(load("null", &record, NULL), 0);
+    assert_int_equal(record.curve.count, 0);
+    record_done(&record);
+}
+
+static void what_is_not_a_curve_is_refused(void **state)
+{
+#define COLUMN(text) "{\"samples\":1,\"seconds\":[1],\"columns\":{\"a\":" text "}}"
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        { "3", "curve.columns" },
+        { "{\"samples\":1,\"seconds\":[1],\"columns\":[]}", "curve.columns" },
+        { "{\"samples\":-1,\"seconds\":[1],\"columns\":{}}", "curve.samples" },
+        { "{\"samples\":1,\"seconds\":3,\"columns\":{}}", "curve.seconds" },
+        { "{\"samples\":1,\"seconds\":[2,1],\"columns\":{}}", "never decrease" },
+        { "{\"samples\":1,\"seconds\":[\"1\"],\"columns\":{}}", "curve.seconds" },
+        { COLUMN("1"), "curve.columns.a.kind" },
+        { COLUMN("{\"kind\":\"x\",\"high\":[1]}"), "curve.columns.a.kind" },
+        { COLUMN("{\"kind\":\"rate\"}"), "curve.columns.a.high" },
+        { COLUMN("{\"kind\":\"rate\",\"high\":[1,2]}"), "array of 1 numbers" },
+        { COLUMN("{\"kind\":\"rate\",\"high\":[true]}"), "array of 1 numbers" },
+        { COLUMN("{\"kind\":\"rate\",\"high\":[1],\"low\":[null]}"), "the same nulls" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct spoor_error err = { 0 };
+        struct record record;
+
+        assert_int_equal(load(cases[i].text, &record, &err), -EBADMSG);
+        assert_non_null(strstr(err.message, cases[i].message));
+        record_done(&record);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +592,10 @@ int main(void)
         with_example(a_report_that_is_cut_is_refused),
         cmocka_unit_test(depth_and_length_are_bounded),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
+        cmocka_unit_test(context_is_carried_as_it_is),
+        cmocka_unit_test(what_is_not_an_object_is_ignored),
+        cmocka_unit_test(what_is_left_out_is_as_the_highest),
+        cmocka_unit_test(what_is_not_a_curve_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

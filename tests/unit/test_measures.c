@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/unknown.h"
-#include "cgroup/cgroup_directory.h"
+#include "cgroup/cgroup.h"
 #include "fake_job.h"
 #include "sample/sampler.h"
 

@@ -11,7 +11,6 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "fake_root.h"
-#include "source/host/huge_pages.h"
 #include "source/host/meminfo.h"
 
 #define TEXT                     \

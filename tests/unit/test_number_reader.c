@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "text/number_reader.h"
+#include "text/number.h"
 
 static void numbers_are_read_as_strtod_does(void **state)
 {

@@ -17,7 +17,7 @@
 
 #include "fake_root.h"
 #include "front/spoor/outputs.h"
-#include "output/report_template.h"
+#include "output/html.h"
 
 struct fixture {
     struct fake_root fake;

@@ -76,16 +76,51 @@ static void cpu_lists_are_counted(void **state)
         const char *text;
         unsigned count;
     } good[] = { { "0", 1 }, { "0-3\n", 4 }, { "0-3,8,10-11\n", 7 } };
-    static const char *const bad[] = { "", "\n", "3-1", "0-", "0,", "a", "0-99999999", "0 1" };
-    unsigned count;
+    static const char *const bad[] = {
+        "",      "\n",    ",", "0,",   "0-",   "-1",         "3-1", "0-99999999999999999999",
+        "0 1 x", "0-1-2", "a", "0,,1", "8192", "0-99999999", "0 1",
+    };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        assert_int_equal(parse_cpu_list_count(good[i].text, &count), 0);
-        assert_int_equal(count, good[i].count);
+        assert_int_equal(parse_cpu_list(good[i].text, NULL, CPU_NUMBER_END), good[i].count);
     }
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        assert_int_equal(parse_cpu_list_count(bad[i], &count), -EBADMSG);
+        assert_int_equal(parse_cpu_list(bad[i], NULL, CPU_NUMBER_END), -EBADMSG);
+}
+
+static void lists_hold_single_cpus_and_ranges(void **state)
+{
+    unsigned cpus[8];
+
+    (void)state;
+    assert_int_equal(parse_cpu_list("0\n", cpus, 8), 1);
+    assert_int_equal(cpus[0], 0);
+    assert_int_equal(parse_cpu_list("0-2,7,10-11\n", cpus, 8), 6);
+    assert_memory_equal(cpus, ((unsigned[]){ 0, 1, 2, 7, 10, 11 }), 6 * sizeof(*cpus));
+}
+
+static void more_than_asked_for_is_too_many(void **state)
+{
+    unsigned cpus[8];
+
+    (void)state;
+    assert_int_equal(parse_cpu_list("0-7\n", cpus, 8), 8);
+    assert_int_equal(parse_cpu_list("0-8\n", cpus, 8), -E2BIG);
+    assert_int_equal(parse_cpu_list("0-8191\n", cpus, 8), -E2BIG);
+}
+
+static void a_line_is_copied_without_the_blanks_around_it(void **state)
+{
+    char buf[8];
+
+    (void)state;
+    parse_copy_line(" \n\t a b \t\r\nc", buf, sizeof(buf));
+    assert_string_equal(buf, "a b");
+    parse_copy_line("0123456789", buf, sizeof(buf));
+    assert_string_equal(buf, "0123456");
+    parse_copy_line(" \n", buf, sizeof(buf));
+    assert_string_equal(buf, "");
 }
 
 static void a_whole_number_has_nothing_behind_it(void **state)
@@ -128,6 +163,9 @@ int main(void)
         cmocka_unit_test(the_largest_number_fits),
         cmocka_unit_test(a_key_stands_at_the_start_of_a_line),
         cmocka_unit_test(cpu_lists_are_counted),
+        cmocka_unit_test(a_line_is_copied_without_the_blanks_around_it),
+        cmocka_unit_test(lists_hold_single_cpus_and_ranges),
+        cmocka_unit_test(more_than_asked_for_is_too_many),
         cmocka_unit_test(a_whole_number_has_nothing_behind_it),
         cmocka_unit_test(a_word_is_found_whole),
         cmocka_unit_test(unknown_stays_unknown_in_sums),

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cgroup/scope_message.h"
+#include "cgroup/systemd_scope.h"
 
 static const char unit[] = "spoor-1-cafe.scope";
 

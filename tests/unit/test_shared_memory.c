@@ -142,19 +142,6 @@ static void a_double_mapping_is_suspected_where_it_is_possible(void **state)
     assert_int_equal(estimate.doubled.combined, 0);
 }
 
-static void huge_pages_that_are_shared_count_once(void **state)
-{
-    struct memory_view views[] = { view(MB, 0, 1, 0, 0), view(MB, 0, 1, 0, 0) };
-    struct memory_estimate estimate;
-
-    (void)state;
-    views[0].hugetlb_shared = views[1].hugetlb_shared = 64 * MB;
-    views[1].hugetlb_private = 4 * MB;
-    shared_memory_estimate(views, 2, false, 0, &estimate);
-    assert_int_equal(estimate.hugetlb_bytes, 68 * MB);
-    assert_int_equal(estimate.combined.total_bytes, 2 * MB);
-}
-
 static void parts_always_add_up(void **state)
 {
     struct memory_view views[3];
@@ -216,7 +203,6 @@ int main(void)
         cmocka_unit_test(a_race_leaves_the_safe_bound),
         cmocka_unit_test(merged_pages_count_by_their_pss),
         cmocka_unit_test(a_double_mapping_is_suspected_where_it_is_possible),
-        cmocka_unit_test(huge_pages_that_are_shared_count_once),
         cmocka_unit_test(parts_always_add_up),
         cmocka_unit_test(the_split_of_the_highest_total_is_kept),
     };

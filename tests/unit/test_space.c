@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "source/host/mounts.h"
 #include "source/host/space.h"
 #include "text/buffer.h"
 

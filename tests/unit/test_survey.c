@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "fake_memory.h"
-#include "source/proc/smaps_rollup.h"
+#include "source/proc/smaps.h"
 
 enum { COPIED_PAGES = 300, PAGE_BYTES = 4096, CROWD = 20 };
 

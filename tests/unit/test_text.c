@@ -10,8 +10,14 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/unknown.h"
 #include "example_report.h"
+#include "example_system.h"
+#include "json_check.h"
+#include "output/text_tables.h"
 #include "text/utf8.h"
+
+/* ---- text ------------------------------------------------------------------ */
 
 static int set_up(void **state)
 {
@@ -372,6 +378,167 @@ static void all_exact_needs_no_remark(void **state)
 
 #define with_example(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* ---- text system ----------------------------------------------------------- */
+
+static const struct format_style plain = { false, true, TEXT_COLUMNS, true };
+
+static int system_set_up(void **state)
+{
+    struct example *example = example_new();
+
+    example_system(example);
+    *state = example;
+    return 0;
+}
+
+static int system_tear_down(void **state)
+{
+    example_free(*state);
+    return 0;
+}
+
+static const char system_whole_report[] =
+    "node7\n"
+    "measured for 5.00 s from 2026-03-14 09:26:53 UTC\n"
+    "\n"
+    "CPU                 1.50  cores busy of 8: user 1.00, system 0.50\n"
+    "  iowait            0.10  cores idle with I/O outstanding; 0.00 stolen\n"
+    "Memory           3.00 GB  used of 33.6 GB, 30.6 GB available\n"
+    "  cached         2.00 GB  including 100 MB of buffers; 28.6 GB free\n"
+    "  swap           10.0 MB  used of 1.00 GB\n"
+    "Disk I/O       1.00 MB/s  read, 10.0 MB/s written\n"
+    "  sda          1.00 MB/s  read, 10.0 MB/s written; 100 GB, ssd, EVO \\x1b[2J\n"
+    "  sdb                n/a  read, n/a written\n"
+    "Disk space       40.0 GB  used of 90.0 GB (45 %), 50.0 GB free\n"
+    "  vg-data        40.0 GB  used of 90.0 GB (45 %), 50.0 GB free; on /data \"1\",\n"
+    "                          xfs\n"
+    "Network              n/a  received, n/a sent\n"
+    "  eth0               n/a  received, 1.00 kB/s sent; up, 10000 Mb/s, ice\n"
+    "Pressure            20 %  of the time some process waited for a CPU; 0.0 % for\n"
+    "                          memory, 1.0 % for I/O\n"
+    "Processes            321\n"
+    "Host              8 CPUs  33.6 GB, AMD EPYC 7763 64-Core Processor, Linux 6.12.1\n"
+    "\n"
+    "tags         team=blue note=a=b\n"
+    "tracker      12.0 ms of CPU (0.2 % of a core), 3.20 MB of RAM, 6 samples\n"
+    "unknown      network: no network interface\n";
+
+static void the_machine_is_shown_without_lines_of_a_job(void **state)
+{
+    struct buffer out = { 0 };
+
+    example_write(*state, SPOOR_TEXT, &plain, &out);
+    assert_string_equal(out.text, system_whole_report);
+    buffer_done(&out);
+}
+
+static void a_machine_that_says_nothing_is_no_harm(void **state)
+{
+    struct example *example = *state;
+    const struct devices none = { 0 };
+    struct buffer out = { 0 };
+
+    example_forget(example);
+    example->input.latest = NULL;
+    example->input.first_devices = example->input.devices = &none;
+    example_write(example, SPOOR_TEXT, &plain, &out);
+    assert_non_null(strstr(out.text, "CPU                  n/a  cores busy: user n/a"));
+    buffer_done(&out);
+}
+
+static void json_has_the_devices(void **state)
+{
+    struct buffer out = { 0 };
+
+    example_write(*state, SPOOR_JSON, NULL, &out);
+    assert_true(json_is_valid(out.text));
+    assert_non_null(strstr(out.text, "\"pid\": null"));
+    assert_non_null(strstr(out.text, "{\"name\": \"sdb\", \"type\": null, \"model\": null, "
+                                     "\"vendor\": null, \"serial\": null, "
+                                     "\"capacity_bytes\": null, "
+                                     "\"read_bytes_per_second\": null, "
+                                     "\"written_bytes_per_second\": null}"));
+    assert_non_null(strstr(out.text, "\"point\": \"/data \\\"1\\\"\""));
+    buffer_done(&out);
+}
+
+/* ---- process list ---------------------------------------------------------- */
+
+static struct record_process processes[] = {
+    { .pid = 812,
+      .name = "cc1",
+      .command = "/usr/libexec/cc1 -quiet a/b.c",
+      .started_seconds = 0.5,
+      .ended_seconds = 2.25,
+      .cpu_seconds = 1.7,
+      .peak_rss_bytes = 183500000 },
+    { .pid = 1234567,
+      .name = "train\x1b[2J",
+      .started_seconds = 1,
+      .ended_seconds = (double)NAN,
+      .cpu_seconds = 4000,
+      .peak_rss_bytes = UNKNOWN },
+    { .pid = 9, .ended_seconds = 1, .cpu_seconds = (double)NAN, .peak_rss_bytes = 1 },
+};
+static struct record_process_sum others[] = { { "sh", 1203, 2.1, 3500000 },
+                                              { NULL, UNKNOWN, 0.1, UNKNOWN } };
+
+static void check(size_t shown, const char *expected)
+{
+    const struct record record = {
+        .elapsed_seconds = 5000,
+        .processes = processes,
+        .process_count = 3,
+        .other_processes = others,
+        .other_process_count = 2,
+        .shown_processes = shown,
+    };
+    struct buffer out = { 0 };
+    struct page page = { .out = &out, .columns = 80 };
+
+    process_list_write(&record, &page);
+    assert_string_equal(out.text ? out.text : "", expected);
+    buffer_done(&out);
+}
+
+static void those_with_the_most_cpu_time_come_first(void **state)
+{
+    (void)state;
+    check(2, "\n"
+             "Processes   PID    CPU time  peak memory        time  command\n"
+             "        1234567  1 h 07 min          n/a  1 h 23 min  train\\x1b[2J\n"
+             "            812      1.70 s       184 MB      1.75 s  cc1 -quiet a/b.c\n"
+             "  and 1204 more\n");
+}
+
+static void what_is_not_known_is_not_zero(void **state)
+{
+    (void)state;
+    others[0].count = 0;
+    check(200, "\n"
+               "Processes   PID    CPU time  peak memory        time  command\n"
+               "        1234567  1 h 07 min          n/a  1 h 23 min  train\\x1b[2J\n"
+               "            812      1.70 s       184 MB      1.75 s  cc1 -quiet a/b.c\n"
+               "              9         n/a          1 B      1.00 s  n/a\n");
+}
+
+static void command_is_escaped_once(void **state)
+{
+    (void)state;
+    processes[2].command = "$'./e\\x1b' a\x1b";
+    check(200, "\n"
+               "Processes   PID    CPU time  peak memory        time  command\n"
+               "        1234567  1 h 07 min          n/a  1 h 23 min  train\\x1b[2J\n"
+               "            812      1.70 s       184 MB      1.75 s  cc1 -quiet a/b.c\n"
+               "              9         n/a          1 B      1.00 s  $'./e\\x1b' a\\x1b\n");
+}
+
+static void without_the_option_there_is_none(void **state)
+{
+    (void)state;
+    check(0, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +558,15 @@ int main(void)
         with_example(warnings_have_lines_of_their_own),
         with_example(phases_are_a_table_of_eight),
         with_example(all_exact_needs_no_remark),
+        cmocka_unit_test_setup_teardown(the_machine_is_shown_without_lines_of_a_job,
+                                        system_set_up, system_tear_down),
+        cmocka_unit_test_setup_teardown(a_machine_that_says_nothing_is_no_harm, system_set_up,
+                                        system_tear_down),
+        cmocka_unit_test_setup_teardown(json_has_the_devices, system_set_up, system_tear_down),
+        cmocka_unit_test(those_with_the_most_cpu_time_come_first),
+        cmocka_unit_test(what_is_not_known_is_not_zero),
+        cmocka_unit_test(command_is_escaped_once),
+        cmocka_unit_test(without_the_option_there_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

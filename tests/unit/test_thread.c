@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/thread_start.h"
+#include "base/helper.h"
 #include "spoor/spoor.h"
 
 int __real_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);

@@ -19,8 +19,8 @@
 #include "front/arguments.h"
 #include "run/signals.h"
 #include "run/track.h"
-#include "text/decimal.h"
 #include "text/escape.h"
+#include "text/number.h"
 
 /* ---- the command as one string ------------------------------------------ */
 

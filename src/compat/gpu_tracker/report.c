@@ -14,9 +14,9 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/output_file.h"
-#include "text/decimal.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
+#include "text/number.h"
 
 /* ---- formats and files -------------------------------------------------- */
 

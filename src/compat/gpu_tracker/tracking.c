@@ -15,7 +15,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/root.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 /* ---- GPUs --------------------------------------------------------------- */
 

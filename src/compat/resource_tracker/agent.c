@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "base/file_limit.h"
+#include "base/root.h"
 #include "base/unknown.h"
 #include "compat/resource_tracker/lookup.h"
 #include "compat/resource_tracker/program.h"
@@ -25,12 +25,12 @@
 #include "front/agent.h"
 #include "front/arguments.h"
 #include "output/dialect.h"
-#include "output/measure.h"
+#include "output/format.h"
 #include "output/recommendation.h"
 #include "run/watch.h"
 #include "source/host/devices.h"
 #include "source/host/host.h"
-#include "text/decimal.h"
+#include "text/number.h"
 
 /* ---- the machine -------------------------------------------------------- */
 
@@ -140,8 +140,8 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
     json_add_seconds(json, "stime", minus(reading.cpu.system_ns, reading.cpu.interrupt_ns));
     add_memory(&reading.memory, json);
     add_devices(&devices, json);
-    json_add_u64(json, "net_recv_bytes", reading.network.received_bytes);
-    json_add_u64(json, "net_sent_bytes", reading.network.sent_bytes);
+    json_add_u64(json, "net_recv_bytes", reading.network.in);
+    json_add_u64(json, "net_sent_bytes", reading.network.out);
     return 0;
 }
 
@@ -168,13 +168,13 @@ struct stats {
 #define BYTES_PER_MIB 1048576.0
 
 /* A member of an answer: a metric and what to divide it by. */
-struct member {
+struct stats_member {
     const char *key;
     const char *metric;
     double unit;
 };
 
-static const struct member process_members[] = {
+static const struct stats_member process_members[] = {
     { "utime", "job_user_seconds", 1 },
     { "stime", "job_system_seconds", 1 },
     { "memory_mib", "job_pss_bytes", BYTES_PER_MIB },
@@ -184,7 +184,7 @@ static const struct member process_members[] = {
     { "gpu_vram_mib", "job_gpu_memory_bytes", BYTES_PER_MIB },
 };
 
-static const struct member machine_members[] = {
+static const struct stats_member machine_members[] = {
     { "gpu_usage", "host_gpu_utilization_gpus", 1 },
     { "gpu_vram_mib", "host_gpu_memory_bytes", BYTES_PER_MIB },
 };
@@ -376,7 +376,7 @@ static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_ch
 
 /* ---- answers: each is of one sample, with the mutex held ------------------- */
 
-static void add_members(const struct observed *observed, const struct member *members,
+static void add_members(const struct observed *observed, const struct stats_member *members,
                         size_t count, struct json_writer *json)
 {
     for (size_t i = 0; i < count; i++)

@@ -20,7 +20,7 @@
 #include "front/agent.h"
 #include "output/stream.h"
 #include "text/buffer.h"
-#include "text/decimal.h"
+#include "text/number.h"
 #include "text/utf8.h"
 
 /* ---- options ------------------------------------------------------------ */

@@ -15,7 +15,7 @@
 #include "base/reserve.h"
 #include "compat/tracking/table.h"
 #include "output/output_file.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 /* The columns, in their order. */
 enum { SUB_TRACKING_COLUMNS = 4 };

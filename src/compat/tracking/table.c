@@ -15,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "text/csv_reader.h"
-#include "text/decimal.h"
+#include "text/csv.h"
+#include "text/number.h"
 
 enum { BUSY_MS = 5000 };
 

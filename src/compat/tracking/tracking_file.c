@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "compat/tracking/table.h"
 #include "output/output_file.h"
-#include "text/csv_writer.h"
+#include "text/csv.h"
 
 /* ---- formats ------------------------------------------------------------ */
 

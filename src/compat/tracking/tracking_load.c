@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/tracking_load.h"
+#include "record/load.h"
 
 #include <errno.h>
 #include <math.h>

@@ -19,7 +19,6 @@
 #include "output/save.h"
 #include "record/load.h"
 #include "record/samples_load.h"
-#include "record/tracking_load.h"
 #include "text/buffer.h"
 
 /* ---- the files ----------------------------------------------------------

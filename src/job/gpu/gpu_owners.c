@@ -7,7 +7,7 @@
 
 #include "base/arithmetic.h"
 #include "base/reserve.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 enum { ANCESTORS_MAX = 64, FOREIGN_MAX = 4096 };
 

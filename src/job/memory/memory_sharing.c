@@ -40,12 +40,6 @@ void memory_sharing_member_left(struct memory_sharing *sharing, const struct mem
 
 /* ---- reading ------------------------------------------------------------ */
 
-static void raise_split(struct memory_split *highest, const struct memory_split *split)
-{
-    highest->total_bytes = larger(highest->total_bytes, split->total_bytes);
-    highest->private_bytes = larger(highest->private_bytes, split->private_bytes);
-}
-
 static struct group_bytes largest_resident(const struct memory_view *views, size_t count)
 {
     struct group_bytes largest = { 0 };
@@ -70,9 +64,9 @@ static void take_bases(struct memory_sharing *sharing, const struct roster *rost
 
 static void remember(struct memory_sharing *sharing, const struct survey *survey)
 {
-    raise_split(&sharing->highest.main, &sharing->estimate.main);
-    raise_split(&sharing->highest.descendants, &sharing->estimate.descendants);
-    raise_split(&sharing->highest.combined, &sharing->estimate.combined);
+    memory_split_raise(&sharing->highest.main, &sharing->estimate.main);
+    memory_split_raise(&sharing->highest.descendants, &sharing->estimate.descendants);
+    memory_split_raise(&sharing->highest.combined, &sharing->estimate.combined);
     sharing->has_estimate = true;
     sharing->is_denied = survey->is_denied;
     sharing->guessed_bytes = survey->guessed_bytes;
@@ -219,7 +213,6 @@ static void forget_sharing(struct memory_estimate *estimate)
     for (size_t i = 0; i < ARRAY_SIZE(splits); i++)
         splits[i]->private_bytes = splits[i]->shared_bytes = UNKNOWN;
     estimate->pss_bytes = UNKNOWN;
-    estimate->hugetlb_bytes = UNKNOWN;
 }
 
 /* The estimate from resident sizes alone. */

@@ -11,13 +11,6 @@ static uint64_t own_before(const struct member *member)
     return member->has_exec && !member->was_surveyed ? 0 : member->surveyed_own_bytes;
 }
 
-/* A fork that still runs its parent's program. The main process of a job that was attached to may be
- * one too, but its parent is not part of the job. */
-static bool is_copy(const struct member *member)
-{
-    return !member->has_exec && member->is_descendant;
-}
-
 static void add_member(struct rss_delta *delta, const struct member *member,
                        uint64_t page_bytes)
 {
@@ -27,10 +20,10 @@ static void add_member(struct rss_delta *delta, const struct member *member,
     uint64_t fallen = sub_floor0(own_before(member), own);
 
     delta->count += rss > 0;
-    delta->copy_count += rss > 0 && is_copy(member) && !member->was_surveyed;
+    delta->copy_count += rss > 0 && member_is_copy(member) && !member->was_surveyed;
     delta->rss += rss;
     delta->rss_max = larger(delta->rss_max, rss);
-    delta->own += is_copy(member) ? sub_floor0(own, member->surveyed_own_bytes) : own;
+    delta->own += member_is_copy(member) ? sub_floor0(own, member->surveyed_own_bytes) : own;
     delta->mapped += mapped;
     delta->mapped_max = larger(delta->mapped_max, mapped);
     delta->grown += sub_floor0(own, own_before(member));
@@ -133,6 +126,5 @@ void rss_deltas_estimate(const struct rss_deltas *deltas, struct memory_estimate
         .descendants = at_least(&deltas->descendants),
         .combined = at_least(&deltas->job),
         .pss_bytes = UNKNOWN,
-        .hugetlb_bytes = UNKNOWN,
     };
 }

@@ -30,7 +30,6 @@ struct sums {
     uint64_t file_max;
     uint64_t mapped_max; /* of files and shared memory */
     uint64_t mapped_shared, mapped_shared_max;
-    uint64_t hugetlb_private, hugetlb_shared_max;
 };
 
 static void sums_add(struct sums *sums, const struct memory_view *view)
@@ -47,8 +46,6 @@ static void sums_add(struct sums *sums, const struct memory_view *view)
     sums->mapped_max = larger(sums->mapped_max, view->mapped);
     sums->mapped_shared += mapped_shared;
     sums->mapped_shared_max = larger(sums->mapped_shared_max, mapped_shared);
-    sums->hugetlb_private += view->hugetlb_private;
-    sums->hugetlb_shared_max = larger(sums->hugetlb_shared_max, view->hugetlb_shared);
 }
 
 static uint64_t pss(const struct sums *sums)
@@ -65,6 +62,13 @@ void memory_split_keep_higher(struct memory_split *kept, const struct memory_spl
     if (has_parts != had_parts || !is_known(kept->total_bytes) ||
         seen->total_bytes >= kept->total_bytes)
         *kept = *seen;
+}
+
+void memory_split_raise(struct memory_split *highest, const struct memory_split *seen)
+{
+    raise_to(&highest->total_bytes, seen->total_bytes);
+    raise_to(&highest->private_bytes, seen->private_bytes);
+    raise_to(&highest->shared_bytes, seen->shared_bytes);
 }
 
 /* What is private is surely there. */
@@ -167,7 +171,6 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
     ret->doubled.combined = larger(ret->doubled.main, ret->doubled.descendants);
     ret->mapped_max =
         (struct group_bytes){ main.mapped_max, descendants.mapped_max, job.mapped_max };
-    ret->hugetlb_bytes = job.hugetlb_private + job.hugetlb_shared_max;
     memory_estimate_settle(ret);
 }
 

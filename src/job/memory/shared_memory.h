@@ -33,11 +33,9 @@ struct memory_view {
     uint64_t pss_file;      /* the part of pss that files back, shared memory apart */
     uint64_t private_total; /* pages no other process maps */
     uint64_t private_dirty;
-    uint64_t shared_total;    /* pages other processes map too */
-    uint64_t file;            /* the part of rss that files back, shared memory apart */
-    uint64_t mapped;          /* the part of rss that files or shared memory back */
-    uint64_t hugetlb_private; /* huge pages of hugetlbfs are in no other figure */
-    uint64_t hugetlb_shared;
+    uint64_t shared_total; /* pages other processes map too */
+    uint64_t file;         /* the part of rss that files back, shared memory apart */
+    uint64_t mapped;       /* the part of rss that files or shared memory back */
 };
 
 struct memory_split {
@@ -55,6 +53,9 @@ struct memory_split {
  * without. */
 void memory_split_keep_higher(struct memory_split *kept, const struct memory_split *seen);
 
+/* Raises each part to the one that was seen. */
+void memory_split_raise(struct memory_split *highest, const struct memory_split *seen);
+
 /* One figure of three groups of processes. */
 struct group_bytes {
     uint64_t main, descendants, combined;
@@ -67,7 +68,6 @@ struct memory_estimate {
      * may map them too. */
     struct group_bytes doubled;
     struct group_bytes mapped_max; /* the largest that one process had mapped then */
-    uint64_t hugetlb_bytes;        /* not included in any other figure */
 };
 
 /* `is_racy`: processes came or went while the views were taken. Then only the bound that does not add

@@ -6,16 +6,10 @@
 #include "base/arithmetic.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/proc/pid_statm.h"
-#include "source/proc/pid_status.h"
-#include "source/proc/smaps_rollup.h"
+#include "source/proc/pid_files.h"
+#include "source/proc/smaps.h"
 
 /* ---- one process ---------------------------------------------------------- */
-
-static uint64_t known_or_0(uint64_t value)
-{
-    return is_known(value) ? value : 0;
-}
 
 /* What statm alone tells: memory that no file backs is taken as private. */
 static void memory_view_from_statm(const struct member *member, struct memory_view *view)
@@ -72,8 +66,6 @@ static int memory_view_read(const struct root *root, pid_t pid, struct memory_vi
     view->shared_total = sub_floor0(shared, merged);
     apart = rollup.anonymous + shmem_bytes(root, pid, known_or_0(rollup.pss_shmem));
     view->file = larger(sub_floor0(rollup.rss, apart), view->pss_file);
-    view->hugetlb_private = known_or_0(rollup.private_hugetlb);
-    view->hugetlb_shared = known_or_0(rollup.shared_hugetlb);
     return 0;
 }
 
@@ -88,11 +80,6 @@ enum { FEW = 16 };
 #define PROCESS_NS 20000u
 #define COST_PAGE_BYTES 4096u
 #define PAGE_LEAST_NS 0.1
-
-static bool is_copy(const struct member *member)
-{
-    return member->is_descendant && !member->has_exec;
-}
 
 /* So far apart may be the sizes of two that are alike: they are read at different moments of their start. */
 #define ALIKE_BYTES ((uint64_t)128 * 1024)
@@ -116,7 +103,7 @@ static void find_kind(struct survey *survey, struct member *member)
     size_t i = 0;
 
     member->kind = 0;
-    if (!is_copy(member) || member->borrows_memory || member->rss_bytes == 0 ||
+    if (!member_is_copy(member) || member->borrows_memory || member->rss_bytes == 0 ||
         member->rss_bytes > SMALL_BYTES)
         return;
     while (i < survey->kind_count && !are_alike(survey->kinds[i].first, member))
@@ -146,15 +133,15 @@ struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
 
-        survey.has_copies |= is_copy(member);
+        survey.has_copies |= member_is_copy(member);
         member->is_walked = walks_all || roster->count <= FEW ||
                             member->rss_bytes > SMALL_BYTES || member->pid == main_pid ||
-                            (is_copy(member) && !is_like_another(&survey, member));
+                            (member_is_copy(member) && !is_like_another(&survey, member));
     }
     for (size_t i = 0; i < roster->count && survey.has_copies; i++) {
         const struct member *member = &roster->list[i];
         struct member *parent =
-            is_copy(member) ? roster_member(roster, member->parent_pid) : NULL;
+            member_is_copy(member) ? roster_member(roster, member->parent_pid) : NULL;
 
         if (parent)
             parent->is_walked = true;

@@ -18,8 +18,8 @@
 #include "base/parse.h"
 #include "output/output_file.h"
 #include "services/http.h"
-#include "text/decimal.h"
 #include "text/json_writer.h"
+#include "text/number.h"
 
 /* ---- the vendors -------------------------------------------------------- */
 

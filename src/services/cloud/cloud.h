@@ -15,7 +15,7 @@
 
 #include "base/environment.h"
 #include "base/root.h"
-#include "source/host/dmi.h"
+#include "source/host/facts.h"
 #include "spoor/spoor.h"
 
 /* ---- the cloud of this machine ------------------------------------------ */

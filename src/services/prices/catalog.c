@@ -14,8 +14,7 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "output/text_layout.h"
-#include "text/csv_reader.h"
-#include "text/decimal.h"
+#include "text/csv.h"
 #include "text/number.h"
 #include "text/utf8.h"
 

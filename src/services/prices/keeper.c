@@ -9,8 +9,8 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "services/http.h"
-#include "text/decimal.h"
 #include "text/escape.h"
+#include "text/number.h"
 
 #define GIB 1073741824.0
 #define INSTEAD "; use --catalog FILE"

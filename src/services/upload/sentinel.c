@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
-#include "text/decimal.h"
 #include "text/escape.h"
+#include "text/number.h"
 
 /* ---- compression -------------------------------------------------------- */
 

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * fork_ring.c - the rings of all CPUs, read as one stream.
- *
- * A process may be forked on one CPU and end on another, so the records are merged by their
- * time. Its end must not be read without its beginning, which could be written while we look
- * from one ring to the next. The beginning stands in its ring before the process runs: so an
- * end whose beginning we missed is younger than our first look. Records younger than that wait
- * for the next drain.
- */
 #include "source/events/fork_ring.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,8 +12,130 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "source/events/cpu_list.h"
-#include "source/events/task_record.h"
+#include "base/compiler.h"
+#include "base/parse.h"
+
+/* ---- cpu list -------------------------------------------------------------- */
+
+static int bound_cpus(pid_t pid, unsigned *cpus, size_t capacity)
+{
+    unsigned long mask[CPU_NUMBER_END / (8 * sizeof(unsigned long))] = { 0 };
+    size_t count = 0;
+
+    if (sched_getaffinity(pid, sizeof(mask), (cpu_set_t *)mask) < 0)
+        return -errno;
+    for (unsigned cpu = 0; cpu < CPU_NUMBER_END; cpu++) {
+        if (!(mask[cpu / (8 * sizeof(*mask))] >> cpu % (8 * sizeof(*mask)) & 1))
+            continue;
+        if (count == capacity)
+            return -E2BIG;
+        cpus[count++] = cpu;
+    }
+    return (int)count;
+}
+
+int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size_t capacity,
+                        bool *ret_is_partial)
+{
+    char text[512];
+    ssize_t n = root_read(root, text, sizeof(text), "sys/devices/system/cpu/online");
+    int count = n < 0 ? (int)n : parse_cpu_list(text, cpus, capacity);
+
+    *ret_is_partial = count <= 0;
+    return count > 0 ? count : bound_cpus(pid, cpus, capacity);
+}
+
+/* ---- task record ----------------------------------------------------------- */
+
+/* Behind the header, as perf_event_open(2) has them. */
+struct task_body {
+    uint32_t pid, parent_pid;
+    uint32_t tid, parent_tid;
+    uint64_t time_ns;
+};
+
+struct lost_body {
+    uint64_t id;
+    uint64_t count;
+};
+
+/* The caller has checked that so much was written. */
+static void copy_out(const struct record_ring *ring, uint64_t from, void *to, size_t size)
+{
+    size_t start = (size_t)(from & (ring->size_bytes - 1));
+    size_t first = (size_t)ring->size_bytes - start;
+
+    if (first > size)
+        first = size;
+    memcpy(to, ring->data + start, first);
+    memcpy((unsigned char *)to + first, ring->data, size - first);
+}
+
+static void read_task(const struct record_ring *ring, uint64_t from, bool is_fork,
+                      struct task_record *record)
+{
+    struct task_body body;
+
+    copy_out(ring, from, &body, sizeof(body));
+    record->kind = RECORD_PROCESS;
+    record->event = (struct process_event){
+        .kind = is_fork ? PROCESS_FORKED : PROCESS_EXITED,
+        .pid = (pid_t)body.pid,
+        .parent_pid = (pid_t)body.parent_pid,
+        .is_thread = body.pid != body.tid,
+        .time_ns = body.time_ns,
+    };
+}
+
+int task_record_peek(const struct record_ring *ring, struct task_record *ret)
+{
+    uint64_t available = ring->head - ring->tail;
+    struct perf_event_header header;
+    struct task_record record = { .kind = RECORD_OTHER };
+    uint64_t body = ring->tail + sizeof(header);
+
+    if (available == 0)
+        return 0;
+    if (available < sizeof(header) || available > ring->size_bytes)
+        return -EBADMSG;
+    copy_out(ring, ring->tail, &header, sizeof(header));
+    if (header.size < sizeof(header) || header.size > available || header.size % 8 != 0)
+        return -EBADMSG;
+    record.size_bytes = header.size;
+
+    switch (header.type) {
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+        if (header.size < sizeof(header) + sizeof(struct task_body))
+            return -EBADMSG;
+        read_task(ring, body, header.type == PERF_RECORD_FORK, &record);
+        break;
+    case PERF_RECORD_LOST: {
+        struct lost_body lost;
+
+        if (header.size < sizeof(header) + sizeof(lost))
+            return -EBADMSG;
+        copy_out(ring, body, &lost, sizeof(lost));
+        record.kind = RECORD_LOST;
+        record.lost_count = lost.count;
+        break;
+    }
+    default:
+        break;
+    }
+    *ret = record;
+    return 1;
+}
+
+/* ---- fork ring ------------------------------------------------------------- */
+
+/* The rings of all CPUs, read as one stream.
+ *
+ * A process may be forked on one CPU and end on another, so the records are merged by their
+ * time. Its end must not be read without its beginning, which could be written while we look
+ * from one ring to the next. The beginning stands in its ring before the process runs: so an
+ * end whose beginning we missed is younger than our first look. Records younger than that wait
+ * for the next drain. */
 
 /* 128 KiB are 4096 records: the beginning and end of 2048 processes or threads. Below a
  * quarter of that other sources serve better. */
@@ -83,7 +198,7 @@ static int open_cpu(pid_t pid, unsigned cpu, int pages, struct fork_ring_cpu *re
 
 int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret)
 {
-    unsigned cpus[FORK_RING_CPU_MAX];
+    unsigned cpus[FORK_RING_CPU_MAX] = { 0 };
     int pages = fork_ring_pages(RING_BYTES_MAX, page_bytes());
     int count;
 

@@ -26,6 +26,44 @@
 #include "base/root.h"
 #include "source/events/process_event.h"
 
+/* ---- On which CPUs a process may come to run ------------------------------- */
+
+/* All CPUs that are online or, where those do not fit, the ones the process is bound to: what
+ * is bound can unbind itself, so the first are the surer answer. Returns how many, -E2BIG
+ * where neither fits, or another -errno. `*ret_is_partial`: it may come to run on others. */
+int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size_t capacity,
+                        bool *ret_is_partial);
+
+/* Records of perf's ring buffer that speak of processes. Pure: bytes in,
+ * event out.
+ *
+ * Each record is a header of 8 bytes (type, flags, size) and what the type says. Sizes are
+ * multiples of 8, and so is the ring's: a header never wraps around its end, the rest may. */
+
+/* The readable part of a ring. `head` and `tail` count bytes ever written and read. */
+struct record_ring {
+    const unsigned char *data;
+    uint64_t size_bytes; /* a power of two */
+    uint64_t head, tail;
+};
+
+enum task_record_kind {
+    RECORD_PROCESS, /* `event` is set */
+    RECORD_LOST,    /* the kernel found no room; `lost_count` is set */
+    RECORD_OTHER,
+};
+
+struct task_record {
+    enum task_record_kind kind;
+    size_t size_bytes; /* to be added to the tail */
+    uint64_t lost_count;
+    struct process_event event;
+};
+
+/* The oldest record that was not read yet. Returns 1; 0: there is none; -EBADMSG: what is
+ * there is no record, and where the next one starts is not known. */
+int task_record_peek(const struct record_ring *ring, struct task_record *ret);
+
 enum { FORK_RING_CPU_MAX = 8 };
 
 struct fork_ring_cpu {

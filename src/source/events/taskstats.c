@@ -21,7 +21,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/events/netlink.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 /* Some thousand records: they are read now and then, not at every exit. */
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096, DRAIN_MAX = 1 << 16 };

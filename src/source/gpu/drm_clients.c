@@ -15,7 +15,7 @@
 #include "base/parse.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "source/proc/pid_stat.h"
+#include "source/proc/pid_files.h"
 
 enum { LINK_SIZE = 64 }; /* longer names are not of devices */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/host/devices.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,12 +14,341 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/host/diskstats.h"
-#include "source/host/net_dev.h"
+
+/* ---- device table ---------------------------------------------------------- */
+
+void device_table_init(struct device_table *table)
+{
+    table->count = 0;
+    table->counted = DEVICE_IGNORED;
+    table->is_exact = true;
+    memset(table->sums, 0, sizeof(table->sums));
+}
+
+/* The index of a device on this line or a later one; the number of lines: it is not known. */
+static size_t find_line(const struct device_table *table, size_t line, const char *name)
+{
+    while (line < table->count && strcmp(table->line[line].name, name) != 0)
+        line++;
+    return line;
+}
+
+/* Moves a device up to its line. Those in between move down, in their order. */
+static void move_up(struct device_table *table, size_t from, size_t line)
+{
+    struct device moved = table->line[from];
+
+    memmove(&table->line[line + 1], &table->line[line], (from - line) * sizeof(*table->line));
+    table->line[line] = moved;
+}
+
+static void insert_device(struct device_table *table, const struct device *device, size_t line)
+{
+    if (table->count < DEVICE_TABLE_SIZE)
+        table->count++;
+    table->line[table->count - 1] = *device;
+    move_up(table, table->count - 1, line);
+}
+
+static uint64_t add_growth(uint64_t sum, uint64_t before, uint64_t now)
+{
+    return sum_u64(sum, is_known(now) ? sub_floor0(now, before) : UNKNOWN);
+}
+
+static bool is_counted(const struct device_table *table, const struct device *device)
+{
+    return device->class != DEVICE_IGNORED && device->class == table->counted;
+}
+
+static void add_bytes(struct device_table *table, struct device *device,
+                      struct device_bytes now)
+{
+    struct device_bytes *before = &device->bytes, *sum = &table->sums[device->class];
+
+    if (is_counted(table, device) && (now.in < before->in || now.out < before->out))
+        table->is_exact = false;
+    sum->in = add_growth(sum->in, before->in, now.in);
+    sum->out = add_growth(sum->out, before->out, now.out);
+    *before = now;
+}
+
+/* A device that is there from the start counts from 0, a later one from what it has now. */
+static void add_new_device(struct device_table *table, struct device *device,
+                           struct device_bytes now)
+{
+    if (table->counted != DEVICE_IGNORED)
+        device->bytes = now;
+    if (is_counted(table, device))
+        table->is_exact = false;
+    add_bytes(table, device, now);
+}
+
+static int read_device(struct device_table *table, const struct device_kind *kind,
+                       const struct root *root, const char *text, size_t line)
+{
+    struct device device = { .class = DEVICE_IGNORED };
+    struct device_bytes now = { 0, 0 };
+    size_t found;
+
+    if (kind->parse_name(&text, device.name) < 0)
+        return -EBADMSG;
+    if (line == DEVICE_TABLE_SIZE)
+        return -E2BIG;
+    found = find_line(table, line, device.name);
+    device.class =
+        found < table->count ? table->line[found].class : kind->classify(root, device.name);
+    if (device.class != DEVICE_IGNORED && kind->parse_bytes(text, &now) < 0)
+        return -EBADMSG;
+    if (found < table->count) {
+        move_up(table, found, line);
+        add_bytes(table, &table->line[line], now);
+    } else {
+        add_new_device(table, &device, now);
+        insert_device(table, &device, line);
+    }
+    return 0;
+}
+
+/* Ends the table after these lines: the rest was removed. */
+static void cut(struct device_table *table, size_t line)
+{
+    for (size_t i = line; i < table->count; i++) {
+        if (is_counted(table, &table->line[i]))
+            table->is_exact = false;
+    }
+    table->count = line;
+}
+
+static void decide(struct device_table *table)
+{
+    for (size_t i = 0; i < table->count && table->counted != DEVICE_REAL; i++) {
+        if (table->line[i].class != DEVICE_IGNORED)
+            table->counted = table->line[i].class;
+    }
+}
+
+int device_table_read(struct device_table *table, const struct device_kind *kind,
+                      const struct root *root, const char *text, struct device_bytes *ret)
+{
+    size_t line = 0;
+
+    for (; *text; text = parse_next_line(text), line++) {
+        int r = read_device(table, kind, root, text, line);
+
+        if (r < 0)
+            return r;
+    }
+    cut(table, line);
+    if (table->counted == DEVICE_IGNORED)
+        decide(table);
+    if (table->counted == DEVICE_IGNORED)
+        return -ENOENT;
+    *ret = table->sums[table->counted];
+    return 0;
+}
+
+/* ---- diskstats ------------------------------------------------------------- */
+
+/* Parse /proc/diskstats.
+ *
+ *     254  0 vda 27143 7058 2559618 21867 2992 6418 166984 870 0 13484 22857 ...
+ *
+ * Major, minor and name, then reads, reads merged, sectors read, ms, writes,
+ * writes merged, sectors written. A sector is 512 bytes here, whatever the disk's
+ * own is. */
+
+enum {
+    COLUMN_SECTORS_READ = 2,
+    COLUMN_SECTORS_WRITTEN = 6,
+    COLUMN_COUNT,
+    SECTOR_BYTES = 512, /* of the kernel, whatever the disk's own is */
+};
+
+/* Devices that are made of others, live in memory, or hold no data of the machine.
+ * A digit must follow, so that a disk called "mdx" would still be one. */
+static const char *const not_disks[] = {
+    "loop", "ram", "zram", "dm-", "md", "sr", "fd", "bcache", "drbd", "zd",
+};
+
+/* Disks that are named by letters: any digit behind those is a partition's. */
+static const char *const lettered_disks[] = { "sd", "hd", "vd", "xvd" };
+
+static size_t trailing_digits(const char *name, size_t length)
+{
+    size_t count = 0;
+
+    while (count < length && is_digit(name[length - 1 - count]))
+        count++;
+    return count;
+}
+
+static bool is_not_disk(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(not_disks); i++) {
+        size_t length = strlen(not_disks[i]);
+
+        if (strncmp(name, not_disks[i], length) == 0 && is_digit(name[length]))
+            return true;
+    }
+    return false;
+}
+
+/* nvme0c1n1 is one path to nvme0n1, which counts the bytes of all its paths. */
+static bool is_nvme_path(const char *name)
+{
+    const char *rest;
+
+    if (strncmp(name, "nvme", 4) != 0)
+        return false;
+    rest = name + 4 + strspn(name + 4, "0123456789");
+    return *rest == 'c';
+}
+
+static bool is_partition_name(const char *name)
+{
+    size_t length = strlen(name);
+    size_t digits = trailing_digits(name, length);
+    size_t stem = length - digits;
+
+    if (digits == 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(lettered_disks); i++) {
+        if (strncmp(name, lettered_disks[i], strlen(lettered_disks[i])) == 0)
+            return true;
+    }
+    /* nvme0n1p2, mmcblk0p1: a 'p' between two numbers */
+    return stem >= 2 && name[stem - 1] == 'p' && is_digit(name[stem - 2]);
+}
+
+enum device_class disk_class_by_name(const char *name)
+{
+    return is_not_disk(name) || is_nvme_path(name) || is_partition_name(name) ? DEVICE_IGNORED
+                                                                              : DEVICE_REAL;
+}
+
+enum device_class disk_classify(const struct root *root, const char *name)
+{
+    char folder[DEVICE_NAME_SIZE];
+    size_t length = strlen(name);
+
+    if (is_not_disk(name) || is_nvme_path(name))
+        return DEVICE_IGNORED;
+    if (length >= sizeof(folder))
+        return disk_class_by_name(name);
+    memcpy(folder, name, length + 1);
+    /* A file name cannot hold the '/' of "cciss/c0d0": sysfs writes '!'. */
+    for (char *c = folder; *c; c++)
+        *c = *c == '/' ? '!' : *c;
+    if (!root_exists(root, "sys/class/block/%s", folder))
+        return disk_class_by_name(name);
+    return root_exists(root, "sys/class/block/%s/partition", folder) ? DEVICE_IGNORED
+                                                                     : DEVICE_REAL;
+}
+
+/* Moves behind major, minor and name. -EBADMSG: it is no line of the table. */
+static int parse_disk_name(const char **cursor, char name[DEVICE_NAME_SIZE])
+{
+    uint64_t number;
+
+    if (parse_u64(cursor, &number) < 0 || parse_u64(cursor, &number) < 0)
+        return -EBADMSG;
+    return parse_word(cursor, name, DEVICE_NAME_SIZE);
+}
+
+static int parse_disk_bytes(const char *cursor, struct device_bytes *ret)
+{
+    uint64_t column[COLUMN_COUNT];
+
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        if (parse_u64(&cursor, &column[i]) < 0)
+            return -EBADMSG;
+    }
+    /* At the very end of the text the last number may be half of one. */
+    if (*cursor == '\0')
+        return -EBADMSG;
+    ret->in = product_u64(column[COLUMN_SECTORS_READ], SECTOR_BYTES);
+    ret->out = product_u64(column[COLUMN_SECTORS_WRITTEN], SECTOR_BYTES);
+    return 0;
+}
+
+int diskstats_parse(const char *text, struct device_table *table, const struct root *root,
+                    struct device_bytes *ret)
+{
+    static const struct device_kind disk_kind = { parse_disk_name, parse_disk_bytes,
+                                                  disk_classify };
+
+    return device_table_read(table, &disk_kind, root, text, ret);
+}
+
+/* ---- net dev --------------------------------------------------------------- */
+
+/* Parse /proc/net/dev.
+ *
+ * Two lines of heading, then one for each interface:
+ *
+ *     eth0: 9978350 486 0 0 0 0 0 0 34045 437 0 0 0 0 0 0
+ *
+ * The first number is the bytes received, the ninth the bytes sent. There may be
+ * no blank behind the colon. A name may hold colons itself, a number never does. */
+
+enum {
+    COLUMN_RECEIVED = 0,
+    COLUMN_SENT = 8,
+    NET_COLUMN_COUNT,
+};
+
+static enum device_class interface_classify(const struct root *root, const char *name)
+{
+    if (strcmp(name, "lo") == 0)
+        return DEVICE_IGNORED;
+    if (!root_exists(root, "sys/class/net/%s/device", name))
+        return DEVICE_VIRTUAL;
+    /* A card that works for another card, as on Azure, is counted there too. */
+    return root_exists(root, "sys/class/net/%s/master/device", name) ? DEVICE_IGNORED
+                                                                     : DEVICE_REAL;
+}
+
+/* Copies the name of an interface line and moves *cursor behind its colon. */
+static int parse_interface_name(const char **cursor, char name[DEVICE_NAME_SIZE])
+{
+    const char *start = *cursor + strspn(*cursor, " \t");
+    const char *end = strchr(start, '\n');
+    const char *colon = end ? memrchr(start, ':', (size_t)(end - start)) : NULL;
+    size_t length = colon ? (size_t)(colon - start) : 0;
+
+    if (length == 0 || length >= DEVICE_NAME_SIZE)
+        return -EBADMSG;
+    memcpy(name, start, length);
+    name[length] = '\0';
+    *cursor = colon + 1;
+    return 0;
+}
+
+static int parse_interface_bytes(const char *cursor, struct device_bytes *ret)
+{
+    uint64_t column[NET_COLUMN_COUNT];
+
+    for (int i = 0; i < NET_COLUMN_COUNT; i++) {
+        if (parse_u64(&cursor, &column[i]) < 0)
+            return -EBADMSG;
+    }
+    *ret = (struct device_bytes){ column[COLUMN_RECEIVED], column[COLUMN_SENT] };
+    return 0;
+}
+
+int net_dev_parse(const char *text, struct device_table *table, const struct root *root,
+                  struct device_bytes *ret)
+{
+    static const struct device_kind kind = { parse_interface_name, parse_interface_bytes,
+                                             interface_classify };
+
+    return device_table_read(table, &kind, root, parse_next_line(parse_next_line(text)), ret);
+}
+
+/* ---- devices --------------------------------------------------------------- */
 
 enum {
     TEXT_SIZE = 1 << 20, /* tables of thousands of devices */
-    SECTOR_BYTES = 512,  /* of sysfs, whatever the disk's own is */
     LAYERS_MAX = 16,     /* of devices on top of each other */
 };
 
@@ -42,21 +370,6 @@ uint64_t devices_growth(uint64_t before, uint64_t after)
 
 /* ---- files of sysfs ------------------------------------------------------- */
 
-/* Copies what can be printed, without the blanks around it. */
-static void copy_trimmed(const char *text, char buf[DEVICE_TEXT_SIZE])
-{
-    size_t length = 0;
-
-    text += strspn(text, " \t\r\n");
-    while (length + 1 < DEVICE_TEXT_SIZE && text[length] && text[length] != '\n') {
-        buf[length] = text[length];
-        length++;
-    }
-    while (length > 0 && isspace((unsigned char)buf[length - 1]))
-        length--;
-    buf[length] = '\0';
-}
-
 /* The text of sys/class/KIND/NAME/FILE; empty: there is none. */
 static void read_text(const struct root *root, const char *kind, const char *name,
                       const char *file, char buf[DEVICE_TEXT_SIZE])
@@ -65,7 +378,7 @@ static void read_text(const struct root *root, const char *kind, const char *nam
 
     buf[0] = '\0';
     if (root_read_start(root, text, sizeof(text), "sys/class/%s/%s/%s", kind, name, file) > 0)
-        copy_trimmed(text, buf);
+        parse_copy_line(text, buf, DEVICE_TEXT_SIZE);
 }
 
 static uint64_t read_number(const struct root *root, const char *kind, const char *name,
@@ -131,7 +444,7 @@ static void read_scsi_serial(const struct root *root, const char *folder,
         root_read_start(root, page, sizeof(page), "sys/class/block/%s/device/vpd_pg80", folder);
 
     if (n > HEADER)
-        copy_trimmed(page + HEADER, buf);
+        parse_copy_line(page + HEADER, buf, DEVICE_TEXT_SIZE);
 }
 
 static void describe_disk(const struct root *root, struct disk_device *disk)
@@ -170,14 +483,14 @@ static void *grow(void **items, size_t count, size_t size)
 static int add_disk(const struct root *root, const char *line, struct devices *devices)
 {
     struct disk_device disk = { .type = DISK_TYPE_UNKNOWN };
-    struct diskstats stats;
+    struct device_bytes bytes;
     struct disk_device *place;
 
-    if (diskstats_parse_line(line, disk.name, &stats) < 0 ||
+    if (parse_disk_name(&line, disk.name) < 0 || parse_disk_bytes(line, &bytes) < 0 ||
         disk_classify(root, disk.name) != DEVICE_REAL)
         return 0;
-    disk.read_bytes = stats.read_bytes;
-    disk.written_bytes = stats.written_bytes;
+    disk.read_bytes = bytes.in;
+    disk.written_bytes = bytes.out;
     describe_disk(root, &disk);
     if (disk.capacity_bytes == 0)
         return 0;
@@ -195,13 +508,14 @@ static int add_interface(const struct root *root, const char *line, struct devic
 {
     struct network_device device = { .is_hardware = false };
     struct network_device *place;
-    struct net_dev counters;
+    struct device_bytes bytes;
     char path[128];
 
-    if (net_dev_parse_line(line, device.name, &counters) < 0 || strcmp(device.name, "lo") == 0)
+    if (parse_interface_name(&line, device.name) < 0 ||
+        parse_interface_bytes(line, &bytes) < 0 || strcmp(device.name, "lo") == 0)
         return 0;
-    device.received_bytes = counters.received_bytes;
-    device.sent_bytes = counters.sent_bytes;
+    device.received_bytes = bytes.in;
+    device.sent_bytes = bytes.out;
     device.is_hardware = root_exists(root, "sys/class/net/%s/device", device.name);
     read_text(root, "net", device.name, "address", device.mac_address);
     read_text(root, "net", device.name, "operstate", device.state);

@@ -1,36 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/host/facts.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "source/host/cpu_stat.h"
+#include "source/host/host.h"
 #include "source/host/meminfo.h"
 
-/* Copies a part of a text, cut to fit, without the blanks at its ends. */
-static void copy_trimmed(const char *start, const char *end, char *buf, size_t size)
-{
-    static const char blanks[] = " \t\r\n";
-    size_t length;
-
-    while (start < end && strchr(blanks, *start))
-        start++;
-    while (end > start && strchr(blanks, end[-1]))
-        end--;
-    length = (size_t)(end - start);
-    if (length >= size)
-        length = size - 1;
-    memcpy(buf, start, length);
-    buf[length] = '\0';
-}
+/* ---- facts ----------------------------------------------------------------- */
 
 /* The value of the first line "key   : value", or NULL. */
 static const char *cpuinfo_value(const char *text, const char *key)
@@ -96,7 +84,7 @@ int cpuinfo_parse_model(const char *text, char *buf, size_t size)
 
         if (!value || value + strspn(value, " \t") == end)
             continue;
-        copy_trimmed(value, end, buf, size);
+        parse_copy_line(value, buf, size);
         return 0;
     }
     return parse_arm_model(text, buf, size);
@@ -143,7 +131,7 @@ static void read_line(const struct root *root, const char *path, char *buf, size
 
     if (root_read_start(root, text, sizeof(text), "%s", path) < 0)
         return;
-    copy_trimmed(text, text + strcspn(text, "\n"), buf, size);
+    parse_copy_line(text, buf, size);
 }
 
 /* Holds /proc/cpuinfo of 64 CPUs (the model stands at the first, but for boards
@@ -186,4 +174,430 @@ void host_facts_read(const struct root *root, struct host_facts *ret)
     if (root_read_start(root, text, TEXT_SIZE, "proc/stat") >= 0 &&
         cpu_stat_parse(text, 1, &stat) == 0)
         ret->cpus = stat.cpus;
+}
+
+/* ---- dmi ------------------------------------------------------------------- */
+
+static const char *const paths[DMI_FIELDS] = {
+    [DMI_SYS_VENDOR] = "sys/class/dmi/id/sys_vendor",
+    [DMI_PRODUCT_NAME] = "sys/class/dmi/id/product_name",
+    [DMI_PRODUCT_VERSION] = "sys/class/dmi/id/product_version",
+    [DMI_PRODUCT_UUID] = "sys/class/dmi/id/product_uuid",
+    [DMI_BOARD_VENDOR] = "sys/class/dmi/id/board_vendor",
+    [DMI_BIOS_VENDOR] = "sys/class/dmi/id/bios_vendor",
+    [DMI_BIOS_VERSION] = "sys/class/dmi/id/bios_version",
+    [DMI_CHASSIS_ASSET_TAG] = "sys/class/dmi/id/chassis_asset_tag",
+    [DMI_HYPERVISOR_UUID] = "sys/hypervisor/uuid",
+};
+
+/* The first line, without blanks at its ends and without what is not printable. */
+static void copy_printable(const char *text, char buf[DMI_TEXT_SIZE])
+{
+    size_t length = 0;
+
+    text += strspn(text, " \t");
+    for (; *text && *text != '\n' && length + 1 < DMI_TEXT_SIZE; text++) {
+        if (*text >= ' ' && *text <= '~')
+            buf[length++] = *text;
+    }
+    while (length > 0 && buf[length - 1] == ' ')
+        length--;
+    buf[length] = '\0';
+}
+
+void dmi_read(const struct root *root, struct dmi *ret)
+{
+    char text[256];
+
+    for (size_t i = 0; i < DMI_FIELDS; i++) {
+        ret->text[i][0] = '\0';
+        if (root_read_start(root, text, sizeof(text), "%s", paths[i]) > 0)
+            copy_printable(text, ret->text[i]);
+    }
+}
+
+static bool matches(const struct dmi *dmi, const struct dmi_rule *rule)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rule->wanted); i++) {
+        const char *pattern = rule->wanted[i].pattern;
+
+        if (pattern && fnmatch(pattern, dmi->text[rule->wanted[i].field], FNM_CASEFOLD) != 0)
+            return false;
+    }
+    return true;
+}
+
+const char *dmi_find(const struct dmi *dmi, const struct dmi_rule *rules, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (matches(dmi, &rules[i]))
+            return rules[i].name;
+    }
+    return NULL;
+}
+
+/* ---- topology -------------------------------------------------------------- */
+
+/* Sockets, cores and caches.
+ *
+ * Every CPU lists the CPUs that it shares a core, a socket or a cache with, such as "0,64". Each of these
+ * is counted at the first CPU of its list. */
+
+#define CPU_PATH "sys/devices/system/cpu"
+
+enum { INDEXES_MAX = 16 };
+
+int cache_size_parse(const char *text, uint64_t *ret)
+{
+    static const char units[] = "KMG";
+    const char *cursor = text, *unit;
+    uint64_t value;
+
+    if (parse_u64(&cursor, &value) < 0)
+        return -EBADMSG;
+    unit = *cursor ? strchr(units, *cursor) : NULL;
+    if (unit) {
+        value = product_u64(value, 1ull << (10 * (unit - units + 1)));
+        cursor++;
+    }
+    if (*cursor && !isspace((unsigned char)*cursor))
+        return -EBADMSG;
+    *ret = value;
+    return 0;
+}
+
+static uint64_t read_number(const struct root *root, const char *path)
+{
+    char text[64];
+    uint64_t value;
+
+    return root_read(root, text, sizeof(text), "%s", path) > 0 &&
+                   parse_whole_u64(text, &value) == 0
+               ? value
+               : UNKNOWN;
+}
+
+/* The number of CPUs or nodes in a file such as "0-3,8". */
+static uint64_t count_list(const struct root *root, const char *path)
+{
+    char text[CPU_LIST_SIZE];
+    int count = root_read(root, text, sizeof(text), "%s", path) > 0
+                    ? parse_cpu_list(text, NULL, CPU_NUMBER_END)
+                    : -ENOENT;
+
+    return count > 0 ? (uint64_t)count : UNKNOWN;
+}
+
+/* 1: the CPU is the first of the list in a file, 0: it is not. UNKNOWN: there is no such list. */
+static uint64_t is_first(const struct root *root, const char *path, uint64_t cpu)
+{
+    char text[64]; /* the start is enough */
+    const char *cursor = text;
+    uint64_t first;
+
+    return root_read_start(root, text, sizeof(text), "%s", path) > 0 &&
+                   parse_u64(&cursor, &first) == 0
+               ? first == cpu
+               : UNKNOWN;
+}
+
+/* Of a CPU: by the name since Linux 5.3, or the older one. */
+static uint64_t leads(const struct root *root, uint64_t cpu, const char *name,
+                      const char *old_name)
+{
+    const char *const names[] = { name, old_name };
+    uint64_t answer = UNKNOWN;
+
+    for (size_t i = 0; i < ARRAY_SIZE(names) && !is_known(answer); i++) {
+        char path[128];
+
+        (void)snprintf(path, sizeof(path), CPU_PATH "/cpu%llu/topology/%s",
+                       (unsigned long long)cpu, names[i]); /* fits */
+        answer = is_first(root, path, cpu);
+    }
+    return answer;
+}
+
+/* ---- caches --------------------------------------------------------------- */
+
+static void add_cache(struct topology *topology, uint64_t level, char type, uint64_t bytes)
+{
+    size_t at = 0;
+
+    while (at < topology->cache_count &&
+           (topology->caches[at].level < level ||
+            (topology->caches[at].level == level && topology->caches[at].type < type)))
+        at++;
+    if (at == topology->cache_count || topology->caches[at].level != level ||
+        topology->caches[at].type != type) {
+        if (topology->cache_count == TOPOLOGY_CACHES_MAX)
+            return;
+        memmove(&topology->caches[at + 1], &topology->caches[at],
+                (topology->cache_count - at) * sizeof(topology->caches[0]));
+        topology->caches[at] = (struct topology_cache){ .level = level, .type = type };
+        topology->cache_count++;
+    }
+    topology->caches[at].count++;
+    topology->caches[at].bytes = sum_u64(topology->caches[at].bytes, bytes);
+}
+
+/* Whether there is a cache of that index. */
+static bool read_cache(const struct root *root, uint64_t cpu, unsigned index,
+                       struct topology *topology)
+{
+    char folder[96], path[128], type[32], size[32];
+    uint64_t level, bytes = UNKNOWN;
+
+    (void)snprintf(folder, sizeof(folder), CPU_PATH "/cpu%llu/cache/index%u",
+                   (unsigned long long)cpu, index); /* fits */
+    (void)snprintf(path, sizeof(path), "%s/level", folder);
+    level = read_number(root, path);
+    if (!is_known(level))
+        return false;
+    (void)snprintf(path, sizeof(path), "%s/shared_cpu_list", folder);
+    if (is_first(root, path, cpu) != 1)
+        return true;
+    if (root_read(root, type, sizeof(type), "%s/type", folder) <= 0 ||
+        !strchr("DIU", type[0])) /* Data, Instruction, Unified */
+        return true;
+    if (root_read(root, size, sizeof(size), "%s/size", folder) <= 0 ||
+        cache_size_parse(size, &bytes) < 0)
+        return true; /* virtual machines may have caches of no size */
+    add_cache(topology, level, (char)tolower((unsigned char)type[0]), bytes);
+    return true;
+}
+
+/* ---- all ------------------------------------------------------------------ */
+
+static void read_cpu(const struct root *root, uint64_t cpu, struct topology *topology)
+{
+    topology->threads++;
+    topology->cores =
+        sum_u64(topology->cores, leads(root, cpu, "core_cpus_list", "thread_siblings_list"));
+    topology->sockets =
+        sum_u64(topology->sockets, leads(root, cpu, "package_cpus_list", "core_siblings_list"));
+    for (unsigned i = 0; i < INDEXES_MAX && read_cache(root, cpu, i, topology); i++)
+        ;
+}
+
+void topology_read(const struct root *root, struct topology *ret)
+{
+    char text[CPU_LIST_SIZE];
+    const char *cursor = text;
+
+    *ret =
+        (struct topology){ .numa_nodes = count_list(root, "sys/devices/system/node/online") };
+    if (root_read(root, text, sizeof(text), CPU_PATH "/online") <= 0)
+        text[0] = '\0';
+    for (uint64_t first, last; parse_u64(&cursor, &first) == 0; cursor += *cursor == ',') {
+        last = first;
+        if (*cursor == '-') {
+            cursor++;
+            if (parse_u64(&cursor, &last) < 0)
+                break;
+        }
+        for (uint64_t cpu = first; cpu <= last && cpu < CPU_NUMBER_END; cpu++)
+            read_cpu(root, cpu, ret);
+    }
+    if (ret->threads == 0)
+        ret->threads = ret->cores = ret->sockets = UNKNOWN;
+}
+
+/* ---- virtualization -------------------------------------------------------- */
+
+/* ---- containers ----------------------------------------------------------- */
+
+/* A pod of Kubernetes is a container of some runtime too: the outer one comes first. */
+static const struct {
+    const char *name;
+    const char *variable; /* is set */
+    const char *path;     /* exists */
+} container_signs[] = {
+    { "kubernetes", "KUBERNETES_SERVICE_HOST", NULL },
+    { "kubernetes", NULL, "var/run/secrets/kubernetes.io" },
+    { "apptainer", "APPTAINER_CONTAINER", NULL },
+    { "apptainer", "SINGULARITY_CONTAINER", NULL },
+    { "podman", NULL, "run/.containerenv" },
+    { "docker", NULL, ".dockerenv" },
+};
+
+/* Parts of the path of our cgroup, seen if it is not hidden by a cgroup namespace. */
+static const struct {
+    const char *name, *part;
+} cgroup_signs[] = {
+    { "kubernetes", "/kubepods" },
+    { "docker", "/docker" },
+    { "podman", "/libpod" },
+    { "lxc", "/lxc" },
+    { "systemd-nspawn", "/machine.slice/systemd-nspawn" },
+};
+
+static struct container_name name_of(const char *text)
+{
+    struct container_name name = { "" };
+    size_t length = 0;
+
+    while (length + 1 < sizeof(name.text) &&
+           (isalnum((unsigned char)text[length]) || text[length] == '-'))
+        length++;
+    memcpy(name.text, text, length);
+    return name;
+}
+
+/* What the runtime told systemd, or the first process: "container=lxc". */
+static struct container_name read_declared(const struct root *root)
+{
+    enum { SIZE = 64 << 10 };
+    static const char key[] = "container=";
+    AUTO_FREE char *text = malloc(SIZE);
+    ssize_t n;
+
+    if (!text)
+        return name_of("");
+    if (root_read_start(root, text, SIZE, "run/systemd/container") > 0)
+        return name_of(text);
+    n = root_read_start(root, text, SIZE, "proc/1/environ"); /* as root */
+    for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1) {
+        if (strncmp(text + at, key, strlen(key)) == 0)
+            return name_of(text + at + strlen(key));
+    }
+    return name_of("");
+}
+
+struct container_name container_find(const struct root *root, environment_get *get_variable)
+{
+    struct container_name declared;
+    char text[8192];
+
+    for (size_t i = 0; i < ARRAY_SIZE(container_signs); i++) {
+        const char *variable = container_signs[i].variable, *path = container_signs[i].path;
+
+        if ((variable && get_variable(variable)) || (path && root_exists(root, "%s", path)))
+            return name_of(container_signs[i].name);
+    }
+    declared = read_declared(root);
+    if (declared.text[0])
+        return declared;
+    if (root_read_start(root, text, sizeof(text), "proc/self/cgroup") > 0) {
+        for (size_t i = 0; i < ARRAY_SIZE(cgroup_signs); i++) {
+            if (strstr(text, cgroup_signs[i].part))
+                return name_of(cgroup_signs[i].name);
+        }
+    }
+    return name_of("none");
+}
+
+/* ---- virtual machines ----------------------------------------------------- */
+
+static const struct dmi_rule hypervisor_rules[] = {
+    { "none", { { DMI_SYS_VENDOR, "Amazon EC2" }, { DMI_PRODUCT_NAME, "*.metal*" } } },
+    { "kvm", { { DMI_SYS_VENDOR, "Amazon EC2" } } },
+    { "kvm", { { DMI_PRODUCT_NAME, "Google Compute Engine" } } },
+    { "kvm", { { DMI_PRODUCT_NAME, "KVM*" } } },
+    { "kvm", { { DMI_PRODUCT_NAME, "Alibaba Cloud ECS" } } },
+    { "kvm", { { DMI_PRODUCT_NAME, "OpenStack*" } } },
+    { "kvm", { { DMI_SYS_VENDOR, "Hetzner" }, { DMI_PRODUCT_NAME, "vServer" } } },
+    { "kvm", { { DMI_SYS_VENDOR, "UpCloud" } } },
+    { "kvm", { { DMI_BIOS_VENDOR, "SeaBIOS" } } },
+    { "kvm", { { DMI_SYS_VENDOR, "QEMU" } } },
+    { "vmware", { { DMI_SYS_VENDOR, "VMware*" } } },
+    { "virtualbox", { { DMI_PRODUCT_NAME, "VirtualBox" } } },
+    { "hyper-v",
+      { { DMI_SYS_VENDOR, "Microsoft Corporation" },
+        { DMI_PRODUCT_NAME, "Virtual Machine" } } },
+    { "xen", { { DMI_SYS_VENDOR, "Xen" } } },
+    { "parallels", { { DMI_SYS_VENDOR, "Parallels*" } } },
+    { "bhyve", { { DMI_PRODUCT_NAME, "BHYVE" } } },
+    { "apple", { { DMI_PRODUCT_NAME, "Apple Virtualization*" } } },
+};
+
+/* Of ARM and POWER. */
+static const struct {
+    const char *name, *compatible;
+} device_tree_signs[] = {
+    { "kvm", "linux,kvm" },
+    { "xen", "xen" },
+    { "vmware", "vmware" },
+};
+
+static const char *find_in_device_tree(const struct root *root)
+{
+    char text[128];
+
+    if (root_read_start(root, text, sizeof(text), "proc/device-tree/hypervisor/compatible") >
+        0) {
+        for (size_t i = 0; i < ARRAY_SIZE(device_tree_signs); i++) {
+            if (strncmp(text, device_tree_signs[i].compatible,
+                        strlen(device_tree_signs[i].compatible)) == 0)
+                return device_tree_signs[i].name;
+        }
+        return "other";
+    }
+    return root_exists(root, "proc/device-tree/fw-cfg@9020000") ? "kvm" : NULL; /* of QEMU */
+}
+
+/* x86 has a flag for it; NULL: there are no such flags. */
+static const char *find_in_cpu_flags(const struct root *root)
+{
+    enum { SIZE = 16 << 10 }; /* the first CPU */
+    AUTO_FREE char *text = malloc(SIZE);
+    const char *flags = NULL;
+
+    if (!text || root_read_start(root, text, SIZE, "proc/cpuinfo") <= 0)
+        return NULL;
+    for (char *line = text; *line && !flags; line = text + (parse_next_line(line) - text)) {
+        if (strncmp(line, "flags", strlen("flags")) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            flags = line;
+        }
+    }
+    if (!flags)
+        return NULL;
+    return strstr(flags, " hypervisor") ? "other" : "none";
+}
+
+const char *hypervisor_find(const struct root *root, const struct dmi *dmi)
+{
+    const char *name = dmi_find(dmi, hypervisor_rules, ARRAY_SIZE(hypervisor_rules));
+    char text[64];
+
+    if (name)
+        return name;
+    if (root_read_start(root, text, sizeof(text), "sys/hypervisor/type") > 0 &&
+        strncmp(text, "xen", 3) == 0)
+        return "xen";
+    name = find_in_device_tree(root);
+    return name ? name : find_in_cpu_flags(root);
+}
+
+/* ---- server ---------------------------------------------------------------- */
+
+static void read_architecture(const struct root *root, char *buf, size_t size)
+{
+    struct utsname names;
+    ssize_t n;
+
+    if (root->is_live && uname(&names) == 0) {
+        (void)snprintf(buf, size, "%s", names.machine); /* fits */
+        return;
+    }
+    n = root_read(root, buf, size, "proc/sys/kernel/arch"); /* since Linux 6.1 */
+    buf[n > 0 ? strcspn(buf, "\n") : 0] = '\0';
+}
+
+int server_facts_read(const struct root *root, environment_get *get_variable,
+                      struct server_facts *ret)
+{
+    *ret = (struct server_facts){ 0 };
+    read_architecture(root, ret->architecture, sizeof(ret->architecture));
+    dmi_read(root, &ret->dmi);
+    ret->container = container_find(root, get_variable);
+    ret->hypervisor = hypervisor_find(root, &ret->dmi);
+    topology_read(root, &ret->topology);
+    return devices_read(root, NULL, &ret->devices);
+}
+
+void server_facts_done(struct server_facts *facts)
+{
+    devices_done(&facts->devices);
 }

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * facts.h - what the machine is: read once at the start of a run.
+ * facts.h - what the machine is.
  *
- * From /proc/cpuinfo, /proc/meminfo, /etc/os-release and /proc/sys/kernel, all
- * through the root, so a fixture machine has facts too.
+ * A run reads struct host_facts once at its start: from /proc/cpuinfo, /proc/meminfo, /etc/os-release and
+ * /proc/sys/kernel. The rest is for `spoor info`. All go through the root, so a fixture machine has facts too.
  */
 #ifndef SOURCE_HOST_FACTS_H
 #define SOURCE_HOST_FACTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/environment.h"
 #include "base/root.h"
+#include "source/host/devices.h"
+
+/* What the machine is: read once at the start of a run.
+ *
+ * From /proc/cpuinfo, /proc/meminfo, /etc/os-release and /proc/sys/kernel, all
+ * through the root, so a fixture machine has facts too. */
 
 /* Empty text and UNKNOWN where the machine does not tell. */
 struct host_facts {
@@ -31,5 +39,102 @@ int os_release_parse_name(const char *text, char *buf, size_t size);
 
 /* Reads what it can. Never fails: what cannot be read stays unknown. */
 void host_facts_read(const struct root *root, struct host_facts *ret);
+
+/* How the firmware names the machine: /sys/class/dmi/id, and /sys/hypervisor of Xen.
+ *
+ * Rules over these strings tell which hypervisor or cloud the machine runs on. */
+
+enum dmi_field {
+    DMI_SYS_VENDOR,
+    DMI_PRODUCT_NAME,
+    DMI_PRODUCT_VERSION,
+    DMI_PRODUCT_UUID, /* readable by root only */
+    DMI_BOARD_VENDOR,
+    DMI_BIOS_VENDOR,
+    DMI_BIOS_VERSION,
+    DMI_CHASSIS_ASSET_TAG,
+    DMI_HYPERVISOR_UUID, /* of Xen, readable by everyone */
+    DMI_FIELDS,
+};
+
+enum { DMI_TEXT_SIZE = 128 };
+
+/* Empty: there is no such string, or it cannot be read. Printable ASCII only. */
+struct dmi {
+    char text[DMI_FIELDS][DMI_TEXT_SIZE];
+};
+
+void dmi_read(const struct root *root, struct dmi *ret);
+
+/* Strings that name something. Patterns are those of fnmatch(3), in any case. */
+struct dmi_rule {
+    const char *name;
+    struct {
+        enum dmi_field field;
+        const char *pattern; /* NULL: no condition */
+    } wanted[2];             /* both */
+};
+
+/* The name of the first rule that matches, or NULL. */
+const char *dmi_find(const struct dmi *dmi, const struct dmi_rule *rules, size_t count);
+
+/* How the CPUs that are online are built: sockets, cores, caches, NUMA nodes.
+ *
+ * From /sys/devices/system. Takes some 20 us per CPU: for `spoor info`, not for runs. */
+
+enum { TOPOLOGY_CACHES_MAX = 8 };
+
+/* All caches of one kind. Hybrid CPUs have some kinds in several sizes. */
+struct topology_cache {
+    uint64_t level; /* 1, 2, ... */
+    char type;      /* 'd' data, 'i' instructions, 'u' both */
+    uint64_t count; /* how many there are */
+    uint64_t bytes; /* of all of them together */
+};
+
+/* UNKNOWN: the kernel does not say. */
+struct topology {
+    uint64_t sockets, cores, threads;
+    uint64_t numa_nodes;
+    struct topology_cache caches[TOPOLOGY_CACHES_MAX]; /* the smallest level first */
+    size_t cache_count;
+};
+
+void topology_read(const struct root *root, struct topology *ret);
+
+/* "32K" or "8M", as sysfs has it, in bytes. -EBADMSG: not a size. */
+int cache_size_parse(const char *text, uint64_t *ret);
+
+/* Whether this is a container or a virtual machine, and of which kind.
+ *
+ * Each is found by what it leaves behind: files, variables, cgroup paths, DMI strings, the device tree
+ * and the CPU flag "hypervisor". None of it is certain: one that hides well is not found. */
+
+/* "docker", "podman", "lxc", "kubernetes", "apptainer", "systemd-nspawn", ...; "none": no sign of one. */
+struct container_name {
+    char text[32];
+};
+struct container_name container_find(const struct root *root, environment_get *get_variable);
+
+/* "kvm", "xen", "vmware", "hyper-v", ...; "other": a virtual machine of an unknown kind; "none": a physical
+ * machine; NULL: unknown. */
+const char *hypervisor_find(const struct root *root, const struct dmi *dmi);
+
+/* ---- What the machine is, beyond facts.h: for `spoor info`, not for runs --- */
+
+/* Text is empty or NULL, and numbers are UNKNOWN, if the machine does not say. */
+struct server_facts {
+    char architecture[65]; /* "x86_64" */
+    struct dmi dmi;
+    struct container_name container;
+    const char *hypervisor; /* static */
+    struct topology topology;
+    struct devices devices; /* disks only are of interest */
+};
+
+/* Fails only with -ENOMEM. The caller ends *ret with server_facts_done(). */
+int server_facts_read(const struct root *root, environment_get *get_variable,
+                      struct server_facts *ret);
+void server_facts_done(struct server_facts *facts);
 
 #endif

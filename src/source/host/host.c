@@ -1,12 +1,240 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/host/host.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/parse.h"
 #include "base/unknown.h"
-#include "source/host/pressure.h"
-#include "source/host/vmstat.h"
+#include "source/proc/children.h"
+
+/* ---- cpu stat -------------------------------------------------------------- */
+
+/* Parse /proc/stat.
+ *
+ *     cpu  1809 0 913 182852 1367 0 13 6 0 0      the sum, in ticks
+ *     cpu0 1014 0 499 91126 854 0 4 2 0 0         one line for each CPU online
+ *     intr 153411 0 0 ...                         thousands of numbers
+ *     processes 4902
+ *
+ * The numbers of a cpu line, in order: see enum column. Later kernels add more. */
+
+enum column {
+    COLUMN_USER,
+    COLUMN_NICE,
+    COLUMN_SYSTEM,
+    COLUMN_IDLE,
+    COLUMN_IOWAIT,
+    COLUMN_IRQ,
+    COLUMN_SOFTIRQ,
+    COLUMN_STEAL,
+    COLUMN_COUNT,
+    COLUMNS_NEEDED = COLUMN_IDLE + 1,
+};
+
+/* Whole seconds first: ticks times a thousand million would soon not fit. */
+static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second)
+{
+    if (!is_known(ticks))
+        return UNKNOWN;
+    return sum_u64(product_u64(ticks / ticks_per_second, NS_PER_SECOND),
+                   ticks % ticks_per_second * NS_PER_SECOND / ticks_per_second);
+}
+
+/* Behind the name of a line. */
+static int parse_columns(const char *line, uint64_t column[COLUMN_COUNT])
+{
+    int count = 0;
+
+    /* Without its newline the last number may be half of one. */
+    if (!line || !strchr(line, '\n'))
+        return -EBADMSG;
+    while (count < COLUMN_COUNT && parse_u64(&line, &column[count]) == 0)
+        count++;
+    if (count < COLUMNS_NEEDED)
+        return -EBADMSG;
+    for (; count < COLUMN_COUNT; count++)
+        column[count] = UNKNOWN;
+    return 0;
+}
+
+/* Counts the cpuN lines. They are all there only if a line follows that is not the
+ * start of one more. */
+static uint64_t count_cpus(const char *text)
+{
+    uint64_t count = 0;
+
+    for (; strncmp(text, "cpu", 3) == 0; text = parse_next_line(text))
+        count += is_digit(text[3]) ? 1 : 0;
+    return strncmp(text, "cpu", strlen(text)) != 0 && count > 0 ? count : UNKNOWN;
+}
+
+int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret)
+{
+    uint64_t column[COLUMN_COUNT];
+    uint64_t user_ticks, system_ticks, interrupt_ticks;
+    struct cpu_stat stat;
+
+    if (ticks_per_second == 0 || parse_columns(parse_key(text, "cpu"), column) < 0)
+        return -EBADMSG;
+
+    /* A kernel that has no column for interrupts counts them as system time. */
+    user_ticks = sum_u64(column[COLUMN_USER], column[COLUMN_NICE]);
+    interrupt_ticks =
+        sum_u64(known_or_0(column[COLUMN_IRQ]), known_or_0(column[COLUMN_SOFTIRQ]));
+    system_ticks = sum_u64(column[COLUMN_SYSTEM], interrupt_ticks);
+    stat = (struct cpu_stat){
+        .user_ns = ticks_to_ns(user_ticks, ticks_per_second),
+        .system_ns = ticks_to_ns(system_ticks, ticks_per_second),
+        .idle_ns = ticks_to_ns(column[COLUMN_IDLE], ticks_per_second),
+        .iowait_ns = ticks_to_ns(column[COLUMN_IOWAIT], ticks_per_second),
+        .steal_ns = ticks_to_ns(column[COLUMN_STEAL], ticks_per_second),
+        .interrupt_ns = ticks_to_ns(interrupt_ticks, ticks_per_second),
+        .cpus = count_cpus(text),
+    };
+    *ret = stat;
+    return 0;
+}
+
+size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
+                           size_t capacity)
+{
+    size_t count = 0;
+
+    for (; strncmp(text, "cpu", 3) == 0 && count < capacity; text = parse_next_line(text)) {
+        const char *line = text + 3;
+        uint64_t column[COLUMN_COUNT];
+        uint64_t number, ticks;
+
+        if (!is_digit(*line) || parse_u64(&line, &number) < 0 ||
+            parse_columns(line, column) < 0)
+            continue;
+        ticks = column[COLUMN_USER];
+        ticks = sum_u64(ticks, column[COLUMN_NICE]);
+        ticks = sum_u64(ticks, column[COLUMN_SYSTEM]);
+        ticks = sum_u64(ticks, known_or_0(column[COLUMN_IRQ]));
+        ticks = sum_u64(ticks, known_or_0(column[COLUMN_SOFTIRQ]));
+        ticks = sum_u64(ticks, known_or_0(column[COLUMN_STEAL]));
+        list[count++] = (struct cpu_busy){ number, ticks_to_ns(ticks, ticks_per_second) };
+    }
+    return count;
+}
+
+/* ---- process count --------------------------------------------------------- */
+
+#define LIST_EVERY_NS (60 * NS_PER_SECOND)
+
+/* The inode of the first PID namespace: a constant of the kernel. */
+#define FIRST_NAMESPACE "pid:[4026531836]"
+
+enum { READINGS_NEEDED = 3 };
+
+static void count_one(pid_t pid, void *data)
+{
+    uint64_t *count = data;
+
+    (void)pid;
+    ++*count;
+}
+
+static uint64_t count_listed(const struct root *root)
+{
+    uint64_t count = 0;
+
+    return proc_each_pid(root, count_one, &count) < 0 ? UNKNOWN : count;
+}
+
+static uint64_t count_links(const struct root *root)
+{
+    AUTO_CLOSE int fd = root_open_dir(root, "proc");
+    struct stat status;
+
+    return fd >= 0 && fstat(fd, &status) == 0 ? (uint64_t)status.st_nlink : UNKNOWN;
+}
+
+static bool has_links(const struct root *root)
+{
+    char name[64];
+
+    return root->is_live && root_read_link(root, name, sizeof(name), "proc/self/ns/pid") > 0 &&
+           strcmp(name, FIRST_NAMESPACE) == 0;
+}
+
+/* From the list, and learns how many links are not of processes. If processes came or went
+ * meanwhile, nothing is learned. */
+static uint64_t read_list(struct process_count *count, const struct root *root, uint64_t now_ns)
+{
+    uint64_t before = count->has_links ? count_links(root) : UNKNOWN;
+    uint64_t listed = count_listed(root);
+    uint64_t after = count->has_links ? count_links(root) : UNKNOWN;
+
+    if (!is_known(before) || before != after || !is_known(listed) || listed > after)
+        return listed;
+    if (after - listed != count->other)
+        count->readings = 0;
+    count->other = after - listed;
+    count->readings++;
+    if (count->readings >= READINGS_NEEDED)
+        count->list_at_ns = now_ns + LIST_EVERY_NS;
+    return listed;
+}
+
+uint64_t process_count_read(struct process_count *count, const struct root *root,
+                            uint64_t now_ns)
+{
+    uint64_t links;
+
+    if (!count->has_checked) {
+        count->has_links = has_links(root);
+        count->has_checked = true;
+    }
+    if (count->readings < READINGS_NEEDED || now_ns >= count->list_at_ns)
+        return read_list(count, root, now_ns);
+    links = count_links(root);
+    return is_known(links) && links >= count->other ? links - count->other : UNKNOWN;
+}
+
+/* ---- Parse "some avg10=0.81 avg60=0.56 avg300=0.21 total=2194262" (us) ----- */
+
+int pressure_parse(const char *text, uint64_t *ret_some_ns)
+{
+    static const char key[] = " total=";
+    const char *line = parse_key(text, "some");
+    const char *end = line ? strchr(line, '\n') : NULL;
+    const char *total;
+    uint64_t total_us;
+
+    if (!end)
+        return -EBADMSG;
+    total = strstr(line, key);
+    if (!total || total > end)
+        return -EBADMSG;
+    total += strlen(key);
+    if (parse_u64(&total, &total_us) < 0 || total > end)
+        return -EBADMSG;
+    *ret_some_ns = product_u64(total_us, NS_PER_US);
+    return 0;
+}
+
+/* ---- Parse /proc/vmstat: "oom_kill 0" -------------------------------------- */
+
+int vmstat_parse_oom_kills(const char *text, uint64_t *ret_count)
+{
+    const char *value = parse_key(text, "oom_kill");
+
+    if (!value)
+        return -ENOENT;
+    /* Without its newline the number may be half of one. */
+    if (!strchr(value, '\n'))
+        return -EBADMSG;
+    return parse_u64(&value, ret_count);
+}
+
+/* ---- host ------------------------------------------------------------------ */
 
 static const uint64_t SPACE_PERIOD_NS = 10 * NS_PER_SECOND;
 static const uint64_t OOM_KILLS_PERIOD_NS = 60 * NS_PER_SECOND;

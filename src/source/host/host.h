@@ -9,17 +9,78 @@
 #ifndef SOURCE_HOST_HOST_H
 #define SOURCE_HOST_HOST_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/clock.h"
 #include "base/root.h"
-#include "source/host/cpu_stat.h"
-#include "source/host/device_table.h"
-#include "source/host/diskstats.h"
+#include "source/host/devices.h"
 #include "source/host/meminfo.h"
-#include "source/host/net_dev.h"
-#include "source/host/process_count.h"
 #include "source/host/space.h"
+
+/* The CPU time of the whole machine, from /proc/stat.
+ *
+ * Time spent in guests is part of user time in the kernel's own count, and is
+ * not added again. */
+
+/* Totals over all CPUs since boot. UNKNOWN where the kernel does not say, or
+ * where the figure does not fit (584 years of CPU time). */
+struct cpu_stat {
+    uint64_t user_ns;   /* programs, niced ones included */
+    uint64_t system_ns; /* the kernel, interrupts included */
+    uint64_t idle_ns;
+    uint64_t iowait_ns;
+    uint64_t steal_ns;
+    uint64_t interrupt_ns; /* a part of system_ns */
+    uint64_t cpus;         /* how many are online */
+};
+
+/* Parses /proc/stat, or the start of it: what stands behind the cut is UNKNOWN.
+ * `ticks_per_second` is sysconf(_SC_CLK_TCK). -EBADMSG: no whole "cpu" line. */
+int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret);
+
+/* The time since boot that a CPU was not idle: of programs, the kernel and the hypervisor. */
+struct cpu_busy {
+    uint64_t number; /* cpu0 has 0 */
+    uint64_t busy_ns;
+};
+
+/* The CPUs that are online, in the order of the text. Returns how many were stored. */
+size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
+                           size_t capacity);
+
+/* How many processes /proc shows.
+ *
+ * To list them costs 0.3 us and more for each. In the first PID namespace the link count of /proc is
+ * their number plus that of its other folders, and costs one call. So the other folders are counted
+ * once a minute, and the list is needed in between only if that number does not hold still: with
+ * hidepid, /proc does not show every process that is counted. */
+
+/* Zeroed: nothing was read yet. All of it is private. */
+struct process_count {
+    bool has_checked;    /* whether there are links to count */
+    bool has_links;      /* there are */
+    uint64_t other;      /* links that are not of processes */
+    uint64_t readings;   /* of the list that gave the same number in a row */
+    uint64_t list_at_ns; /* when to read the list again */
+};
+
+/* `now_ns` is the monotonic time. UNKNOWN: /proc cannot be read. */
+uint64_t process_count_read(struct process_count *count, const struct root *root,
+                            uint64_t now_ns);
+
+/* How long processes were stalled, from /proc/pressure/cpu, memory
+ * and io, and from the same files of a cgroup. */
+
+/* Time since boot in which some process was stalled. -EBADMSG: no such figure. */
+int pressure_parse(const char *text, uint64_t *ret_some_ns);
+
+/* ---- What /proc/vmstat counts and we report -------------------------------- */
+
+/* Processes killed by the kernel for want of memory, since boot, on the whole
+ * machine. -ENOENT: the kernel (before 4.13) does not count them. */
+int vmstat_parse_oom_kills(const char *text, uint64_t *ret_count);
 
 enum { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_COUNT };
 
@@ -27,8 +88,7 @@ enum { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_COUNT };
 struct host_reading {
     struct cpu_stat cpu;
     struct meminfo memory;
-    struct diskstats disk;
-    struct net_dev network;
+    struct device_bytes disk, network;
     struct mounts space;
     uint64_t pressure_ns[PRESSURE_COUNT]; /* some process waited; since boot */
     uint64_t oom_kills_count;             /* since boot */

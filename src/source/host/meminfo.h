@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meminfo.h - the memory of the whole machine, from /proc/meminfo. */
+/* meminfo.h - the memory of the whole machine: /proc/meminfo, what is in use, huge pages. */
 #ifndef SOURCE_HOST_MEMINFO_H
 #define SOURCE_HOST_MEMINFO_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+#include "base/root.h"
+
+/* ---- The memory of the whole machine, from /proc/meminfo ------------------- */
 
 /* UNKNOWN where the kernel does not say. */
 struct meminfo {
@@ -24,5 +29,28 @@ struct meminfo {
 
 /* -EBADMSG: it does not even tell the total. */
 int meminfo_parse(const char *text, struct meminfo *ret);
+
+/* ---- The memory and swap space of the machine in use, by one system call of 0.25 us --- */
+
+/* In bytes, page cache included. UNKNOWN if `root` is not the live machine. */
+uint64_t memory_in_use_bytes(const struct root *root);
+uint64_t swap_in_use_bytes(const struct root *root);
+
+/* The huge pages of the machine (hugetlbfs), of all sizes. A resident size does not include them, nor
+ * does the memory of a cgroup. One read takes 1 us per page size. */
+
+enum { HUGE_PAGE_SIZES_MAX = 8 };
+
+struct huge_pages {
+    struct huge_page_size {
+        uint64_t kib;
+        struct cached_file total_file, free_file;
+    } sizes[HUGE_PAGE_SIZES_MAX];
+    size_t count; /* 0: not opened yet */
+};
+
+/* How many bytes of them are in use. Finds the page sizes at the first read. 0 if there are none. */
+uint64_t huge_pages_read(struct huge_pages *pages, const struct root *root);
+void huge_pages_close(struct huge_pages *pages);
 
 #endif

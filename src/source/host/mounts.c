@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,142 @@
 #include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/parse.h"
+
+/* ---- mountinfo ------------------------------------------------------------- */
+
+/* Parse /proc/PID/mountinfo.
+ *
+ *     36 35 98:0 /folder /mnt/point rw,noatime master:1 - ext4 /dev/sda1 rw,discard
+ *
+ * Numbers of the mount and its parent, device, root, point, options of the mount,
+ * any number of words, a lone dash, type, source, options of the filesystem. One
+ * blank stands between two parts, so that an empty source shows as two blanks. */
+
+bool text_part_is(struct text_part part, const char *word)
+{
+    return part.length == strlen(word) && memcmp(part.start, word, part.length) == 0;
+}
+
+bool text_part_starts(struct text_part part, const char *start)
+{
+    size_t length = strlen(start);
+
+    return part.length >= length && memcmp(part.start, start, length) == 0;
+}
+
+bool text_part_has_option(struct text_part part, const char *word)
+{
+    const char *end = part.start + part.length;
+
+    while (part.start < end) {
+        const char *comma = memchr(part.start, ',', (size_t)(end - part.start));
+
+        part.length = (size_t)((comma ? comma : end) - part.start);
+        if (text_part_is(part, word))
+            return true;
+        part.start += part.length + 1;
+    }
+    return false;
+}
+
+static bool is_octal(char c)
+{
+    return c >= '0' && c <= '7';
+}
+
+/* Is there an escape of three octal digits that is one byte? */
+static bool is_escape(const char *text, size_t length)
+{
+    return length >= 4 && text[0] == '\\' && text[1] >= '0' && text[1] <= '3' &&
+           is_octal(text[2]) && is_octal(text[3]);
+}
+
+int text_part_decode(struct text_part part, char *buf, size_t size)
+{
+    size_t used = 0;
+
+    if (part.length > INT_MAX)
+        return -ENAMETOOLONG;
+    for (size_t i = 0; i < part.length; i++) {
+        const char *text = part.start + i;
+        char c = *text;
+
+        if (is_escape(text, part.length - i)) {
+            c = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+            i += 3;
+        }
+        if (c == '\0')
+            return -EBADMSG;
+        if (used + 1 >= size)
+            return -ENAMETOOLONG;
+        buf[used++] = c;
+    }
+    if (size == 0)
+        return -ENAMETOOLONG;
+    buf[used] = '\0';
+    return (int)used;
+}
+
+static bool ends_part(char c)
+{
+    return c == ' ' || c == '\n' || c == '\0';
+}
+
+/* Takes the next part of a line and moves *cursor behind the blank after it.
+ * Only the last part, which the newline ends, leaves *cursor at the newline. */
+static int take_part(const char **cursor, struct text_part *ret)
+{
+    size_t length = 0;
+
+    while (!ends_part((*cursor)[length])) /* strcspn() makes a table at every call */
+        length++;
+    if ((*cursor)[0] == '\n' || (*cursor)[length] == '\0')
+        return -EBADMSG;
+    *ret = (struct text_part){ .start = *cursor, .length = length };
+    *cursor += length + ((*cursor)[length] == ' ');
+    return 0;
+}
+
+static int parse_device(struct text_part part, struct mountinfo *mount)
+{
+    const char *cursor = part.start;
+    uint64_t major, minor;
+
+    if (parse_u64(&cursor, &major) < 0 || *cursor++ != ':' || parse_u64(&cursor, &minor) < 0 ||
+        cursor != part.start + part.length || major > UINT_MAX || minor > UINT_MAX)
+        return -EBADMSG;
+    mount->major = (unsigned)major;
+    mount->minor = (unsigned)minor;
+    return 0;
+}
+
+int mountinfo_parse_line(const char *line, struct mountinfo *ret)
+{
+    enum { ID, PARENT, DEVICE, ROOT, POINT, OPTIONS, FIXED_COUNT };
+    struct text_part part[FIXED_COUNT];
+    struct text_part optional;
+    struct mountinfo mount;
+
+    for (int i = 0; i < FIXED_COUNT; i++) {
+        if (take_part(&line, &part[i]) < 0)
+            return -EBADMSG;
+    }
+    do {
+        if (take_part(&line, &optional) < 0)
+            return -EBADMSG;
+    } while (!text_part_is(optional, "-"));
+    if (take_part(&line, &mount.type) < 0 || take_part(&line, &mount.source) < 0 ||
+        take_part(&line, &mount.super_options) < 0 || *line != '\n')
+        return -EBADMSG;
+    if (parse_device(part[DEVICE], &mount) < 0)
+        return -EBADMSG;
+    mount.root = part[ROOT];
+    mount.point = part[POINT];
+    *ret = mount;
+    return 0;
+}
+
+/* ---- mounts ---------------------------------------------------------------- */
 
 /* Filesystems beyond these are left out: there is no machine with so many disks. */
 enum { FILESYSTEMS_MAX = 512, POOLS_MAX = 64 };
@@ -28,20 +163,30 @@ static const char *const image_types[] = { "squashfs", "iso9660", "udf",
                                            "erofs",    "cramfs",  "romfs" };
 static const char *const image_sources[] = { "/dev/loop", "/dev/ram", "/dev/sr", "/dev/fuse" };
 
+static bool is_one_of(struct text_part part, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (text_part_is(part, words[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool starts_as_one_of(struct text_part part, const char *const *starts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (text_part_starts(part, starts[i]))
+            return true;
+    }
+    return false;
+}
+
 bool mount_is_disk(const struct mountinfo *mount)
 {
-    if (!text_part_starts(mount->source, "/dev/") ||
-        text_part_has_option(mount->super_options, "ro"))
-        return false;
-    for (size_t i = 0; i < ARRAY_SIZE(image_types); i++) {
-        if (text_part_is(mount->type, image_types[i]))
-            return false;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(image_sources); i++) {
-        if (text_part_starts(mount->source, image_sources[i]))
-            return false;
-    }
-    return true;
+    return text_part_starts(mount->source, "/dev/") &&
+           !text_part_has_option(mount->super_options, "ro") &&
+           !is_one_of(mount->type, image_types, ARRAY_SIZE(image_types)) &&
+           !starts_as_one_of(mount->source, image_sources, ARRAY_SIZE(image_sources));
 }
 
 /* Of memory, or of the kernel's own. What overlay shows is of another mount. */
@@ -63,31 +208,20 @@ static const char *const uncounted_sources[] = { "/dev/loop", "/dev/ram", "/dev/
 
 static bool is_unstored(const struct mountinfo *mount)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(unstored_types); i++) {
-        if (text_part_is(mount->type, unstored_types[i]))
-            return true;
-    }
-    return false;
+    return is_one_of(mount->type, unstored_types, ARRAY_SIZE(unstored_types));
 }
 
 static bool is_prompt(const struct mountinfo *mount)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(prompt_types); i++) {
-        if (text_part_is(mount->type, prompt_types[i]))
-            return true;
-    }
-    return is_unstored(mount);
+    return is_one_of(mount->type, prompt_types, ARRAY_SIZE(prompt_types)) || is_unstored(mount);
 }
 
 static bool is_local(const struct mountinfo *mount)
 {
     if (text_part_has_option(mount->super_options, "ro") || is_unstored(mount))
         return true;
-    for (size_t i = 0; i < ARRAY_SIZE(uncounted_sources); i++) {
-        if (text_part_starts(mount->source, uncounted_sources[i]))
-            return false;
-    }
-    return text_part_starts(mount->source, "/dev/");
+    return text_part_starts(mount->source, "/dev/") &&
+           !starts_as_one_of(mount->source, uncounted_sources, ARRAY_SIZE(uncounted_sources));
 }
 
 bool mounts_are_local(const char *text)

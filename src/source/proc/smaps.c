@@ -1,12 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * smaps.c - parse /proc/PID/smaps as it comes.
- *
- * An area is a line of columns, "start-end rights offset device inode   name", then
- * about twenty lines "Key:   number kB". Addresses start with a lower-case hexadecimal
- * digit and keys with a capital, so the two cannot be taken for each other; the kernel
- * writes a newline in a name as \012.
- */
 #include "source/proc/smaps.h"
 
 #include <errno.h>
@@ -18,6 +10,15 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+
+/* ---- smaps ----------------------------------------------------------------- */
+
+/* Parse /proc/PID/smaps as it comes.
+ *
+ * An area is a line of columns, "start-end rights offset device inode   name", then
+ * about twenty lines "Key:   number kB". Addresses start with a lower-case hexadecimal
+ * digit and keys with a capital, so the two cannot be taken for each other; the kernel
+ * writes a newline in a name as \012. */
 
 /* More than any address space: no figure of a process. */
 #define MAX_KB (1ull << 47)
@@ -217,4 +218,48 @@ int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
         if (r != 0)
             return r;
     }
+}
+
+/* ---- smaps rollup ---------------------------------------------------------- */
+
+#define ROLLUP_FIELD(key, member)                        \
+    {                                                    \
+        key, offsetof(struct smaps_rollup, member), 1024 \
+    }
+
+static const struct keyed_field rollup_fields[] = {
+    ROLLUP_FIELD("Rss:", rss),
+    ROLLUP_FIELD("Pss:", pss),
+    ROLLUP_FIELD("Pss_Anon:", pss_anon),
+    ROLLUP_FIELD("Pss_File:", pss_file),
+    ROLLUP_FIELD("Pss_Shmem:", pss_shmem),
+    ROLLUP_FIELD("Shared_Clean:", shared_clean),
+    ROLLUP_FIELD("Shared_Dirty:", shared_dirty),
+    ROLLUP_FIELD("Private_Clean:", private_clean),
+    ROLLUP_FIELD("Private_Dirty:", private_dirty),
+    ROLLUP_FIELD("Anonymous:", anonymous),
+    ROLLUP_FIELD("KSM:", merged),
+};
+
+int smaps_rollup_parse(const char *text, struct smaps_rollup *ret)
+{
+    struct smaps_rollup rollup;
+
+    if (*text == '\0')
+        return -ESRCH;
+    keyed_parse(text, rollup_fields, ARRAY_SIZE(rollup_fields), &rollup);
+    if (!is_known(rollup.rss) || !is_known(rollup.pss) || !is_known(rollup.shared_clean) ||
+        !is_known(rollup.shared_dirty) || !is_known(rollup.private_clean) ||
+        !is_known(rollup.private_dirty) || !is_known(rollup.anonymous))
+        return -EBADMSG;
+    *ret = rollup;
+    return 0;
+}
+
+int smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_rollup *ret)
+{
+    char text[2048];
+    ssize_t n = root_read(root, text, sizeof(text), "proc/%d/smaps_rollup", (int)pid);
+
+    return n < 0 ? (int)n : smaps_rollup_parse(text, ret);
 }

@@ -13,9 +13,9 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/reserve.h"
-#include "text/decimal.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
+#include "text/number.h"
 #include "text/utf8.h"
 
 /* ---- statistics --------------------------------------------------------- */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static void signals_have_the_names_of_the_manual(void **state)
+{
+    (void)state;
+    assert_string_equal(signal_name(SIGHUP), "SIGHUP");
+    assert_string_equal(signal_name(SIGKILL), "SIGKILL");
+    assert_string_equal(signal_name(SIGIO), "SIGPOLL");
+    assert_string_equal(signal_name(SIGSYS), "SIGSYS");
+}
+
+static void every_standard_signal_has_its_own_name(void **state)
+{
+    (void)state;
+    for (int number = 1; number < 32; number++) {
+        assert_non_null(signal_name(number));
+        for (int other = 1; other < number; other++)
+            assert_string_not_equal(signal_name(number), signal_name(other));
+    }
+}
+
+static void other_numbers_have_none(void **state)
+{
+    (void)state;
+    assert_null(signal_name(0));
+    assert_null(signal_name(-1));
+    assert_null(signal_name(32));
+    assert_null(signal_name(SIGRTMIN));
+    assert_null(signal_name(SIGRTMAX + 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(signals_have_the_names_of_the_manual),
+        cmocka_unit_test(every_standard_signal_has_its_own_name),
+        cmocka_unit_test(other_numbers_have_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

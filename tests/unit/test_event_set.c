@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "source/perf/event_set.h"
+
+/* A job whose threads are those of `lists`, one list for each time they are asked for. */
+struct fake {
+    const pid_t (*lists)[4]; /* ended by 0; the last one stays */
+    size_t list_count, asked;
+    pid_t refused;
+    int error;
+    pid_t open[16];
+    size_t open_count;
+};
+
+static void list(void *data, child_found *found, void *found_data)
+{
+    struct fake *fake = data;
+    size_t index = fake->asked < fake->list_count ? fake->asked : fake->list_count - 1;
+
+    fake->asked++;
+    for (size_t i = 0; i < 4 && fake->lists[index][i] != 0; i++)
+        found(fake->lists[index][i], found_data);
+}
+
+static int open_one(void *data, pid_t tid)
+{
+    struct fake *fake = data;
+
+    if (tid == fake->refused)
+        return fake->error;
+    fake->open[fake->open_count++] = tid;
+    return 0;
+}
+
+static void close_all(void *data)
+{
+    struct fake *fake = data;
+
+    fake->open_count = 0;
+}
+
+static int run(struct fake *fake)
+{
+    const struct thread_events events = { list, fake, open_one, close_all, fake };
+
+    return thread_events_open(&events);
+}
+
+static void each_thread_gets_one(void **state)
+{
+    static const pid_t lists[][4] = { { 12, 11 } };
+    struct fake fake = { .lists = lists, .list_count = 1 };
+
+    (void)state;
+    assert_int_equal(run(&fake), 0);
+    assert_int_equal(fake.open_count, 2);
+}
+
+/* Its event might be the second one that counts it. */
+static void a_thread_that_starts_meanwhile_is_not_counted_twice(void **state)
+{
+    static const pid_t lists[][4] = { { 11 }, { 11, 12 }, { 11, 12 } };
+    struct fake fake = { .lists = lists, .list_count = 3 };
+
+    (void)state;
+    assert_int_equal(run(&fake), 0);
+    assert_int_equal(fake.asked, 4); /* twice before, and twice after */
+    assert_int_equal(fake.open_count, 2);
+    assert_int_equal(fake.open[0], 11);
+    assert_int_equal(fake.open[1], 12);
+}
+
+static void a_thread_that_ended_costs_only_its_own_event(void **state)
+{
+    static const pid_t lists[][4] = { { 11, 12, 13 }, { 11, 13 } };
+    struct fake fake = { .lists = lists, .list_count = 2, .refused = 12, .error = -ESRCH };
+
+    (void)state;
+    assert_int_equal(run(&fake), 0);
+    assert_int_equal(fake.open_count, 2);
+}
+
+static void what_cannot_be_had_for_all_is_had_for_none(void **state)
+{
+    static const pid_t lists[][4] = { { 11, 12, 13 } };
+    struct fake fake = { .lists = lists, .list_count = 1, .refused = 12, .error = -EMFILE };
+
+    (void)state;
+    assert_int_equal(run(&fake), -EMFILE);
+    assert_int_equal(fake.open_count, 0);
+}
+
+static void threads_that_never_stop_starting_are_followed_in_part(void **state)
+{
+    static const pid_t lists[][4] = { { 1 },  { 2 },  { 3 },  { 4 },  { 5 },  { 6 },
+                                      { 7 },  { 8 },  { 9 },  { 10 }, { 11 }, { 12 },
+                                      { 13 }, { 14 }, { 15 }, { 16 } };
+    struct fake fake = { .lists = lists, .list_count = 16 };
+
+    (void)state;
+    assert_int_equal(run(&fake), 0);
+    assert_int_equal(fake.open_count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_thread_gets_one),
+        cmocka_unit_test(a_thread_that_starts_meanwhile_is_not_counted_twice),
+        cmocka_unit_test(a_thread_that_ended_costs_only_its_own_event),
+        cmocka_unit_test(what_cannot_be_had_for_all_is_had_for_none),
+        cmocka_unit_test(threads_that_never_stop_starting_are_followed_in_part),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

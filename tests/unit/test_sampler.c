@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "fake_root.h"
+#include "sample/sampler.h"
+
+/* ---- memory parts ---------------------------------------------------------- */
+
+static void set(uint64_t *value, uint64_t total, uint64_t private, uint64_t shared)
+{
+    value[METRIC_MAIN_RSS] = value[METRIC_JOB_RSS] = total;
+    value[METRIC_MAIN_PRIVATE] = value[METRIC_JOB_PRIVATE] = private;
+    value[METRIC_MAIN_SHARED] = value[METRIC_JOB_SHARED] = shared;
+    value[METRIC_DESCENDANTS_RSS] = value[METRIC_DESCENDANTS_PRIVATE] =
+        value[METRIC_DESCENDANTS_SHARED] = 0;
+}
+
+static void assert_job(const uint64_t *value, uint64_t private, uint64_t shared)
+{
+    assert_int_equal(value[METRIC_JOB_PRIVATE], private);
+    assert_int_equal(value[METRIC_JOB_SHARED], shared);
+}
+
+/* A program that has loaded 450 MB of libraries since its memory was read. */
+static void parts_that_are_older_than_the_total_are_unknown(void **state)
+{
+    struct sample sample;
+
+    (void)state;
+    sample_clear(&sample);
+    set(sample.value, 1350, 800, 100);
+    set(sample.moment, 1350, 800, 100);
+    sample.at_peak = (struct memory_split){ 900, 800, 100 };
+    memory_parts_settle(&sample);
+    assert_job(sample.value, UNKNOWN, UNKNOWN);
+    assert_job(sample.moment, UNKNOWN, UNKNOWN);
+    assert_int_equal(sample.value[METRIC_MAIN_PRIVATE], UNKNOWN);
+    assert_int_equal(sample.value[METRIC_JOB_RSS], 1350);
+    assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* its peak is not lost */
+}
+
+static void a_little_more_is_shared(void **state)
+{
+    struct sample sample;
+
+    (void)state;
+    sample_clear(&sample);
+    set(sample.value, 1010, 800, 200);
+    sample.at_peak = (struct memory_split){ 1000, 800, 200 };
+    memory_parts_settle(&sample);
+    assert_job(sample.value, 800, 210);
+    assert_int_equal(sample.value[METRIC_MAIN_SHARED], 210);
+}
+
+/* Private memory was highest at another moment than the total. */
+static void parts_are_of_the_moment_of_the_total(void **state)
+{
+    struct sample sample;
+
+    (void)state;
+    sample_clear(&sample);
+    set(sample.value, 1000, 700, 600);
+    sample.at_peak = (struct memory_split){ 1000, 400, 600 };
+    memory_parts_settle(&sample);
+    assert_job(sample.value, 400, 600);
+    assert_int_equal(sample.value[METRIC_MAIN_PRIVATE], 400);
+    assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 700);
+}
+
+static void parts_of_main_and_descendants_are_those_of_the_job(void **state)
+{
+    struct sample sample;
+    uint64_t *value = sample.value;
+
+    (void)state;
+    sample_clear(&sample);
+    set(value, 1000, 700, 300);
+    value[METRIC_MAIN_RSS] = 600;
+    value[METRIC_MAIN_PRIVATE] = 300;
+    value[METRIC_DESCENDANTS_RSS] = 700;
+    value[METRIC_DESCENDANTS_PRIVATE] = 400;
+    value[METRIC_DESCENDANTS_SHARED] = 300;
+    sample.at_peak = (struct memory_split){ 1000, 700, 300 };
+    memory_parts_settle(&sample);
+    assert_int_equal(value[METRIC_MAIN_SHARED], 300);
+    assert_int_equal(value[METRIC_DESCENDANTS_SHARED], 300);
+    value[METRIC_DESCENDANTS_PRIVATE] = 450; /* of another moment */
+    memory_parts_settle(&sample);
+    assert_int_equal(value[METRIC_MAIN_PRIVATE], UNKNOWN);
+    assert_int_equal(value[METRIC_DESCENDANTS_PRIVATE], UNKNOWN);
+    assert_job(value, 700, 300);
+}
+
+/* ---- device sample --------------------------------------------------------- */
+
+static void cpus_and_devices_are_read_anew(void **state)
+{
+    uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct device_sample sample = { 0 };
+    struct fake_root fake;
+
+    (void)state;
+    fake_root_init(&fake);
+    device_sample_read(&sample, &fake.root, NULL); /* a machine that says nothing */
+    assert_int_equal(sample.cpu_count, 0);
+    fake_root_write(&fake, "proc/stat",
+                    "cpu 9 0 0 9 0 0 0 0\ncpu1 1 0 2 9 0 0 0 0\n"
+                    "cpu3 4 0 0 9 0 0 0 0\nintr 0\n");
+    device_sample_read(&sample, &fake.root, NULL);
+    assert_int_equal(sample.cpu_count, 2);
+    assert_int_equal(device_sample_cpu_ns(&sample, 1), 3 * tick_ns);
+    assert_int_equal(device_sample_cpu_ns(&sample, 3), 4 * tick_ns);
+    assert_true(device_sample_cpu_ns(&sample, 2) == UNKNOWN);
+    device_sample_done(&sample);
+    device_sample_done(&sample); /* twice does no harm */
+    fake_root_done(&fake);
+}
+
+/* ---- sampler gpus ---------------------------------------------------------- */
+
+static uint64_t said(struct sampler *sampler, struct gpu_view *view, uint64_t busy_ns,
+                     bool is_last)
+{
+    struct sample sample;
+
+    sample_clear(&sample);
+    view->totals.measures[GPU_TOTAL_JOB_BUSY].value = busy_ns;
+    sampler_add_gpus(sampler, view, is_last, &sample);
+    return sample.value[METRIC_JOB_GPU_BUSY];
+}
+
+/* A driver's samples come late; until then the busy time is carried on. */
+static void busy_time_steps_back_at_the_end_alone(void **state)
+{
+    static struct sampler sampler;
+    struct gpu_view view = { .state = GPU_READY };
+
+    (void)state;
+    gpu_totals_clear(&view.totals);
+    assert_int_equal(said(&sampler, &view, 5 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
+    assert_int_equal(said(&sampler, &view, 3 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
+    assert_false(is_known(said(&sampler, &view, UNKNOWN, false)));
+    assert_int_equal(said(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
+}
+
+/* It answered when the job's memory was at its peak, and then no more. */
+static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **state)
+{
+    static struct sampler sampler;
+    struct gpu_view view = { .state = GPU_SILENT, .reason = "it is silent" };
+    struct sample sample;
+
+    (void)state;
+    gpu_totals_clear(&view.totals);
+    view.totals.measures[GPU_TOTAL_JOB_MEMORY].value = 5;
+    sample_clear(&sample);
+    sampler_add_gpus(&sampler, &view, true, &sample);
+    assert_int_equal(sample.value[METRIC_JOB_GPU_MEMORY], 5);
+    assert_false(is_known(sample.moment[METRIC_JOB_GPU_MEMORY]));
+    assert_false(is_known(sample.value[METRIC_JOB_GPU_BUSY]));
+    assert_false(is_known(sample.value[METRIC_HOST_GPU_ENERGY]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_that_are_older_than_the_total_are_unknown),
+        cmocka_unit_test(a_little_more_is_shared),
+        cmocka_unit_test(parts_are_of_the_moment_of_the_total),
+        cmocka_unit_test(parts_of_main_and_descendants_are_those_of_the_job),
+        cmocka_unit_test(cpus_and_devices_are_read_anew),
+        cmocka_unit_test(busy_time_steps_back_at_the_end_alone),
+        cmocka_unit_test(levels_that_a_silent_driver_told_before_are_in_the_sample),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
