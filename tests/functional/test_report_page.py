@@ -345,9 +345,9 @@ def test_objects_of_resource_tracker_are_read(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
-def test_tracking_files_are_read(spoor, gpu_tracker, suffix):
+def test_tracking_files_are_read(spoor, gpu_tracker, workload, suffix):
     path = gpu_tracker.folder / f"t.{suffix}"
-    gpu_tracker("-e", "sh -c 'timeout 1 sh -c \"while :; do :; done\"; :'", "--st", "0.1", "--tf", path)
+    gpu_tracker("-e", f"sh -c '{workload('burn')} 1; :'", "--st", "0.1", "--tf", path)
     again = report_of(spoor, path)
     assert again["run"]["samples"] >= 2 and again["host"]["cpus"] == os.cpu_count()
     assert 0.1 < again["cpu"]["total_seconds"]["value"] < 3
