@@ -50,7 +50,7 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
     return NULL;
 }
 
-/* A list of several processes. What follows an item that is no device does not count: "-1" goes last. */
+/* Joins the lists of several processes. CUDA ignores the items after one that is no device: "-1" goes last. */
 static int join(struct gpu_choice *choice, enum visible_source source, const char *text)
 {
     char *before = choice->texts[source], *joined;
