@@ -54,8 +54,11 @@ static void write_metrics(struct buffer *out)
         "\nA row begins with `timestamp` (seconds since 1970, UTC), `elapsed_seconds` and\n"
         "`run_id`, the `run.id` of the report: several runs may append to one file at the "
         "same\n"
-        "time. A counter never decreases; its rate is the increase per second since the\n"
-        "previous sample.\n");
+        "time. The rate of a counter is its increase per second since the previous sample. A\n"
+        "counter does not decrease, with one exception: started processes, major page faults "
+        "and\n"
+        "bytes read and written are corrected if some turn out not to be the job's, or counted "
+        "twice.\n");
 }
 
 static void write_gpu_measures(struct buffer *out)

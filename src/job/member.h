@@ -79,10 +79,10 @@ struct member {
     bool is_being_reaped; /* its parent has its counts already */
     bool is_busy;      /* it runs, waits for a CPU, or for a disk: it has not gone to sleep */
     bool has_left;     /* it ended and was reaped */
-    bool is_inherited; /* its final usage is in that of a process that waited for it */
+    bool is_inherited; /* a process that waited for it has its final usage */
     bool is_counted;   /* its final usage is in the job's account already */
     bool io_is_denied; /* we may not read it: what it reads and writes is unknown */
-    bool io_has_children; /* its I/O includes that of children outside the job */
+    bool io_has_children; /* its I/O includes children outside the job */
     bool io_is_stale;     /* it could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
@@ -138,8 +138,8 @@ bool member_has_run(const struct member *member);
 /* Reads what may have changed. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);
 
-/* Reads only its page faults so far and those of the children that it waited for. They stay as they were if the
- * read fails. */
+/* Reads only its page faults so far, and the faults of the children that it waited for. The faults stay as they
+ * were if the read fails. */
 uint64_t member_read_faults(struct member *member, const struct root *root);
 
 /* Its usage since it joined the job. */

@@ -34,8 +34,8 @@ static void note_doubled(struct double_mapping *mapping, uint64_t read_bytes,
     double_mapping_seen(mapping, mapped_bytes);
 }
 
-/* How far resident sizes may be above the pages there are: by pages that were merged, by those that a process
- * may map twice, and by those of processes that were not read. */
+/* Resident sizes may be above the pages there are by this much: pages that were merged, pages that one process
+ * maps twice, and pages of processes that were not read. */
 static void note_discount(struct job *job)
 {
     const struct memory_sharing *sharing = &job->sharing;
@@ -134,7 +134,7 @@ static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
     add_huge_pages(job, &all, &estimate->combined);
     if (is_known(estimate->pss_bytes))
         estimate->pss_bytes += huge_total(job, &all);
-    /* Only those of one process are certain: another program may have the rest of those in use. */
+    /* Only the huge pages of one process are certain: the rest may be another program's. */
     raise_to(&job->marks.discount.descendants,
              huge_total(job, &descendants) - descendants.most);
     raise_to(&job->marks.discount.combined, huge_total(job, &all) - all.most);

@@ -129,7 +129,7 @@ def has_read_all(path):
 @pytest.mark.parametrize("disabled", [
     pytest.param("", marks=NEEDS_RECORDS), pytest.param("cgroup", marks=NEEDS_RECORDS), "cgroup,taskstats"])
 def test_child_that_was_waited_for_is_counted_once(spoor, disabled):
-    """Although another one, which nobody waited for, ended before the tracker could look again."""
+    """Another child, which nobody waited for, ends before the tracker can look again."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.csv")
     process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--samples", samples, "--", "/usr/bin/python3",
                           "-c", WAITS_ONCE, env={**os.environ, "SPOOR_DISABLE": disabled})

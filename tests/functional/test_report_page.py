@@ -272,7 +272,7 @@ def test_concurrent_runs_of_one_file_are_told_apart(spoor, workload, tmp_path, s
         ids = [row["run_id"] for row in rows_of(path)]
         return sum(a != b for a, b in zip(ids, ids[1:]))
 
-    eventually(lambda: turns() >= 4, "rows of each run between those of the other")
+    eventually(lambda: turns() >= 4, "each run writes rows between rows of the other")
     for run in runs:
         run.stdin.close()
         assert run.wait() == 0

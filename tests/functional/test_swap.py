@@ -160,7 +160,7 @@ def test_huge_pages_are_memory_of_the_job(spoor, huge_pages):
 
 
 def test_huge_pages_of_two_processes_count_once(spoor, huge_pages):
-    """A forked child has those of its parent."""
+    """A forked child has the huge pages of its parent."""
     then = "import os, time\n    child = os.fork() or time.sleep(1000)\n    " \
            "__import__('atexit').register(os.kill, child, 9)"
     result, _ = run_with_huge_pages(spoor, then)
