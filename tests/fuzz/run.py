@@ -28,6 +28,12 @@ import seeds  # noqa: E402
 SANITIZERS = {"ASAN_OPTIONS": "detect_stack_use_after_return=1:detect_leaks=1:leak_check_at_exit=0",
               "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:abort_on_error=1"}
 INPUT_SECONDS_MAX = 5
+# The input of the targets of each targets_*.c.
+AREAS = {"proc": "files of `/proc/PID`", "host": "files of the machine", "cgroup": "cgroups and systemd",
+         "events": "events of the kernel", "gpu": "files of GPU drivers", "nvml": "NVIDIA's library",
+         "text": "text formats", "record": "reports, samples, catalogues", "store": "files of gpu-tracker",
+         "front": "command lines, config files, requests", "net": "responses of servers",
+         "machine": "whole machines"}
 
 
 def environment(target, scratch):
@@ -111,12 +117,28 @@ def main():
     return 1 if crashes else 0
 
 
+def area_of(target):
+    """The area of a target, by the file that defines it."""
+    return next((name for file, name in AREAS.items()
+                 if f'{{ "{target}", ' in (HERE / f"targets_{file}.c").read_text()), "others")
+
+
+def totals(rows, find_area=area_of):
+    """One row per area, and one of all: [area, targets, executions, crashes]."""
+    areas = {}
+    for target, executions, _, _, crashes in rows:
+        for area in (find_area(target), "all"):
+            total = areas.setdefault(area, [0, 0, 0])
+            total[:] = [total[0] + 1, total[1] + executions, total[2] + crashes]
+    areas["all"] = areas.pop("all")
+    return [[area, *total] for area, total in areas.items()]
+
+
 def write_results(rows, seconds, seed):
-    rows = [*rows, ["all", sum(row[1] for row in rows), "", "", sum(row[4] for row in rows)]]
-    header = ["target", "executions", "per second", "edges covered", "crashes, leaks, hangs"]
+    header = ["input", "targets", "executions", "crashes, leaks, hangs"]
     results.write("fuzz", f"{time.strftime('%Y-%m-%d')}, {os.uname().machine}: {seconds} s for each target, "
                           f"seed {seed}. An input that takes more than {INPUT_SECONDS_MAX} s counts as a "
-                          f"hang.\n\n" + results.table(header, rows))
+                          f"hang.\n\n" + results.table(header, totals(rows)))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ what is unknown has the right reason; that the figures are true; and that doctor
 root. --write puts the table into docs/RELIABILITY.md; --json writes the counts for run-tests.
 """
 import argparse
+import collections
 import concurrent.futures
 import contextlib
 import json
@@ -265,33 +266,27 @@ def cell(measure):
     return f"**{measure['source']}**" if measure["exact"] else measure["source"]
 
 
-def reasons(report):
-    """Of what is unknown: {reason: names}."""
-    found = {}
-    for path, name in QUANTITIES.items():
-        measure = find(report, path)
-        if measure["value"] is None:
-            found.setdefault(measure["reason"], []).append(name)
-    return found
+def counts(cells):
+    """How often each cell occurs, the most frequent first: "a (12); b (3)"."""
+    return "; ".join(f"{text} ({times})" for text, times in collections.Counter(cells).most_common())
 
 
 def table(reports, absent, passed):
-    """What goes into docs/RELIABILITY.md."""
-    columns = {name: [cell(find(report, path)) for report in reports.values()]
-               for path, name in QUANTITIES.items()}
-    alike = {name: cells[0] for name, cells in columns.items() if len(set(cells)) == 1}
-    varied = [name for name in columns if name not in alike]
-    rows = [[where, *(columns[name][i] for name in varied)] for i, where in enumerate(reports)]
-    why = [[where, "; ".join(f"{reason} ({', '.join(names)})" for reason, names in found.items())]
-           for where, report in reports.items() for found in [reasons(report)] if found]
+    """The section of docs/RELIABILITY.md: in how many surroundings each source was used."""
+    measures = {name: [find(report, path) for report in reports.values()] for path, name in QUANTITIES.items()}
+    return describe(passed, len(reports), {name: counts(map(cell, each)) for name, each in measures.items()},
+                    {name: counts(measure["reason"] for measure in each if measure["value"] is None)
+                     for name, each in measures.items()}, absent)
+
+
+def describe(passed, total, sources, reasons, absent):
     return "\n\n".join([
-        f"{passed} checks passed, in {len(reports)} surroundings: the source of each quantity and the reason for "
-        "each that is unknown, of\n`spoor run` and `spoor attach`; the figures; what `spoor doctor` says. "
-        "The job used 0.3 s of CPU time, 96 MiB\nand two processes. Sources in bold are exact.",
-        results.table(["surrounding", *varied], rows),
-        "Everywhere the same: " + "; ".join(f"{name} from {source}" for name, source in alike.items()) + ".",
-        "Why a quantity is n/a:",
-        results.table(["surrounding", "reason"], why),
+        f"{passed} checks passed, in {total} surroundings (tests/privileges/surroundings.py): the source of each "
+        "quantity and the reason\nfor each that is unknown, of `spoor run` and `spoor attach`; the figures; the "
+        "output of `spoor doctor`. The job used 0.3 s of\nCPU time, 96 MiB and two processes. Sources in bold are exact; "
+        "the number of surroundings is in parentheses.",
+        results.table(["quantity", "sources of `spoor run`", "why it is n/a"],
+                      [[name, sources[name], reasons[name]] for name in sources]),
         "Not on this machine: " + "; ".join(f"{name} ({text})" for name, text in absent.items()) + "."])
 
 

@@ -5,9 +5,12 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "torture"))
+TESTS = pathlib.Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS / folder) for folder in ("torture", "fuzz", "privileges")]
 
-import results  # noqa: E402: found by the line above
+import privileges  # noqa: E402: found by the line above
+import results  # noqa: E402
+import run as fuzzing  # noqa: E402
 
 PAGE = """# Page
 <!-- begin one -->
@@ -48,3 +51,14 @@ def test_sections_of_the_page_are_all_there_in_order():
 def test_numbers_of_a_table_have_separators():
     assert results.table(["what", "times"], [["a", 12345], ["b", 0.5]]) == \
         "| what | times |\n|---|---|\n| a | 12,345 |\n| b | 0.5 |"
+
+
+def test_fuzz_targets_are_summed_by_area():
+    rows = [["pid_stat", 100, 1, 1, 0], ["cpu_stat", 20, 2, 2, 1], ["pid_io", 3, 3, 3, 2]]
+    assert fuzzing.totals(rows) == [[fuzzing.AREAS["proc"], 2, 103, 2], [fuzzing.AREAS["host"], 1, 20, 1],
+                                    ["all", 3, 123, 3]]
+    assert {f"targets_{area}.c" for area in fuzzing.AREAS} == {file.name for file in (TESTS / "fuzz").glob("targets_*.c")}
+
+
+def test_surroundings_are_counted_by_source():
+    assert privileges.counts(["a", "b", "b"]) == "b (2); a (1)"

@@ -167,7 +167,7 @@ def show_fault(result, program):
 
 
 def summarize(hits, calls):
-    """One row per kind of failure, in all scenarios together, and one per scenario."""
+    """One row per kind of call, over all scenarios, and their sum."""
     rows = []
     for kind, name in KINDS.items():
         mine = [result for result in hits if result.work.injection.kind == kind]
@@ -176,7 +176,7 @@ def summarize(hits, calls):
         rows.append([name, ", ".join(injection.FAILURES[kind]), len(places), len(mine),
                      *(endings[ending] for ending in RESULTS),
                      sum(1 for result in mine if result.fault)])
-    return rows
+    return [*rows, ["all", "", *(sum(column) for column in list(zip(*rows))[2:])]]
 
 
 def repeat(pool, work, program):
@@ -214,24 +214,14 @@ class Campaign:
               f"faults, {time.monotonic() - started:.0f} s", flush=True)
 
 
-def by_scenario(campaign):
-    rows = []
-    for scenario in scenarios.SCENARIOS:
-        mine = [result for result in campaign.hits if result.work.scenario == scenario.name]
-        endings = collections.Counter(result.ending for result in mine)
-        rows.append([scenario.name, len(mine), *(endings[ending] for ending in RESULTS),
-                     sum(1 for result in mine if result.fault)])
-    return [row for row in rows if row[1]]
-
-
 def describe(campaigns):
     """The section of docs/RELIABILITY.md."""
     plain, *sanitized = campaigns
     kinds = results.table(["calls", "how they fail", "call sites", "failed", *RESULTS, "faults"],
                           summarize(plain.hits, plain.calls))
-    places = results.table(["scenario", "failed", *RESULTS, "faults"], by_scenario(plain))
-    text = (f"{len(plain.hits):,} calls were made to fail, each in a run of its own; "
-            f"{len(plain.faults)} faults were found.")
+    text = (f"{len(plain.hits):,} calls were made to fail, each in a run of its own, in "
+            f"{len({result.work.scenario for result in plain.hits})} scenarios "
+            f"(tests/torture/scenarios.py);\n{len(plain.faults)} faults were found.")
     for campaign, what in zip(sanitized, ("with AddressSanitizer and UndefinedBehaviorSanitizer",
                                           "with these and a search for leaks")):
         text += (f" {len(campaign.hits):,} more failed {what}: {len(campaign.faults)} faults.")
@@ -243,9 +233,7 @@ message, before a command was started. *+*: all calls of the kind fail from then
 crash, a hang, a wrong status, a damaged or silently missing result, or a file, cgroup, process,
 descriptor or block of memory that is left.
 
-{kinds}
-
-{places}"""
+{kinds}"""
 
 
 def parse_arguments():
