@@ -341,7 +341,7 @@ static struct need find_time(const struct record *record)
     struct need need;
 
     if (!is_plausible(elapsed))
-        return unknown_need("the report does not say how long the run took");
+        return unknown_need("the report has no elapsed time");
     need = need_of(elapsed);
     need.value = fmax(1, ceil(MARGIN * elapsed / minute)) * minute;
     need.is_guess = !is_known(record->exit_code) || has_failed(record) || record->is_attached;

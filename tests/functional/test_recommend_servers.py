@@ -269,7 +269,7 @@ def test_unknown_memory_chooses_no_server(spoor, store, keeper):
     done = spoor("recommend", "--server", store({"memory.combined.total_rss_bytes": unknown,
                                                  "memory.anon_peak_bytes": unknown}))
     assert done.returncode == 125
-    assert done.stderr == "spoor: no server can be chosen: the reports do not say how much memory the job needs\n"
+    assert done.stderr == "spoor: no server can be chosen: the reports have no peak memory of the job\n"
     assert keeper.requests == []
 
 

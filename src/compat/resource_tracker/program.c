@@ -100,7 +100,7 @@ static const struct option rows[] = {
 { '\0', "dialect",         "NAME",      "the columns: resource-tracker (default), resource-tracker-0.3 or resource-tracker-0.1", AGENT | OPTION_NO_FILE, TEXT(dialect) },
 { '\0', "process-rows",    "FILE",      "write a row of the process table per interval to FILE", AGENT | OPTION_NO_FILE, TEXT(process_rows_path) },
 { '\0', "system-rows",     "FILE",      "write a row of the system table per interval to FILE", AGENT | OPTION_NO_FILE, TEXT(system_rows_path) },
-{ '\0', "upload",          "FILE",      "upload samples to Sentinel as the JSON object in FILE says", AGENT | OPTION_NO_FILE, TEXT(upload_path) },
+{ '\0', "upload",          "FILE",      "upload samples to Sentinel with the settings of the JSON object in FILE", AGENT | OPTION_NO_FILE, TEXT(upload_path) },
 };
 
 /* clang-format on */
@@ -627,11 +627,11 @@ static const struct command track_command = {
     .notes =
         "TRACKER_OUTPUT, TRACKER_QUIET, TRACKER_JOB_NAME and variables for the options that "
         "describe the run (TRACKER_TEAM) set these options. If SENTINEL_API_TOKEN is set, "
-        "samples are also uploaded to Sentinel, and 'resource-tracker upload' sends what could "
-        "not be: see resource-tracker(1). The config file may "
-        "set "
-        "job.name, job.pid and tracker.interval_secs. An option overrides a variable, and "
-        "a variable overrides the config file.",
+        "samples are also uploaded to Sentinel, and 'resource-tracker upload' sends unsent "
+        "ones: "
+        "see resource-tracker(1). The config file may set job.name, job.pid and "
+        "tracker.interval_secs. An option overrides a variable, and a variable overrides the "
+        "config file.",
     .example = "resource-tracker -i 5 -f csv -o samples.csv -- make -j8",
     .main = resource_tracker_main,
 };
@@ -656,8 +656,8 @@ static const struct command commands[] = {
         .options = &resource_tracker_table,
         .scope = UPLOAD_SCOPE,
         .summary = "send the samples that earlier runs could not upload",
-        .about = "Send to Sentinel the samples that earlier runs could not upload, and say how "
-                 "many there were. SENTINEL_API_TOKEN must be set. Exit code: 0 if all were "
+        .about = "Send to Sentinel the samples that earlier runs could not upload, and print "
+                 "their number. SENTINEL_API_TOKEN must be set. Exit code: 0 if all were "
                  "sent; 1 if some are kept.",
         .main = tracker_upload_main,
     },

@@ -137,8 +137,8 @@ static int find(struct server_search *search, const struct settings *settings,
 
     if (isnan(needs->cpus.value) || isnan(needs->memory_bytes.value))
         return error_set(err, ENODATA,
-                         "no server can be chosen: the reports do not say how %s the job needs",
-                         isnan(needs->memory_bytes.value) ? "much memory" : "many CPUs");
+                         "no server can be chosen: the reports have no %s of the job",
+                         isnan(needs->memory_bytes.value) ? "peak memory" : "CPU time");
     find_own_server(search);
     r = settings->catalog_path ? search_catalog(search, settings->catalog_path, err)
                                : search_keeper(search, &filter, settings->server_count, err);

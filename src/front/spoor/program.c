@@ -50,7 +50,7 @@ static const struct command commands[] = {
         .summary = "track a process on behalf of the program that started it",
         .about =
             "Track a process as attach does, controlled by the program that started the "
-            "agent: it writes requests to the agent's standard input and reads the answers "
+            "agent: it writes requests to the agent's standard input and reads the responses "
             "from its standard output, one JSON object per line: see spoor-agent(1). The agent "
             "exits at the end of its input. Exit code: 0, or 125 if there was nothing to "
             "track.",
@@ -62,7 +62,7 @@ static const struct command commands[] = {
         .name = "system",
         .options = &settings_table,
         .scope = SCOPE_SYSTEM,
-        .summary = "show what the machine is doing",
+        .summary = "show the usage of the machine",
         .about =
             "Measure this machine for one interval, or for --duration, and show its CPU, "
             "memory, disks, network, GPUs and pressure on standard output. Rates are means "
@@ -70,7 +70,7 @@ static const struct command commands[] = {
             "figures until q or Ctrl-C is pressed, and then the report. Exit code: 0, or 125 "
             "if the report could not be written.",
         .example = "spoor system -i 5 -f json",
-        .ignores_variables = true, /* they say where the reports of runs go */
+        .ignores_variables = true, /* the variables are for runs */
         .main = command_system,
     },
     {
@@ -84,12 +84,12 @@ static const struct command commands[] = {
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
             "format. A FILE is a report stored as JSON (- for stdin), samples of --samples or "
-            "--stream, also of a run that was interrupted, or a tracking file of gpu-tracker. "
-            "If "
-            "a report and the samples of the same run are given, the page has both. Exit code: "
-            "0, or 125 if something could not be read or written.",
+            "--stream, also of an interrupted run, or a tracking file of gpu-tracker. If a "
+            "report and the samples of the same run are given, the page has both. Exit code: "
+            "0, "
+            "or 125 if a file could not be read or written.",
         .example = "spoor report --open report.json",
-        .ignores_variables = true, /* they say where the reports of runs go */
+        .ignores_variables = true, /* the variables are for runs */
         .main = command_report,
     },
     {
@@ -102,11 +102,11 @@ static const struct command commands[] = {
         .summary = "recommend what to request for the next run",
         .about =
             "Read reports stored as JSON (- for stdin) and recommend CPUs, memory, GPUs and "
-            "time for the next run, with the reason for each. With several reports, the run "
-            "that used most decides. Exit code: 0, or 125 if a report could not be read or no "
-            "servers could be looked up.",
+            "time for the next run, with the reason for each. With several reports, the "
+            "largest value of each is used. Exit code: 0, or 125 if a report could not be read "
+            "or no servers could be looked up.",
         .example = "spoor recommend --for sbatch report.json",
-        .ignores_variables = true, /* they say where the reports of runs go */
+        .ignores_variables = true, /* the variables are for runs */
         .main = command_recommend,
     },
     {
@@ -126,9 +126,9 @@ static const struct command commands[] = {
         .scope = SCOPE_INFO,
         .summary = "show this machine, its GPUs and its cloud",
         .about =
-            "Show this machine, what a job may use of it, and its GPUs with the numbers "
-            "and UUIDs that --gpus accepts. If the firmware names a cloud, ask its metadata "
-            "service, for one second at most, and keep the answer until reboot.",
+            "Show this machine, the limits of a job on it, and its GPUs with the numbers and "
+            "UUIDs that --gpus accepts. If the firmware names a cloud, query its metadata "
+            "service, for one second at most, and keep the response until reboot.",
         .main = command_info,
     },
     {
