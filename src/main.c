@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - all programs in one binary: the name it is called by says which. */
+/* main.c - all programs in one binary: the name it is called by selects one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static int run_program(const struct program *program, int argc, char **argv)
     return code >= 0 ? code : program_main(program, argc, argv);
 }
 
-/* What was printed may fail to reach a full disk or a closed descriptor only now. */
+/* Writing to a full disk or a closed descriptor may fail only now. */
 static int check_stdout(const struct program *program, int code)
 {
     bool has_failed = ferror(stdout);

@@ -132,8 +132,8 @@ static int open_at(const struct root *root, int flags, const char *fmt, va_list 
     return fd < 0 ? -errno : fd;
 }
 
-/* A file of /proc may be returned in pieces, so read until the end. Returns the
- * length, which is `size` - 1 at most; *is_cut says whether there was more. */
+/* A file of /proc may be returned in pieces, so read until the end. Returns the length, at most `size` - 1;
+ * *is_cut: there was more. */
 static ssize_t read_all(int fd, char *buf, size_t size, bool *is_cut)
 {
     size_t used = 0;

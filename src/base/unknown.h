@@ -2,9 +2,8 @@
 /*
  * unknown.h - the value of a raw figure that was not measured.
  *
- * Raw figures are uint64_t in kernel units or nanoseconds and bytes. UNKNOWN is
- * "not measured", which is never written as 0. Derived figures are double, where
- * NaN says the same.
+ * Raw figures are uint64_t in kernel units or nanoseconds and bytes. UNKNOWN is "not measured", which is
+ * never written as 0. In derived figures, which are double, NaN means the same.
  */
 #ifndef BASE_UNKNOWN_H
 #define BASE_UNKNOWN_H
@@ -44,7 +43,7 @@ static inline uint64_t sub_known(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Raises a value to one that was seen. What is not known raises nothing. */
+/* Raises a value to one that was seen. An unknown value changes nothing. */
 static inline void raise_to(uint64_t *value, uint64_t seen)
 {
     if (is_known(seen) && (!is_known(*value) || seen > *value))

@@ -228,7 +228,7 @@ void writer_process_put(struct writer_process *process, unsigned kind, uint64_t 
     if (size > 0)
         memcpy(place + sizeof(head), bytes, size);
     atomic_fetch_add(&process->queue->put, sizeof(head) + size);
-    /* If there is no room for a byte, the child has been told often enough. */
+    /* If there is no room for a byte, the child has enough wake-ups. */
     (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -21,17 +21,16 @@
 
 #include "spoor/spoor.h"
 
-/* What the child does; each returns 0 or -errno, with a message if it has one. Only system calls
- * are allowed if the program may have had other threads when the child was started. `bytes` are
- * not aligned. */
+/* The calls of the child; each returns 0 or -errno, with a message if there is one. Only system calls are
+ * allowed if the program may have had other threads when the child was started. `bytes` are not aligned. */
 struct writer_target {
     int (*carry_out)(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err);
     int (*end)(void *data, struct spoor_error *err); /* after the last record */
     void *data;
     int output_fd; /* kept for the child, as its descriptor 1; 0: none */
-    /* It is a pipe or the like. No record waits for room, and a child that stalls at the end is
-     * killed: what was not written then never is. */
+    /* The output is a pipe or the like. No record waits for room, and a child that stalls at the end is
+     * killed: unwritten records are lost. */
     bool has_reader;
 };
 
@@ -51,7 +50,7 @@ struct writer_process {
     uint64_t dropped_rows;
 };
 
-/* What became of the rows. */
+/* The end of the child, and the rows it lost. */
 struct writer_end {
     uint64_t lost_rows; /* not in the file; rows that a reader did not stay for do not count */
     uint64_t cpu_ns;    /* CPU time of the child */

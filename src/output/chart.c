@@ -156,7 +156,7 @@ static const char *unit_text(enum chart_unit unit)
 
 /* ---- drawing ---------------------------------------------------------------- */
 
-/* What a cell shows in a row, each of which is 1 high. The lowest shows that there is something. */
+/* The character of a cell in a row; rows are 1 high. A value above 0 is visible in the lowest row. */
 static const char *block(double height, int row, bool has_unicode)
 {
     static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -212,8 +212,7 @@ static void draw(const double *cells, size_t columns, double max, enum chart_uni
     buffer_add(out, "\n", 1);
 }
 
-/* The figures of the report, else what the points say, which have fewer digits: no mean is above its
- * peak. */
+/* The figures of the report, else those of the points, which have fewer digits: no mean is above its peak. */
 static struct curve_value label_values(const struct chart_line *line,
                                        const struct record *record, struct curve_value value)
 {

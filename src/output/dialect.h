@@ -3,12 +3,12 @@
  * dialect.h - the rows of the predecessors: tables of columns with their names, units, rounding and
  * order.
  *
- * A dialect is data. A column says which raw values of a sample it is made of and how the number is
- * written; a table is a list of columns; a dialect has a table for the job ("process"), one for the
- * machine ("system"), or one for both ("combined"), and says how a CSV file looks.
+ * A dialect is data. A column names its raw values of a sample and the format of the number; a table is a
+ * list of columns; a dialect has a table for the job ("process"), one for the machine ("system"), or one for
+ * both ("combined"), and the format of a CSV file.
  *
- * A row is what happened between two samples: counters are written as their growth, so the first
- * sample makes no row. A counter that steps back has not grown.
+ * A row covers the time between two samples: counters are written as their growth, so the first sample makes
+ * no row. A counter that steps back has not grown.
  */
 #ifndef OUTPUT_DIALECT_H
 #define OUTPUT_DIALECT_H
@@ -104,7 +104,7 @@ bool dialect_reads(const struct dialect_table *table, size_t offset);
     "spoor, resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or " \
     "resource-tracker-rs"
 
-/* The time that rates of a row are over: never less than the counter can tell, where one tick
+/* The time that rates of a row are over: never less than the resolution of the counter, where one tick
  * would be many cores. */
 uint64_t dialect_rate_span_ns(const struct stream_row *row, enum metric_clock clock);
 

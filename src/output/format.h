@@ -69,7 +69,7 @@ void html_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 void html_write_all(const struct record *records, size_t count, struct buffer *out);
 
-/* One row of all figures, after a header if wanted (csv.c). RFC 4180, "\n" ends lines. */
+/* One row of all figures, after a header if requested (csv.c). RFC 4180, "\n" ends lines. */
 void csv_write(const struct record *record, const struct format_style *style,
                struct buffer *out);
 void csv_header(struct buffer *out);

@@ -211,7 +211,7 @@ static void add_field(struct json_writer *json, const char *key, const struct fi
     }
 }
 
-/* Of a table whose paths have one part. */
+/* Paths of the table have one part. */
 static void add_fields(struct json_writer *json, struct field_table table, const void *base)
 {
     for (size_t i = 0; i < table.count; i++)
@@ -306,7 +306,7 @@ static void end_processes(struct json_writer *json, const struct place *place)
              record->other_process_count, sizeof(*record->other_processes));
 }
 
-/* What comes before the first key of a section's paths, and after the last. */
+/* Text before the first key of a section's paths, and after the last. */
 static const struct {
     const char *section;
     void (*begin)(struct json_writer *json, const struct place *place);

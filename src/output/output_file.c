@@ -142,7 +142,7 @@ bool output_file_is_same(const char *a, const char *b)
     char directory_a[PATH_MAX], directory_b[PATH_MAX];
     struct stat status_a, status_b;
 
-    if (fd_a >= 0 && fd_b >= 0) /* with 2>&1 the user wants two of them in one file */
+    if (fd_a >= 0 && fd_b >= 0) /* with 2>&1, two of them are one file on purpose */
         return fd_a == fd_b;
     if (look_at(a, fd_a, &status_a) == 0 && look_at(b, fd_b, &status_b) == 0 &&
         S_ISREG(status_a.st_mode) && is_same_inode(&status_a, &status_b))

@@ -43,9 +43,8 @@ int output_file_descriptor(const char *path);
  * symbolic links, or a descriptor that leads to a regular file. */
 bool output_file_is_same(const char *a, const char *b);
 
-/* Checks that a descriptor was passed to this program and can be written to. What we opened
- * ourselves, such as the stand-in for a closed stderr, is close-on-exec; a descriptor from the user
- * is not. */
+/* Checks that a descriptor was passed to this program and can be written to. Descriptors that we opened,
+ * such as the stand-in for a closed stderr, are close-on-exec; those of the user are not. */
 int output_file_check_descriptor(int fd, struct spoor_error *err);
 
 /* False if something is there, link or file, that another user may have put there as a trap: in a

@@ -8,8 +8,7 @@
 #include "recommend/needs.h"
 #include "text/json_writer.h"
 
-/* The row of a text report. Nothing if the run was too short to matter, or failed without saying
- * what it lacks. */
+/* The row of a text report. Nothing if the run was too short to matter, or failed for an unknown reason. */
 void recommendation_row(const struct record *record, struct page *page);
 
 /* The object "recommendation": of the report of one run, or with what the runs used. */

@@ -11,8 +11,8 @@
     "has other columns than this version of spoor writes; name another file or omit " \
     "--append"
 
-/* Checks that reports can be written to a file as `how` says, and that a table that is appended
- * to has our columns. Changes nothing. The message does not name the file. */
+/* Checks that reports can be written to a file in the way of `how`, and that a table that is appended to
+ * has our columns. Changes nothing. The message does not name the file. */
 int save_check(const char *path, enum spoor_format format, enum spoor_save how,
                struct spoor_error *err);
 
@@ -20,8 +20,7 @@ int save_check(const char *path, enum spoor_format format, enum spoor_save how,
 int save_to_descriptor(const struct record *records, size_t count, enum spoor_format format,
                        bool has_color, int fd, struct spoor_error *err);
 
-/* Writes reports to a file as `how` says, or to the descriptor, device or pipe that `path`
- * names. */
+/* Writes reports to a file in the way of `how`, or to the descriptor, device or pipe that `path` names. */
 int save_to_file(const struct record *records, size_t count, enum spoor_format format,
                  const char *path, enum spoor_save how, struct spoor_error *err);
 

@@ -65,7 +65,7 @@ static double stream_rate(enum metric metric, const struct sample *sample,
         previous ? sub_floor0(sample_read_ns(sample, metric), sample_read_ns(previous, metric))
                  : 0;
 
-    /* Of rows that follow each other faster than the counter can tell, it would be noise. */
+    /* The rate would be noise if rows follow each other faster than the counter ticks. */
     if (span_ns == 0 || 2 * span_ns < sample->clocks[metric_row(metric)->clock].resolution_ns)
         return nan("");
     return counter_rate(metric, previous->value[metric], sample->value[metric], span_ns);

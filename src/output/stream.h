@@ -38,7 +38,7 @@ struct stream_row {
     bool is_machine_only;              /* no job is tracked */
     const char *run_id;                /* as in the report, or NULL */
     const char *name;                  /* label of the run, or NULL */
-    /* Of both samples, if stream_lists_devices(). */
+    /* The devices of both samples, if stream_lists_devices(). */
     const struct device_sample *devices, *previous_devices;
     /* A row that is too short for rates has those since this sample, the one before `previous`;
      * NULL: since `previous`. */
@@ -91,7 +91,7 @@ bool stream_write_row(const struct stream *stream, const struct stream_row *row,
 /* Whether rows have the number of processes of the machine, which costs more than the rest of it. */
 bool stream_counts_processes(const struct stream *stream);
 
-/* Whether rows of a dialect say how busy the GPUs of the machine are. */
+/* Whether rows of a dialect have the utilization of the machine's GPUs. */
 bool stream_reads_host_gpus(const struct stream *stream);
 
 /* Whether rows list the devices of the machine. */

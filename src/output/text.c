@@ -2,8 +2,8 @@
 /*
  * text.c - the report on one screen, for people.
  *
- * One function per row, in the order of the screen. A row that nobody would miss is left out
- * if its figures are unknown or say nothing. The others say "n/a", and notes_write() says why.
+ * One function per row, in the order of the screen. A minor row is left out if its figures are unknown or
+ * trivial. The others show "n/a", and notes_write() the reason.
  */
 #include <math.h>
 #include <stdio.h>
@@ -191,7 +191,7 @@ static void memory_write(const struct record *record, struct page *page)
     limit_write(record, page, with_cache > peak ? with_cache : peak);
 }
 
-/* What the job made the kernel do: "12345  minor, 3 major". */
+/* Page faults: "12345 minor, 3 major". */
 static void events_write(const struct record *record, struct page *page)
 {
     static const struct {
@@ -218,7 +218,7 @@ static void transfers_write(const struct record *record, struct page *page)
 {
     static const struct {
         const char *label, *path_in, *in, *path_out, *out;
-        bool is_left_out_if_0; /* the host's: it says nothing about the job then */
+        bool is_left_out_if_0; /* the host's, not the job's */
     } transfers[] = {
         { "Disk I/O", "io.read_bytes", "read", "io.written_bytes", "written", false },
         { "All I/O", "io.read_chars", "read", "io.written_chars",
@@ -381,7 +381,7 @@ static void tracker_write(const struct record *record, struct page *page)
 
     if (!isnan(cpu))
         buffer_format(&text, "%s of CPU", number_duration(cpu).text);
-    if (!isnan(cpu) && elapsed >= 0.1) /* a shorter run says nothing about a longer one */
+    if (!isnan(cpu) && elapsed >= 0.1) /* a shorter run does not predict a longer one */
         buffer_format(&text, " (%s of a core)", number_percent(cpu / elapsed).text);
     if (is_known(record->tracker_max_rss_bytes))
         buffer_format(page_item(&text), "%s of RAM",

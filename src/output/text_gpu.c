@@ -164,7 +164,7 @@ static bool was_used(const struct record_gpu *gpu)
                                 gpu->measures[RECORD_GPU_JOB_UTILIZATION_MAX].value > 0);
 }
 
-/* Of a GPU without a name of which nothing was measured, there is nothing to say. */
+/* A GPU without a name and without figures has no row. */
 static bool is_described(const struct record_gpu *gpu)
 {
     bool is_known_at_all = gpu->name;

@@ -6,13 +6,13 @@
 #include "output/text_layout.h"
 #include "record/record.h"
 
-/* What the job used of its GPUs, and a row for each that it used. Nothing if it has none. */
+/* The usage of the job's GPUs, and a row for each GPU that it used. Nothing if it has none. */
 void text_gpu_write(const struct record *record, struct page *page);
 
 /* Did the job use one, as far as is known? Else there is no row of GPU use. */
 bool text_gpu_has_used(const struct record *record);
 
-/* What a GPU is called by --gpus: "GPU 1", "GPU 0:1" for a part. */
+/* The name of a GPU, as in --gpus: "GPU 1", "GPU 0:1" for a part. */
 struct gpu_label {
     char text[48];
 } gpu_label(const struct record_gpu *gpu);

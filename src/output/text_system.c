@@ -170,7 +170,7 @@ static void space_write(const struct record *record, struct page *page)
     }
 }
 
-/* The kernel has virtual interfaces that nobody uses. */
+/* The kernel has virtual interfaces that are not used. */
 static bool is_worth_a_row(const struct record_interface *interface)
 {
     return interface->is_hardware || !interface->state || strcmp(interface->state, "down") != 0;
@@ -260,7 +260,7 @@ void text_system_write(const struct record *record, struct page *page)
 /* More are summed up. */
 enum { DISKS_MAX = 8 };
 
-/* A row, or none if there is nothing to say. */
+/* A row, or none if the text is empty. */
 static void row_write(struct page *page, const char *label, struct buffer *text)
 {
     if (text->length > 0)

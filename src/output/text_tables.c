@@ -52,7 +52,7 @@ static const struct topic system_topics[] = {
 
 enum { TOPICS_MAX = ARRAY_SIZE(topics) };
 
-/* A bound of twice the value says little, and the bound of the total is enough. */
+/* A bound of twice the value is of little use, and the bound of the total is enough. */
 static bool has_useful_bound(const struct topic *topic, const struct spoor_figure *figure)
 {
     return strcmp(topic->name, "peak memory") == 0 && figure->high > figure->value &&

@@ -6,7 +6,7 @@
 #include "output/text_layout.h"
 #include "record/record.h"
 
-/* ---- What the text report says about its own figures ----------------------- */
+/* ---- Notes on the figures of the text report ----------------------- */
 
 /* Which figures are sampled and how far off a peak may be; which are missing and
  * why. Nothing if all are exact. */

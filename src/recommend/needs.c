@@ -6,7 +6,7 @@
  * Memory and GPU memory: the peak times 1.2, rounded up to a step. GPUs: the most that were busy at
  * once, rounded to the nearest, at least 1 if any was used. Time: times 1.2, in whole minutes.
  *
- * Every formula grows with what it is given, so the run that used most decides.
+ * Every formula grows with what it is given, so the largest value is used.
  */
 #include "recommend/needs.h"
 
@@ -66,7 +66,7 @@ static struct need unknown_need(const char *reason)
     return need;
 }
 
-/* Its value and its sentence are still to come. */
+/* The caller sets the value and the sentence. */
 static struct need need_of(double used)
 {
     return (struct need){
@@ -161,7 +161,7 @@ static double unmapped_bytes(const struct record *record, double peak)
     return anon > (1 + notable) * peak && anon > peak + least ? anon - peak : 0;
 }
 
-/* An upper bound of the peak that is worth a word: one of twice the peak says little. It is said and
+/* An upper bound of the peak that is worth showing: one of twice the peak is of little use. It is shown,
  * not used: it supposes that all processes had their peaks at once, and is mostly far too high. */
 static double upper_bound(const struct spoor_figure *peak)
 {
@@ -195,7 +195,7 @@ static struct need guess_memory(const struct record *record, double used)
     return need;
 }
 
-/* What is notable about the memory besides its peak. */
+/* Notes on the memory besides its peak. */
 static void add_memory_notes(const struct record *record, double used, struct need *need)
 {
     static const double notable = 0.25; /* of the memory */
@@ -367,7 +367,7 @@ void needs_init(struct needs *needs)
             unknown_need("no run was given");
 }
 
-/* The run that used more decides; of two that used the same, the one that knows what it needs. */
+/* The larger value is used; if both are equal, the one that is not a guess. */
 static void include(struct need *need, const struct need *run)
 {
     struct need old = *need;

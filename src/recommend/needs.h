@@ -2,9 +2,9 @@
 /*
  * needs.h - what to request for the next run, judged by what earlier runs used (pure).
  *
- * Each quantity is that of the run that used most of it, with a margin, rounded up to a step that
- * schedulers and servers offer. A run that hit its own limit cannot say what it needs: it gets more
- * than the limit, marked as a guess, unless another run used more.
+ * Each quantity is that of the run that used most of it, with a margin, rounded up to a step that schedulers
+ * and servers offer. The figures of a run that hit its limit are too low: more than the limit is recommended,
+ * marked as a guess, unless another run used more.
  */
 #ifndef RECOMMEND_NEEDS_H
 #define RECOMMEND_NEEDS_H
@@ -19,7 +19,7 @@ struct need {
     bool is_guess;             /* the run hit a limit, or is not known to be complete */
     size_t known_runs;         /* those of which the quantity is known */
     double used_min, used_max; /* by these runs, before any margin; NaN: unknown */
-    double basis;              /* what runs are compared by: the largest decides */
+    double basis;              /* runs are compared by it: the largest is used */
     char why[320];             /* a sentence without a full stop; why it is unknown, if it is */
 };
 
@@ -34,7 +34,7 @@ struct needs {
     struct need seconds;
 };
 
-/* What one run or many need: init, then add each. A record without a job is ignored. */
+/* The needs of one run or many: init, then add each. A record without a job is ignored. */
 void needs_init(struct needs *needs);
 void needs_add(struct needs *needs, const struct record *record);
 

@@ -207,7 +207,7 @@ static bool is_ever_known(const struct source *source, size_t column)
     return false;
 }
 
-/* Whether a column of the job holds what was measured of the whole host, for want of a cgroup. */
+/* Whether a column of the job has a figure of the whole host, because there is no cgroup. */
 static bool is_of_host(const struct source *source, size_t column)
 {
     enum metric metric;

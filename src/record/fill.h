@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fill.h - a record made from what a session knows. */
+/* fill.h - a record made from the data of a session. */
 #ifndef RECORD_FILL_H
 #define RECORD_FILL_H
 
@@ -28,7 +28,7 @@ struct warning {
 
 enum { WARNINGS_MAX = 64 };
 
-/* Whether a figure of the job's that is 0 was not measured: a process of it did not tell. */
+/* Whether a figure of 0 was not measured: a process of the job did not report it. */
 struct gpu_uncertain {
     bool memory, busy;
 };

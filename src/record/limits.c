@@ -64,7 +64,7 @@ static void apply_memory(const struct root *root, struct cgroup cgroup, struct l
     } while (cgroup_to_parent(&cgroup));
 }
 
-/* The effective set already heeds the ancestors', so the nearest one counts. */
+/* The effective set already includes the limits of the ancestors, so the nearest one counts. */
 static void apply_cpuset(const struct root *root, struct cgroup cgroup, struct limits *limits)
 {
     static const struct {
@@ -171,8 +171,8 @@ void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgrou
     affinity = read_affinity(root, pid);
     if (affinity > 0) {
         lower_cpus(&limits, affinity, "affinity");
-        /* Nothing is narrower than the machine, and this is what says so. The list
-         * may also name CPUs that could be plugged in: the machine's count holds. */
+        /* The machine itself is the limit. The list may also name CPUs that could be plugged in: the
+         * machine's count holds. */
         if (!limits.cpus_source)
             limits.cpus_source = "affinity";
     }

@@ -120,7 +120,7 @@ static int load_column(struct record *record, const char *name, const json_t *ob
         return error_set(err, EBADMSG, "curve.columns.%.64s.kind: expected rate or gauge",
                          name);
     if (!column.name)
-        return 0; /* record->error says so */
+        return 0; /* record->error is set */
     column.is_rate = strcmp(kind, "rate") == 0;
     r = load_values(record, &column, object, "high", &column.high, err);
     if (r == 0)
@@ -128,7 +128,7 @@ static int load_column(struct record *record, const char *name, const json_t *ob
     if (r == 0)
         r = load_values(record, &column, object, "mean", &column.mean, err);
     if (r < 0 || !column.high || !column.low || !column.mean)
-        return r; /* record->error says so */
+        return r; /* record->error is set */
     curve->columns[curve->column_count++] = column;
     return check_unknown(&column, curve->count, err);
 }
@@ -161,7 +161,7 @@ int load_curve(struct record *record, const json_t *curve, struct spoor_error *e
 
 /* ---- load ------------------------------------------------------------------ */
 
-/* Of phases and GPUs, which are large in memory: more are not from us. */
+/* The most phases and GPUs, which are large in memory: spoor writes no more. */
 enum { ITEMS_MAX = 4096 };
 
 struct loader {
@@ -176,8 +176,7 @@ static int refuse(const struct loader *loader, const char *path, const char *exp
     return error_set(loader->err, EBADMSG, "%s%s: expected %s", loader->at, path, expected);
 }
 
-/* What holds the rest of a path is not an object: the object itself, or a part of the path.
- * Neither name ends with its dot. */
+/* An error: a part of a path is not an object, or the object itself. Neither name ends with its dot. */
 static int refuse_around(const struct loader *loader, const char *path, const char *rest)
 {
     if (rest == path)
@@ -365,7 +364,7 @@ static int load_figure(const struct loader *loader, const json_t *object, const 
     return load_fields(&inner, value, &figure_fields, ret);
 }
 
-/* `count` figures, at the paths that `path` tells. */
+/* `count` figures, at the paths that `path` returns. */
 static int load_figures(const struct loader *loader, const json_t *object, size_t count,
                         const char *(*path)(size_t index), struct spoor_figure **ret)
 {
@@ -467,7 +466,7 @@ static int load_gpu(struct loader *loader, const json_t *object, void *item)
     return load_fields(loader, object, &record_gpu_fields, item);
 }
 
-/* The GPUs of the job are in host.gpus as well; they are told apart by their numbers. */
+/* The GPUs of the job are in host.gpus as well; their numbers distinguish them. */
 static struct record_gpu *find_gpu(struct record *record, const struct record_gpu *like)
 {
     for (size_t i = 0; i < record->gpu_count; i++) {
@@ -594,7 +593,7 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_system(loader, root);
     if (r == 0)
         r = load_curve(record, json_object_get(root, "curve"), loader->err);
-    /* What is missing for want of memory is not missing in the file. */
+    /* A key that is missing because memory ran out is not missing in the file. */
     return record->error < 0 ? error_set(loader->err, record->error, "out of memory") : r;
 }
 

@@ -116,7 +116,7 @@ void record_init(struct record *record)
     }
 }
 
-/* What stands before each allocation: all are in one list. */
+/* The header of each allocation: all are in one list. */
 struct allocation {
     struct allocation *next;
     max_align_t memory[];

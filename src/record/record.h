@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - one run as plain values: all that a report can say about it.
+ * record.h - one run as plain values: everything that a report contains.
  *
- * A session fills a record (fill.h); a JSON report can be loaded into one (load.h). Every
- * report format is a function of a record. It owns all its memory. Times are in seconds.
- * Unknown is NULL, NaN or UNKNOWN.
+ * A session fills a record (fill.h); a JSON report can be loaded into one (load.h). Every report format is a
+ * function of a record. A record owns all its memory. Times are in seconds. Unknown is NULL, NaN or UNKNOWN.
  *
  * Text from the job, the user or a driver may hold any bytes; outputs escape it.
  */
@@ -55,8 +54,8 @@ const struct curve_column *curve_find(const struct record_curve *curve, const ch
 /* The start of the time that a point covers. */
 double curve_start(const struct record_curve *curve, size_t point);
 
-/* What a column was in several points, from `first` to before `end`. Means are weighted by time; that of
- * a rate is over all of it, also if it is unknown in some points: its integral stays the same. */
+/* The values of a column over several points, from `first` to before `end`. Means are weighted by time;
+ * that of a rate is over all of it, also if it is unknown in some points: its integral stays the same. */
 struct curve_value curve_get(const struct record_curve *curve,
                              const struct curve_column *column, size_t first, size_t end);
 
@@ -90,7 +89,7 @@ struct record_phase {
     struct spoor_figure *figures; /* figure_count() of them */
 };
 
-/* What a report says about each GPU of the job, see record_gpu_path(). */
+/* The figures of each GPU of the job, see record_gpu_path(). */
 enum record_gpu_measure {
     RECORD_GPU_MEMORY,
     RECORD_GPU_JOB_MEMORY,
@@ -165,7 +164,7 @@ struct record {
     struct record_gpu *gpus;
     size_t gpu_count;
     uint64_t
-        whole_gpus; /* parts not counted; UNKNOWN: nobody has asked, or the drivers have not answered */
+        whole_gpus; /* parts not counted; UNKNOWN: not read, or the drivers have not responded */
     struct record_cloud *cloud; /* NULL: not known */
     const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
 
@@ -207,8 +206,8 @@ void *record_alloc(struct record *record, size_t count, size_t size);
 const char *record_text(struct record *record, const char *text);
 const char *record_known_text(struct record *record, const char *text);
 
-/* The same figure with texts of the record's own. Those equal to `like`'s are not copied
- * again; NULL: there is none. */
+/* The same figure with its texts copied into the record. Texts equal to those of `like`, which may be
+ * NULL, are not copied again. */
 struct spoor_figure record_figure(struct record *record, struct spoor_figure figure,
                                   const struct spoor_figure *like);
 
@@ -220,8 +219,8 @@ struct spoor_figure record_find(const struct spoor_figure *figures, const char *
 /* The value of a figure of the run; NaN: unknown. */
 double record_value(const struct record *record, const char *path);
 
-/* What counts against a memory limit that a cgroup sets: the peak of the job's cgroup. It leaves out
- * pages that are charged to another cgroup. NaN: unknown, or a cgroup does not set the limit. */
+/* The memory that counts against the limit of a cgroup: the peak of the job's cgroup, without pages that
+ * are charged to another cgroup. NaN: unknown, or a cgroup does not set the limit. */
 double record_charged_bytes(const struct record *record);
 
 /* Where a measure of a GPU stands in the JSON object of that GPU: "memory.peak_bytes". */
@@ -266,7 +265,7 @@ extern const struct field_table record_gpu_fields;
 extern const struct field_table record_process_fields;
 extern const struct field_table record_process_sum_fields;
 
-/* The first of record_gpu_fields say which GPU it is. */
+/* The first of record_gpu_fields identify the GPU. */
 enum { RECORD_GPU_IDENTITY = 5 };
 
 /* Makes every field of a struct unknown; flags are false. */
@@ -278,8 +277,8 @@ static inline const void *field_at(const struct field *field, const void *base)
     return (const char *)base + field->offset;
 }
 
-/* What a machine is, beyond what every report says of it. Sections "server" and "cloud" of the
- * JSON of `spoor info`. */
+/* Facts about a machine beyond those of every report. Sections "server" and "cloud" of the JSON of `spoor
+ * info`. */
 
 /* All caches of one level and type. */
 struct record_cache {
@@ -303,7 +302,7 @@ struct record_cloud {
 /* Unknown is NULL or UNKNOWN. */
 struct record_server {
     const char *architecture;   /* "x86_64" */
-    const char *vendor, *model; /* as the firmware says */
+    const char *vendor, *model; /* from the firmware */
     const char *hypervisor;     /* "kvm", "other", ...; "none": a physical machine */
     const char *container;      /* "docker", ...; "none" */
     uint64_t sockets, cores, threads, numa_nodes;
@@ -311,7 +310,7 @@ struct record_server {
     size_t cache_count;
     struct record_server_disk *disks;
     size_t disk_count;
-    bool has_cloud; /* whether somebody looked which cloud it is */
+    bool has_cloud; /* whether the cloud was looked up */
     struct record_cloud cloud;
     const char *cloud_reason; /* why some of it is unknown */
 };
@@ -321,8 +320,8 @@ extern const struct field_table record_cache_fields;
 extern const struct field_table record_server_disk_fields;
 extern const struct field_table record_cloud_fields;
 
-/* What the machine did during a run without a job: totals as figures, and its disks,
- * network interfaces and mounts one by one. Section "system" of the JSON report. */
+/* The usage of the machine during a run without a job: totals as figures, and its disks, network
+ * interfaces and mounts one by one. Section "system" of the JSON report. */
 
 struct record_disk {
     const char *name, *model, *vendor, *serial;

@@ -81,7 +81,7 @@ void replay_row_clear(struct replay_row *row)
         row->value[i] = (double)NAN;
 }
 
-/* Of a row that comes next. */
+/* The next row. */
 static double elapsed_of(const struct replay *replay, const struct replay_row *row)
 {
     if (!isnan(row->elapsed_seconds))
@@ -135,7 +135,7 @@ static void take_sample(struct replay *replay, const struct series_gpus *gpus)
     struct sample *sample = &replay->sample;
 
     sample->clocks[CLOCK_HOST_CPU].resolution_ns = HOST_CPU_ERROR_NS;
-    /* No file tells whether the job was a cgroup, which may be empty for a while. */
+    /* No file shows whether the job was a cgroup, which may be empty for a while. */
     sample->job_is_over = sample->value[METRIC_JOB_THREADS] == 0;
     sample->at_peak =
         (struct memory_split){ sample->value[METRIC_JOB_RSS], sample->value[METRIC_JOB_PRIVATE],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.h - a record made again from the rows of a run: what a table of samples still says about it.
+ * replay.h - a record made again from the rows of a run, as far as they contain it.
  *
  * Rows are added one after the other; memory does not depend on their number. The interval is that of
  * the first rows, which wait until it is known. Part of the program, not of the library.
@@ -13,14 +13,14 @@
 #include "record/record.h"
 #include "series/series.h"
 
-/* What the rows say of a counter: its value, or its growth since the row before, or that per second.
+/* The form of a counter in the rows: its value, or its growth since the row before, or that per second.
  * Growth since before the first row is that of one interval. */
 enum replay_kind { REPLAY_VALUE, REPLAY_GROWTH, REPLAY_RATE };
 
 struct replay_row {
     double unix_seconds;
-    double elapsed_seconds;     /* since the start of the run; NaN: as the others say */
-    double interval_seconds;    /* since the row before; NaN: as unix_seconds says */
+    double elapsed_seconds;     /* since the start of the run; NaN: from the other members */
+    double interval_seconds;    /* since the row before; NaN: from unix_seconds */
     double value[METRIC_COUNT]; /* in base units; NaN: unknown */
     struct series_gpus gpus;
     char run_id[33]; /* empty: unknown */

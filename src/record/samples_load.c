@@ -439,7 +439,7 @@ struct leaf {
 
 typedef int leaf_visit(void *data, const struct leaf *leaf);
 
-/* Our list of GPUs says in each element which one it is. */
+/* Each element of our list of GPUs names its GPU. */
 static bool is_gpu_list(const char *key, const json_t *value)
 {
     return strcmp(key, "gpus") == 0 && json_is_array(value);

@@ -34,7 +34,7 @@ struct sample_table {
 int sample_table_begin(struct sample_table *table, const char *line);
 void sample_table_done(struct sample_table *table);
 
-/* Tells a replay what the rows say. */
+/* Sets the kind of each counter of the table in a replay. */
 void sample_table_set_kinds(const struct sample_table *table, struct replay *replay);
 
 /* Reads a row into one that was cleared. false: it is not a whole row. */

@@ -8,8 +8,7 @@
 #include "base/compiler.h"
 #include "text/utf8.h"
 
-/* What a style does to characters that are safe on a terminal. The others are
- * escaped in all styles. */
+/* Treatment of characters that are safe on a terminal. All styles escape the others. */
 struct style {
     const char *doubled;     /* written twice */
     const char *backslashed; /* written behind a backslash */

@@ -2,9 +2,9 @@
 /*
  * escape.h - hostile text made safe for each output.
  *
- * Names and command lines come from the job and may hold anything: control
- * characters, terminal escapes, quotes, line ends, invalid UTF-8. What may change
- * how a terminal shows the rest (utf8_is_unsafe) never reaches an output as it is.
+ * Names and command lines come from the job and may hold anything: control characters, terminal escapes,
+ * quotes, line ends, invalid UTF-8. Characters that change how a terminal shows the rest (utf8_is_unsafe) are
+ * escaped in every output.
  */
 #ifndef TEXT_ESCAPE_H
 #define TEXT_ESCAPE_H

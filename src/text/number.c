@@ -29,8 +29,8 @@ struct style {
     const char *whole;  /* follows a number without fraction or exponent */
 };
 
-/* 15 digits always survive a double, so whatever is shorter than 16 shows up among
- * the zeros at their end; 17 digits always tell two doubles apart. */
+/* 15 digits always survive a double, so whatever is shorter than 16 shows up among the zeros at their end;
+ * 17 digits always distinguish two doubles. */
 static struct digits shortest(double value)
 {
     struct digits result = { .count = 0 };
@@ -45,7 +45,7 @@ static struct digits shortest(double value)
         if (!(again < value) && !(again > value))
             break;
     }
-    /* What stands between the digits is the locale's decimal point. */
+    /* The locale's decimal point is between the digits. */
     for (cursor = text; *cursor && *cursor != 'e'; cursor++) {
         if (*cursor >= '0' && *cursor <= '9')
             result.digits[result.count++] = *cursor;
@@ -480,7 +480,7 @@ struct mantissa {
     bool is_any;
 };
 
-/* `step`: what each digit adds to the exponent. Those that do not fit any more are cut off. */
+/* `step`: added to the exponent for each digit. Digits that do not fit are cut off. */
 static void read_digits(const char **cursor, int step, struct mantissa *mantissa)
 {
     const char *at = *cursor;

@@ -69,8 +69,8 @@ struct number number_percent(double fraction);      /* of 1: "0.3 %", "68 %" */
 struct number number_short(double value);           /* "3.35", "12.0", "128" */
 struct number number_count(double value);           /* "12" */
 
-/* Numbers with four significant digits, for long lists of measured values: no more than
- * 0.05 % off, and written fast. What was read back from such a text is written the same again. */
+/* Numbers with four significant digits, for long lists of measured values: no more than 0.05 % off, and
+ * written fast. A number read back from such a text is written the same again. */
 
 /* As JSON allows it: 0, 0.1235, 12.35, 1.235e9. Nothing if the value is not finite. */
 void rounded_write(double value, struct buffer *out);

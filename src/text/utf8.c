@@ -8,7 +8,7 @@
 
 /* ---- utf8 ------------------------------------------------------------------ */
 
-/* How the first byte tells the length, and the least character that needs it. */
+/* The length by the first byte, and the least character that needs it. */
 static const struct {
     unsigned char mask, lead;
     int length;
