@@ -30,8 +30,8 @@
 
 /* clang-format off */
 
-/* Columns that several tables have. The memory is proportional, and resident if that is not known;
- * of a job that has ended, what it had before; of one that nobody has seen, its peak. */
+/* Columns that several tables have. The memory is proportional, or resident if that is unknown; for a job
+ * that has ended, its last value; for a job that was never read, its peak. */
 #define TIME(decimals, flags) \
     { "timestamp", COLUMN_LEVEL, SECONDS, decimals, flags, .plus = { AT(realtime_ns) } }
 #define PID { "pid", COLUMN_PID, 1, 0, INTEGER, .plus = { 0 } }

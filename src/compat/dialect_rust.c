@@ -166,7 +166,7 @@ static void add_rate(struct json_writer *json, const char *key, uint64_t before,
 
 /* ---- devices ---------------------------------------------------------------- */
 
-/* What rates of devices are since. */
+/* The start of the time that rates of devices cover. */
 static const struct device_sample *devices_before(const struct stream_row *row)
 {
     return row->rates_from_devices ? row->rates_from_devices : row->previous_devices;

@@ -330,8 +330,7 @@ void agent_finish(struct agent *agent)
 
 /* ---- the process -------------------------------------------------------- */
 
-/* What the caller left open for its children is not for us, and another process may wait for
- * it to be closed. */
+/* Close the descriptors that the caller left open: another process may wait for their end. */
 static void close_others(void)
 {
     DIR *folder;
@@ -568,7 +567,7 @@ int tracking_agent_serve(struct attachment *attachment, const struct tracking_ag
 
     if (attachment->session && agent_follow(&agent, &attachment->watch) == WATCH_PROCESS_ENDED)
         finish(&tracking, WATCH_PROCESS_ENDED);
-    agent_finish(&agent); /* the program may still want the result */
+    agent_finish(&agent); /* the program may still request the result */
     finish(&tracking, WATCH_INPUT);
     return 0;
 }

@@ -2,13 +2,13 @@
 /*
  * agent.h - the agent protocol, version 1: how a program controls a tracker that it has started.
  *
- * The agent reads requests from its standard input and writes answers to its standard output,
- * one JSON object per line. First it says that it is ready:
+ * The agent reads requests from its standard input and writes responses to its standard output, one JSON
+ * object per line. The first event is "ready":
  *
  *     {"event": "ready", "protocol": 1, "pid": N}
  *
- * or answers with an error and exits. Then every request gets one answer with the same id, in
- * the order of the requests:
+ * or an error, and the agent exits. Then every request gets one response with the same id, in the order of
+ * the requests:
  *
  *     {"id": 1, "op": "phase-start", "arguments": ["load"]}
  *     {"id": 1, "event": "done"}
@@ -16,9 +16,9 @@
  *     {"id": 2, "op": "phase-stop", "arguments": ["x"]}
  *     {"id": 2, "event": "error", "code": "EINVAL", "message": "phase 'x' is not open"}
  *
- * A program that was interrupted before it read an answer skips it by its id. The id of an error
- * is null if the request had none that could be read. Empty lines are ignored. The code is the
- * errno name of one of these; programs decide by it and never by the message:
+ * A program that was interrupted before it read a response skips it by its id. The id of an error is null if
+ * the request had none that could be read. Empty lines are ignored. The code is the errno name of one of
+ * these; programs decide by it and never by the message:
  *
  *     EINVAL, EBADMSG          an argument, or the contents of a file, is not valid
  *     ENOENT, ENOTDIR, EISDIR  a file or folder is missing, or is of the wrong kind
@@ -92,7 +92,7 @@ int agent_refuse(int code, const char *message);
 /* Answers a request with an error; `message` may be longer than that of a struct spoor_error. */
 void agent_answer_error(const struct agent_request *request, int code, const char *message);
 
-/* What an agent can be asked for. */
+/* The operations of an agent. */
 struct agent_op {
     const char *name;
     size_t argument_min;
@@ -166,8 +166,8 @@ struct tracking_agent_kind {
                       struct spoor_error *err);
 };
 
-/* Serves until the end of the input, after the caller has said "ready". Without a session in the
- * attachment, there was nothing to track and the run is over already. Returns the exit code. */
+/* Serves until the end of the input, after the event "ready". Without a session in the attachment, there
+ * was nothing to track and the run is over already. Returns the exit code. */
 int tracking_agent_serve(struct attachment *attachment, const struct tracking_agent_kind *kind,
                          void *data);
 

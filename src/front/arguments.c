@@ -40,7 +40,7 @@ static char *join(json_t *list)
     return take_ptr(text);
 }
 
-/* What one would write on the command line; to be freed. NULL: the value is of a wrong type. */
+/* The value as on the command line; to be freed. NULL: the value is of a wrong type. */
 static char *text_of(const struct program *program, const struct option *option, json_t *value)
 {
     bool takes_text = option->value || program->flags_take_values;
@@ -256,7 +256,7 @@ enum setting_source arguments_source(const struct arguments *arguments, const ch
 
 /* ---- finding an option ----------------------------------------------------- */
 
-/* That of the command, or else one of another command. */
+/* The option of the command, or else that of another command. */
 static const struct option *find_name(const struct command *command, const char *name,
                                       size_t length)
 {
@@ -327,8 +327,7 @@ static int unknown_letter(const struct arguments *arguments, char letter,
                      arguments->command->name);
 }
 
-/* The only option of the command that begins so. NULL: there is none, or more than one,
- * which the message says. */
+/* The only option of the command that begins so. NULL: there is none, or more than one, with a message. */
 static const struct option *find_prefix(const struct command *command, const char *name,
                                         size_t length, struct spoor_error *err)
 {

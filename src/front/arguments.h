@@ -41,9 +41,9 @@ struct arguments {
         .program = (program_), .command = (command_), .target = (target_) \
     }
 
-/* Reads the command line; argv[0] is the command's name. If the help or version is asked
- * for, reading stops there and `action` says so. With OPERANDS_MANY, moves the operands to the front
- * of argv. -EINVAL: the message names the option. */
+/* Reads the command line; argv[0] is the command's name. If the help or version is requested, reading
+ * stops there and `action` is set. With OPERANDS_MANY, moves the operands to the front of argv. -EINVAL:
+ * the message names the option. */
 int arguments_parse(struct arguments *arguments, int argc, char **argv,
                     struct spoor_error *err);
 
@@ -51,7 +51,7 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv,
  * variable, or the file and its key. */
 int arguments_complete(struct arguments *arguments, struct spoor_error *err);
 
-/* What set an option. */
+/* The origin of an option's value. */
 enum setting_source arguments_source(const struct arguments *arguments, const char *name);
 
 /* Applies one value to the target: checks it, then stores it. */
@@ -62,10 +62,10 @@ int arguments_apply(struct arguments *arguments, const struct option *option, co
  *
  *     { "interval": "500ms", "format": "json", "quiet": true, "tag": { "team": "blue" } }
  *
- * A key is the long name of an option, or what its row says. Values are what one would
- * write on the command line, so both are checked by the same code. A repeatable option
- * takes a string, a list of strings, or an object, whose members are KEY=VALUE. One file
- * may serve all commands: keys of other commands are ignored, unknown ones are refused.
+ * A key is the long name of an option, or the `key` of its row. Values are written as on the command line, so
+ * the same code checks both. A repeatable option takes a string, a list of strings, or an object, whose
+ * members are KEY=VALUE. One file may serve all commands: keys of other commands are ignored, unknown ones
+ * are refused.
  */
 
 #define CONFIG_MAX_BYTES (1u << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.h - what the tables of a program say: for people and for the manual. */
+/* help.h - the tables of a program as text: for people and for the manual. */
 #ifndef FRONT_HELP_H
 #define FRONT_HELP_H
 

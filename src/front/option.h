@@ -42,7 +42,7 @@ enum {
     OPTION_NO_FILE = 1u << 19,     /* cannot be set in a config file */
     OPTION_FILE_ONLY = 1u << 20,   /* a key of the config file, not an option */
     OPTION_CONFIG_FILE = 1u << 21, /* names the config file */
-    /* What a config file may hold; without them, a string or a number. */
+    /* Types in a config file; without them, a string or a number. */
     OPTION_FILE_STRING = 1u << 22,
     OPTION_FILE_LIST = 1u << 23, /* a string, or a list of strings to join by commas */
     OPTION_OPTIONAL = 1u << 24,  /* --name without "=VALUE" is a flag: its value is NULL */
@@ -62,7 +62,7 @@ struct option {
     const char *complete; /* see below; NULL: the words of `value`, if it lists them */
 };
 
-/* What a shell offers to complete a value: one of these, or words separated by spaces. */
+/* Completions of a value in a shell: one of these, or words separated by spaces. */
 #define COMPLETE_FILES "<files>"
 #define COMPLETE_COMMANDS "<commands>"
 #define COMPLETE_PIDS "<processes>"
@@ -154,7 +154,7 @@ size_t edit_distance(const char *a, const char *b);
 
 void nearest_offer(struct nearest *nearest, const char *candidate);
 
-/* The word that was probably meant; NULL: none is near enough to say so. */
+/* The word that was probably meant; NULL: none is near enough. */
 const char *nearest_get(const struct nearest *nearest);
 
 #endif

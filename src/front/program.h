@@ -2,10 +2,9 @@
 /*
  * program.h - a program as data: its commands, its options and its conventions.
  *
- * spoor and its predecessors are one binary under several names. What differs between
- * them on the command line is in their struct program; the code that reads options,
- * variables and config files, and that writes help, manual pages and completion, is
- * shared.
+ * spoor and its predecessors are one binary under several names. Their differences on the command line are in
+ * struct program; the code that reads options, variables and config files, and that writes help, manual pages
+ * and completion, is shared.
  */
 #ifndef FRONT_PROGRAM_H
 #define FRONT_PROGRAM_H
@@ -74,8 +73,8 @@ void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LI
 int program_run(const struct program *program, struct track_options *options,
                 void (*finish)(const struct tracked *tracked, void *data), void *data);
 
-/* Calls write(data), which writes a report, so that a signal can interrupt it (signals.h);
- * that is then said, if stderr has room for it. Returns what write() returned, or 1. */
+/* Calls write(data), which writes a report, so that a signal can interrupt it (signals.h); a message
+ * follows, if stderr has room for it. Returns what write() returned, or 1. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);
 
 /* Says that there is no such command, and what may have been meant. `line`: the command line that

@@ -179,7 +179,7 @@ static int add_header(const struct curl *curl, struct curl_slist **list, const c
     return 0;
 }
 
-/* S3 wants a hash of the body, which older versions of libcurl do not send. TLS protects the body, so
+/* S3 requires a hash of the body, which older versions of libcurl do not send. TLS protects the body, so
  * it need not be signed. */
 static int add_signed_headers(const struct curl *curl, struct curl_slist **list,
                               const struct http_signature *signature)
@@ -214,15 +214,15 @@ static void describe(struct http *http, const struct http_request *request,
 
     set(easy, CURLOPT_URL, request->url);
     set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    /* What was to be encrypted stays so. */
+    /* An encrypted request stays encrypted. */
     set(easy, CURLOPT_REDIR_PROTOCOLS_STR,
         strncasecmp(request->url, "https:", 6) == 0 ? "https" : "http,https");
     set(easy, CURLOPT_HTTPHEADER, headers);
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     set(easy, CURLOPT_USERAGENT, "spoor");
-    /* Before a large body libcurl asks "Expect: 100-continue": no second for servers that do not
-     * know it. (A header "Expect:" that disables it would be signed, though it is not sent.) */
+    /* Before a large body libcurl sends "Expect: 100-continue": do not wait a second for servers that do
+     * not support it. (A header "Expect:" that disables it would be signed, though it is not sent.) */
     set(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     if (request->is_local)
         set(easy, CURLOPT_PROXY, "");
@@ -274,7 +274,7 @@ static int describe_failure(const struct http *http, const struct http_request *
     return error_set(err, EIO, "%s: %s", request->url, message);
 }
 
-/* They come from a server, and a line break in one would begin another header. */
+/* The values come from a server, and a line break in one would begin another header. */
 static bool is_safe(const struct http_signature *signature)
 {
     const char *const texts[] = { signature->access_key, signature->session_token,

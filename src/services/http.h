@@ -48,7 +48,8 @@ struct http_request {
 struct http_response {
     int status;         /* 200 */
     struct buffer body; /* its text is not NULL after a success */
-    char header[256];   /* value of the wanted header; empty: there was none, or it is longer */
+    char
+        header[256]; /* value of the requested header; empty: there was none, or it is longer */
 };
 
 void http_response_done(struct http_response *response);
@@ -65,7 +66,7 @@ struct http *http_close(struct http *http);
 int http_send(struct http *http, const struct http_request *request, struct http_response *ret,
               struct spoor_error *err);
 
-/* Whether a status says that the request succeeded: 200 to 299. */
+/* Whether a status means success: 200 to 299. */
 static inline bool http_is_success(int status)
 {
     return status >= 200 && status < 300;

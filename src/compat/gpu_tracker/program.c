@@ -151,8 +151,8 @@ static int refuse_process_id(void *target, const struct option *option, const ch
 #define MEMORY_UNIT "bytes, kilobytes, megabytes, gigabytes (default) or terabytes"
 #define MEMORY_UNITS "bytes kilobytes megabytes gigabytes terabytes"
 
-/* The keys of the config file are the parameters of the Python class Tracker. Those that concern
- * files and processes that we do not have belong to no command, and so are ignored. */
+/* The keys of the config file are the parameters of the Python class Tracker. Parameters about files and
+ * processes that do not exist here belong to no command, and so are ignored. */
 /* clang-format off */
 static const struct option rows[] = {
 { 'e',  "execute",      "<command>",       "the command to track, with its arguments, as one string; quotes and backslashes work as in a shell", TRACK | NO_FILE | OPTION_REQUIRED, TEXT(command), .complete = COMPLETE_COMMANDS },
@@ -390,7 +390,7 @@ static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
     buffer_format(&line, "[Errno %d] %s: '", code, strerror(code));
     escape_unsafe(settings->words[0], &line);
     buffer_add_text(&line, "'\n");
-    (void)buffer_write(&line, STDOUT_FILENO); /* the exit code says that it failed */
+    (void)buffer_write(&line, STDOUT_FILENO); /* the exit code shows the failure */
     return 1;
 }
 

@@ -305,7 +305,7 @@ static double percent(const struct rows_sample *from, const struct rows_sample *
     return growth > 0 && seconds > 0 ? 100 * growth / seconds : 0;
 }
 
-/* The command has ended and has no row yet: as high as the kernel says that it rose meanwhile. */
+/* The command has ended and has no row yet: use the kernel's peak. */
 static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
 {
     for (size_t i = 0; i < ROWS_PEAKS; i++) {

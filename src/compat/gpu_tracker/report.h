@@ -30,8 +30,8 @@ int gpu_tracker_output_write(const char *path, const char *text, struct spoor_er
 
 /* ---- usage --------------------------------------------------------------
  *
- * Pure: figures in base units go in, numbers in the user's units come out. This interface
- * has no place for "not known", so such figures are 0; what they are is for the caller to say.
+ * Pure: figures in base units go in, numbers in the user's units come out. This interface cannot express
+ * unknown figures, so they are 0; the caller names them.
  */
 
 /* A unit is its name and what one base unit (byte, second) is in it. */
@@ -47,7 +47,7 @@ extern const struct usage_unit usage_time_units[];
 /* NULL: unknown unit. */
 const struct usage_unit *usage_unit_find(const struct usage_unit *units, const char *name);
 
-/* What does not change while the job runs. Amounts are in base units. */
+/* Facts that do not change while the job runs. Amounts are in base units. */
 struct usage_facts {
     const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
     uint64_t core_count, expected_core_count;
@@ -60,7 +60,7 @@ struct rss_values {
     double total_rss, private_rss, shared_rss;
 };
 
-/* Of one core or GPU, summed over all; "hardware" is that over the number expected. */
+/* Percent of one core or GPU, summed over all; "hardware" is that over the number expected. */
 struct unit_percentages {
     double max_sum, max_hardware, mean_sum, mean_hardware;
 };
@@ -90,7 +90,7 @@ struct resource_usage {
     } compute_time;
 };
 
-/* What was measured, beyond the figures. */
+/* Measurements beyond the figures. */
 struct usage_run {
     double elapsed_seconds;
     double main_cpu_seconds, descendants_cpu_seconds, combined_cpu_seconds; /* NaN: not known */
@@ -104,20 +104,20 @@ struct resource_usage usage_of(const struct usage_facts *facts, const struct usa
 
 /* ---- rows ---------------------------------------------------------------
  *
- * A row is what was true at its moment: the peaks between rows belong to the result, not to the
- * code block that the row falls into.
+ * A row describes one moment: the peaks between rows belong to the result, not to the code block that the row
+ * falls into.
  *
  * - Rows are an interval apart. A sample that comes earlier makes one if it was requested, and so
  *   does the last sample.
  * - Percentages are CPU time over the time since the row before.
- * - A command that has ended holds nothing. Its last row says what it held when last seen; if it
- *   is the only row, what the command held at most.
+ * - A command that has ended holds nothing. Its last row has the last values seen; if it is the only row, the
+ *   peak.
  */
 
 /* The metrics of the columns, then the peaks of the first three. */
 enum { ROWS_PEAKS = 3, ROWS_METRICS = TRACKING_COLUMNS + ROWS_PEAKS };
 
-/* What is kept of a sample. */
+/* The values kept of a sample. */
 struct rows_sample {
     double elapsed_seconds, unix_seconds;
     double value[ROWS_METRICS]; /* NaN: not known */

@@ -36,7 +36,7 @@ static int fail(struct gpu_tracker_gpus *gpus, int code, const char *fmt, ...)
 
 /* ---- the list ------------------------------------------------------------ */
 
-/* Copies of what the drivers say; the texts are owned. */
+/* Copies of the drivers' values; the texts are owned. */
 struct list {
     struct spoor_gpu *gpus;
     size_t count;
@@ -582,7 +582,7 @@ static double find_figure(void *data, const char *path)
     return figure.value;
 }
 
-/* Those that the session has found: its drivers may have been slower than we would wait. */
+/* The GPUs that the session has found: at the start the drivers may have been too slow. */
 static void take_gpus(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;

@@ -81,10 +81,10 @@ void tracking_configure(struct tracking *tracking, struct spoor_options *options
 
 /* Before the job runs, in process `pid`. If there is a tracking file, processes of the job get rows of it
  * on request, so that a code block has figures even if it is shorter than the interval. The service
- * "gpu-tracker-rows" of the main process (run/job_socket.h) takes one number: 0 if a block is
- * about to start, or the time at which the block that now stops did, in seconds since 1970. A
- * sample is taken, which makes a row as rows_take() says. The answer, which waits for
- * tracking_started(), is the time of the latest row. */
+ * "gpu-tracker-rows" of the main process (run/job_socket.h) takes one number: 0 if a block is about to
+ * start, or the time at which the block that now stops did, in seconds since 1970. A sample is taken,
+ * which makes a row by the rules of rows_take(). The response, which waits for tracking_started(), is the
+ * time of the latest row. */
 void tracking_listen(struct tracking *tracking, pid_t pid);
 
 /* The job runs: replaces an old tracking file. Before the first sample is delivered. `session`

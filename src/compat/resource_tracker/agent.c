@@ -207,7 +207,7 @@ struct observed {
 
 /* ---- observation ---------------------------------------------------------- */
 
-/* Of a GPU that is divided, each part counts. */
+/* Each part of a divided GPU counts. */
 static void note_busy_gpus(struct observed *observed, const struct spoor_sample *sample)
 {
     observed->busy_gpu_count = 0;
@@ -472,8 +472,8 @@ struct tracking {
 
 /* ---- the session ---------------------------------------------------------- */
 
-/* The next multiple of the interval since 1970. One that comes before the session has certainly
- * begun, or too soon for a row of its own, is left out. */
+/* The next multiple of the interval since 1970. A multiple before the session has certainly begun, or too
+ * soon for a row of its own, is skipped. */
 static uint64_t next_multiple_ns(uint64_t interval_ns)
 {
     uint64_t least_ns = interval_ns / 2 + 100 * NS_PER_MS;
@@ -532,7 +532,7 @@ static int add_stream(struct table_request *request, const char *dialect,
     return 0;
 }
 
-/* Both tables come from one session, so that their rows are of the same moments. */
+/* One session writes both tables, so that their rows have the same times. */
 static int open_session(struct tracking *tracking, const struct tracker_settings *settings,
                         struct spoor_error *err)
 {

@@ -221,7 +221,7 @@ static int read_escape(struct reader *reader)
     return 0;
 }
 
-/* What is next in a string. */
+/* The next character of a string. */
 static int read_in_string(struct reader *reader, const char *quotes)
 {
     bool is_long = quotes[1] != '\0';
@@ -436,7 +436,7 @@ static int read_file(struct arguments *arguments, const char *path, struct spoor
     return r < 0 ? r : read_text(arguments, path, text.text, err);
 }
 
-/* Nobody asked for it: a pipe of that name, say in /tmp, must not keep us waiting. */
+/* The file is a default: a pipe of that name, for example in /tmp, must not block us. */
 static int read_default(struct arguments *arguments, struct spoor_error *err)
 {
     struct stat status;

@@ -21,7 +21,7 @@ extern const struct option_table resource_tracker_table;
 /* In the order of the words of --format. */
 enum tracker_format { TRACKER_JSON, TRACKER_CSV };
 
-/* What describes the run to the Sentinel service, besides the job's name. */
+/* The description of the run for the Sentinel service, besides the job's name. */
 enum { TRACKER_METADATA_COUNT = 10 };
 
 /* Texts and lists are owned; a text that was not given is NULL. */

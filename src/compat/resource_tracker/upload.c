@@ -41,7 +41,7 @@ static const char *const metadata_keys[TRACKER_METADATA_COUNT] = {
     "container_image",
 };
 
-/* The service wants the list of arguments as a text, which is JSON. */
+/* The service expects the list of arguments as JSON in a string. */
 static void add_command(struct json_writer *json, const char *const *command)
 {
     CLEANUP(buffer_done) struct buffer list = { 0 };

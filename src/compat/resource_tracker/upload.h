@@ -49,7 +49,7 @@ void agent_upload_abandon(struct upload_process *process);
 void tracker_upload_start(const struct tracker_settings *settings, const char *const *command,
                           struct upload_process *ret);
 
-/* Ends it, and says what was not sent. Does nothing if there is none. */
+/* Ends the upload and reports unsent samples. Does nothing without an upload. */
 void tracker_upload_end(struct upload_process *process, int exit_code, bool is_quiet);
 
 /* resource-tracker upload */

@@ -343,7 +343,7 @@ static int combine_sqlite(const char *path, const char *const *files, size_t cou
     return r;
 }
 
-/* Of the same kind, and there to be read. */
+/* Checks that the files are of one kind and readable. */
 static int check_files(const char *path, const char *const *files, size_t count,
                        struct spoor_error *err)
 {

@@ -2,8 +2,8 @@
 /*
  * sub_tracking_file.h - when the code blocks of a job started and stopped.
  *
- * A row is process_id, code_block_name, position (0 start, 1 stop), timestamp (seconds since
- * 1970). The name of the file says its kind: .csv or .sqlite (table data).
+ * A row is process_id, code_block_name, position (0 start, 1 stop), timestamp (seconds since 1970). The
+ * suffix of the file is its kind: .csv or .sqlite (table data).
  */
 #ifndef COMPAT_TRACKING_SUB_TRACKING_FILE_H
 #define COMPAT_TRACKING_SUB_TRACKING_FILE_H
@@ -40,8 +40,8 @@ void block_log_done(struct block_log *log);
 /* Reads a file. Every message names it. */
 int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_error *err);
 
-/* Writes the rows of all files, in their order, to a new one. All must be of the same kind.
- * What is written is taken away again where one of them fails. */
+/* Writes the rows of all files, in their order, to a new one. All must be of the same kind. If one of them
+ * fails, the new file is removed. */
 int sub_tracking_combine(const char *path, const char *const *files, size_t count,
                          struct spoor_error *err);
 

@@ -184,7 +184,7 @@ int table_open(const char *path, const struct table_place *place, const char *co
     table->path = path;
     table->columns = columns;
     table->count = count;
-    /* Opened first in either case, so that what cannot be read is said in the same words. */
+    /* Opened first in either case, so that both kinds report the same error. */
     in = fopen(path, "re");
     if (!in)
         return error_sys(err, errno, "File %s", path);

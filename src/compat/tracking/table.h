@@ -8,8 +8,8 @@
  *         r = table_number(table, 1, &size, &err);
  *     table_close(table);
  *
- * The name of the file says which kind it is. Only one row is held in memory. Columns may
- * stand in any order in the file, with others between them.
+ * The suffix of the file is its kind. Only one row is held in memory. Columns may stand in any order in the
+ * file, with others between them.
  */
 #ifndef COMPAT_TRACKING_TABLE_H
 #define COMPAT_TRACKING_TABLE_H

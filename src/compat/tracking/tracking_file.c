@@ -49,7 +49,7 @@ const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
     { name, TRACKING_REAL, metric, TRACKING_IN_##unit, TRACKING_##moment }
 #define THREADS(name, metric) \
     { name, TRACKING_INTEGER, metric, TRACKING_COUNTS, TRACKING_HELD }
-/* Of one CPU or GPU, and of all that are expected. */
+/* Percent of one CPU or GPU, and of all that are expected. */
 #define PERCENT(name, metric, moment) \
     { name "_sum_utilization_percent", TRACKING_REAL, metric, TRACKING_PERCENT, TRACKING_##moment }, \
     { name "_hardware_utilization_percent", .type = TRACKING_REAL }
@@ -221,9 +221,8 @@ static const struct tracking_format tracking_csv = { csv_create, csv_open, csv_a
 
 /* ---- SQLite -------------------------------------------------------------
  *
- * While it is written it has a write-ahead log (two more files beside it): a row is one short
- * write, nobody who reads along stops us, and what was written is there if we are killed.
- * Closing makes it one plain file again.
+ * While it is written it has a write-ahead log (two more files beside it): a row is one short write, readers
+ * do not block us, and written rows survive if we are killed. Closing makes it one plain file again.
  */
 
 enum { BUSY_MS = 1000, SQL_MAX = 4096 };
@@ -445,7 +444,7 @@ int tracking_file_check_name(const char *path, struct spoor_error *err)
     return kind < 0 ? kind : 0;
 }
 
-/* What SQLite kept beside an older file would be taken for part of the new one. */
+/* SQLite would take the log of an older file for part of the new one. */
 static int remove_beside(const char *path, struct spoor_error *err)
 {
     static const char *const suffixes[] = { "-wal", "-shm", "-journal" };
@@ -613,7 +612,7 @@ int tracking_file_close(struct tracking_file *file, struct spoor_error *err)
         discard(file);
     if (r < 0)
         r = error_prefix(err, r, "cannot write the end of the file %s", file->path);
-    /* The user was told already. */
+    /* A warning was printed already. */
     if (file->has_failed)
         r = 0;
     free_file(&file);

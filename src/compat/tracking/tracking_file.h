@@ -2,9 +2,9 @@
 /*
  * tracking_file.h - the tracking file of gpu-tracker: facts of the run, and a row per sample.
  *
- * The name says what it is: .csv (lines end in CR LF; two lines of facts, then a header and
- * the rows) or .sqlite (tables static_data and data). Each row is on its way to the disk when
- * tracking_file_add() returns: it is there if this process is killed.
+ * The suffix of the file is its kind: .csv (lines end in CR LF; two lines of facts, then a header and the
+ * rows) or .sqlite (tables static_data and data). Each row is on its way to the disk when tracking_file_add()
+ * returns: it is there if this process is killed.
  */
 #ifndef COMPAT_TRACKING_TRACKING_FILE_H
 #define COMPAT_TRACKING_TRACKING_FILE_H
@@ -64,7 +64,7 @@ struct tracking_facts {
     double numbers[TRACKING_FACTS]; /* of the others */
 };
 
-/* What one of the metric is in the column: a unit of the facts, percent, or itself. */
+/* The unit of the column: one of the facts, percent, or that of the metric. */
 enum tracking_unit { TRACKING_COUNTS, TRACKING_IN_RAM, TRACKING_IN_GPU_RAM, TRACKING_PERCENT };
 
 /* When: in the last sample in which the command lived, in the sample of the row, or how much more per

@@ -59,7 +59,7 @@ static uint64_t gpu_count(const struct tracking *tracking)
     return number >= 0 && number < 1e6 ? (uint64_t)number : UNKNOWN;
 }
 
-/* What all GPUs did is what the only one did. */
+/* With one GPU, the sum over all GPUs is its own value. */
 static struct series_gpus only_gpu(const struct replay_row *row)
 {
     struct series_gpus gpus = { .count = 1, .places = { { 0, -1 } } };

@@ -176,8 +176,8 @@ int command_doctor(const struct command *command, int argc, char **argv)
 
 /* ---- phase --------------------------------------------------------------
  *
- * The runs that the caller is part of are told, and their reports have the phase. A file gets a row
- * if one is named, or if there is no such run.
+ * The runs around the caller are notified, and their reports have the phase. A file gets a row if one is
+ * named, or if there is no such run.
  */
 
 #define PHASE_FILE_VARIABLE "SPOOR_PHASE_FILE"

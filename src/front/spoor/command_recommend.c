@@ -31,7 +31,7 @@ struct server_search {
     bool is_here; /* the longest run was made on this machine */
     struct catalog catalog;
     struct cloud_facts cloud;                /* of this machine */
-    struct spoor_error failure, run_failure; /* what `table` says was not found, and why */
+    struct spoor_error failure, run_failure; /* why an entry of `table` was not found */
 };
 
 static void server_search_done(struct server_search *search)
@@ -63,7 +63,7 @@ static void find_own_server(struct server_search *search)
 
     if (!search->is_here || root_open(NULL, &root) < 0)
         return;
-    /* If it fails, the firmware may have told enough. */
+    /* If it fails, the facts of the firmware may be enough. */
     (void)cloud_find(&root, &search->cloud, NULL);
     if (!*search->cloud.vendor || !*search->cloud.instance_type)
         return;

@@ -60,7 +60,7 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* By how it begins: names say little, and reports and samples may both be JSON. */
+/* The kind of a file by its first bytes: names are no guide, and reports and samples may both be JSON. */
 static enum file_kind kind_of(const char *path, const char *start)
 {
     const char *text = start + strspn(start, " \t\r\n");
@@ -287,7 +287,7 @@ static int check_charts(const struct settings *settings, struct spoor_error *err
     return 0;
 }
 
-/* Where it goes, if the user does not say. */
+/* The default path of the page. */
 static int complete_settings(struct settings *settings, const char *path,
                              struct spoor_error *err)
 {

@@ -69,7 +69,7 @@ void live_screen_read_size(const struct live_screen *screen, size_t *ret_columns
 {
     struct winsize size = { 0 };
 
-    (void)ioctl(screen->fd, TIOCGWINSZ, &size); /* terminals of some programs do not say */
+    (void)ioctl(screen->fd, TIOCGWINSZ, &size); /* terminals of some programs report no size */
     *ret_columns = size.ws_col > 0 ? size.ws_col : 80;
     *ret_lines = size.ws_row > 0 ? size.ws_row - 1u : 23; /* the cursor has the first */
 }
@@ -271,8 +271,8 @@ static void add_level(struct live_curve *curve, const struct spoor_sample *sampl
     raise_value(&curve->columns[LIVE_CURVE_COLUMNS - 1], sample->values[curve->metric]);
 }
 
-/* A counter that steps back was restarted: what it counted meanwhile is unknown. What it counts
- * between two samples that are close together is left to the next: the rate might be far off. */
+/* A counter that steps back was restarted: its growth meanwhile is unknown. Growth between two samples
+ * that are close together is left to the next: the rate might be far off. */
 static void add_counter(struct live_curve *curve, const struct spoor_sample *sample,
                         double rate_seconds)
 {
@@ -401,7 +401,7 @@ static void add_headline(struct page *page, const char *title, double elapsed_se
     buffer_done(&cut);
 }
 
-/* What the caller has to say, and the scale of the curves. */
+/* The caller's text, and the scale of the curves. */
 static void add_footer(struct page *page, const struct live_view *view, const char *hint)
 {
     struct buffer text = { 0 };
@@ -512,7 +512,7 @@ bool live_shares_stdout(void)
            fstat(STDERR_FILENO, &err) == 0 && out.st_rdev == err.st_rdev;
 }
 
-/* How to end it, if that is ours to say. */
+/* The key that ends the view, if the view reads keys. */
 static const char *hint_of(const struct live *live)
 {
     if (!live->has_keys)

@@ -47,8 +47,8 @@ bool live_screen_is_in_foreground(const struct live_screen *screen);
 void live_screen_read_size(const struct live_screen *screen, size_t *ret_columns,
                            size_t *ret_lines);
 
-/* From now on keys of stdin, if it is a terminal, are read at once and not shown. Those that send
- * signals still do. */
+/* From now on keys of stdin, if it is a terminal, are read at once and not shown. Keys that send signals
+ * still do. */
 void live_screen_take_modes(struct live_screen *screen);
 
 /* Replaces what was drawn before by text of so many lines. If the terminal is stalled, it may be

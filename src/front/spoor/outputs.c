@@ -309,7 +309,7 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
     return spoor_session_save(session, output->format, output->path, output->save, err);
 }
 
-/* In which a report is shown that could not be written: nobody can read a page on a terminal. */
+/* The format for the terminal of a report that could not be written: a page is unreadable there. */
 static enum spoor_format rescue_format(const struct outputs *outputs, size_t index)
 {
     enum spoor_format format = outputs->items[index].format;

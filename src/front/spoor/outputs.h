@@ -31,8 +31,8 @@ struct outputs {
     int device_fd; /* of a device or pipe named by -o, open until the end; or -1 */
 };
 
-/* Plans the outputs. The settings must outlive them. Fails if a report could not be
- * written in the end; the message says what to do. */
+/* Plans the outputs. The settings must outlive them. Fails if a report could not be written in the end;
+ * the message has the remedy. */
 int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err);
 /* The same for a command whose report is its only output: it goes to stdout if no file is named. */
 int outputs_plan_stdout(struct settings *settings, struct outputs *ret,

@@ -391,7 +391,7 @@ static int finish_servers(const struct arguments *arguments, const struct settin
     return 0;
 }
 
-/* What can be checked only when all are known. */
+/* Checks that need all settings. */
 static int finish(struct arguments *arguments, struct spoor_error *err)
 {
     struct settings *settings = arguments->target;

@@ -81,9 +81,9 @@ extern const struct option_table settings_table;
 void settings_init(struct settings *settings);
 void settings_done(struct settings *settings);
 
-/* Reads all settings of a command; argv[0] is its name. `arguments` has the program, the
- * command and the settings. If its action is not ACTION_WORK, nothing else is read.
- * -EINVAL and others: the message says what to do. */
+/* Reads all settings of a command; argv[0] is its name. `arguments` has the program, the command and the
+ * settings. If its action is not ACTION_WORK, nothing else is read. -EINVAL and others: the message has
+ * the remedy. */
 int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err);
 
 /* The same for a command that a person runs; sets up both structs first. Returns -1 to go on,
@@ -99,9 +99,8 @@ int duration_parse(const char *text, uint64_t *ret_ns);
 
 /* ---- GPUs --------------------------------------------------------------- */
 
-/* If the settings list single GPUs, asks the drivers for at most 2 s. -EINVAL: one of them does
- * not exist. If there is no GPU or a driver does not answer, nothing is refused: the report
- * warns. */
+/* If the settings list single GPUs, queries the drivers for at most 2 s. -EINVAL: one of them does not
+ * exist. If there is no GPU or a driver does not respond, nothing is refused: the report has a warning. */
 int gpus_check(const struct settings *settings, struct spoor_error *err);
 
 /* Makes a message of the library about --gpus name what set it: option, variable or file. */

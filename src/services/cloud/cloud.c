@@ -313,7 +313,7 @@ int cloud_answer_parse(const struct cloud_request *request, const char *text,
         if (r == 0)
             r = take_value(field, value, &found);
         if (r < 0 && i > 0 && !field->expected)
-            r = 0; /* the service does not say */
+            r = 0; /* not in the response */
     }
     json_decref(document);
     if (r == 0)
@@ -506,7 +506,7 @@ static int find_path(environment_get *get_variable, bool is_made, char *buf, siz
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Of a regular file that only we can write. */
+/* Reads a regular file that only we can write. */
 static json_t *load(const char *path)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
@@ -605,7 +605,7 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
 
 enum { TIMEOUT_MS = 1000, TIMEOUT_MAX_SECONDS = 60 };
 
-/* -ECANCELED: the user wants nothing to be asked. */
+/* -ECANCELED: the user has disabled the query. */
 static int read_timeout(uint64_t *ret_ms, struct spoor_error *err)
 {
     const char *text = environment_own(CLOUD_TIMEOUT_VARIABLE);
@@ -624,7 +624,7 @@ static int read_timeout(uint64_t *ret_ms, struct spoor_error *err)
     return 0;
 }
 
-/* What the firmware alone says. */
+/* The facts of the firmware alone. */
 static struct cloud_facts facts_of(const struct dmi *dmi, const struct cloud_vendor *vendor)
 {
     const char *product = dmi->text[DMI_PRODUCT_NAME];
@@ -639,8 +639,8 @@ static struct cloud_facts facts_of(const struct dmi *dmi, const struct cloud_ven
     return facts;
 }
 
-/* -ENODEV: not a machine of a cloud. -ENOENT: there was no answer since boot; *ret has what the
- * firmware says. */
+/* -ENODEV: not a machine of a cloud. -ENOENT: there was no response since boot; *ret has the facts of the
+ * firmware. */
 static int recall(const struct root *root, const struct cloud_vendor **ret_vendor,
                   struct cloud_cache_key *ret_key, struct cloud_facts *ret)
 {

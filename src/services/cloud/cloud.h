@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cloud.h - which cloud this machine belongs to, and what it is called there.
+ * cloud.h - which cloud this machine belongs to, and its names there.
  *
- * The firmware (DMI strings) says which cloud it may be. Only then the metadata service of that
- * cloud is asked, on a link-local address; a machine outside a cloud sends no packet and waits for
- * nothing. The answer is cached until reboot. Part of the program, not of the library.
+ * The firmware (DMI strings) names a cloud. Only then the metadata service of that cloud is queried, on a
+ * link-local address; a machine outside a cloud sends no packet and waits for nothing. The response is cached
+ * until reboot. Part of the program, not of the library.
  */
 #ifndef SERVICES_CLOUD_CLOUD_H
 #define SERVICES_CLOUD_CLOUD_H
@@ -42,7 +42,7 @@ struct cloud_facts {
  * such as the vendor. */
 int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err);
 
-/* What is known without asking: by the firmware, and by an answer since boot. */
+/* Facts without a query: of the firmware, and of a response since boot. */
 void cloud_recall(const struct root *root, struct cloud_facts *ret);
 
 /* For the library; the texts are those of the facts. */
@@ -64,7 +64,7 @@ struct cloud_field {
     const char *key;      /* "compute.vmSize", "services.0.address"; NULL: the whole text */
     size_t offset, size;  /* where it goes in struct cloud_facts; 0, 0: nowhere */
     const char *expected; /* the value must be this; NULL: anything */
-    const char *unknown;  /* a value that says nothing */
+    const char *unknown;  /* a value without a meaning */
     bool drops_suffix;    /* without its last part: "europe-west1-b" is in "europe-west1" */
 };
 
@@ -95,8 +95,8 @@ const struct cloud_vendor *cloud_vendor_find(const struct dmi *dmi);
 
 /* ---- what a vendor answers ---------------------------------------------- */
 
-/* Adds what an answer says to the facts. -EBADMSG: it is not an answer to this request, or not one of
- * this cloud; then the facts are as before. */
+/* Adds the values of a response to the facts. -EBADMSG: it is not a response to this request, or not one
+ * of this cloud; then the facts are as before. */
 int cloud_answer_parse(const struct cloud_request *request, const char *text,
                        struct cloud_facts *facts);
 
@@ -119,7 +119,7 @@ int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t ti
  * convenience: if it cannot be read or written, or is not ours, the service is asked again.
  */
 
-/* What the facts belong to; all must be the same for them to be used again. */
+/* The origin of cached facts; they are used only if all members are the same. */
 struct cloud_cache_key {
     const char *vendor;
     const char *url; /* of the service */

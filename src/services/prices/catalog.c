@@ -150,8 +150,8 @@ struct row {
     double vram_bytes_each; /* of each GPU, or of the smallest */
 };
 
-/* Text if `size` is not 0, else a number. Of several columns for one member, the first that
- * holds something counts. */
+/* Text if `size` is not 0, else a number. If several columns are for one member, the first that is not
+ * empty counts. */
 struct column {
     const char *name;
     size_t offset;

@@ -3,11 +3,11 @@
  * catalog.h - a list of servers with their prices, as CSV or JSON. Part of the program, not of
  * the library, which does without a JSON parser.
  *
- * The columns are those of the Spare Cores keeper, so its answers are catalogues too: vendor_id,
- * api_reference (or server_id, or name), region_id, cpu_architecture, vcpus, memory_amount (MiB),
- * gpu_count, gpu_manufacturer, gpu_memory_total (MiB; or gpu_memory_min, of each GPU),
- * min_price_ondemand (USD per hour). Others are ignored. An empty cell, null and a missing key
- * are unknown. What is of the wrong type is refused with a message that says where it is.
+ * The columns are those of the Spare Cores keeper, so its responses are catalogues too: vendor_id,
+ * api_reference (or server_id, or name), region_id, cpu_architecture, vcpus, memory_amount (MiB), gpu_count,
+ * gpu_manufacturer, gpu_memory_total (MiB; or gpu_memory_min, of each GPU), min_price_ondemand (USD per
+ * hour). Others are ignored. An empty cell, null and a missing key are unknown. A value of the wrong type is
+ * refused; the message names its place.
  */
 #ifndef SERVICES_PRICES_CATALOG_H
 #define SERVICES_PRICES_CATALOG_H
@@ -52,7 +52,7 @@ void servers_done(struct servers *servers);
 /* 0, -ENOMEM, or -E2BIG: there are SERVERS_MAX already. */
 int servers_add(struct servers *servers, const struct server *server);
 
-/* What a server must have. */
+/* Requirements of a server. */
 struct server_filter {
     const struct needs *needs;  /* those that are unknown are ignored */
     const char *const *vendors; /* one of these, ended by NULL; NULL: any */
@@ -69,7 +69,7 @@ void servers_choose(struct servers *servers, const struct server_filter *filter)
 const struct server *servers_find(const struct servers *servers, const char *vendor,
                                   const char *name, const char *region);
 
-/* What so much time costs at a price per hour; NaN: unknown. */
+/* The cost of a time at a price per hour; NaN: unknown. */
 double server_cost(double price, double seconds);
 
 /* ---- lists of servers --------------------------------------------------- */

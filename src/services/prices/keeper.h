@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper.h - asks the Spare Cores keeper, a web service, for servers and prices. Part of the
- * program, not of the library.
+ * keeper.h - queries the Spare Cores keeper, a web service, for servers and prices. Part of the program, not
+ * of the library.
  *
- * Answers are untrusted: what is not as expected is an error with a message of one line, or an
- * unknown price.
+ * Responses are untrusted: a malformed one is an error with a message of one line, or an unknown price.
  */
 #ifndef SERVICES_PRICES_KEEPER_H
 #define SERVICES_PRICES_KEEPER_H

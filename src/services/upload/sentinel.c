@@ -50,7 +50,7 @@ int gzip_add(const char *bytes, size_t size, struct buffer *out)
 
 enum { REGION_TIMEOUT_MS = 2000 };
 
-/* What identifies a bucket, a key or a region: none of it can end a URL's host. */
+/* Characters of a bucket, a key or a region: none of them can end a URL's host. */
 static bool is_name(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {

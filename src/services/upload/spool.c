@@ -257,7 +257,7 @@ static int make_directories(char *path)
     }
 }
 
-/* A directory that others can write to may be somebody else's trap. */
+/* A directory that others can write to may be a trap of another user. */
 static bool is_ours(const char *path)
 {
     struct stat status;
@@ -401,7 +401,7 @@ int spool_save(const struct spool *spool)
     json_add_u64(&json, "batches", spool->batches);
     json_add_u64(&json, "dropped_rows", spool->dropped_rows);
     json_end(&json);
-    /* What it says was sent is deleted: it must not be lost with the machine. */
+    /* Rows that it marks as sent are deleted: the state must not be lost with the machine. */
     return replace_file(spool, STATE, &text, true);
 }
 

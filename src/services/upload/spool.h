@@ -7,7 +7,7 @@
  *
  *     run.json     what describes the run to the service; locked (flock) by the tracker while the
  *                  run goes on
- *     rows.csv     a header and a row per sample. What was sent becomes a hole in the file.
+ * rows.csv a header and a row per sample. Sent rows become a hole in the file.
  *     state.json   how far the upload is; replaced as a whole after each step
  *     end.json     how the run ended. Until then it is end.space, which takes up as much on the disk:
  *                  how a run ended can be said even if the disk is full.
@@ -63,7 +63,7 @@ int spool_create(const struct buffer *description, struct spool *ret, int *ret_r
  * it was removed. */
 int spool_open(const char *path, struct spool *ret);
 
-/* What is known of one, without its lock: it is only to be looked at. */
+/* The state of a spool, read without its lock. */
 int spool_peek(const char *path, struct spool *ret);
 
 /* Closes it; its lock goes with the last descriptor. Accepts a closed one. */

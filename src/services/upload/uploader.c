@@ -335,8 +335,8 @@ static void count_kept(struct round *round, const struct spool *spool)
     round->report->kept_rows += rows;
 }
 
-/* Whether the next run would fail as well: the network or the service is away. A run that is refused
- * or damaged says nothing about the next. */
+/* Whether the next run would fail as well: the network or the service is down. A run that is refused or
+ * damaged does not predict the next. */
 static bool is_for_all(int error)
 {
     static const int errors[] = { ECONNREFUSED, ETIMEDOUT, EIO, EPROTO, ENOSYS, ECANCELED };
@@ -440,10 +440,9 @@ static int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
 
 /* ---- the process that uploads -------------------------------------------
  *
- * What both sides say to each other, over a socket: we write a byte when the run
- * begins, and close our direction when it is over. The child writes a byte after each request that
- * succeeded, and at its end a newline, the number of rows that were dropped, a blank, what failed (or
- * nothing), a zero, and a summary in JSON.
+ * The protocol of both sides, over a socket: we write a byte when the run begins, and close our direction
+ * when it is over. The child writes a byte after each request that succeeded, and at its end a newline, the
+ * number of rows that were dropped, a blank, what failed (or nothing), a zero, and a summary in JSON.
  */
 
 enum { REQUEST_TIMEOUT_MS = 30000, LAST_REQUEST_TIMEOUT_MS = 10000 };
@@ -455,7 +454,7 @@ enum { PROGRESS = '.', RESULT = '\n' };
 
 /* ---- the child -------------------------------------------------------------- */
 
-/* Its descriptors, once it has closed the others. */
+/* The descriptors of the child, once it has closed the others. */
 enum { SOCKET_FD = 0, LOCK_FD = 1 };
 
 struct child {
@@ -463,7 +462,7 @@ struct child {
     struct spool spool;
     struct uploader uploader;
     bool is_over;          /* the run, or we were left alone */
-    bool is_refused;       /* the service does not want the run: `err` says why */
+    bool is_refused;       /* the service refused the run: `err` has the reason */
     uint64_t dropped_rows; /* of other runs */
     uint64_t back_off_ns;
     struct spoor_error err; /* the last failure */
@@ -738,7 +737,7 @@ static int write_end(const struct upload_process *process, int exit_code, bool h
     return spool_write_end(&spool, &text);
 }
 
-/* Readable when the user asks us to end. -1: they cannot; then the time limit is all there is. */
+/* Readable when a signal asks us to end. -1: not available; only the time limit applies. */
 static int open_interrupt(void)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
@@ -758,8 +757,8 @@ static bool is_interrupted(int fd)
     return fd >= 0 && read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info);
 }
 
-/* What the child says until it ends. Gives up (false) when the time is up, if nothing happens for
- * half of it, or soon after a signal: it may be the one that has ended the job. */
+/* Reads the messages of the child until it ends. Gives up (false) when the time is up, if nothing happens
+ * for half of it, or soon after a signal: it may be the one that has ended the job. */
 static bool listen_to(const struct upload_process *process, struct buffer *ret)
 {
     AUTO_CLOSE int interrupt_fd = open_interrupt();

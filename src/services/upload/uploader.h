@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uploader.h - uploads the samples of one spool: registers the run, sends batches, says that the run
- * is over.
+ * uploader.h - uploads the samples of one spool: registers the run, sends batches, and closes the run.
  *
  * A step that fails can be repeated later: it goes on where it was. Errors are those of
  * sentinel.h.
@@ -41,8 +40,8 @@ int uploader_register(struct uploader *uploader, struct spool *spool, struct spo
 /* Sends all rows that wait. */
 int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_error *err);
 
-/* The run is over: sends the rest and says so. If nothing was sent before, the rows are part of that
- * message. Then the spool may be removed. The answer is added to `answer`, unless that is NULL. */
+/* Closes the run: sends the rest and the end. If nothing was sent before, the rows are part of that
+ * message. Then the spool may be removed. The response is added to `answer`, unless that is NULL. */
 int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffer *answer,
                     struct spoor_error *err);
 
@@ -66,8 +65,8 @@ struct kept_report {
     struct spoor_error err;        /* the first failure; its code is 0 if there was none */
 };
 
-/* Uploads them, until the network fails or the uploader is hurried. Those for another service are left
- * alone. 0, or -errno: they cannot be found. */
+/* Uploads them, until the network fails or the uploader is hurried. Spools for another service are
+ * skipped. 0, or -errno: they cannot be found. */
 int kept_runs_send(struct uploader *uploader, struct kept_report *ret);
 
 /* ---- the process that uploads -------------------------------------------
@@ -107,7 +106,7 @@ void upload_process_add_state(const struct upload_process *process, struct json_
 /* There is no run after all. */
 void upload_process_cancel(struct upload_process *process);
 
-/* What became of the samples. */
+/* The result of an upload. */
 struct upload_result {
     bool is_complete; /* the service has all of them, but those that were dropped */
     uint64_t kept_rows;
@@ -116,8 +115,8 @@ struct upload_result {
     struct buffer summary;  /* JSON, see uploader_add_summary(); empty: unknown; owned */
 };
 
-/* The run is over, and the rows are written. Waits as long as the settings say, and less if nothing
- * moves. What was not sent then stays in the spool. The caller ends ret->summary with buffer_done(). */
+/* The run is over, and the rows are written. Waits as long as the settings allow, and less without
+ * progress. Unsent rows stay in the spool. The caller ends ret->summary with buffer_done(). */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
 

@@ -200,7 +200,7 @@ static double figure_of(const struct results *results, const struct figure *figu
     return results->blocks[figure->block].usage[figure->measurement][figure->statistic];
 }
 
-/* What is not known comes last; equal figures stay as the sessions were given. */
+/* Unknown figures come last; equal figures stay in the order of the sessions. */
 static bool comes_before(double a, double b)
 {
     return a < b || (isnan(b) && !isnan(a));

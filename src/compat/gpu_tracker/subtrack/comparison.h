@@ -30,8 +30,8 @@ int comparison_match(struct compared *sessions, size_t count, comparison_say *sa
 /* -EINVAL: no statistic has that name. */
 int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err);
 
-/* Of sessions that match. Those with smaller figures come first. 0 or -ENOMEM. Nothing follows
- * the last line of JSON. */
+/* Writes sessions that match, those with smaller figures first. 0 or -ENOMEM. Nothing follows the last
+ * line of JSON. */
 int comparison_write_text(const struct compared *sessions, size_t count,
                           enum statistic statistic, struct buffer *out);
 int comparison_write_json(const struct compared *sessions, size_t count,

@@ -27,7 +27,7 @@ struct tally {
 
 void tally_add(struct tally *tally, double value);
 
-/* Of all values added; the standard deviation is that of a population. NaN: none was added. */
+/* Statistics of all values added; the standard deviation is that of a population. NaN: none was added. */
 void tally_get(const struct tally *tally, double ret[STATISTICS]);
 
 /* 0 if none was added. */
@@ -125,8 +125,8 @@ void text_tabs(unsigned tabs, struct buffer *out);
 
 /* ---- analysis -----------------------------------------------------------
  *
- * A sample belongs to a block if it was taken during one of its calls, their ends included;
- * it counts once, however many calls ran. Of a sample no more than its time is kept.
+ * A sample belongs to a block if it was taken during one of its calls, their ends included; it counts once,
+ * however many calls ran. Only the time of a sample is kept.
  */
 
 struct analysis;
@@ -138,7 +138,7 @@ void analysis_close(struct analysis **analysis); /* for CLEANUP */
 /* Takes one sample; for tracking_read(). 0 or -ENOMEM. */
 tracking_row_seen analysis_add;
 
-/* Of all that was added. 0 or -ENOMEM. */
+/* Results of all samples added. 0 or -ENOMEM. */
 int analysis_get(struct analysis *analysis, struct results *ret);
 
 #endif

@@ -225,7 +225,7 @@ static void add_sessions(struct plan *plan, const struct text_list *maps)
     }
 }
 
-/* Those of the config file, then those of -m. */
+/* The sessions of the config file, then those of -m. */
 static int plan_sessions(const struct subtrack_settings *settings, struct plan *plan,
                          struct spoor_error *err)
 {
