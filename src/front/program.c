@@ -38,7 +38,7 @@ static void say_no_memory(const char *prefix)
 }
 
 /* One line, in one piece. `text` NULL: there was no memory for it. */
-static void say_text(const char *prefix, const char *text)
+static void print_text(const char *prefix, const char *text)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };
 
@@ -51,15 +51,15 @@ static void say_text(const char *prefix, const char *text)
         (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place */
 }
 
-static void say(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
+static void print_message(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 
-static void say(const char *prefix, const char *fmt, va_list args)
+static void print_message(const char *prefix, const char *fmt, va_list args)
 {
     AUTO_FREE char *text = NULL;
 
     if (vasprintf(&text, fmt, args) < 0)
         text = NULL;
-    say_text(prefix, text);
+    print_text(prefix, text);
 }
 
 int program_complain(const struct program *program, const char *fmt, ...)
@@ -67,7 +67,7 @@ int program_complain(const struct program *program, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    say(program->error_prefix, fmt, args);
+    print_message(program->error_prefix, fmt, args);
     va_end(args);
     return program->failure_code;
 }
@@ -77,7 +77,7 @@ void program_warn(const struct program *program, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    say(program->warning_prefix, fmt, args);
+    print_message(program->warning_prefix, fmt, args);
     va_end(args);
 }
 
@@ -182,7 +182,7 @@ int program_read(struct arguments *arguments, int argc, char **argv)
     if (arguments_parse(arguments, argc, argv, &err) < 0) {
         if (!program->has_full_usage)
             return program_complain(program, "%s", err.message);
-        say_text("", err.message);
+        print_text("", err.message);
         help_usage(stderr, program, command);
         return program->failure_code;
     }

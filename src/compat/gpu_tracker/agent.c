@@ -17,21 +17,21 @@
 enum { WARNINGS_MAX = 32 };
 
 /* Warnings wait for the next answer that has a place for them. */
-struct told {
+struct agent_state {
     struct tracking tracking;
     char *warnings[WARNINGS_MAX]; /* owned */
     size_t warning_count;
-    size_t told_count; /* of them */
+    size_t reported_count; /* of them */
 };
 
 /* Before the sampling thread runs, from that thread, and after it has ended: never at once. */
 static void keep_warning(void *data, const char *message)
 {
-    struct told *told = data;
-    char *copy = told->warning_count < WARNINGS_MAX ? strdup(message) : NULL;
+    struct agent_state *state = data;
+    char *copy = state->warning_count < WARNINGS_MAX ? strdup(message) : NULL;
 
     if (copy)
-        told->warnings[told->warning_count++] = copy;
+        state->warnings[state->warning_count++] = copy;
 }
 
 static void refuse(void *data, int code, const char *message)
@@ -40,39 +40,39 @@ static void refuse(void *data, int code, const char *message)
     (void)agent_refuse(code, message);
 }
 
-static void told_done(struct told *told)
+static void agent_state_done(struct agent_state *state)
 {
-    tracking_done(&told->tracking);
-    for (size_t i = 0; i < told->warning_count; i++)
-        free(told->warnings[i]);
-    told->warning_count = 0;
+    tracking_done(&state->tracking);
+    for (size_t i = 0; i < state->warning_count; i++)
+        free(state->warnings[i]);
+    state->warning_count = 0;
 }
 
 /* ---- answers -------------------------------------------------------------- */
 
-static void add_warnings(struct told *told, size_t end, struct json_writer *json)
+static void add_warnings(struct agent_state *state, size_t end, struct json_writer *json)
 {
     json_begin(json, "warnings", '[');
-    while (told->told_count < end)
-        json_add_text(json, NULL, told->warnings[told->told_count++]);
+    while (state->reported_count < end)
+        json_add_text(json, NULL, state->warnings[state->reported_count++]);
     json_end(json);
 }
 
 static void finish(spoor_session *session, void *data)
 {
-    struct told *told = data;
+    struct agent_state *state = data;
 
-    told->tracking.session = session;
-    tracking_finish(&told->tracking);
+    state->tracking.session = session;
+    tracking_finish(&state->tracking);
 }
 
 static int add_result(spoor_session *session, void *data, struct json_writer *json,
                       struct spoor_error *err)
 {
-    struct told *told = data;
-    struct report_style style = told->tracking.settings->style;
+    struct agent_state *state = data;
+    struct report_style style = state->tracking.settings->style;
     struct resource_usage usage =
-        tracking_usage(&told->tracking, told->tracking.rows.latest.elapsed_seconds);
+        tracking_usage(&state->tracking, state->tracking.rows.latest.elapsed_seconds);
     CLEANUP(buffer_done) struct buffer document = { 0 };
     CLEANUP(buffer_done) struct buffer text = { 0 };
 
@@ -82,7 +82,7 @@ static int add_result(spoor_session *session, void *data, struct json_writer *js
     report_write(&usage, style, &text);
     if (buffer_error(&document) < 0 || buffer_error(&text) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    add_warnings(told, told->warning_count, json);
+    add_warnings(state, state->warning_count, json);
     json_add_document(json, "usage", &document);
     json_add_text(json, "text", text.text);
     return tracking_agent_add_report(session, json, err);
@@ -91,26 +91,27 @@ static int add_result(spoor_session *session, void *data, struct json_writer *js
 /* ---- the agent ------------------------------------------------------------ */
 
 /* A process that has gone has a result too: nothing. */
-static int attach(struct told *told, pid_t pid, struct attachment *ret, struct spoor_error *err)
+static int attach(struct agent_state *state, pid_t pid, struct attachment *ret,
+                  struct spoor_error *err)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     char message[100];
     int r;
 
     options.pid = pid;
-    tracking_configure(&told->tracking, &options);
+    tracking_configure(&state->tracking, &options);
     r = attachment_open(&options, ret, err);
     if (r != -ESRCH)
         return r;
     (void)snprintf(message, sizeof(message),
                    "The target process of ID %d ended before tracking could begin.",
                    (int)pid); /* fits */
-    if (!told->tracking.settings->given->is_silent)
-        keep_warning(told, message);
+    if (!state->tracking.settings->given->is_silent)
+        keep_warning(state, message);
     return 0;
 }
 
-static int serve(struct told *told, pid_t pid)
+static int serve(struct agent_state *state, pid_t pid)
 {
     static const struct tracking_agent_kind kind = { .finish = finish,
                                                      .add_result = add_result };
@@ -119,21 +120,21 @@ static int serve(struct told *told, pid_t pid)
     struct agent_answer ready;
     size_t early_count;
 
-    if (tracking_prepare(&told->tracking, refuse) < 0)
+    if (tracking_prepare(&state->tracking, refuse) < 0)
         return 1;
-    early_count = told->warning_count;
-    if (attach(told, pid, &attachment, &err) < 0) {
-        tracking_finish(&told->tracking);
+    early_count = state->warning_count;
+    if (attach(state, pid, &attachment, &err) < 0) {
+        tracking_finish(&state->tracking);
         return agent_refuse(err.code, err.message);
     }
-    tracking_listen(&told->tracking, pid);
-    tracking_started(&told->tracking, attachment.session);
+    tracking_listen(&state->tracking, pid);
+    tracking_started(&state->tracking, attachment.session);
     if (attachment.session)
         spoor_session_release_samples(attachment.session);
     agent_begin_ready(&ready);
-    add_warnings(told, attachment.session ? early_count : told->warning_count, &ready.json);
+    add_warnings(state, attachment.session ? early_count : state->warning_count, &ready.json);
     agent_end_answer(&ready);
-    return tracking_agent_serve(&attachment, &kind, told);
+    return tracking_agent_serve(&attachment, &kind, state);
 }
 
 static int check(const struct gpu_tracker_settings *settings)
@@ -163,7 +164,7 @@ int gpu_tracker_agent(const struct command *command, int argc, char **argv)
 {
     CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
     CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
-    CLEANUP(told_done) struct told told = { .warning_count = 0 };
+    CLEANUP(agent_state_done) struct agent_state state = { .warning_count = 0 };
     struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &texts);
     struct spoor_error err = { 0 };
     pid_t pid = 0;
@@ -175,10 +176,10 @@ int gpu_tracker_agent(const struct command *command, int argc, char **argv)
         (!texts.is_check && read_pid(texts.pid, &pid, &err) < 0) ||
         gpu_tracker_settings_make(&texts, &settings, &err) < 0)
         return agent_refuse(err.code, err.message);
-    told.tracking = (struct tracking){
+    state.tracking = (struct tracking){
         .settings = &settings,
         .warn = keep_warning,
-        .warn_data = &told,
+        .warn_data = &state,
     };
-    return texts.is_check ? check(&settings) : serve(&told, pid);
+    return texts.is_check ? check(&settings) : serve(&state, pid);
 }

@@ -132,7 +132,8 @@ static void find_region(struct http *http, const char *uri, const char *base, ch
         (void)snprintf(region, S3_REGION_SIZE, "%s", DEFAULT_REGION);
 }
 
-static int judge(const char *uri, const struct http_response *response, struct spoor_error *err)
+static int check_response(const char *uri, const struct http_response *response,
+                          struct spoor_error *err)
 {
     int status = response->status;
     bool is_denied = status == 401 || status == 403 || strstr(response->body.text, "Expired");
@@ -182,7 +183,7 @@ int s3_put(struct http *http, const char *uri, const struct buffer *body,
         if (http_is_success(response.status) || !learn_region(&response, credentials->region))
             break;
     }
-    return judge(uri, &response, err);
+    return check_response(uri, &response, err);
 }
 
 /* ---- settings ----------------------------------------------------------- */

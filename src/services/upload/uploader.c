@@ -468,7 +468,7 @@ struct child {
     struct spoor_error err; /* the last failure */
 };
 
-static void say_progress(void *data)
+static void send_progress(void *data)
 {
     const char byte = PROGRESS;
 
@@ -558,7 +558,7 @@ static void follow_run(struct child *child)
     }
 }
 
-static void say_result(const struct child *child, int r, const struct buffer *answer)
+static void send_result(const struct child *child, int r, const struct buffer *answer)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct json_writer json = { .out = &text, .style = &json_compact };
@@ -584,7 +584,7 @@ static void finish_run(struct child *child)
         r = uploader_finish(&child->uploader, &child->spool, &answer, &child->err);
     if (r == 0)
         spool_remove(&child->spool);
-    say_result(child, r, &answer);
+    send_result(child, r, &answer);
 }
 
 /* Without close_range() the files stay open, except those that others wait for. */
@@ -606,7 +606,7 @@ static _Noreturn void serve(struct child *child, int fd)
     child->spool.lock_fd = LOCK_FD;
     child->uploader.settings = &child->settings;
     child->uploader.timeout_ms = REQUEST_TIMEOUT_MS;
-    child->uploader.progressed = say_progress;
+    child->uploader.progressed = send_progress;
     child->uploader.data = child;
     if (recv(SOCKET_FD, &byte, 1, 0) == 1) {
         follow_run(child);
