@@ -17,9 +17,9 @@
 static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,
                                                   &resource_tracker_program };
 
-/* If stdin, stdout or stderr is closed, the next file we open would take its number and
- * be written to by mistake. The stand-in fails like a closed one (EBADF), and closes at exec:
- * the job finds what we found. */
+/* If stdin, stdout or stderr is closed, the next file we open would take its number and be written to by
+ * mistake. The stand-in fails like a closed one (EBADF), and closes at exec: the job finds the descriptor
+ * closed. */
 static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

@@ -28,7 +28,7 @@
  * cores (seconds of CPU time per second).
  *
  * Threads. A running session owns a sampling thread and, if the machine may have
- * GPUs, a thread that queries their drivers; short-lived threads ask for disk space.
+ * GPUs, a thread that queries their drivers; short-lived threads read disk space.
  * All block all signals. Each stream is written by a process of the session, which
  * wait() does not find, so that a disk or a reader that does not respond stops nothing else. Session
  * functions may be called from any thread, but not during or after
@@ -144,9 +144,9 @@ struct spoor_sample {
 typedef void spoor_sample_seen(const struct spoor_sample *sample, void *data);
 
 /* A stream: one row per sample, written as soon as the sample is taken. If the file does not respond
- * or the reader of a pipe stalls, rows are dropped and the report says how many; no sample waits.
- * At the end, a file gets all rows, and the reader of a pipe or a terminal has 200 ms to take what is
- * left. If the reader closes the pipe, the stream ends, and nothing else. */
+ * or the reader of a pipe stalls, rows are dropped and the report counts them; no sample waits.
+ * At the end, a file gets all rows, and the reader of a pipe or a terminal has 200 ms to read the rest.
+ * If the reader closes the pipe, the stream ends, and nothing else. */
 struct spoor_stream {
     const char *path;    /* a file; a named pipe; "-", /dev/stderr or /dev/fd/N: a descriptor */
     const char *dialect; /* the columns: NULL or "spoor"; "resource-tracker",
@@ -184,7 +184,7 @@ struct spoor_options {
     size_t stream_count;
     uint64_t second_sample_ns;  /* when to take the second sample, on CLOCK_MONOTONIC; 0: an
                                   interval after the first */
-    uint64_t budget_millionths; /* of the job's CPU time: what the tracker may spend, see
+    uint64_t budget_millionths; /* of the job's CPU time: the tracker's limit, see
                                    --budget; UINT64_MAX: without limit; 0: the default */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
@@ -239,8 +239,8 @@ SPOOR_API void spoor_session_note_stop(spoor_session *session, bool is_stopping)
 /* The job has ended: the run ends now, even if the last sample is taken later. */
 SPOOR_API void spoor_session_note_end(spoor_session *session);
 
-/* Sets the wait(2) status of the main process. Without this call the report does
- * not know how the job ended. */
+/* Sets the wait(2) status of the main process. Without this call the report has
+ * neither exit code nor signal. */
 SPOOR_API void spoor_session_set_wait_status(spoor_session *session, int wait_status);
 
 /* Adds a warning to the report. `code` is one word. At most 64 warnings are kept. */
@@ -264,7 +264,7 @@ SPOOR_API uint64_t spoor_session_lost_rows(spoor_session *session, size_t stream
                                            const char **reason);
 
 /* Takes the last sample, ends open phases and the sampling thread. Does not touch the
- * job: what is left of it keeps running. May be called more than once. ETIMEDOUT: the
+ * job: its remaining processes keep running. May be called more than once. ETIMEDOUT: the
  * thread hangs, in a file of /proc or in the callback, for 10 s or the time that is given.
  * A report can be written without the last sample; a later call waits again. */
 SPOOR_API int spoor_session_stop(spoor_session *session, struct spoor_error *err);
@@ -290,7 +290,7 @@ SPOOR_API void spoor_session_set_cloud(spoor_session *session, const struct spoo
 /* How many processes a text report lists, those with the most CPU time first (default: 0). */
 SPOOR_API void spoor_session_show_processes(spoor_session *session, size_t count);
 
-/* What spoor_session_save() does with an existing file. */
+/* How spoor_session_save() treats an existing file. */
 enum spoor_save {
     SPOOR_REPLACE, /* replace it atomically, by renaming a temporary file; its mode stays */
     SPOOR_APPEND, /* append to it; CSV gets no second header, and EINVAL if it has another, or if
@@ -322,7 +322,7 @@ struct spoor_figure {
 SPOOR_API int spoor_session_figure(spoor_session *session, const char *path,
                                    struct spoor_figure *ret, struct spoor_error *err);
 
-/* ---- processes: what each process of the job was and used ----------------- */
+/* ---- processes: each process of the job and its usage --------------------- */
 
 /* Times are in seconds since the start of the run. NaN: unknown. */
 struct spoor_process {
@@ -396,14 +396,14 @@ struct spoor_source {
     const char *remedy;  /* a command or step that would make it available, or NULL */
 };
 
-/* Calls `each` for every source, the best source of a quantity first: of those that are
- * available, a run with these options uses the first. `options` may be NULL; its process is
+/* Calls `each` for every source, the best source of a quantity first. A run with these
+ * options uses the first that is available. `options` may be NULL; its process is
  * ignored. The strings are valid only during the call. */
 SPOOR_API int spoor_machine_check(const struct spoor_options *options,
                                   void (*each)(const struct spoor_source *source, void *data),
                                   void *data, struct spoor_error *err);
 
-/* What a cloud calls the machine, for spoor_machine_write(). The library does not find it out, since
+/* The names of the machine in its cloud, for spoor_machine_write(). The library does not look them up, since
  * that takes a request over the network. NULL: unknown. */
 struct spoor_cloud {
     size_t size;        /* sizeof(struct spoor_cloud) */

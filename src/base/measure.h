@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measure.h - what is measured, and a value together with where it comes from.
+ * measure.h - the metrics, and a value together with its source.
  *
  * Scopes: main is the job's first process, descendants is everything it started,
  * job is both together, host is the machine.

@@ -63,7 +63,7 @@ int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity);
 struct keyed_field {
     const char *key; /* with its colon: "VmHWM:" */
     size_t offset;   /* of a uint64_t in the struct */
-    uint64_t scale;  /* what the value is multiplied by: 1024 for kB */
+    uint64_t scale;  /* the factor of the value: 1024 for kB */
 };
 
 /* Returns how many fields were found. `into` is a struct of uint64_t fields. */

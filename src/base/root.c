@@ -28,7 +28,7 @@ void file_limit_raise(void)
 bool file_limit_allows(int fd)
 {
     enum { LEFT_FREE = 64 };
-    static _Atomic rlim_t known; /* as it was last: asked again when it seems to be reached */
+    static _Atomic rlim_t known; /* as it was last: read again when it seems to be reached */
     struct rlimit limit;
 
     if (known > (rlim_t)fd + LEFT_FREE)
@@ -190,8 +190,8 @@ ssize_t root_read_start(const struct root *root, char *buf, size_t size, const c
     return fd < 0 ? fd : read_all(fd, buf, size, &is_cut);
 }
 
-/* The lines of buf[0..used), whose last one starts at *line and goes on until `end`. Drops what is
- * beyond `line_size` bytes of a line. Returns the new end. */
+/* The lines of buf[0..used), whose last one starts at *line and goes on until `end`. Drops the bytes of a
+ * line beyond `line_size`. Returns the new end. */
 static size_t shorten_lines(char *buf, size_t *line, size_t used, size_t end, size_t line_size)
 {
     for (size_t i = used; i < end; i++) {

@@ -17,7 +17,7 @@
 #include "base/hidden_child.h"
 
 enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
-enum { TRIM_BYTES = 1 << 16 };  /* so much memory is left to an empty queue, about */
+enum { TRIM_BYTES = 1 << 16 };  /* an empty queue keeps about this much memory */
 
 /* How long a burst of records waits for room, unless there is a reader, which may stall. */
 #define ROOM_MOST_NS (100 * NS_PER_MS)
@@ -292,8 +292,8 @@ static bool abandon(const struct writer_process *process)
     return ppoll(&news, 1, &most, NULL) == 1;
 }
 
-/* A child that ends by itself has taken all records. Rows that fail because the reader has left are
- * not lost, but those that it was too slow for before are. */
+/* A child that ends by itself has taken all records. Rows that fail because the reader has left do not
+ * count as lost; rows that were dropped before, because it was slow, do. */
 static struct writer_end count_lost(const struct writer_process *process, bool has_stalled,
                                     struct spoor_error *err)
 {

@@ -137,7 +137,7 @@ static void send_line(const struct buffer *line)
     }
 }
 
-/* For an answer that does not fit in memory: without one, the program would wait for ever. */
+/* For a response that does not fit in memory: without one, the program would wait for ever. */
 static void answer_no_memory(const struct agent_request *request)
 {
     char text[128], id[24] = "null";

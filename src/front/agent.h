@@ -108,7 +108,7 @@ struct agent {
     size_t op_count;
     void *data;       /* passed to the operations */
     bool is_at_end;   /* of the input */
-    bool is_too_long; /* the line, what was read of it is dropped */
+    bool is_too_long; /* the line is too long: its first part is dropped */
     struct buffer line;
 };
 
@@ -138,7 +138,7 @@ int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err);
 
 /* All of it: opens, waits as watch_wait(), also for the two descriptors (-1: none), and stops. Reports
- * what fails. Returns 0, or the program's failure code if there was nothing to track. */
+ * failures. Returns 0, or the program's failure code if there was nothing to track. */
 int attachment_follow(const struct program *program, const struct spoor_options *options,
                       uint64_t duration_ns, int input_fd, int output_fd,
                       struct attachment *ret);
@@ -150,9 +150,9 @@ void attachment_close(struct attachment *attachment);
  *
  *     phase-start NAME, phase-stop NAME
  *     sample      takes a sample, in addition to those of the interval
- *     snapshot    takes a sample and answers with "metrics": {NAME: VALUE, ...}
- *     stop        takes the last sample, writes the files and answers with the result; may be
- *                 repeated, for a program that missed the first answer
+ *     snapshot    takes a sample and returns "metrics": {NAME: VALUE, ...}
+ *     stop        takes the last sample, writes the files and returns the result; may be repeated,
+ *                 for a program that missed the first response
  *
  * Without a stop, the files are written when the tracked process exits or the input ends.
  */

@@ -217,9 +217,9 @@ int config_read(struct arguments *arguments, const char *path, struct spoor_erro
 
 /* ---- the command line ---------------------------------------------------
  *
- * The strongest source is read first and marks what it set; a weaker one only fills what
- * is still open. So tags of the command line replace those of a config file, and a
- * variable that an option overrides is not even looked at.
+ * The strongest source is read first and marks the options it sets; a weaker one only sets the others. So
+ * tags of the command line replace those of a config file, and a variable that an option overrides is not
+ * even looked at.
  */
 
 struct cursor {

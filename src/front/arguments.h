@@ -47,7 +47,7 @@ struct arguments {
 int arguments_parse(struct arguments *arguments, int argc, char **argv,
                     struct spoor_error *err);
 
-/* Then the variables and the config file, for what is not set yet. Their messages name the
+/* Then the variables and the config file, for options that are not set yet. Their messages name the
  * variable, or the file and its key. */
 int arguments_complete(struct arguments *arguments, struct spoor_error *err);
 
@@ -70,10 +70,10 @@ int arguments_apply(struct arguments *arguments, const struct option *option, co
 
 #define CONFIG_MAX_BYTES (1u << 20)
 
-/* Applies the file to what is not set yet. The message starts with the file's name. */
+/* Applies the file to options that are not set yet. The message starts with the file's name. */
 int config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
 
-/* The same for a text; `path` is what messages call it. */
+/* The same for a text; `path` is its name in messages. */
 int config_read_text(struct arguments *arguments, const char *path, const char *text,
                      size_t length, struct spoor_error *err);
 

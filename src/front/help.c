@@ -176,7 +176,7 @@ void help_command(FILE *out, const struct program *program, const struct command
 
 /* ---- the manual --------------------------------------------------------- */
 
-/* Escapes what has a meaning in scdoc. */
+/* Escapes the special characters of scdoc. */
 static void put_scdoc(FILE *out, const char *text)
 {
     for (; *text; text++) {

@@ -33,9 +33,9 @@ void man_commands(FILE *out, const struct program *program);
 
 /* ---- completion ---------------------------------------------------------
  *
- * Each line is a word and, behind a tab, what it means. These ask the shell: <files>, <commands> and
- * <processes> for such, <command> N for what it would offer if the command line began with word N,
- * where word 0 is the name of the program.
+ * Each line is a word and, behind a tab, its meaning. The shell itself completes <files>, <commands> and
+ * <processes>, and after <command> N a command line that begins with word N, where word 0 is the name of the
+ * program.
  */
 
 /* `words`: those behind the name of the program. The last one, which may be empty, is to be completed. */

@@ -26,9 +26,9 @@
 
 struct option;
 
-/* Stores one value in the target. `value` is NULL for a flag without one; what is kept
- * is copied. Returns 0, one of option_action to stop reading, or -errno with a message
- * that does not name the option: the caller does. */
+/* Stores one value in the target. `value` is NULL for a flag without one; kept texts are copied. Returns
+ * 0, one of option_action to stop reading, or -errno with a message that does not name the option: the
+ * caller does. */
 typedef int option_apply(void *target, const struct option *option, const char *value,
                          struct spoor_error *err);
 
@@ -51,7 +51,7 @@ enum {
 struct option {
     char letter;       /* '\0': none */
     const char *name;  /* without the dashes */
-    const char *value; /* what help calls it; "a|b|c" lists all there are; NULL: a flag */
+    const char *value; /* its name in help; "a|b|c" lists all there are; NULL: a flag */
     const char *help;  /* a phrase without a full stop */
     unsigned flags;
     option_apply *apply;

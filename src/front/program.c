@@ -122,7 +122,7 @@ int program_write_report(const struct program *program, int (*write)(void *data)
 
     if (r >= 0)
         return r;
-    if (poll(&room, 1, 0) == 1) /* it may be what the report waited for */
+    if (poll(&room, 1, 0) == 1) /* the report may have waited for it */
         program_complain(program, "the report is incomplete: interrupted by %s",
                          signal_name(-r));
     return 1;

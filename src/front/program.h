@@ -44,7 +44,7 @@ struct program {
     const char *name;
     const char *description;            /* one sentence */
     const struct command *commands;     /* ended by a row without a name */
-    const struct command *main_command; /* what it does without a command word; NULL: nothing */
+    const struct command *main_command; /* runs without a command word; NULL: nothing */
     const char *version_prefix;         /* "spoor ", as in "spoor 0.1.0" */
     const char *environment_prefix;     /* "SPOOR_"; NULL: reads no variables */
     const char *error_prefix;           /* "spoor: " */
@@ -74,11 +74,11 @@ int program_run(const struct program *program, struct track_options *options,
                 void (*finish)(const struct tracked *tracked, void *data), void *data);
 
 /* Calls write(data), which writes a report, so that a signal can interrupt it (signals.h); a message
- * follows, if stderr has room for it. Returns what write() returned, or 1. */
+ * follows, if stderr has room for it. Returns the result of write(), or 1. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);
 
-/* Says that there is no such command, and what may have been meant. `line`: the command line that
- * begins with the word; NULL if its help was asked for. Returns the exit code. */
+/* Reports an unknown command, with a suggestion. `line`: the command line that begins with the word; NULL
+ * if its help was requested. Returns the exit code. */
 int program_refuse_command(const struct program *program, const char *word,
                            const char *const *line);
 
@@ -88,7 +88,7 @@ struct arguments;
  * code: the help or the version was shown, or something was refused. */
 int program_read(struct arguments *arguments, int argc, char **argv);
 
-/* Shows the help or the version that was asked for. Returns the exit code. */
+/* Shows the requested help or version. Returns the exit code. */
 int program_show(const struct arguments *arguments);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * chart.h - the curves of a run as charts of text, one below the other on one time axis.
  *
- * A column of a chart shows the highest value in its part of the run. Charts of what is unknown, or
- * was 0 all the time, are left out.
+ * A column of a chart shows the highest value in its part of the run. Charts of unknown figures, and of those
+ * that were always 0, are left out.
  */
 #ifndef OUTPUT_CHART_H
 #define OUTPUT_CHART_H

@@ -65,7 +65,7 @@ static void add_field(struct csv_writer *csv, const struct field *field,
     }
 }
 
-/* The columns of the run, and what they are called. */
+/* The columns of the run and their names. */
 static const struct {
     const char *name, *path;
 } run_columns[] = {

@@ -110,9 +110,9 @@ static uint64_t balance(const struct column *column, const struct sample *sample
     return is_known(plus) && is_known(minus) ? sub_floor0(plus, minus) : UNKNOWN;
 }
 
-/* The first that is known and not 0; 0 if the others are 0 or not known. The second half of the
- * values are the highest of the first half since the sample before: of a job that is gone, what was
- * higher than it is now was seen when the job was there. */
+/* The first that is known and not 0; 0 if the others are 0 or not known. The second half of the values are
+ * the highest of the first half since the sample before: if the job is gone, a higher value was seen while
+ * it was there. */
 static uint64_t first_at(const struct sample *sample, const size_t offsets[4])
 {
     bool is_gone = sample_job_is_gone(sample);
@@ -155,8 +155,8 @@ static uint64_t power_of_ten(int exponent)
     return power;
 }
 
-/* The smallest amount that the column can show: a growth is the difference of such amounts, so
- * that what is lost to rounding in a row is in a later one. */
+/* The smallest amount that the column can show: a growth is the difference of such amounts, so that a
+ * rounding error of one row is made up in a later one. */
 static uint64_t step_of(const struct column *column)
 {
     return column->per / power_of_ten(column->decimals);
@@ -214,8 +214,8 @@ static double cores(const struct column *column, const struct stream_row *row)
                 as_number(cpus));
 }
 
-/* The share of the first of two counters in what both have grown by or, if neither has, in what
- * they are. NaN: it is not known. */
+/* The share of the first of two counters in the growth of both or, if neither has grown, in their sum.
+ * NaN: unknown. */
 static double share(const struct column *column, const struct stream_row *row)
 {
     uint64_t first = raw_at(row->sample, column->plus[1]);
@@ -230,7 +230,7 @@ static double share(const struct column *column, const struct stream_row *row)
     return first + second > 0 ? (double)first / (double)(first + second) : 1;
 }
 
-/* CPU time with what is known to have been used, but not when: rows add up to the total. */
+/* CPU time, including time that was used at an unknown moment: rows add up to the total. */
 static uint64_t whole_at(const struct column *column, const struct sample *sample)
 {
     return sum_u64(raw_at(sample, column->plus[0]), sample->missed_cpu_ns);

@@ -26,7 +26,7 @@ enum column_kind {
                       without a job */
     COLUMN_FIRST, /* the first of `plus` that is known and not 0, now or, if the job is gone, when
                       it was last seen; otherwise `fallback` */
-    COLUMN_GROWTH, /* what that sum has grown by since the row before */
+    COLUMN_GROWTH, /* growth of that sum since the row before */
     COLUMN_CORES,  /* its growth per nanosecond, of the time between two readings of `clock`; at
                       most the CPUs of the machine */
     COLUMN_PART, /* the growth of plus[0], split as plus[1] and plus[2] grew: the first part */

@@ -14,7 +14,7 @@
 #include "text/buffer.h"
 #include "text/json_writer.h"
 
-/* How a report is to look. A format uses what concerns it. */
+/* How a report is to look. A format uses the members that concern it. */
 struct format_style {
     bool has_color;
     bool has_unicode; /* allows sparklines, and names as they are */

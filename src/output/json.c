@@ -13,7 +13,7 @@
 
 /* ---- curve json ------------------------------------------------------------ */
 
-/* Several points become one, which keeps what was highest and lowest in them. */
+/* Several points become one, which keeps their highest and lowest values. */
 struct reduction {
     const struct record_curve *curve;
     size_t step;

@@ -51,8 +51,8 @@ int output_file_check_directory(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* The rule of the kernel's fs.protected_symlinks, _fifos and _regular, which may be off: where
- * everyone may create files, only our own and those of the directory's owner are what they seem to be. */
+/* The rule of the kernel's fs.protected_symlinks, _fifos and _regular, which may be off: in a directory
+ * where everyone may create files, only our own files and those of the directory's owner are trusted. */
 static bool is_trusted(const char *path, const struct stat *status)
 {
     char directory[PATH_MAX];
@@ -358,8 +358,8 @@ int replacement_open(struct replacement *replacement, const char *path, bool is_
     return -EEXIST;
 }
 
-/* Not every file system (NFS, some of FUSE) can rename without replacing: there the name is
- * taken first, by creating it, and what is replaced is that. */
+/* Not every file system (NFS, some of FUSE) can rename without replacing: there an empty file of that name
+ * is created first, and then replaced. */
 static int rename_no_clobber(const char *from, const char *to)
 {
     enum {

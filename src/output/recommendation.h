@@ -11,7 +11,7 @@
 /* The row of a text report. Nothing if the run was too short to matter, or failed for an unknown reason. */
 void recommendation_row(const struct record *record, struct page *page);
 
-/* The object "recommendation": of the report of one run, or with what the runs used. */
+/* The object "recommendation": of the report of one run, or with the usage of the runs. */
 void recommendation_add_json(struct json_writer *json, const struct needs *needs,
                              bool has_spread);
 

@@ -28,7 +28,7 @@ static bool is_of_cgroup(const struct record *record)
     return record->name && !is_known(record->pid) && !(record->command && record->command[0]);
 }
 
-/* The command, or what stands in for it. */
+/* The command, or its substitute. */
 static void headline_write(const struct record *record, struct page *page)
 {
     struct buffer text = { 0 };
@@ -321,7 +321,7 @@ static void add_cpu_model(const struct page *page, const char *model, struct buf
     buffer_done(&plain);
 }
 
-/* One line: what does not fit is cut. */
+/* One line: the rest is cut. */
 static void host_write(const struct record *record, struct page *page)
 {
     struct buffer details = { 0 };

@@ -26,7 +26,7 @@ static const char *name_of(const struct record_gpu *gpu)
     return gpu->name ? gpu->name : "GPU";
 }
 
-/* One of those that count: a part does where its whole GPU is not the job's. */
+/* Whether a GPU counts: a part does if its whole GPU is not the job's. */
 static bool counts(const struct record_gpu *gpus, size_t index)
 {
     size_t whole = index;

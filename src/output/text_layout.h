@@ -51,7 +51,7 @@ void page_row_format(struct page *page, const char *label, const char *value, co
 /* A label in a style and a text as long as it needs to be, dim where the label is. */
 void page_note(struct page *page, enum page_style style, const char *label, const char *text);
 
-/* A list of items with ", " between them: what is added to the result is the next. */
+/* A list of items with ", " between them: the caller appends the next item to the result. */
 struct buffer *page_item(struct buffer *list);
 
 /* A bold line: a text that is quoted or escaped already, cut to fit and released. */

@@ -100,7 +100,7 @@ static void add_escaped(const struct page *page, const char *text, struct buffer
         page_escape(page, text, page_item(list));
 }
 
-/* "; 1 TB, ssd": what the device is. */
+/* "; 1 TB, ssd": facts about a device. */
 static void add_facts(struct buffer *details, struct buffer *facts)
 {
     if (facts->length > 0)
@@ -255,7 +255,7 @@ void text_system_write(const struct record *record, struct page *page)
              NULL);
 }
 
-/* ---- What machine this is, for people -------------------------------------- */
+/* ---- The machine, for people -------------------------------------- */
 
 /* More are summed up. */
 enum { DISKS_MAX = 8 };

@@ -18,7 +18,7 @@
 /* The rows of the text that not every report has. */
 enum row { EVERY, IF_KNOWN, GPU_MEMORY_ROW, GPU_USE_ROW };
 
-/* The figures that a reader of the text would ask about, and what to call them. */
+/* The figures that notes explain, and their names. */
 static const struct topic {
     const char *path;
     const char *name;

@@ -16,7 +16,7 @@ void notes_write(const struct record *record, struct page *page);
 
 enum { PHASE_TABLE_ROWS_MAX = 8 };
 
-/* Nothing if there are none; the number of those that do not fit. */
+/* Nothing if there are none. The last row counts phases that do not fit. */
 void phase_table_write(const struct record *record, struct page *page);
 
 /* ---- The largest processes in the text report ------------------------------ */

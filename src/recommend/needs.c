@@ -6,7 +6,7 @@
  * Memory and GPU memory: the peak times 1.2, rounded up to a step. GPUs: the most that were busy at
  * once, rounded to the nearest, at least 1 if any was used. Time: times 1.2, in whole minutes.
  *
- * Every formula grows with what it is given, so the largest value is used.
+ * Every formula is monotonic, so the largest value is used.
  */
 #include "recommend/needs.h"
 
@@ -20,7 +20,7 @@
 #include "text/number.h"
 
 static const double MARGIN = 1.2;
-static const double RETRY = 2;   /* times what a run had that ran out of it */
+static const double RETRY = 2;   /* times the limit of a run that hit it */
 static const double NEAR = 0.95; /* of a limit: it was reached */
 static const double MIB_BYTES = 1048576, GIB_BYTES = 1073741824;
 
@@ -92,8 +92,7 @@ static const char *reason_of(const struct spoor_figure *figure)
 
 /* ---- CPUs ----------------------------------------------------------------- */
 
-/* Bursts are throttled by any quota: a run that stood still for a tenth of its time could not use
- * what it needs. */
+/* Bursts are throttled by any quota: a run that was throttled for a tenth of its time needs more. */
 static bool is_throttled(const struct record *record)
 {
     static const double notable = 0.1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * needs.h - what to request for the next run, judged by what earlier runs used (pure).
+ * needs.h - what to request for the next run, by the usage of earlier runs (pure).
  *
  * Each quantity is that of the run that used most of it, with a margin, rounded up to a step that schedulers
  * and servers offer. The figures of a run that hit its limit are too low: more than the limit is recommended,
@@ -15,7 +15,7 @@
 #include "record/record.h"
 
 struct need {
-    double value;              /* what to request; NaN: unknown */
+    double value;              /* the request; NaN: unknown */
     bool is_guess;             /* the run hit a limit, or is not known to be complete */
     size_t known_runs;         /* those of which the quantity is known */
     double used_min, used_max; /* by these runs, before any margin; NaN: unknown */
@@ -44,7 +44,7 @@ double needs_round_memory(double bytes);
 /* Did the out-of-memory killer end a process of the run? */
 bool needs_is_out_of_memory(const struct record *record);
 
-/* The fields of struct needs by their JSON keys, for what writes them all. */
+/* The fields of struct needs by their JSON keys, for writers of all of them. */
 struct needs_field {
     const char *key; /* "memory_bytes" */
     size_t offset;

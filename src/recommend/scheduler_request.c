@@ -6,8 +6,8 @@
  * passes its MB on to Kubernetes as 10^6 bytes, and so does Snakemake count mem_mb: these are
  * rounded up.
  *
- * What is unknown is left out. Nothing from a report gets here but numbers, and the reasons, which
- * are escaped.
+ * Unknown values are left out. Nothing from a report gets here but numbers, and the reasons, which are
+ * escaped.
  */
 #include "recommend/scheduler_request.h"
 
@@ -209,7 +209,7 @@ const struct request_format *request_find(const char *name)
     return NULL;
 }
 
-/* ---- what the syntax has no place for -------------------------------------- */
+/* ---- comments: values that the syntax cannot express -------------------------------------- */
 
 static void add_comment(const struct request_format *format, const char *name,
                         const struct need *need, struct buffer *out)

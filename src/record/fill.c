@@ -439,7 +439,7 @@ static void fill_server(struct record *record, const struct server_facts *facts,
 enum derivation {
     RATE,       /* growth of a counter per second, from the first to the last sample */
     LEVEL,      /* value of a metric at the last sample */
-    HOST_LEVEL, /* likewise, of what is no metric: a member of struct host_reading */
+    HOST_LEVEL, /* likewise, of values that are no metric: a member of struct host_reading */
 };
 
 /* The metric of a HOST_LEVEL is one from the same source. */
@@ -637,7 +637,7 @@ static double seconds_of(uint64_t ns)
     return is_known(ns) ? (double)ns / 1e9 : (double)NAN;
 }
 
-/* In whole milliseconds, which is what reports show. */
+/* In whole milliseconds, as in reports. */
 static double date_of(const struct summary *summary, uint64_t realtime_ns)
 {
     return summary->sample_count > 0 ? (double)(realtime_ns / NS_PER_MS) / 1e3 : (double)NAN;

@@ -2,8 +2,8 @@
 /*
  * limits.c - the smallest of all limits wins, and gives its name.
  *
- * What is not below the machine's own size is no limit: a quota of 64 CPUs on 8,
- * or the memory of a batch job that has the node to itself.
+ * A value that is not below the machine's own size is no limit: a quota of 64 CPUs on 8, or the memory of a
+ * batch job that has the node to itself.
  */
 #include "record/limits.h"
 
@@ -162,7 +162,7 @@ void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgrou
         .cpus = is_known(facts.cpus) ? (double)facts.cpus : HUGE_VAL,
         .memory_bytes = facts.memory_bytes,
     };
-    /* A cpuset narrows the affinity too: asked first, it is the one that is named. */
+    /* A cpuset narrows the affinity too: it is read first so that it is the one that is named. */
     if (cgroups) {
         apply_cpuset(root, cgroups->of[CGROUP_CPUSET], &limits);
         apply_quota(root, cgroups->of[CGROUP_CPU], &limits);

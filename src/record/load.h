@@ -3,8 +3,8 @@
  * load.h - records read from JSON reports (schema spoor/1). Part of the program, not of
  * the library, which does without a JSON parser.
  *
- * Keys of later versions are ignored; keys that are missing become unknown. The file may
- * hold anything: what is not such a report is refused with a message.
+ * Keys of later versions are ignored; keys that are missing become unknown. The file may hold anything: other
+ * contents are refused with a message.
  */
 #ifndef RECORD_LOAD_H
 #define RECORD_LOAD_H
@@ -26,8 +26,8 @@ struct records {
 /* Reads a file; "-" is standard input. On success the caller ends *ret with records_done();
  * it is untouched on failure. -EBADMSG: something in it is not a report. */
 int records_load(const char *path, struct records *ret, struct spoor_error *err);
-/* The same for a file that is open. `text` has what was read of it already, and gets the rest; `path` is
- * for messages. */
+/* The same for a file that is open. `text` has the part that was read already, and gets the rest; `path`
+ * is for messages. */
 int records_read(int fd, const char *path, struct buffer *text, struct records *ret,
                  struct spoor_error *err);
 void records_done(struct records *records);

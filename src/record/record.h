@@ -21,8 +21,8 @@
 /* How a run went: points over time, each with the highest, lowest and mean value of every
  * column.
  *
- * A column is a metric of docs/METRICS.md, or a measure of one GPU ("gpu0_utilization"). A counter is
- * a rate here: what it grew by per second. */
+ * A column is a metric of docs/METRICS.md, or a measure of one GPU ("gpu0_utilization"). A counter is a
+ * rate here: its growth per second. */
 
 /* How many points a JSON report has at most, and how many a page. */
 enum { CURVE_JSON_POINTS = 256, CURVE_PAGE_POINTS = 2000 };
@@ -154,7 +154,7 @@ struct record {
     uint64_t samples;
     const char *spoor_version;
 
-    /* the machine, and what of it the job may use */
+    /* the machine, and the limits of the job */
     const char *os, *kernel, *cpu_model;
     uint64_t cpus, memory_bytes;
     double cpus_limit;
@@ -180,7 +180,7 @@ struct record {
     size_t phase_count;
     struct record_curve curve;
 
-    /* what the tracker itself cost */
+    /* the cost of the tracker itself */
     double tracker_cpu_seconds;
     uint64_t tracker_max_rss_bytes, late_samples, detail_reads;
     double budget_percent; /* of the job's CPU time; NAN: without limit */
@@ -191,7 +191,7 @@ struct record {
     size_t warning_count;
     const char *context; /* a JSON object of an integration, such as Metaflow's; NULL: none */
 
-    int error; /* 0, or -ENOMEM: an allocation failed, and what was to be there is NULL */
+    int error;         /* 0, or -ENOMEM: an allocation failed, and its value is NULL */
     void *allocations; /* all of its memory */
 };
 
@@ -356,7 +356,7 @@ struct record_system {
     struct record_list mounts;     /* of struct record_mount */
 };
 
-/* The lists, for what writes or loads them all. */
+/* The lists, for writers and loaders of all of them. */
 struct record_system_list {
     const char *path; /* "system.disks" */
     struct field_table fields;

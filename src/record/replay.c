@@ -202,7 +202,7 @@ static double find_interval(const struct replay *replay)
     qsort(intervals, count, sizeof(*intervals), compare);
     if (count == 0)
         return 1;
-    /* Samples are a little late: what was asked for is a round number. */
+    /* Samples are a little late: the interval of the options is a round number. */
     return fmax(floor(intervals[count / 2] * 1e3 + 0.5) / 1e3, 1e-3);
 }
 

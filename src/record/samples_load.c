@@ -373,7 +373,7 @@ static void sample_column_add(const struct sample_column *column, double value,
 /* More are not from us. */
 enum { COLUMNS_MAX = 16384 };
 
-/* A cell or a value that may be quoted. Whatever is not from us is no ID. */
+/* A cell or a value that may be quoted. Other texts are no ID. */
 static void read_run_id(const char *at, struct replay_row *ret)
 {
     size_t length;
@@ -445,7 +445,7 @@ static bool is_gpu_list(const char *key, const json_t *value)
     return strcmp(key, "gpus") == 0 && json_is_array(value);
 }
 
-/* Visits the members of an object. Those of a row may be objects or lists of such. */
+/* Visits the members of an object. Members of a row may be objects or lists of objects. */
 static int walk_object(json_t *object, const char *parent, size_t element, leaf_visit *visit,
                        void *data)
 {

@@ -305,7 +305,7 @@ int http_send(struct http *http, const struct http_request *request, struct http
     ret->header[0] = http->message[0] = '\0';
     buffer_add(&ret->body, "", 0);
     http->curl.easy_reset(http->easy); /* keeps the connections */
-    /* No request is sent whose answer there is no memory for: it would be sent again. */
+    /* Reserve memory for the response first: a retry would send the request twice. */
     if (buffer_error(&ret->body) == 0 && list_headers(&http->curl, request, &headers) == 0 &&
         (!request->signature || sign(http, request->signature) == 0)) {
         describe(http, request, headers);

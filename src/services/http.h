@@ -20,7 +20,7 @@
 
 struct http;
 
-/* An answer holds no more than this. */
+/* The largest body of a response. */
 enum { HTTP_BODY_MAX = 16 << 20 };
 
 /* Signs a request with AWS Signature Version 4 for the service S3. */
@@ -60,9 +60,9 @@ int http_open(struct http **ret, struct spoor_error *err);
 /* Accepts NULL; always returns NULL. */
 struct http *http_close(struct http *http);
 
-/* Sends a request and waits for the answer. 0: there is an answer, whatever its status is.
- * -ETIMEDOUT, -ECONNREFUSED (also: the host cannot be found or reached), -EFBIG: an answer of more
- * than HTTP_BODY_MAX, -EINVAL: the URL or the signature cannot be used, -ENOMEM, -EIO: anything else. */
+/* Sends a request and waits for the response. 0: there is a response, of any status. -ETIMEDOUT,
+ * -ECONNREFUSED (also: the host cannot be found or reached), -EFBIG: a response of more than
+ * HTTP_BODY_MAX, -EINVAL: the URL or the signature cannot be used, -ENOMEM, -EIO: anything else. */
 int http_send(struct http *http, const struct http_request *request, struct http_response *ret,
               struct spoor_error *err);
 

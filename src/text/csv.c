@@ -126,7 +126,7 @@ static int read_quoted(struct csv_reader *reader)
     }
 }
 
-/* One cell; *ret_end is what ended it: ',', '\n' or EOF. */
+/* One cell; *ret_end is the character that ended it: ',', '\n' or EOF. */
 static int read_cell(struct csv_reader *reader, int *ret_end)
 {
     bool is_start = true;

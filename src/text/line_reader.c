@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Moves what is left to the front, and reads more behind it. */
+/* Moves the rest to the front, and reads more behind it. */
 static int read_more(struct line_reader *reader)
 {
     size_t left = reader->end - reader->start;

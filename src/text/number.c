@@ -29,8 +29,8 @@ struct style {
     const char *whole;  /* follows a number without fraction or exponent */
 };
 
-/* 15 digits always survive a double, so whatever is shorter than 16 shows up among the zeros at their end;
- * 17 digits always distinguish two doubles. */
+/* 15 digits always survive a double, so a shorter number ends in zeros there; 17 digits always distinguish
+ * two doubles. */
 static struct digits shortest(double value)
 {
     struct digits result = { .count = 0 };
@@ -160,8 +160,8 @@ double decimal_round(double value, int decimals)
     return print_fixed(value, decimals, text, sizeof(text)) ? strtod(text, NULL) : value;
 }
 
-/* Digits, one point, an exponent: what strtod() takes beyond that (hexadecimal, blanks in
- * front, words) is not meant. */
+/* Digits, one point, an exponent: other forms that strtod() accepts (hexadecimal, blanks in front, words)
+ * are refused. */
 static bool is_decimal(const char *text)
 {
     size_t whole, fraction = 0;

@@ -16,7 +16,7 @@
 
 enum { WARNINGS_MAX = 32 };
 
-/* Warnings wait for the next answer that has a place for them. */
+/* Warnings wait for the next response that can contain them. */
 struct agent_state {
     struct tracking tracking;
     char *warnings[WARNINGS_MAX]; /* owned */

@@ -40,7 +40,7 @@ static bool is_escape(const char *at)
     return at[0] == '\\' && at[1] && strchr("$`\"\\\n", at[1]);
 }
 
-/* Copies from after an opening quote. Returns what follows the closing one; NULL: none does. */
+/* Copies from after an opening quote. Returns the text after the closing quote; NULL: none does. */
 static const char *copy_quoted(const char *at, char quote, char **end)
 {
     for (; *at != quote; at++) {
@@ -329,9 +329,8 @@ void gpu_tracker_settings_done(struct gpu_tracker_settings *settings)
 
 /* ---- tracking a command -------------------------------------------------
  *
- * Whatever can be refused is refused before the command starts: invalid options, GPUs that do
- * not exist, files that cannot be written. After that the result is never lost: if it cannot
- * be written to its file, it is printed.
+ * Everything is checked before the command starts: invalid options, GPUs that do not exist, files that cannot
+ * be written. After that the result is never lost: if it cannot be written to its file, it is printed.
  */
 
 struct result {

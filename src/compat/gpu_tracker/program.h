@@ -14,10 +14,10 @@
 
 /* ---- the command as one string ------------------------------------------ */
 
-/* Blanks separate words. Quotes and backslashes mean what they mean to a POSIX shell; nothing else
- * does: no variables, no patterns, no pipes. A text with an unclosed quote ("echo it's"), or with
- * a backslash at its end, is split at its blanks alone, as the predecessor did. *ret is ended by
- * NULL, may be empty, and is freed with words_free(). 0 or -ENOMEM. */
+/* Blanks separate words. Quotes and backslashes work as in a POSIX shell; nothing else does: no variables,
+ * no patterns, no pipes. A text with an unclosed quote ("echo it's"), or with a backslash at its end, is
+ * split at its blanks alone, as the predecessor did. *ret is ended by NULL, may be empty, and is freed
+ * with words_free(). 0 or -ENOMEM. */
 int words_split(const char *text, char ***ret, struct spoor_error *err);
 void words_free(char **words);
 
@@ -81,8 +81,8 @@ extern const struct program gpu_tracker_program;
  * --check: then the options are checked and nothing is tracked. With sub-track as the first
  * argument it is that of subtrack.h.
  *
- * The answers "ready" and "result" have warnings, a list of texts; "result" has the usage as
- * JSON and as text.
+ * The responses "ready" and "result" have warnings, a list of texts; "result" has the usage as JSON and as
+ * text.
  */
 
 /* Returns the exit code. */

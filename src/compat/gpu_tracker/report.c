@@ -74,7 +74,7 @@ int gpu_tracker_output_check(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* Follows links, and writes to what is not a file. */
+/* Follows links, and also writes to devices and pipes. */
 static int write_in_place(const char *path, const struct buffer *text)
 {
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
@@ -193,8 +193,8 @@ static struct unit_percentages percentages(double max_units, double mean_units, 
                                       mean_sum / divisor };
 }
 
-/* The machine's CPU time comes in steps of 10 ms, too coarse for a short run: it is not above what
- * there is, and not below what the job had of it. */
+/* The machine's CPU time comes in steps of 10 ms, too coarse for a short run: it is limited to the
+ * machine's CPUs, and is at least the job's. */
 static struct unit_percentages bounded(struct unit_percentages system,
                                        const struct unit_percentages *job, uint64_t count)
 {
@@ -396,7 +396,7 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
 bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
                double row[TRACKING_COLUMNS])
 {
-    const double little = 1.02; /* more than what comes and goes all the time */
+    const double little = 1.02; /* ignore the usual fluctuation */
     bool is_more = false;
 
     for (size_t i = 0; i < ROWS_PEAKS; i++) {
@@ -440,8 +440,8 @@ void rows_cpu(const struct rows *rows, struct usage_run *run)
 
 /* ---- the report ---------------------------------------------------------
  *
- * JSON is what Python's json.dumps(indent=1) makes of it. Text rounds to three
- * decimals, drops trailing zeros but for one, and indents by three blanks.
+ * JSON is formatted like Python's json.dumps(indent=1). Text rounds to three decimals, drops trailing zeros
+ * but for one, and indents by three blanks.
  */
 
 enum kind { SECTION, WORD, FLOAT, COUNT };
@@ -536,7 +536,7 @@ static const struct row report_rows[] = {
 
 enum { NAME_SIZE = 64 };
 
-/* A key or label, in the older spelling if that is asked for. `buf` has NAME_SIZE bytes. */
+/* A key or label, in the older spelling if requested. `buf` has NAME_SIZE bytes. */
 static const char *spell(const char *name, const struct report_style *style, char *buf)
 {
     static const char newer[] = "escendants";

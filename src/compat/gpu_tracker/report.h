@@ -34,7 +34,7 @@ int gpu_tracker_output_write(const char *path, const char *text, struct spoor_er
  * unknown figures, so they are 0; the caller names them.
  */
 
-/* A unit is its name and what one base unit (byte, second) is in it. */
+/* A unit is its name and the value of one base unit (byte, second) in it. */
 struct usage_unit {
     const char *name;
     double coefficient;

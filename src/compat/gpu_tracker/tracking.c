@@ -211,7 +211,7 @@ int gpu_tracker_gpus_choose(const struct spoor_gpu *list, size_t count, const ch
                           : choose_none(brand, ret);
 }
 
-/* Should it answer later its GPUs are tracked. */
+/* If the driver responds later, its GPUs are tracked. */
 static int pass_over_silence(const char *uuids, struct gpu_tracker_gpus *ret)
 {
     *ret = (struct gpu_tracker_gpus){ .is_silent = true };
@@ -236,7 +236,7 @@ static bool is_installed(const char *program)
     return false;
 }
 
-/* We need none of these commands, but people know the warning in these words. */
+/* These commands are not needed, but users expect the warning of the predecessor. */
 static void warn_of_tools(struct gpu_tracker_gpus *gpus)
 {
     static const char *const tools[] = { "nvidia-smi", "amd-smi" };
@@ -270,7 +270,7 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
     return r;
 }
 
-/* The same from what the session has found since: it waits for drivers as long as it runs. */
+/* The same from the GPUs of the session, which waits for drivers as long as it runs. */
 static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
                                 struct gpu_tracker_gpus *ret)
 {
@@ -294,8 +294,7 @@ void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus)
 
 /* ---- tracking ----------------------------------------------------------- */
 
-/* The parts of a report, and what the paths of their figures have in them; the first that fits
- * counts. */
+/* The parts of a report, and a part of the paths of their figures; the first that fits counts. */
 static const struct {
     const char *key, *name;
 } parts[TRACKING_PARTS] = {

@@ -33,7 +33,7 @@ struct gpu_tracker_gpus {
  * The message is for the user. */
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret);
 
-/* The same from what the session has found since: it waits for drivers as long as it runs. */
+/* Accepts a zeroed struct. */
 void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus);
 
 /* The same for a list of GPUs that is known. Pure. */
@@ -52,8 +52,8 @@ struct tracking {
     const struct gpu_tracker_settings *settings;
     tracking_say *warn; /* also from the sampling thread */
     void *warn_data;
-    /* The command need not wait for GPU drivers, because no option depends on them: the session
-     * is asked in the end. The same happens if the drivers did not respond at first. */
+    /* The command need not wait for GPU drivers, because no option depends on them: the list of the
+     * session is used in the end. The same happens if the drivers did not respond at first. */
     bool finds_gpus_later;
 
     struct gpu_tracker_gpus gpus;
@@ -69,9 +69,8 @@ struct tracking {
     bool has_warned[TRACKING_PARTS]; /* about that, once */
 };
 
-/* Reads the facts of the machine and creates the tracking file, beside an old one. The caller sets
- * the first members. Fails if something that was asked for is missing; `complain` gets the
- * reason. */
+/* Reads the facts of the machine and creates the tracking file, beside an old one. The caller sets the
+ * first members. Fails if a requested GPU or file is missing; `complain` gets the reason. */
 int tracking_prepare(struct tracking *tracking, tracking_complain *complain);
 void tracking_done(struct tracking *tracking);
 

@@ -147,27 +147,26 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
 
 /* ---- statistics ---------------------------------------------------------
  *
- * What a process or the machine has used so far, for callers that ask once in a while:
- * get_process_stats() and get_system_stats() of the Python package.
+ * The usage of a process or the machine so far, for one-shot callers: get_process_stats() and
+ * get_system_stats() of the Python package.
  *
- * Totals are since the process, or the machine, was started. A process that was asked for stays
- * under observation, so that its totals never step back: descendants may end between two
- * questions, and a parent that ignores SIGCHLD does not inherit their counters.
+ * Totals are since the process, or the machine, was started. A requested process stays under observation, so
+ * that its totals never step back: descendants may end between two requests, and a parent that ignores
+ * SIGCHLD does not inherit their counters.
  */
 
-/* Processes, with and without their descendants. The one that was not asked for the longest makes
- * room for another. */
+/* Processes, with and without their descendants. The least recently requested one makes room for another. */
 enum { STATS_MAX = 8 };
 
 /* Zeroed is empty. */
 struct stats {
     struct observed *observed[STATS_MAX]; /* the latest first; owned */
-    struct machine *machine;              /* NULL until it is asked for; owned */
+    struct machine *machine;              /* NULL until it is requested; owned */
 };
 
 #define BYTES_PER_MIB 1048576.0
 
-/* A member of an answer: a metric and what to divide it by. */
+/* A member of a response: a metric and its divisor. */
 struct stats_member {
     const char *key;
     const char *metric;
@@ -278,7 +277,7 @@ static struct observed *observe(pid_t pid, bool has_children, struct spoor_error
     (void)pthread_mutex_init(&observed->mutex, NULL); /* cannot fail with defaults */
     observed->moments = calloc(spoor_metric_count(), sizeof(*observed->moments));
     options.pid = pid;
-    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* samples are taken when they are asked for */
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* samples are taken on request */
     options.detail = SPOOR_DETAIL_ALWAYS;
     options.flags = has_children ? 0 : SPOOR_MAIN_ONLY;
     options.sample_seen = keep_sample;
@@ -374,7 +373,7 @@ static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_ch
     return observed;
 }
 
-/* ---- answers: each is of one sample, with the mutex held ------------------- */
+/* ---- responses: each is of one sample, with the mutex held ------------------- */
 
 static void add_members(const struct observed *observed, const struct stats_member *members,
                         size_t count, struct json_writer *json)
@@ -394,7 +393,7 @@ static void add_busy_gpus(const struct observed *observed, struct json_writer *j
     json_end(json);
 }
 
-/* Adds the members of the answer. -ESRCH: no such process. */
+/* Adds the members of the response. -ESRCH: no such process. */
 static int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
                              struct json_writer *json, struct spoor_error *err)
 {
@@ -853,7 +852,8 @@ static void serve(struct tracking *tracking)
     struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = tracking };
 
     tracking->has_exited = agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED;
-    if (tracking->has_exited && tracking->process.fd >= 0) /* that of the machine goes on */
+    if (tracking->has_exited &&
+        tracking->process.fd >= 0) /* the session of the machine goes on */
         (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
     agent_finish(&agent);
     stop(tracking);

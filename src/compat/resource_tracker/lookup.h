@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lookup.h - facts for the Python package that need no tracking, as JSON objects. It gets them from
- * `resource-tracker agent-lookup WHAT`, which ends after its answer, or from the op `lookup` of an agent
+ * `resource-tracker agent-lookup WHAT`, which exits after its response, or from the op `lookup` of an agent
  * that it has started for other reasons. Both belong to no job (see front/agent.h).
  *
  * WHAT is one of:
@@ -17,7 +17,7 @@
  *     price    {"price": 0.096} in US dollars per hour, or null; the request on standard input is
  *              {"vendor": "aws", "server": "m5.large", "region": "us-west-2", "catalog": null}
  *
- * If that fails, the answer is an error of the agent protocol.
+ * If that fails, the response is an error of the agent protocol.
  */
 #ifndef COMPAT_RESOURCE_TRACKER_LOOKUP_H
 #define COMPAT_RESOURCE_TRACKER_LOOKUP_H
@@ -25,7 +25,7 @@
 #include "front/program.h"
 #include "text/buffer.h"
 
-/* Adds the answer. The request is ignored if there is no need for one. */
+/* Adds the response. The request is ignored if there is no need for one. */
 int lookup_answer(const char *what, const char *request, size_t length, struct buffer *out,
                   struct spoor_error *err);
 

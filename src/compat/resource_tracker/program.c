@@ -285,7 +285,7 @@ static int read_key(struct reader *reader)
     return 0;
 }
 
-/* An array, whatever is in it. */
+/* Skips an array of any values. */
 static int skip_array(struct reader *reader)
 {
     size_t depth = 0;
@@ -459,8 +459,7 @@ int tracker_config_read(struct arguments *arguments, const char *path, struct sp
 
 /* ---- tracking -----------------------------------------------------------
  *
- * Whatever can be refused is refused before the command starts. After that, no failure of ours may
- * fail it.
+ * Everything is checked before the command starts. After that, no failure of ours may fail it.
  */
 
 #define DIALECT "resource-tracker-rs"

@@ -39,7 +39,7 @@ struct tracker_settings {
     bool excludes_children;
     char *dialect; /* NULL: the newest */
     char *process_rows_path, *system_rows_path;
-    char *upload_path; /* what to upload, and how; NULL: nothing is uploaded */
+    char *upload_path; /* settings of the upload; NULL: nothing is uploaded */
 };
 
 void tracker_settings_init(struct tracker_settings *settings);
@@ -57,8 +57,8 @@ void tracker_settings_done(struct tracker_settings *settings);
  * Other keys are ignored. Options and variables override the file.
  */
 
-/* Applies the file to what is not set yet, or nothing of it if any of it is wrong. `path` NULL:
- * resource-tracker.toml, if there is one; what is wrong with that is a warning only. */
+/* Applies the file to settings that are not set yet, or nothing if any of it is invalid. `path` NULL:
+ * resource-tracker.toml, if there is one; an error in that file is a warning only. */
 int tracker_config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
 
 /* ---- the program -------------------------------------------------------- */

@@ -173,12 +173,12 @@ static void add_gpus(struct json_writer *json)
                  in_mib(gpus.count > 0 ? gpus.memory_bytes : UNKNOWN));
 }
 
-/* Asks the metadata service of the cloud, if this is a machine of one. */
+/* Queries the metadata service of the cloud, if the machine belongs to one. */
 static void add_cloud(const struct root *root, struct json_writer *json)
 {
     struct cloud_facts facts;
 
-    (void)cloud_find(root, &facts, NULL); /* what is not known is empty */
+    (void)cloud_find(root, &facts, NULL); /* unknown values are empty */
     json_add_text(json, "cloud_vendor_id", or_null(facts.vendor));
     json_add_text(json, "cloud_account_id", or_null(facts.account));
     json_add_text(json, "cloud_region_id", or_null(facts.region));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upload.h - uploads of resource-tracker to Sentinel: those of a run, and `resource-tracker upload`,
- * which sends what earlier runs could not.
+ * upload.h - uploads of resource-tracker to Sentinel: those of a run, and `resource-tracker upload`, which
+ * sends the rows that earlier runs could not.
  */
 #ifndef COMPAT_RESOURCE_TRACKER_UPLOAD_H
 #define COMPAT_RESOURCE_TRACKER_UPLOAD_H
@@ -13,29 +13,29 @@
 
 /* ---- uploads of an agent ------------------------------------------------
  *
- * Uploads of `resource-tracker agent --upload FILE`. FILE holds a JSON object; what
- * is missing or null is taken from the environment, as in services/upload/sentinel.h:
+ * Uploads of `resource-tracker agent --upload FILE`. FILE holds a JSON object; missing or null members are
+ * taken from the environment, as in services/upload/sentinel.h:
  *
  *     {"token": "...", "api_url": "https://...", "interval": 60, "metadata": {"team": "blue"}}
  *
- * It is read before the agent is ready, and may be removed then. The metadata becomes part of the
- * description of the run, as it is. The answer to `upload` has the member
+ * It is read before the agent is ready, and may be removed then. The metadata becomes part of the description
+ * of the run, as it is. The response to `upload` has the member
  *
  *     "upload": {"is_alive": true, "run_id": "...", "data_uris": ["s3://..."], "result": null}
  *
- * where `run_id` is null until the run is registered. The answer to `finish` has the member
+ * where `run_id` is null until the run is registered. The response to `finish` has the member
  *
  *     "upload": {"is_complete": true, "message": null, "kept_rows": 0, "dropped_rows": 0,
  *                "folder": "...", "run_id": "...", "data_uris": ["s3://..."], "result": {...}}
  *
- * where `result` is the answer of the service; if not all rows were sent, `message` says why, and the
- * rest is kept in the folder. Without a `finish`, the run has failed with exit code 1.
+ * where `result` is the response of the service; if not all rows were sent, `message` says why, and the rest
+ * is kept in the folder. Without a `finish`, the run has failed with exit code 1.
  */
 
 /* -EINVAL: the file is not valid, or there is no token. */
 int agent_upload_start(const char *path, struct upload_process *ret, struct spoor_error *err);
 
-/* `exit_code` is a whole number, `status` "finished" or "failed". Adds "upload" to the answer. */
+/* `exit_code` is a whole number, `status` "finished" or "failed". Adds "upload" to the response. */
 int agent_upload_finish(struct upload_process *process, const char *exit_code,
                         const char *status, struct json_writer *json, struct spoor_error *err);
 

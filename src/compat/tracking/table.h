@@ -43,7 +43,7 @@ enum table_kind table_kind(const char *path);
 /* As table_kind(), but -EINVAL with a message where the name is of neither kind. */
 int table_check_name(const char *path, struct spoor_error *err);
 
-/* Every message names the file. -EBADMSG: it is not what it should be. */
+/* Every message names the file. -EBADMSG: the file is malformed. */
 int table_open(const char *path, const struct table_place *place, const char *const *columns,
                size_t count, struct table **ret, struct spoor_error *err);
 void table_close(struct table *table);

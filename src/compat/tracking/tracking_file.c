@@ -76,7 +76,7 @@ const struct tracking_field tracking_row_fields[TRACKING_COLUMNS] = {
 };
 /* clang-format on */
 
-/* In this interface what cannot be known is 0. */
+/* In this interface unknown values are 0. */
 static double known(double value)
 {
     return isfinite(value) ? value : 0;
@@ -111,7 +111,7 @@ static void add_header(struct csv_writer *writer, const struct tracking_field *f
     csv_end_row(writer);
 }
 
-/* Whole lines or nothing: what a full disk took of one is cut off again. */
+/* Whole lines or nothing: a part of a line on a full disk is cut off again. */
 static int write_lines(const struct csv *csv)
 {
     off_t end = lseek(csv->fd, 0, SEEK_END);
@@ -349,7 +349,7 @@ static int open_database(const char *path, struct database **ret, struct spoor_e
     return r;
 }
 
-/* The file is new: what is in it can be written again, so that nothing waits for the disk. */
+/* The file is new: its contents can be written again, so nothing waits for the disk. */
 static int database_create(const char *path, const struct tracking_facts *facts,
                            struct spoor_error *err)
 {
@@ -410,7 +410,7 @@ static int database_close(void *state, struct spoor_error *err)
 
     sqlite3_finalize(database->insert);
     database->insert = NULL;
-    /* Takes the log into the file. Whoever reads along keeps it open: then it stays. */
+    /* Merges the log into the file. If a reader keeps the file open, the log stays. */
     r = sqlite3_exec(database->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
     r = r == SQLITE_OK || r == SQLITE_BUSY || r == SQLITE_LOCKED ? 0 : fail(database, err);
     database_discard(database);
@@ -427,7 +427,7 @@ struct tracking_file {
     void *state; /* NULL: no rows yet */
     char *path;
     struct replacement replacement; /* of an old file, until then; fd -1: none */
-    struct stat created;            /* whose the name was in the beginning */
+    struct stat created;            /* the file of that name in the beginning */
     bool has_begun;                 /* there may be rows */
     bool has_failed;
 };

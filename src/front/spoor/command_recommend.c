@@ -20,13 +20,13 @@
 
 /* ---- servers ------------------------------------------------------------
  *
- * Servers for the next run, from a catalogue or from the Spare Cores keeper, and
- * what the run has cost: spoor recommend --server.
+ * Servers for the next run, from a catalogue or from the Spare Cores keeper, and the cost of the run: spoor
+ * recommend --server.
  */
 
 /* Zeroed is ready. */
 struct server_search {
-    struct server_table table; /* of what was found */
+    struct server_table table; /* the servers found */
     size_t runs;
     bool is_here; /* the longest run was made on this machine */
     struct catalog catalog;
@@ -185,7 +185,7 @@ static int add_file(struct needs *needs, struct server_search *search, const cha
     return r;
 }
 
-/* `servers`: NULL if they were not asked for. */
+/* `servers`: NULL if they were not requested. */
 static void write_json(const struct needs *needs, const struct server_table *servers,
                        struct buffer *out)
 {

@@ -36,7 +36,8 @@ struct report_file {
 struct report_files {
     struct report_file *files; /* owned */
     size_t count;
-    struct record *runs; /* those of reports, then others; owned, but not what they hold */
+    struct record
+        *runs; /* those of reports, then others; the array is owned, its items are not */
     size_t run_count;
 };
 

@@ -116,9 +116,9 @@ static void untracked_report_write(const struct outputs *outputs, const struct t
 
 /* ---- run ----------------------------------------------------------------
  *
- * Whatever can be refused is refused before the job is started. After that, no failure of
- * ours may fail the job: without a session it runs untracked, and if the report cannot be
- * written, we still end as the job did: with its exit code, or of the signal that killed it.
+ * Everything is checked before the job is started. After that, no failure of ours may fail the job: without a
+ * session it runs untracked, and if the report cannot be written, we still end as the job did: with its exit
+ * code, or of the signal that killed it.
  */
 
 static int check_gpus(void *data, pid_t pid, struct spoor_error *err)

@@ -86,7 +86,7 @@ void live_screen_take_modes(struct live_screen *screen)
     screen->has_modes = tcsetattr(STDIN_FILENO, TCSANOW, &modes) == 0;
 }
 
-/* Sends what the terminal takes; waits for it if it makes progress within `stalled_ms`. */
+/* Writes as much as the terminal accepts; waits for it if it makes progress within `stalled_ms`. */
 static void send_unsent(struct live_screen *screen, int stalled_ms)
 {
     struct pollfd ready = { .fd = screen->fd, .events = POLLOUT };
@@ -244,7 +244,7 @@ static void raise_value(double *value, double seen)
         *value = seen;
 }
 
-/* Begins new columns if the newest is full; those that no sample fell into are unknown. */
+/* Begins new columns if the newest is full; columns without a sample are unknown. */
 static void shift_columns(struct live_view *view, double elapsed_seconds)
 {
     double passed = floor((elapsed_seconds - view->column_start) / view->column_seconds);
@@ -463,10 +463,9 @@ size_t live_view_write(const struct live_view *view, const char *title,
 /* Frames are at least this far apart. */
 #define FRAME_NS (100 * NS_PER_MS)
 
-/* Signals that the view of a program that has the terminal for itself leaves alone: those that cannot
- * be blocked, those that end the program with a report (watch.h), those that do not end it, and that
- * of the sampling thread (gate.h). All others end the program, once the terminal is as it was, or are
- * about the terminal. */
+/* Signals that the view of a program that has the terminal for itself leaves alone: those that cannot be
+ * blocked, those that end the program with a report (watch.h), and those that do not end it. All others
+ * end the program, once the terminal is as it was, or are about the terminal. */
 static const int unhandled_signals[] = { SIGKILL, SIGSTOP, SIGINT,  SIGTERM, SIGHUP, SIGPIPE,
                                          SIGCHLD, SIGURG,  SIGTTIN, SIGTTOU, SIGIO };
 

@@ -2,9 +2,9 @@
 /*
  * live.h - shows a run in progress on the terminal of stderr.
  *
- * The view is drawn below the cursor, which stays where it is: what others write to the terminal
- * goes above the view, and nothing has to be known about the lines drawn before, which a terminal
- * may wrap when its size changes. A thread draws, since a terminal may stall.
+ * The view is drawn below the cursor, which stays where it is: output of other programs goes above the view,
+ * and the view does not depend on the lines drawn before, which a terminal may wrap when its size changes. A
+ * thread draws, since a terminal may stall.
  *
  * With keys, the view belongs to a program that has the terminal for itself: q ends it, typed keys
  * are not shown, Ctrl-Z removes it from the screen while the program is stopped. Without keys, the
@@ -51,8 +51,7 @@ void live_screen_read_size(const struct live_screen *screen, size_t *ret_columns
  * still do. */
 void live_screen_take_modes(struct live_screen *screen);
 
-/* Replaces what was drawn before by text of so many lines. If the terminal is stalled, it may be
- * dropped. */
+/* Replaces the last frame by text of `lines` lines. If the terminal is stalled, it may be dropped. */
 void live_screen_draw(struct live_screen *screen, const char *text, size_t lines);
 
 /* Leaves the terminal as it was before. */
@@ -73,7 +72,7 @@ struct live_curve {
     double now;    /* NaN: unknown */
     double max;
     double columns[LIVE_CURVE_COLUMNS]; /* NaN: unknown */
-    /* of a counter: its latest value, and when; its growth in the newest column, and in what time */
+    /* of a counter: its latest value, and when; its growth in the newest column, and the time */
     double total, total_seconds, growth, growth_seconds;
 };
 

@@ -204,7 +204,7 @@ static int check_names(const struct settings *settings, struct spoor_error *err)
     return 0;
 }
 
-/* Does the text already go to the terminal, where the user would see that of stderr too? */
+/* Whether a text report already goes to the terminal of stderr. */
 static bool has_text(const struct outputs *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
@@ -332,7 +332,7 @@ struct report {
     spoor_session *session;
 };
 
-/* Nothing is asked over the network. The account is left out: reports are passed on. */
+/* Sends no request over the network. The account is left out: reports are passed on. */
 static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
 {
     struct root root = ROOT_CLOSED;

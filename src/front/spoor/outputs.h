@@ -17,7 +17,7 @@ struct output {
     enum spoor_format format;
     unsigned flags;   /* of spoor_session_write() */
     int fd;           /* -1: it is a file */
-    const char *path; /* of the file, or what messages call the descriptor */
+    const char *path; /* of the file, or the name of the descriptor in messages */
     enum spoor_save save;
 };
 
@@ -39,8 +39,8 @@ int outputs_plan_stdout(struct settings *settings, struct outputs *ret,
                         struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
 
-/* The descriptor of the stream, if nothing else is asked for but the summary: if its reader leaves,
- * there is nothing more to do. -1: there is none. */
+/* The descriptor of the stream, if only the summary is requested besides: if its reader leaves, there is
+ * nothing more to do. -1: there is none. */
 int outputs_reader_fd(const struct settings *settings);
 
 /* Writes the report of one of the items. */

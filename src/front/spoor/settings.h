@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings.h - what the user of spoor asked for, and the table of options that set it. */
+/* settings.h - the settings of spoor, and the table of options that set them. */
 #ifndef FRONT_SPOOR_SETTINGS_H
 #define FRONT_SPOOR_SETTINGS_H
 
@@ -103,7 +103,7 @@ int duration_parse(const char *text, uint64_t *ret_ns);
  * exist. If there is no GPU or a driver does not respond, nothing is refused: the report has a warning. */
 int gpus_check(const struct settings *settings, struct spoor_error *err);
 
-/* Makes a message of the library about --gpus name what set it: option, variable or file. */
+/* Adds the origin of --gpus to a message of the library: option, variable or file. */
 void gpus_name_source(const struct settings *settings, struct spoor_error *err);
 
 /* ---- options of sessions ------------------------------------------------ */

@@ -176,7 +176,7 @@ const struct cloud_vendor *cloud_vendor_find(const struct dmi *dmi)
     return NULL;
 }
 
-/* ---- what a vendor answers ---------------------------------------------- */
+/* ---- responses of a vendor ---------------------------------------------- */
 
 enum { VALUE_SIZE = 256 };
 
@@ -271,7 +271,7 @@ static int copy_field(const struct cloud_request *request, const struct cloud_fi
 
 /* ---- facts ---------------------------------------------------------------- */
 
-/* -EBADMSG: this is not the answer of the right service. */
+/* -EBADMSG: this is not the response of the right service. */
 static int take_value(const struct cloud_field *field, char *value, struct cloud_facts *facts)
 {
     char *dash = field->drops_suffix ? strrchr(value, '-') : NULL;
@@ -343,7 +343,7 @@ static int refuse(const struct conversation *talk, const char *path, struct spoo
                      talk->vendor->name, path);
 }
 
-/* Sends one request. 0: there is an answer, of any status. */
+/* Sends one request. 0: there is a response, of any status. */
 static int send_request(struct conversation *talk, const char *method, const char *path,
                         const char *header, struct spoor_error *err)
 {
@@ -442,7 +442,7 @@ int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t ti
     return r;
 }
 
-/* ---- answers that are kept ---------------------------------------------- */
+/* ---- cached responses ---------------------------------------------- */
 
 enum { FILE_MAX = 16 << 10 };
 
@@ -598,7 +598,7 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
     if (buffer_write(&text, file.fd) < 0)
         replacement_cancel(&file);
     else
-        (void)replacement_commit(&file, false); /* asked again if it fails */
+        (void)replacement_commit(&file, false); /* queried again if it fails */
 }
 
 /* ---- the cloud of this machine ------------------------------------------ */
@@ -678,7 +678,7 @@ void cloud_recall(const struct root *root, struct cloud_facts *ret)
     const struct cloud_vendor *vendor;
     struct cloud_cache_key key;
 
-    (void)recall(root, &vendor, &key, ret); /* what is not known is empty */
+    (void)recall(root, &vendor, &key, ret); /* unknown values are empty */
 }
 
 int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err)

@@ -23,7 +23,7 @@
 /* Replaces the address of every metadata service: "http://127.0.0.1:8080". */
 #define CLOUD_URL_VARIABLE "SPOOR_METADATA_URL"
 
-/* Seconds to wait for all answers together; 0: nothing is asked. */
+/* Seconds to wait for all responses together; 0: nothing is queried. */
 #define CLOUD_TIMEOUT_VARIABLE "SPOOR_METADATA_TIMEOUT"
 
 /* Empty: unknown. Letters, digits and punctuation only, no blanks. */
@@ -36,10 +36,9 @@ struct cloud_facts {
     char account[64]; /* or project or subscription */
 };
 
-/* Finds out, and takes at most one second (CLOUD_TIMEOUT_VARIABLE). Always sets *ret.
- * 0: the metadata service has answered, now or since boot. -ENODEV: not a machine of a cloud that we
- * know. Other errors: there was no usable answer, as `err` explains; *ret holds what is known without,
- * such as the vendor. */
+/* Looks up the cloud, for at most one second (CLOUD_TIMEOUT_VARIABLE). Always sets *ret. 0: the metadata
+ * service has responded, now or since boot. -ENODEV: not a machine of a known cloud. Other errors: there
+ * was no usable response, as `err` explains; *ret holds the other facts, such as the vendor. */
 int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err);
 
 /* Facts without a query: of the firmware, and of a response since boot. */
@@ -56,10 +55,10 @@ struct spoor_cloud cloud_describe(const struct cloud_facts *facts);
 enum cloud_syntax {
     CLOUD_JSON,
     CLOUD_LINES, /* "key: value" */
-    CLOUD_TEXT,  /* the answer is the value */
+    CLOUD_TEXT,  /* the response is the value */
 };
 
-/* A value in an answer. */
+/* A value in a response. */
 struct cloud_field {
     const char *key;      /* "compute.vmSize", "services.0.address"; NULL: the whole text */
     size_t offset, size;  /* where it goes in struct cloud_facts; 0, 0: nowhere */
@@ -80,20 +79,20 @@ struct cloud_request {
 struct cloud_vendor {
     const char *name;
     const char *url;
-    bool is_guess;        /* others have the same DMI strings: only an answer proves it */
+    bool is_guess;        /* others have the same DMI strings: only a response proves it */
     bool product_is_type; /* the DMI product name is the instance type */
     const char *header;   /* of every request; NULL: none */
     /* of the request for a token, and name of the one that carries it; NULL: no token is needed */
     const char *token_request_header, *token_header;
     const char *answer_header,
-        *answer_value; /* of every right answer; NULL: none in particular */
+        *answer_value; /* of every right response; NULL: none in particular */
     struct cloud_request requests[CLOUD_REQUESTS_MAX];
 };
 
 /* The cloud that the firmware names, or NULL. */
 const struct cloud_vendor *cloud_vendor_find(const struct dmi *dmi);
 
-/* ---- what a vendor answers ---------------------------------------------- */
+/* ---- responses of a vendor ---------------------------------------------- */
 
 /* Adds the values of a response to the facts. -EBADMSG: it is not a response to this request, or not one
  * of this cloud; then the facts are as before. */
@@ -104,19 +103,19 @@ int cloud_answer_parse(const struct cloud_request *request, const char *text,
  * fit, or is not made of letters, digits and the punctuation of identifiers. */
 int cloud_value_copy(const char *text, size_t length, char *buf, size_t size);
 
-/* ---- asking the metadata service ---------------------------------------- */
+/* ---- queries of the metadata service ------------------------------------ */
 
 /* Makes all requests to the service at `url`, never through a proxy, within the time that is given. Adds
- * to the facts, the vendor included; what was answered before a failure stays. Errors are those of
- * http_send(), and: -ENOENT: status 404; -EPROTO: status of another failure; -EBADMSG: not the answer of
+ * to the facts, the vendor included; values received before a failure stay. Errors are those of
+ * http_send(), and: -ENOENT: status 404; -EPROTO: status of another failure; -EBADMSG: not the response of
  * such a service. */
 int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t timeout_ms,
                  struct cloud_facts *facts, struct spoor_error *err);
 
-/* ---- answers that are kept ----------------------------------------------
+/* ---- cached responses ---------------------------------------------------
  *
  * The file is $XDG_CACHE_HOME/spoor/cloud.json or ~/.cache/spoor/cloud.json, for the user only. It is a
- * convenience: if it cannot be read or written, or is not ours, the service is asked again.
+ * convenience: if it cannot be read or written, or is not ours, the service is queried again.
  */
 
 /* The origin of cached facts; they are used only if all members are the same. */

@@ -27,7 +27,7 @@
 
 struct server {
     char vendor[32];       /* "aws" */
-    char name[96];         /* what the vendor calls it: "m5.large"; never empty */
+    char name[96];         /* its name at the vendor: "m5.large"; never empty */
     char region[64];       /* in which the price holds; empty: the lowest of all regions */
     char architecture[32]; /* "x86_64" */
     char gpu_vendor[32];   /* "NVIDIA" */
@@ -62,7 +62,7 @@ struct server_filter {
 /* A server of which a figure that is needed is unknown does not fit. */
 bool server_fits(const struct server *server, const struct server_filter *filter);
 
-/* Leaves those that fit, the cheapest first; those without a price are last. */
+/* Keeps the servers that fit, the cheapest first; those without a price are last. */
 void servers_choose(struct servers *servers, const struct server_filter *filter);
 
 /* The server of that name, in that region if it is listed, else in any. NULL: there is none. */
@@ -97,8 +97,7 @@ void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *o
 
 /* ---- the table of servers -----------------------------------------------
  *
- * Servers for the next run and what a run on them costs, as text and JSON. Part of
- * the program, not of the library.
+ * Servers for the next run and the cost of a run, as text and JSON. Part of the program, not of the library.
  */
 
 /* All texts are borrowed. */

@@ -18,8 +18,8 @@
 enum {
     TIMEOUT_MS = 2000,
     TIMEOUT_MAX_SECONDS = 60,
-    /* The service is not asked for GPUs of a vendor, whose names it may spell differently, so
-     * some of its answers have the wrong ones. */
+    /* The request does not name the vendor of GPUs, whose spelling may differ, so some servers of the
+     * response have others. */
     COUNT_WITH_GPUS = 100,
 };
 

@@ -13,7 +13,7 @@
 
 #define KEEPER_URL "https://keeper.sparecores.net"
 
-/* Replace the URL, and the time in seconds to wait for an answer, which is 2. */
+/* Replace the URL, and the time in seconds to wait for a response, which is 2. */
 #define KEEPER_URL_VARIABLE "SPOOR_KEEPER_URL"
 #define KEEPER_TIMEOUT_VARIABLE "SPOOR_KEEPER_TIMEOUT"
 

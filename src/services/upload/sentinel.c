@@ -104,7 +104,7 @@ int s3_add_url(const char *uri, const char *region, const char *base, struct buf
     return buffer_error(out);
 }
 
-/* Returns whether the answer names another region than the one we had. */
+/* Returns whether the response names another region than ours. */
 static bool learn_region(const struct http_response *response, char *region)
 {
     if (!is_name(response->header, strlen(response->header)) ||
@@ -114,7 +114,7 @@ static bool learn_region(const struct http_response *response, char *region)
     return true;
 }
 
-/* Every answer of a bucket names its region, even one that refuses. */
+/* Every response of a bucket names its region, even a refusal. */
 static void find_region(struct http *http, const char *uri, const char *base, char *region)
 {
     CLEANUP(buffer_done) struct buffer url = { 0 };
@@ -277,7 +277,7 @@ int upload_settings_read(environment_get *get, struct upload_settings *ret,
     return r;
 }
 
-/* ---- answers ---------------------------------------------------------------- */
+/* ---- responses ---------------------------------------------------------------- */
 
 static int refuse_answer(struct spoor_error *err, const char *what)
 {
@@ -374,7 +374,7 @@ static bool is_for_now(int status)
     return status >= 500 || status == 408 || status == 425 || status == 429;
 }
 
-/* The service explains refusals in its answer; as much of it as a message has room for. */
+/* The service explains refusals in its response; as much of it as a message has room for. */
 static int check_status(const char *url, const struct http_response *response,
                         struct spoor_error *err)
 {
@@ -447,7 +447,7 @@ int sentinel_finish(const struct sentinel *sentinel, const char *run_id,
     CLEANUP(http_response_done) struct http_response response = { 0 };
     int r = post(sentinel, run_id, "finish", end, &response, err);
 
-    if (response.status == 409) /* an earlier request arrived, and its answer was lost */
+    if (response.status == 409) /* an earlier request arrived, and its response was lost */
         r = 0;
     if (r == 0)
         buffer_add(ret, response.body.text, response.body.length);

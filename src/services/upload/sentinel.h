@@ -6,8 +6,8 @@
  *     POST /runs/ID/refresh-credentials    new credentials
  *     POST /runs/ID/finish                 the run is over
  *
- * Requests return 0; -EPERM: the service refuses, and will again; -EPROTO: its answer makes no sense;
- * -EIO: it cannot answer now; or as http_send().
+ * Requests return 0; -EPERM: the service refuses, and will again; -EPROTO: its response is malformed; -EIO:
+ * it cannot respond now; or as http_send().
  */
 #ifndef SERVICES_UPLOAD_SENTINEL_H
 #define SERVICES_UPLOAD_SENTINEL_H
@@ -46,7 +46,7 @@ struct s3_credentials {
 int s3_add_url(const char *uri, const char *region, const char *base, struct buffer *out);
 
 /* Uploads an object. If the credentials have no region, or the wrong one, it is set. -EACCES: the
- * credentials are not accepted, and may have expired; -EIO: another answer than success; or as
+ * credentials are not accepted, and may have expired; -EIO: a status other than success; or as
  * http_send(). */
 int s3_put(struct http *http, const char *uri, const struct buffer *body,
            struct s3_credentials *credentials, uint64_t timeout_ms, struct spoor_error *err);
@@ -106,7 +106,7 @@ int sentinel_register(const struct sentinel *sentinel, const struct buffer *desc
 int sentinel_refresh(const struct sentinel *sentinel, const char *run_id,
                      struct s3_credentials *ret, struct spoor_error *err);
 
-/* `end` is a JSON object; the answer, another one, is added to `ret`. */
+/* `end` is a JSON object; the response is added to `ret`. */
 int sentinel_finish(const struct sentinel *sentinel, const char *run_id,
                     const struct buffer *end, struct buffer *ret, struct spoor_error *err);
 

@@ -5,16 +5,16 @@
  * Each run has a directory under $XDG_STATE_HOME/spoor/uploads (~/.local/state/spoor/uploads, or
  * below $TMPDIR if there is no home):
  *
- *     run.json     what describes the run to the service; locked (flock) by the tracker while the
+ *     run.json     the description of the run for the service; locked (flock) by the tracker while the
  *                  run goes on
- * rows.csv a header and a row per sample. Sent rows become a hole in the file.
+ *     rows.csv     a header and a row per sample. Sent rows become a hole in the file.
  *     state.json   how far the upload is; replaced as a whole after each step
  *     end.json     how the run ended. Until then it is end.space, which takes up as much on the disk:
- *                  how a run ended can be said even if the disk is full.
+ *                  the end can be written even if the disk is full.
  *
- * Whoever uploads holds a lock on the directory, so that no row is sent twice. An uploader may be
- * killed at any moment: a batch that it had sent but not noted is sent again under the same name.
- * Neither token nor credentials are stored.
+ * The uploading process holds a lock on the directory, so that no row is sent twice. An uploader may be
+ * killed at any moment: a batch that it had sent but not noted is sent again under the same name. Neither
+ * token nor credentials are stored.
  */
 #ifndef SERVICES_UPLOAD_SPOOL_H
 #define SERVICES_UPLOAD_SPOOL_H

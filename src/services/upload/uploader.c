@@ -442,7 +442,7 @@ static int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
  *
  * The protocol of both sides, over a socket: we write a byte when the run begins, and close our direction
  * when it is over. The child writes a byte after each request that succeeded, and at its end a newline, the
- * number of rows that were dropped, a blank, what failed (or nothing), a zero, and a summary in JSON.
+ * number of rows that were dropped, a blank, the failure (or nothing), a zero, and a summary in JSON.
  */
 
 enum { REQUEST_TIMEOUT_MS = 30000, LAST_REQUEST_TIMEOUT_MS = 10000 };
@@ -587,7 +587,7 @@ static void finish_run(struct child *child)
     send_result(child, r, &answer);
 }
 
-/* Without close_range() the files stay open, except those that others wait for. */
+/* Without close_range() the files stay open, except files that other processes may wait for. */
 static void keep_only(int fd, int lock_fd)
 {
     if (hidden_child_keep_only(fd, lock_fd) < 0) {
@@ -700,7 +700,7 @@ void upload_process_add_state(const struct upload_process *process, struct json_
     uploader_add_summary(&spool, &none, json);
 }
 
-/* Whatever it does: a spool can be left at any moment. */
+/* Kill the process in any state: a spool can be left at any moment. */
 static void stop(struct upload_process *process)
 {
     (void)kill(process->pid, SIGKILL);

@@ -22,7 +22,7 @@ struct uploader {
     void (*add_machine)(struct json_writer *json);
     /* Called after each request that succeeded. NULL: none. */
     void (*progressed)(void *data);
-    /* Whether to leave the rest for later; asked before each batch, which then fails with -ECANCELED.
+    /* Whether to leave the rest for later; called before each batch, which then fails with -ECANCELED.
      * NULL: never. */
     bool (*is_hurried)(void *data);
     void *data;
@@ -48,7 +48,7 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
 /* Adds a value as it is. */
 void upload_add_value(struct json_writer *json, const char *key, const struct json_t *value);
 
-/* Adds the members run_id, data_uris and result: the answer if the service has finished the run, else
+/* Adds the members run_id, data_uris and result: the response if the service has finished the run, else
  * null. */
 void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
                           struct json_writer *json);

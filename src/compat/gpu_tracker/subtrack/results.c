@@ -198,7 +198,7 @@ struct cell_text cell_number(double value)
     return cell;
 }
 
-/* In characters: what they look like is the terminal's business. */
+/* In characters: their display width depends on the terminal. */
 static size_t width_of_safe(const char *text)
 {
     size_t count = 0;
@@ -460,7 +460,7 @@ void results_write_json(const struct results *results, struct buffer *out)
     json_end(&json);
 }
 
-/* -EBADMSG: not what results_write_json() writes. */
+/* -EBADMSG: not in the format of results_write_json(). */
 static int get_statistics(json_t *object, double ret[STATISTICS])
 {
     for (size_t i = 0; i < STATISTICS; i++) {

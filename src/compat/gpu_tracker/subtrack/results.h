@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* results.h - what an analysis found: of all samples, and of those in each code block. */
+/* results.h - the results of an analysis: of all samples, and of those in each code block. */
 #ifndef COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
 #define COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
 
@@ -90,8 +90,7 @@ void results_done(struct results *results);
 void results_write_text(const struct results *results, struct buffer *out);
 void results_write_json(const struct results *results, struct buffer *out);
 
-/* Reads back what results_write_json() wrote; `path` is for the message. The facts are not
- * read. */
+/* Reads the output of results_write_json(); `path` is for the message. The facts are not read. */
 int results_parse(const char *text, size_t length, const char *path, struct results *ret,
                   struct spoor_error *err);
 

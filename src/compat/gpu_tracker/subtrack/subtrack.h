@@ -27,8 +27,8 @@ int subtrack_main(const struct command *command, int argc, char **argv);
 
 /* ---- the agent ----------------------------------------------------------
  *
- * Gpu-tracker agent sub-track: an agent (front/agent.h) that does the
- * sub-tracking of the Python package. Its operations, with the members of their answers:
+ * Gpu-tracker agent sub-track: an agent (front/agent.h) that does the sub-tracking of the Python package. Its
+ * operations, with the members of their responses:
  *
  *     analyze TRACKING-FILE [SUB-TRACKING-FILE]   "results": {...}, "text": "..."
  *     calls SUB-TRACKING-FILE BLOCK               "calls": [[PROCESS-ID, START, STOP], ...]
@@ -37,7 +37,7 @@ int subtrack_main(const struct command *command, int argc, char **argv);
  *                                                 "statistics": {"min": {"results": {...},
  *                                                 "text": "..."}, ...}
  *
- * "results" and "text" are what gpu-tracker sub-track writes.
+ * "results" and "text" are the output of gpu-tracker sub-track.
  */
 
 /* Returns the exit code. */
