@@ -32,7 +32,10 @@ def tree(tmp_path):
     plant("src/sample/metric.c", '[METRIC_A] = { { "a_bytes", "help" } },\n')
     plant("docs/METRICS.md", "| `a_bytes` | gauge |\n")
     plant("README.md", "[index](docs/README.md) [code](src/base/text.c) [host](https://example.org)\n`[no](link)`\n")
-    plant("docs/README.md", "[METRICS.md](METRICS.md) [columns](DIALECTS.md#columns)\n```\n[no](link)\n```\n")
+    plant("docs/README.md", "[METRICS.md](METRICS.md) [columns](DIALECTS.md#columns)\n```\n[no](link)\n```\n"
+          "[a](ARCHITECTURE.md) [b](INTERNALS.md)\n")
+    plant("docs/ARCHITECTURE.md", "`source/proc/stat.c`, `src/base/text.c`, `stat.h`\n")
+    plant("docs/INTERNALS.md", "`f()` in `source/proc/stat.c`\n")
     plant("docs/DIALECTS.md", "## Columns\n\n| `a_bytes` | x | y | `b_bytes` |\n\n## Differences\n")
     plant("tests/replay/expected/m.resource-tracker", '"a_bytes","process_b_bytes"\n1,2\n')
     plant("src/front/spoor/main.c", '#include "spoor/spoor.h"\n#include "run/process.h"\n')
@@ -110,6 +113,8 @@ FAULTS = {
     "link to a file that does not exist": ("links", "docs/METRICS.md", "[no](NO.md)\n"),
     "link to a heading that does not exist": ("links", "docs/METRICS.md", "[no](DIALECTS.md#no-column)\n"),
     "page that no page links to": ("links", "docs/LOST.md", "# Lost\n"),
+    "function that does not exist": ("docs", "docs/INTERNALS.md", "`g()`\n"),
+    "file that does not exist": ("docs", "docs/ARCHITECTURE.md", "`source/proc/gone.c`\n"),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
 }
 
