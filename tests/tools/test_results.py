@@ -57,7 +57,8 @@ def test_fuzz_targets_are_summed_by_area():
     rows = [["pid_stat", 100, 1, 1, 0], ["cpu_stat", 20, 2, 2, 1], ["pid_io", 3, 3, 3, 2]]
     assert fuzzing.totals(rows) == [[fuzzing.AREAS["proc"], 2, 103, 2], [fuzzing.AREAS["host"], 1, 20, 1],
                                     ["all", 3, 123, 3]]
-    assert {f"targets_{area}.c" for area in fuzzing.AREAS} == {file.name for file in (TESTS / "fuzz").glob("targets_*.c")}
+    files = {file.name for file in (TESTS / "fuzz").glob("targets_*.c")}
+    assert {f"targets_{area}.c" for area in fuzzing.AREAS} == files
 
 
 def test_surroundings_are_counted_by_source():
