@@ -33,11 +33,13 @@ def card(number):
     return CARD.format(number, 59 + number, USED_BYTES - MOVED_BYTES)
 
 
-def until_called(name=SLOW):
-    """A command that ends when the stand-in was called so: by default, when the GPUs were looked
+def until_called(machine, name=SLOW):
+    """A command that ends when the stand-in is called so from now on: by default, when the GPUs were looked
     at. Those of a job that ends before the driver is opened are not known."""
-    return ("sh", "-c", f'calls() {{ grep -sc {name} "$SPOOR_NVML_CALLS"; }}; before=$(calls); '
-            'until [ "$(calls)" != "$before" ]; do sleep 0.01; done')
+    calls = pathlib.Path(machine.environment["SPOOR_NVML_CALLS"])
+    before = sum(name in line for line in calls.read_text().splitlines()) if calls.exists() else 0
+    return ("sh", "-c", f'until [ "$(grep -sc {name} "$SPOOR_NVML_CALLS" || true)" -gt {before} ]; do '
+            'sleep 0.01; done')
 
 
 def thread_switches(pid, name):

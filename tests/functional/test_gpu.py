@@ -461,9 +461,9 @@ def test_a_name_that_is_not_told_is_null(spoor, machine):
 
 def test_hostile_names_are_made_safe(spoor, machine):
     machine.play(card(0), "device 0 name_hex 1b5b33316d22ff0a4720")
-    done = spoor("run", "--", *until_called(), env=machine.environment)
+    done = spoor("run", "--", *until_called(machine), env=machine.environment)
     assert "\x1b" not in done.stderr
     path = spoor.new_path("result.json")
-    assert spoor("run", "-q", "-o", path, "--", *until_called(),
+    assert spoor("run", "-q", "-o", path, "--", *until_called(machine),
                  env=machine.environment).returncode == 0
     assert json.loads(path.read_text(encoding="utf-8"))["gpu"]["count"] == 1

@@ -205,7 +205,7 @@ def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
 
 def test_the_text_says_that_gpus_are_not_known(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
-    done = spoor("run", "--", *until_called("nvmlInit"), env=machine.environment)
+    done = spoor("run", "--", *until_called(machine, "nvmlInit"), env=machine.environment)
     assert "GPU use: the run ended before the drivers had reported their GPUs" in \
         " ".join(done.stderr.split())
 
@@ -257,11 +257,11 @@ def rows_of_gpus(done):
 def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
     """It says which it has, and nothing of a use that it does not show."""
     machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
-    done = spoor("run", "--", *until_called(), env=machine.environment)
+    done = spoor("run", "--", *until_called(machine), env=machine.environment)
     assert rows_of_gpus(done) == [
         "GPU memory           0 B  peak; 9.00 GB in use by all; 2 x NVIDIA H200, Tesla"]
     assert "GPU use" not in done.stderr
-    done = spoor("run", "--gpus", "1", "--", *until_called(), env=machine.environment)
+    done = spoor("run", "--gpus", "1", "--", *until_called(machine), env=machine.environment)
     assert rows_of_gpus(done) == [
         "GPU memory           0 B  peak; 9.00 GB in use by all; NVIDIA H200 not used"]
     done = spoor("run", "--gpus", "none", "--", "true", env=machine.environment)
