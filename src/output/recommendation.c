@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "recommend/scheduler_request.h"
 #include "text/number.h"
 
 /* ---- amounts as text ------------------------------------------------------ */
@@ -93,8 +94,27 @@ void recommendation_row(const struct record *record, struct page *page)
 
 /* ---- JSON ----------------------------------------------------------------- */
 
+static void add_requests(struct json_writer *json, const struct needs *needs)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    json_begin(json, "requests", '[');
+    for (size_t i = 0; request_get(i); i++) {
+        buffer_clear(&text);
+        request_write(request_get(i), needs, &text);
+        json_begin_line(json, NULL, '{');
+        json_add_text(json, "name", request_get(i)->name);
+        json_add_text(json, "title", request_get(i)->title);
+        json_add_text(json, "text", text.text);
+        json_end(json);
+    }
+    json_end(json);
+    if (buffer_error(&text) < 0)
+        json->out->error = buffer_error(&text);
+}
+
 void recommendation_add_json(struct json_writer *json, const struct needs *needs,
-                             bool has_spread)
+                             enum recommendation_extra extra)
 {
     json_begin(json, "recommendation", '{');
     for (size_t i = 0; i < NEEDS_FIELDS; i++) {
@@ -103,7 +123,7 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
         json_begin_line(json, needs_fields[i].key, '{');
         json_add_number(json, "value", need->value);
         json_add_bool(json, "guess", need->is_guess);
-        if (has_spread) {
+        if (extra == RECOMMENDATION_SPREAD) {
             json_add_number(json, "used_min", need->used_min);
             json_add_number(json, "used_max", need->used_max);
             json_add_u64(json, "known_runs", need->known_runs);
@@ -111,6 +131,8 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
         json_add_text(json, "why", need->why);
         json_end(json);
     }
+    if (extra == RECOMMENDATION_REQUESTS)
+        add_requests(json, needs);
     json_end(json);
 }
 

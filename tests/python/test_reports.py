@@ -114,7 +114,11 @@ def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
     data = data_of(tracker.report("Metaflow", [earlier] * 2, True, name="Flow/1/step/2"))
     assert data["run"]["name"] == "Flow/1/step/2" and data["run"]["exit_code"] == 1
     assert data["context"]["status_failed"] and len(data["context"]["historical"]) == 2
-    assert "of 3 runs" in data["context"]["recommendation"]["memory_bytes"]["why"]
+    recommendation = data["context"]["recommendation"]
+    assert "of 3 runs" in recommendation["memory_bytes"]["why"]
+    requests = {request["name"]: request["text"] for request in recommendation["requests"]}
+    assert requests["metaflow"].endswith(
+        f"@resources(cpu=1, memory={-(-recommendation['memory_bytes']['value'] // 10 ** 6)})\n")
     assert data["context"]["servers"] == []
     assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
 

@@ -830,7 +830,7 @@ static int show_recommendation(void *data, const struct agent_request *request,
     }
     needs_init(&needs);
     apply_formulas(used, &needs);
-    recommendation_add_json(json, &needs, false);
+    recommendation_add_json(json, &needs, RECOMMENDATION_REQUESTS);
     return 0;
 }
 
