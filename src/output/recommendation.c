@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/recommendation.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,27 +18,6 @@ static struct number counted(double count, const char *one, const char *many)
 
     (void)snprintf(number.text, sizeof(number.text), "%.20s %s", number_count(count).text,
                    count > 0.5 && count < 1.5 ? one : many);
-    return number;
-}
-
-/* Steps are of whole MiB, and above 1 GiB of whole GiB. */
-static struct number memory_text(double bytes)
-{
-    static const double mib = 1048576, gib = 1073741824;
-
-    return bytes < gib ? counted(bytes / mib, "MiB", "MiB")
-                       : counted(bytes / gib, "GiB", "GiB");
-}
-
-static struct number time_text(double seconds)
-{
-    uint64_t minutes = (uint64_t)(seconds / 60 + 0.5);
-    struct number number;
-
-    if (minutes < 60)
-        return counted((double)minutes, "min", "min");
-    (void)snprintf(number.text, sizeof(number.text), "%" PRIu64 " h %02" PRIu64 " min",
-                   minutes / 60, minutes % 60);
     return number;
 }
 
@@ -65,13 +43,13 @@ static void add_amounts(const struct needs *needs, struct buffer *out)
     if (!isnan(needs->memory_bytes.value))
         buffer_format(page_item(out), "%s%s of memory",
                       needs->memory_bytes.is_guess ? "at least " : "",
-                      memory_text(needs->memory_bytes.value).text);
+                      number_memory_step(needs->memory_bytes.value).text);
     if (needs->gpus.value > 0)
         buffer_add_text(page_item(out), counted(needs->gpus.value, "GPU", "GPUs").text);
     if (needs->gpus.value > 0 && needs->vram_bytes.value > 0)
-        buffer_format(out, " with %s", memory_text(needs->vram_bytes.value).text);
+        buffer_format(out, " with %s", number_memory_step(needs->vram_bytes.value).text);
     if (!isnan(needs->seconds.value) && !needs->seconds.is_guess)
-        buffer_add_text(page_item(out), time_text(needs->seconds.value).text);
+        buffer_add_text(page_item(out), number_time_step(needs->seconds.value).text);
 }
 
 void recommendation_row(const struct record *record, struct page *page)
@@ -145,10 +123,10 @@ static const struct row {
     struct number (*used_text)(double used);
 } rows[] = {
     { "CPUs", offsetof(struct needs, cpus), number_count, number_short },
-    { "Memory", offsetof(struct needs, memory_bytes), memory_text, number_bytes },
+    { "Memory", offsetof(struct needs, memory_bytes), number_memory_step, number_bytes },
     { "GPUs", offsetof(struct needs, gpus), number_count, number_short },
-    { "GPU memory", offsetof(struct needs, vram_bytes), memory_text, number_bytes },
-    { "Time", offsetof(struct needs, seconds), time_text, number_duration },
+    { "GPU memory", offsetof(struct needs, vram_bytes), number_memory_step, number_bytes },
+    { "Time", offsetof(struct needs, seconds), number_time_step, number_duration },
 };
 
 /* "; 120 MB to 338 MB in 3 runs". */
