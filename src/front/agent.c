@@ -392,6 +392,8 @@ static int attachment_stop(struct attachment *attachment, enum watch_end end,
     int wait_status;
     int r = spoor_session_stop(attachment->session, err);
 
+    if (r < 0)
+        spoor_session_warn(attachment->session, "no-last-sample", err->message);
     if (end == WATCH_PROCESS_ENDED && watch_wait_status(&attachment->watch, &wait_status) == 0)
         spoor_session_set_wait_status(attachment->session, wait_status);
     return r;
@@ -439,8 +441,8 @@ static void finish(struct tracking_agent *agent, enum watch_end end)
     if (agent->is_over)
         return;
     agent->is_over = true;
-    if (agent->attachment->session && attachment_stop(agent->attachment, end, &err) < 0)
-        spoor_session_warn(agent->attachment->session, "stop", err.message);
+    if (agent->attachment->session)
+        (void)attachment_stop(agent->attachment, end, &err); /* the report has the warning */
     agent->kind->finish(agent->attachment->session, agent->data);
 }
 

@@ -14,9 +14,6 @@
 #define SOURCE "samples"
 #define REASON "not in the samples"
 
-/* As in sampler.c: the kernel counts the machine's time in ticks. */
-#define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
-
 enum { WAITING_MAX = 32 };
 
 struct replay {
@@ -32,7 +29,7 @@ struct replay {
     double first_unix, last_unix, last_elapsed;
     double interval_seconds; /* NaN: not known yet */
     struct sample sample;
-    char run_id[33]; /* empty: unknown */
+    char run_id[RUN_ID_SIZE]; /* empty: unknown */
 };
 
 struct replay *replay_new(void)

@@ -23,7 +23,7 @@ struct replay_row {
     double interval_seconds;    /* since the row before; NaN: as unix_seconds says */
     double value[METRIC_COUNT]; /* in base units; NaN: unknown */
     struct series_gpus gpus;
-    char run_id[33]; /* empty: unknown */
+    char run_id[RUN_ID_SIZE]; /* empty: unknown */
 };
 
 struct replay;
