@@ -14,7 +14,7 @@
 #include "series/series.h"
 
 /* What the rows say of a counter: its value, or its growth since the row before, or that per second.
- * Growth since before the first row is that of one interval. */
+ * Growth before the first row is since the start of the run, or of one interval if no row has that time. */
 enum replay_kind { REPLAY_VALUE, REPLAY_GROWTH, REPLAY_RATE };
 
 struct replay_row {

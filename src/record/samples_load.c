@@ -237,11 +237,7 @@ static void find_own(const char *name, struct sample_column *ret)
 {
     int metric = replay_metric(name);
 
-    if (strcmp(name, "elapsed_seconds") == 0)
-        ret->use = COLUMN_ELAPSED;
-    else if (strcmp(name, RUN_ID) == 0)
-        ret->use = COLUMN_RUN_ID;
-    else if (metric >= 0)
+    if (metric >= 0)
         *ret = (struct sample_column){
             .use = COLUMN_METRIC, .metrics = { metric, -1 }, .kind = REPLAY_VALUE, .unit = 1
         };
@@ -254,6 +250,10 @@ static void find_common(const char *name, struct sample_column *ret)
 {
     if (strcmp(name, "timestamp") == 0 || strcmp(name, NESTED_TIME) == 0)
         ret->use = COLUMN_UNIX;
+    else if (strcmp(name, "elapsed_seconds") == 0)
+        ret->use = COLUMN_ELAPSED;
+    else if (strcmp(name, RUN_ID) == 0)
+        ret->use = COLUMN_RUN_ID;
     else if (strcmp(name, NESTED_INTERVAL) == 0)
         ret->use = COLUMN_INTERVAL_MS;
     for (size_t i = 0; i < ARRAY_SIZE(nested_gpu_rules); i++) {

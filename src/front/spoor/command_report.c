@@ -19,6 +19,7 @@
 #include "output/save.h"
 #include "record/load.h"
 #include "record/samples_load.h"
+#include "series/figure.h"
 #include "text/buffer.h"
 
 /* ---- the files ----------------------------------------------------------
@@ -160,6 +161,18 @@ static struct record *find_report(struct record *runs, size_t count,
     return NULL;
 }
 
+/* The curve of the samples is finer. Figures that the report does not have are theirs, too. */
+static void merge_samples(struct record *report, const struct record *samples)
+{
+    report->curve = samples->curve;
+    for (size_t i = 0; report->figures && samples->figures && i < figure_count(); i++) {
+        const char *reason = report->figures[i].reason;
+
+        if (reason && strcmp(reason, LOAD_MISSING) == 0)
+            report->figures[i] = samples->figures[i];
+    }
+}
+
 static void add_reports(struct report_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
@@ -182,7 +195,7 @@ static void add_samples(struct report_files *files)
             struct record *report = find_report(files->runs, report_count, samples);
 
             if (report)
-                report->curve = samples->curve;
+                merge_samples(report, samples);
             else
                 files->runs[files->run_count++] = *samples;
         }
@@ -203,8 +216,7 @@ static int collect_runs(struct report_files *files, struct spoor_error *err)
     return 0;
 }
 
-/* Reads all files. If one is a report and another has the samples of the same run, it is one run, with
- * the finer curve. Every message names the file. */
+/* Reads all files. If one is a report and another has the samples of the same run, it is one run. Every message names the file. */
 static int report_files_load(char **paths, size_t count, struct report_files *ret,
                              struct spoor_error *err)
 {
