@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "record/replay.h"
+#include "series/figure.h"
 #include "text/number.h"
 
 /* ---- sample table ---------------------------------------------------------- */
@@ -839,4 +840,15 @@ int samples_load(struct line_reader *lines, const char *name, struct records *re
     *ret = loading.records;
     loading.records = (struct records){ 0 };
     return 0;
+}
+
+void samples_merge(struct record *report, const struct record *samples)
+{
+    report->curve = samples->curve;
+    for (size_t i = 0; report->figures && samples->figures && i < figure_count(); i++) {
+        const char *reason = report->figures[i].reason;
+
+        if (reason && strcmp(reason, LOAD_MISSING) == 0)
+            report->figures[i] = samples->figures[i];
+    }
 }

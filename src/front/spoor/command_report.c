@@ -19,7 +19,6 @@
 #include "output/save.h"
 #include "record/load.h"
 #include "record/samples_load.h"
-#include "series/figure.h"
 #include "text/buffer.h"
 
 /* ---- the files ----------------------------------------------------------
@@ -161,18 +160,6 @@ static struct record *find_report(struct record *runs, size_t count,
     return NULL;
 }
 
-/* The curve of the samples is finer. Figures that the report does not have are theirs, too. */
-static void merge_samples(struct record *report, const struct record *samples)
-{
-    report->curve = samples->curve;
-    for (size_t i = 0; report->figures && samples->figures && i < figure_count(); i++) {
-        const char *reason = report->figures[i].reason;
-
-        if (reason && strcmp(reason, LOAD_MISSING) == 0)
-            report->figures[i] = samples->figures[i];
-    }
-}
-
 static void add_reports(struct report_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
@@ -195,7 +182,7 @@ static void add_samples(struct report_files *files)
             struct record *report = find_report(files->runs, report_count, samples);
 
             if (report)
-                merge_samples(report, samples);
+                samples_merge(report, samples);
             else
                 files->runs[files->run_count++] = *samples;
         }
