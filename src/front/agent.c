@@ -280,7 +280,8 @@ static void end_line(struct agent *agent)
     agent->is_too_long = false;
 }
 
-void agent_read(struct agent *agent)
+/* Reads the input that there is, which may be none, and answers its requests. */
+static void read_requests(struct agent *agent)
 {
     char piece[4096];
     const char *rest = piece;
@@ -312,7 +313,7 @@ enum watch_end agent_follow(struct agent *agent, struct watch *watch)
         if (watch_wait(watch, 0, &end, NULL) < 0)
             break; /* then the end of the process is not noticed */
         if (end == WATCH_INPUT)
-            agent_read(agent);
+            read_requests(agent);
     }
     return end;
 }
@@ -323,7 +324,7 @@ void agent_finish(struct agent *agent)
 
     while (!agent->is_at_end) {
         (void)poll(&input, 1, -1); /* if it fails, read() does */
-        agent_read(agent);
+        read_requests(agent);
     }
     buffer_done(&agent->line);
 }

@@ -116,17 +116,17 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
 
 /* ---- text ----------------------------------------------------------------- */
 
+/* In the order of needs_fields. */
 static const struct row {
     const char *label;
-    size_t offset; /* of the need */
     struct number (*text)(double value);
     struct number (*used_text)(double used);
-} rows[] = {
-    { "CPUs", offsetof(struct needs, cpus), number_count, number_short },
-    { "Memory", offsetof(struct needs, memory_bytes), number_memory_step, number_bytes },
-    { "GPUs", offsetof(struct needs, gpus), number_count, number_short },
-    { "GPU memory", offsetof(struct needs, vram_bytes), number_memory_step, number_bytes },
-    { "Time", offsetof(struct needs, seconds), number_time_step, number_duration },
+} rows[NEEDS_FIELDS] = {
+    { "CPUs", number_count, number_short },
+    { "Memory", number_memory_step, number_bytes },
+    { "GPUs", number_count, number_short },
+    { "GPU memory", number_memory_step, number_bytes },
+    { "Time", number_time_step, number_duration },
 };
 
 /* "; 120 MB to 338 MB in 3 runs". */
@@ -164,9 +164,8 @@ void recommendation_write_text(const struct needs *needs, const struct format_st
     struct page page = { out, style->has_color, style->has_unicode, style->columns };
 
     add_title(needs, &page);
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        const struct need *need =
-            (const struct need *)(const void *)((const char *)needs + rows[i].offset);
+    for (size_t i = 0; i < NEEDS_FIELDS; i++) {
+        const struct need *need = needs_get(needs, i);
         struct buffer details = { 0 };
 
         if (need == &needs->vram_bytes && needs->gpus.value <= 0)
