@@ -169,6 +169,7 @@ test-install: deb static
 	@tools/deps install
 	@tests/install/deb dist/deb $(BUILD)/debian-root.tar
 	@tests/install/static dist/spoor-static
+	@tests/install/pip
 
 install: all
 	@meson configure $(BUILD) --prefix $(abspath $(PREFIX))

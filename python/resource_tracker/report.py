@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as an HTML page. The program makes it from a JSON report (schema spoor/1), which is built
-here.
+"""The report as an HTML page. The program makes it from the facts of the run, a JSON report (schema
+spoor/1) without curves and most figures, and from the rows of the combined metrics.
 
-Everything is computed from the combined metrics, in bytes, and from run_totals, so that it works for a
-tracker that was loaded from a file just as well. Figures that the tables do not have are left out: the
-program reports them as unknown. The object `context` of the report has what a page shows beyond it:
-earlier runs, servers to rent, and the integration.
+A tracker that was loaded from a file has both as well. The object `context` of the report has what a page
+shows beyond the run: earlier runs, servers to rent, and the integration.
 """
 from __future__ import annotations
 
+import csv
+import io
 import os
 from itertools import accumulate
-from math import fsum
-from operator import mul
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 
 from spoor._program import Error
 from spoor._result import Page, make_page
 
-from .column_maps import BYTES_PER_UNIT, ticks_per_second
+from .column_maps import BYTES_PER_UNIT
 from .helpers import aggregate_stats
 
 if TYPE_CHECKING:
@@ -41,189 +39,34 @@ class Report(Page):
     notebook shows it."""
 
 
-class Track(NamedTuple):
-    metric: str
-    kind: str
-    columns: tuple[str, ...]
-    unit: str
+# Figures of GPUs, which the rows have as 0 if there is no GPU.
+_GPU_FIGURES = ("memory.combined_bytes", "memory.system_bytes", "utilization.mean_gpus",
+                "utilization.max_gpus", "job_utilization.mean_gpus", "job_utilization.max_gpus")
+_NO_GPU = {"value": None, "source": None, "exact": False, "reason": "this machine has no GPU"}
 
 
-_POINTS_MAX = 2000  # as a page
-_SOURCE = "resource_tracker.rows"
-_NO_GPU = "this machine has no GPU"
-_MEMORY = ("process_memory_mib", "process_memory", "process_pss")
-_READ = ("process_disk_read_bytes", "process_read_bytes")
-_WRITTEN = ("process_disk_write_bytes", "process_write_bytes")
-_VRAM = ("process_gpu_vram_mib", "process_gpu_vram")
-_HOST_VRAM = ("system_gpu_vram_mib", "system_gpu_vram")
-_HOST_MEMORY = ("system_memory_used_mib", "system_memory_used")
+# ---- the rows ----
 
-# The columns of the curve: metric, kind, the column by the names of all versions, and what a cell is:
-# "value", "growth" during the row, "ticks" of CPU time during the row, or "children" of the process.
-_CURVE = tuple(Track(*row) for row in (
-    ("job_cpu_seconds", "rate", ("process_cpu_usage",), "value"),
-    ("job_user_seconds", "rate", ("process_utime",), "ticks"),
-    ("job_system_seconds", "rate", ("process_stime",), "ticks"),
-    ("job_pss_bytes", "gauge", _MEMORY, "value"),
-    ("job_processes", "gauge", ("process_children",), "children"),
-    ("job_read_bytes", "rate", _READ, "growth"),
-    ("job_written_bytes", "rate", _WRITTEN, "growth"),
-    ("job_gpu_memory_bytes", "gauge", _VRAM, "value"),
-    ("job_gpu_utilization_gpus", "gauge", ("process_gpu_usage",), "value"),
-    ("host_cpu_seconds", "rate", ("system_cpu_usage",), "value"),
-    ("host_cpu_user_seconds", "rate", ("system_utime",), "ticks"),
-    ("host_cpu_system_seconds", "rate", ("system_stime",), "ticks"),
-    ("host_memory_used_bytes", "gauge", _HOST_MEMORY, "value"),
-    ("host_disk_read_bytes", "rate", ("system_disk_read_bytes",), "growth"),
-    ("host_disk_written_bytes", "rate", ("system_disk_write_bytes",), "growth"),
-    ("host_disk_space_used_bytes", "gauge", ("system_disk_space_used_gb",), "value"),
-    ("host_disk_space_free_bytes", "gauge", ("system_disk_space_free_gb",), "value"),
-    ("host_network_received_bytes", "rate", ("system_net_recv_bytes",), "growth"),
-    ("host_network_sent_bytes", "rate", ("system_net_sent_bytes",), "growth"),
-    ("host_gpu_memory_bytes", "gauge", _HOST_VRAM, "value"),
-    ("host_gpu_utilization_gpus", "gauge", ("system_gpu_usage",), "value"),
-))
-
-# Figures: path, column, and how it is computed. run_totals replaces those that it has.
-_FIGURES: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("cpu.user_seconds", ("process_utime",), "cpu time"),
-    ("cpu.system_seconds", ("process_stime",), "cpu time"),
-    ("cpu.max_cores", ("process_cpu_usage",), "max"),
-    ("cpu.system.mean_cores", ("system_cpu_usage",), "mean"),
-    ("cpu.system.max_cores", ("system_cpu_usage",), "max"),
-    ("memory.combined.total_rss_bytes", _MEMORY, "max"),
-    ("memory.combined.pss_bytes", _MEMORY, "max"),
-    ("memory.system_peak_bytes", _HOST_MEMORY, "max"),
-    ("gpu.memory.combined_bytes", _VRAM, "max"),
-    ("gpu.memory.system_bytes", _HOST_VRAM, "max"),
-    ("gpu.utilization.mean_gpus", ("system_gpu_usage",), "mean"),
-    ("gpu.utilization.max_gpus", ("system_gpu_usage",), "max"),
-    ("gpu.job_utilization.mean_gpus", ("process_gpu_usage",), "mean"),
-    ("gpu.job_utilization.max_gpus", ("process_gpu_usage",), "max"),
-    ("io.read_bytes", _READ, "sum"),
-    ("io.written_bytes", _WRITTEN, "sum"),
-    ("network.received_bytes", ("system_net_recv_bytes",), "sum"),
-    ("network.sent_bytes", ("system_net_sent_bytes",), "sum"),
-)
-
-
-def _find(frame: Frame, names: Sequence[str]) -> Cells | None:
-    for name in names:
-        if name in frame:
-            return frame[name]
-    return None
-
-
-def _is_of_gpu(name: str) -> bool:
-    return "gpu" in name
-
-
-# ---- the curve ----
-
-def _durations(times: Sequence[float], start: float) -> list[float]:
-    """How long each row is."""
-    return [max(0.0, now - before) for before, now in zip([start, *times], times)]
-
-
-def _per_second(cells: Cells, durations: Sequence[float], unit: float = 1) -> list[float | None]:
-    return [None if cell is None or duration <= 0 else cell / unit / duration
-            for cell, duration in zip(cells, durations)]
-
-
-def _convert(cells: Cells, unit: str, durations: Sequence[float], ticks: float) -> Cells:
-    """The cells of a column as values of a metric."""
-    if unit == "growth":
-        return _per_second(cells, durations)
-    if unit == "ticks":
-        return _per_second(cells, durations, ticks)
-    if unit == "children":
-        return [1 + (cell or 0) for cell in cells]  # None: it has no children
-    return cells
-
-
-def _summarize(values: Cells, weights: Sequence[float]) -> tuple[float | None, ...]:
-    """The highest, the lowest and the mean of some rows; the longer a row, the more it weighs."""
-    if None in values:
-        known = [(value, weight) for value, weight in zip(values, weights) if value is not None]
-        if not known:
-            return None, None, None
-        values, weights = zip(*known)
-    numbers: Sequence[float] = values  # type: ignore[assignment]
-    total = fsum(weights)
-    mean = fsum(map(mul, numbers, weights)) / total if total > 0 else fsum(numbers) / len(numbers)
-    low, high = min(numbers), max(numbers)
-    return high, low, min(max(mean, low), high)
-
-
-def _reduce(values: Cells, weights: Sequence[float], step: int) -> dict[str, list[float | None]]:
-    """A column of the curve: a point for each `step` rows."""
-    if step == 1:
-        return {"high": list(values)}
-    points = [_summarize(values[row:row + step], weights[row:row + step])
-              for row in range(0, len(values), step)]
-    high, low, mean = (list(part) for part in zip(*points))
-    return {"high": high} if low == high else {"high": high, "low": low, "mean": mean}
-
-
-def _build_curve(frame: Frame, start: float, ticks: float, has_children: bool,
-                 has_gpu: bool) -> dict[str, Any]:
+def build_rows(facts: Mapping[str, Any], frame: Frame, has_gpu: bool) -> str:
+    """The combined metrics as CSV, with the time since the start of the run, which is never set back, and
+    without columns that mean nothing here."""
     times: Sequence[float] = frame.get("timestamp", ())  # type: ignore[assignment]
-    durations = _durations(times, start)
-    step = max(1, -(-len(times) // _POINTS_MAX))
-    columns: dict[str, dict[str, Any]] = {}
-    for track in _CURVE:
-        cells = _find(frame, track.columns)
-        is_missing = _is_of_gpu(track.metric) and not has_gpu or (
-            track.unit == "children" and not has_children)
-        if cells is None or is_missing:
-            continue
-        values = _convert(cells, track.unit, durations, ticks)
-        if any(value is not None for value in values):
-            columns[track.metric] = {"kind": track.kind}
-            columns[track.metric].update(_reduce(values, durations, step))
-    # A clock may be set back.
-    seconds = list(accumulate((max(0.0, round(now - start, 6)) for now in times), max))
-    return {"samples": len(times), "columns": columns,
-            "seconds": [seconds[min(row + step, len(times)) - 1] for row in range(0, len(times), step)]}
+    elapsed = accumulate((max(0.0, round(now - facts["start_time"], 6)) for now in times), max)
+    columns: dict[str, Iterable[Any]] = {"run_id": [_run_id(facts)] * len(times), "elapsed_seconds": elapsed}
+    for name in ("process_pid", "system_processes"):  # by these, the program recognizes the tables
+        columns[name] = [None] * len(times)
+    columns.update((name, cells) for name, cells in frame.items() if has_gpu or "gpu" not in name)
+    children = columns.pop("process_children", None)
+    if children is not None and facts["children"]:
+        columns["process_children"] = [cell or 0 for cell in children]  # None: it has no children
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values()))
+    return file.getvalue()
 
 
-# ---- figures ----
-
-def _measure(value: float | None, reason: str = "not tracked") -> dict[str, Any]:
-    if value is None:
-        return {"value": None, "source": None, "exact": False, "reason": reason}
-    return {"value": value, "source": _SOURCE, "exact": False}
-
-
-def _compute(how: str, values: Cells, durations: Sequence[float], ticks: float) -> float | None:
-    known: list[float] = [value for value in values if value is not None]
-    if not known:
-        return None
-    if how == "max":
-        return max(known)
-    if how == "mean":
-        return _summarize(values, durations)[2]
-    return fsum(known) / ticks if how == "cpu time" else fsum(known)
-
-
-def _compute_figures(frame: Frame, durations: Sequence[float], elapsed: float, ticks: float,
-                     totals: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each path with its measure."""
-    figures = {}
-    for path, names, how in _FIGURES:
-        cells = _find(frame, names)
-        figures[path] = _measure(None if cells is None else _compute(how, cells, durations, ticks))
-    parts = [figures[f"cpu.{part}_seconds"]["value"] for part in ("user", "system")]
-    figures["cpu.total_seconds"] = _measure(None if None in parts else fsum(parts))
-    children = _find(frame, ("process_children",))
-    if children:
-        figures["processes.max_concurrent"] = _measure(1 + max(cell or 0 for cell in children))
-    figures.update((path, dict(measure)) for path, measure in totals.items())
-    total = figures["cpu.total_seconds"]
-    if total["value"] is not None and elapsed > 0:
-        figures["cpu.mean_cores"] = {**total, "value": total["value"] / elapsed}
-    yield from figures.items()
-
+# ---- facts ----
 
 def _place(report: dict[str, Any], path: str, value: Any) -> None:
     *sections, key = path.split(".")
@@ -231,8 +74,6 @@ def _place(report: dict[str, Any], path: str, value: Any) -> None:
         report = report.setdefault(section, {})
     report[key] = value
 
-
-# ---- facts ----
 
 def _date(seconds: float) -> str:
     """As in 2026-03-14T09:26:53.589Z."""
@@ -242,16 +83,20 @@ def _date(seconds: float) -> str:
     return text.replace("+00:00", "Z")
 
 
-def _build_run(facts: Mapping[str, Any], rows: int) -> dict[str, Any]:
+def _run_id(facts: Mapping[str, Any]) -> str:
     from hashlib import sha256
 
+    name = f"{facts.get('host')} {facts['pid']} {facts['start_time']!r}"
+    return sha256(name.encode(errors="replace")).hexdigest()[:32]
+
+
+def _build_run(facts: Mapping[str, Any], rows: int) -> dict[str, Any]:
     start, stop = facts["start_time"], facts["stop_time"]
     exit_code = facts.get("exit_code")
     ending: dict[str, Any] = {"exit_code": exit_code, "signal": None, "attached": True}
     if exit_code is None:
         ending["still_running"] = True
-    name = f"{facts.get('host')} {facts['pid']} {start!r}"
-    return {"id": sha256(name.encode(errors="replace")).hexdigest()[:32], "name": facts.get("name"),
+    return {"id": _run_id(facts), "name": facts.get("name"),
             "tags": {}, "command": facts.get("command"), "pid": facts["pid"],
             "host": facts.get("host"), "user": None, "cwd": None, "started_at": _date(start),
             "ended_at": _date(stop), "elapsed_seconds": max(0.0, stop - start), **ending,
@@ -272,28 +117,21 @@ def _build_host(server: Mapping[str, Any], cloud: Mapping[str, Any] | None) -> d
             "gpus": gpus, "cloud": dict(cloud or {})}
 
 
-def build_report(facts: Mapping[str, Any], frame: Frame, server: Mapping[str, Any] | None,
+def build_report(facts: Mapping[str, Any], rows: int, server: Mapping[str, Any],
                  cloud: Mapping[str, Any] | None, totals: Mapping[str, Any],
                  context: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON report of a tracker.
+    """The facts of a run.
 
-    facts are the metadata of a snapshot, with `name`, `exit_code` and `spoor_version`; frame is
-    get_combined_metrics(bytes=True); context is what an integration adds (_report_context.py).
+    facts are the metadata of a snapshot, with `name`, `exit_code` and `spoor_version`; totals replace the
+    figures of the rows; context is what an integration adds.
     """
-    times: Sequence[float] = frame.get("timestamp", ())  # type: ignore[assignment]
-    ticks = ticks_per_second(facts["dialect"])
-    server = server or {}
-    has_gpu = server.get("gpu_count") != 0
-    run = _build_run(facts, len(times))
-    report: dict[str, Any] = {"schema": "spoor/1", "run": run, "host": _build_host(server, cloud)}
-    for path, measure in _compute_figures(frame, _durations(times, facts["start_time"]),
-                                          run["elapsed_seconds"], ticks, totals):
-        is_missing = _is_of_gpu(path) and not has_gpu
-        _place(report, path, _measure(None, _NO_GPU) if is_missing else measure)
+    report: dict[str, Any] = {"schema": "spoor/1", "run": _build_run(facts, rows),
+                              "host": _build_host(server, cloud), "context": dict(context)}
+    for path, measure in totals.items():
+        _place(report, path, measure)
+    for path in _GPU_FIGURES if server.get("gpu_count") == 0 else ():
+        _place(report, f"gpu.{path}", _NO_GPU)
     _place(report, "gpu.count", server.get("gpu_count"))
-    report["curve"] = _build_curve(frame, facts["start_time"], ticks, facts["children"], has_gpu)
-    report["phases"] = report["warnings"] = []
-    report["context"] = dict(context)
     return report
 
 
@@ -452,9 +290,11 @@ def make_report(tracker: ResourceTracker, integration: str, history: Sequence[Ma
                             _find_price(cloud, catalog) if server_count else None,
                             (server or {}).get("allocation"))
     context.update(integration_version=integration_version, cloud=describe_cloud(cloud))
-    frame = tracker.get_combined_metrics(bytes=True)
     exit_code = int(status_failed) if integration == "Metaflow" else None  # that of the task
     facts = {**tracker._metadata(), "name": name, "exit_code": exit_code,
              "spoor_version": spoor.__version__}
-    return Report(make_page(build_report(facts, {column: frame[column] for column in frame.columns},
-                                         server, cloud, tracker.run_totals, context)))
+    table = tracker.get_combined_metrics()
+    frame = {column: table[column] for column in table.columns}
+    server = server or {}
+    report = build_report(facts, len(table), server, cloud, tracker.run_totals, context)
+    return Report(make_page(report, build_rows(facts, frame, server.get("gpu_count") != 0)))

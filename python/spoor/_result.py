@@ -43,15 +43,20 @@ class Page(str):
         return _FRAME.format(escape(self))
 
 
-def make_page(report: Mapping[str, Any]) -> str:
-    """The page of a JSON report, made by the program."""
+def make_page(report: Mapping[str, Any], samples: str | None = None) -> str:
+    """The page of a JSON report, made by the program. samples are the rows of the run, as CSV."""
     import json
     import subprocess
 
     text = json.dumps(report, allow_nan=False)
-    done = subprocess.run([find_program(), "report", "--format=html", "--output=-", "-"],
-                          input=text.encode(errors="replace"), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False)
+    command = [find_program(), "report", "--format=html", "--output=-", "-"]
+    with open(os.memfd_create("samples"), "w", encoding="utf-8", newline="") as file:
+        if samples is not None:
+            file.write(samples)
+            file.flush()
+            command.append(f"/proc/self/fd/{file.fileno()}")
+        done = subprocess.run(command, input=text.encode(errors="replace"), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, pass_fds=[file.fileno()], check=False)
     if done.returncode != 0:
         reason = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
         raise Error(f"cannot make the page: {reason.removeprefix('spoor: ')}")

@@ -280,7 +280,8 @@ static void end_line(struct agent *agent)
     agent->is_too_long = false;
 }
 
-void agent_read(struct agent *agent)
+/* Reads the input that there is, which may be none, and answers its requests. */
+static void read_requests(struct agent *agent)
 {
     char piece[4096];
     const char *rest = piece;
@@ -312,7 +313,7 @@ enum watch_end agent_follow(struct agent *agent, struct watch *watch)
         if (watch_wait(watch, 0, &end, NULL) < 0)
             break; /* then the end of the process is not noticed */
         if (end == WATCH_INPUT)
-            agent_read(agent);
+            read_requests(agent);
     }
     return end;
 }
@@ -323,7 +324,7 @@ void agent_finish(struct agent *agent)
 
     while (!agent->is_at_end) {
         (void)poll(&input, 1, -1); /* if it fails, read() does */
-        agent_read(agent);
+        read_requests(agent);
     }
     buffer_done(&agent->line);
 }
@@ -391,6 +392,8 @@ static int attachment_stop(struct attachment *attachment, enum watch_end end,
     int wait_status;
     int r = spoor_session_stop(attachment->session, err);
 
+    if (r < 0)
+        spoor_session_warn(attachment->session, "no-last-sample", err->message);
     if (end == WATCH_PROCESS_ENDED && watch_wait_status(&attachment->watch, &wait_status) == 0)
         spoor_session_set_wait_status(attachment->session, wait_status);
     return r;
@@ -438,8 +441,8 @@ static void finish(struct tracking_agent *agent, enum watch_end end)
     if (agent->is_over)
         return;
     agent->is_over = true;
-    if (agent->attachment->session && attachment_stop(agent->attachment, end, &err) < 0)
-        spoor_session_warn(agent->attachment->session, "stop", err.message);
+    if (agent->attachment->session)
+        (void)attachment_stop(agent->attachment, end, &err); /* the report has the warning */
     agent->kind->finish(agent->attachment->session, agent->data);
 }
 

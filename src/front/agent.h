@@ -112,9 +112,6 @@ struct agent {
     struct buffer line;
 };
 
-/* Reads the input that there is, which may be none, and answers its requests. */
-void agent_read(struct agent *agent);
-
 /* Answers requests until the end of the input (WATCH_INPUT) or until `watch` sees another end. */
 enum watch_end agent_follow(struct agent *agent, struct watch *watch);
 

@@ -97,6 +97,11 @@ static void note_swap(struct job *job)
         job->meters.swap_used_bytes = bytes;
 }
 
+uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes)
+{
+    return smaller(sum_bytes, swap_in_use_bytes(job->root));
+}
+
 /* The resident sizes of all processes, and how much of them is swapped out if that may have changed. */
 static void read_sizes(struct job *job, const struct look *look)
 {
@@ -126,8 +131,7 @@ static void read_sizes(struct job *job, const struct look *look)
         resident_bytes += member->rss_bytes + member->hugetlb_bytes;
         *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
     }
-    /* Forked processes have the same pages there. */
-    raise_to(&job->peaks.swap_bytes, smaller(swap_bytes, swap_in_use_bytes(job->root)));
+    raise_to(&job->peaks.swap_bytes, job_cap_swap(job, swap_bytes));
     job_note_status_read(job);
     job_raise_threads(job, main_threads, threads);
     /* All that have left, zombies too: one whose parent was accounted for before it would seem to have

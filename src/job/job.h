@@ -336,6 +336,8 @@ void job_label_denied(const struct job *job, struct job_reading *reading);
 /* glance.c: reads how many huge pages of the machine are in use. Those of the processes are read if that number
  * has changed. */
 void job_note_huge_pages(struct job *job);
+/* The swap space of the job: forked processes have the same pages there, together no more than the machine has. */
+uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes);
 /* All that is swapped out, and all huge pages, was read. */
 void job_note_status_read(struct job *job);
 

@@ -6,7 +6,6 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "job/job.h"
-#include "source/host/meminfo.h"
 
 #define JOINED \
     "a process was moved into the cgroup: what it did there before it was found is not known"
@@ -203,8 +202,7 @@ static void add_living(struct job *job, struct job_reading *reading)
         reading->swap_bytes += member->swap_bytes;
         *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
     }
-    /* Forked processes have the same pages there: together no more than the machine has. */
-    reading->swap_bytes = smaller(reading->swap_bytes, swap_in_use_bytes(job->root));
+    reading->swap_bytes = job_cap_swap(job, reading->swap_bytes);
     raise_to(&reading->swap_bytes, job->peaks.swap_bytes);
     reading->threads = reading->main_threads + reading->descendants_threads;
     job_raise_threads(job, reading->main_threads, reading->descendants_threads);

@@ -52,9 +52,10 @@ void text_write(const struct record *record, const struct format_style *style,
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* The same as part of a document, with that many points of the curve at most (json.c). */
-void json_add_report(struct json_writer *json, const struct record *record,
-                     size_t curve_points);
+/* The same as part of a document, with that many points of the curve at most. The report page also gets the
+ * requests of the recommendation (json.c). */
+void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points,
+                     bool is_page);
 
 /* An object: the value with its source and bounds, or why it is unknown (json.c). */
 void json_add_measure(struct json_writer *json, const char *key,

@@ -43,7 +43,7 @@ static void add_data(const struct record *records, size_t count, struct buffer *
     json_add_text(&json, "schema", "spoor-page/1");
     json_begin(&json, "runs", '[');
     for (size_t i = 0; i < count; i++)
-        json_add_report(&json, &records[i], points_of(&records[i]));
+        json_add_report(&json, &records[i], points_of(&records[i]), true);
     json_end(&json);
     json_end(&json);
     if (buffer_error(&text) < 0) {

@@ -3,7 +3,7 @@
  * html.h - runs as one self-contained page.
  *
  * The page is a template with the runs as JSON in it: {"schema": "spoor-page/1", "runs": [...]}, each
- * as in a JSON report, but with a finer curve.
+ * as in a JSON report, but with a finer curve and the requests of its recommendation.
  */
 #ifndef OUTPUT_HTML_H
 #define OUTPUT_HTML_H

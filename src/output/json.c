@@ -440,7 +440,8 @@ static void add_phases(struct json_writer *json, const struct record *record)
     json_end(json);
 }
 
-static void add_recommendation(struct json_writer *json, const struct record *record)
+static void add_recommendation(struct json_writer *json, const struct record *record,
+                               enum recommendation_extra extra)
 {
     struct needs needs;
 
@@ -448,7 +449,7 @@ static void add_recommendation(struct json_writer *json, const struct record *re
         return;
     needs_init(&needs);
     needs_add(&needs, record);
-    recommendation_add_json(json, &needs, false);
+    recommendation_add_json(json, &needs, extra);
 }
 
 static void add_context(struct json_writer *json, const struct record *record)
@@ -459,7 +460,8 @@ static void add_context(struct json_writer *json, const struct record *record)
     buffer_add(json->out, record->context, strlen(record->context));
 }
 
-void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points)
+void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points,
+                     bool is_page)
 {
     json_begin(json, NULL, '{');
     json_add_text(json, "schema", RECORD_SCHEMA);
@@ -468,7 +470,7 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     add_figures(json, record->figures, record);
     add_system(json, record);
     add_phases(json, record);
-    add_recommendation(json, record);
+    add_recommendation(json, record, is_page ? RECOMMENDATION_REQUESTS : RECOMMENDATION_PLAIN);
     add_sections(json, &record_tracker_fields, record);
     curve_add_json(json, &record->curve, curve_points);
     add_rows(json, "warnings", &record_warning_fields, record->warnings, record->warning_count,
@@ -483,7 +485,7 @@ void json_write(const struct record *record, const struct format_style *style,
     struct json_writer json = { .out = out };
 
     (void)style;
-    json_add_report(&json, record, CURVE_JSON_POINTS);
+    json_add_report(&json, record, CURVE_JSON_POINTS, false);
     buffer_add(out, "\n", 1);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/recommendation.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "recommend/scheduler_request.h"
 #include "text/number.h"
 
 /* ---- amounts as text ------------------------------------------------------ */
@@ -18,27 +18,6 @@ static struct number counted(double count, const char *one, const char *many)
 
     (void)snprintf(number.text, sizeof(number.text), "%.20s %s", number_count(count).text,
                    count > 0.5 && count < 1.5 ? one : many);
-    return number;
-}
-
-/* Steps are of whole MiB, and above 1 GiB of whole GiB. */
-static struct number memory_text(double bytes)
-{
-    static const double mib = 1048576, gib = 1073741824;
-
-    return bytes < gib ? counted(bytes / mib, "MiB", "MiB")
-                       : counted(bytes / gib, "GiB", "GiB");
-}
-
-static struct number time_text(double seconds)
-{
-    uint64_t minutes = (uint64_t)(seconds / 60 + 0.5);
-    struct number number;
-
-    if (minutes < 60)
-        return counted((double)minutes, "min", "min");
-    (void)snprintf(number.text, sizeof(number.text), "%" PRIu64 " h %02" PRIu64 " min",
-                   minutes / 60, minutes % 60);
     return number;
 }
 
@@ -64,13 +43,13 @@ static void add_amounts(const struct needs *needs, struct buffer *out)
     if (!isnan(needs->memory_bytes.value))
         buffer_format(page_item(out), "%s%s of memory",
                       needs->memory_bytes.is_guess ? "at least " : "",
-                      memory_text(needs->memory_bytes.value).text);
+                      number_memory_step(needs->memory_bytes.value).text);
     if (needs->gpus.value > 0)
         buffer_add_text(page_item(out), counted(needs->gpus.value, "GPU", "GPUs").text);
     if (needs->gpus.value > 0 && needs->vram_bytes.value > 0)
-        buffer_format(out, " with %s", memory_text(needs->vram_bytes.value).text);
+        buffer_format(out, " with %s", number_memory_step(needs->vram_bytes.value).text);
     if (!isnan(needs->seconds.value) && !needs->seconds.is_guess)
-        buffer_add_text(page_item(out), time_text(needs->seconds.value).text);
+        buffer_add_text(page_item(out), number_time_step(needs->seconds.value).text);
 }
 
 void recommendation_row(const struct record *record, struct page *page)
@@ -93,8 +72,27 @@ void recommendation_row(const struct record *record, struct page *page)
 
 /* ---- JSON ----------------------------------------------------------------- */
 
+static void add_requests(struct json_writer *json, const struct needs *needs)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    json_begin(json, "requests", '[');
+    for (size_t i = 0; request_get(i); i++) {
+        buffer_clear(&text);
+        request_write(request_get(i), needs, &text);
+        json_begin_line(json, NULL, '{');
+        json_add_text(json, "name", request_get(i)->name);
+        json_add_text(json, "title", request_get(i)->title);
+        json_add_text(json, "text", text.text);
+        json_end(json);
+    }
+    json_end(json);
+    if (buffer_error(&text) < 0)
+        json->out->error = buffer_error(&text);
+}
+
 void recommendation_add_json(struct json_writer *json, const struct needs *needs,
-                             bool has_spread)
+                             enum recommendation_extra extra)
 {
     json_begin(json, "recommendation", '{');
     for (size_t i = 0; i < NEEDS_FIELDS; i++) {
@@ -103,7 +101,7 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
         json_begin_line(json, needs_fields[i].key, '{');
         json_add_number(json, "value", need->value);
         json_add_bool(json, "guess", need->is_guess);
-        if (has_spread) {
+        if (extra == RECOMMENDATION_SPREAD) {
             json_add_number(json, "used_min", need->used_min);
             json_add_number(json, "used_max", need->used_max);
             json_add_u64(json, "known_runs", need->known_runs);
@@ -111,22 +109,24 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
         json_add_text(json, "why", need->why);
         json_end(json);
     }
+    if (extra == RECOMMENDATION_REQUESTS)
+        add_requests(json, needs);
     json_end(json);
 }
 
 /* ---- text ----------------------------------------------------------------- */
 
+/* In the order of needs_fields. */
 static const struct row {
     const char *label;
-    size_t offset; /* of the need */
     struct number (*text)(double value);
     struct number (*used_text)(double used);
-} rows[] = {
-    { "CPUs", offsetof(struct needs, cpus), number_count, number_short },
-    { "Memory", offsetof(struct needs, memory_bytes), memory_text, number_bytes },
-    { "GPUs", offsetof(struct needs, gpus), number_count, number_short },
-    { "GPU memory", offsetof(struct needs, vram_bytes), memory_text, number_bytes },
-    { "Time", offsetof(struct needs, seconds), time_text, number_duration },
+} rows[NEEDS_FIELDS] = {
+    { "CPUs", number_count, number_short },
+    { "Memory", number_memory_step, number_bytes },
+    { "GPUs", number_count, number_short },
+    { "GPU memory", number_memory_step, number_bytes },
+    { "Time", number_time_step, number_duration },
 };
 
 /* "; 120 MB to 338 MB in 3 runs". */
@@ -164,9 +164,8 @@ void recommendation_write_text(const struct needs *needs, const struct format_st
     struct page page = { out, style->has_color, style->has_unicode, style->columns };
 
     add_title(needs, &page);
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        const struct need *need =
-            (const struct need *)(const void *)((const char *)needs + rows[i].offset);
+    for (size_t i = 0; i < NEEDS_FIELDS; i++) {
+        const struct need *need = needs_get(needs, i);
         struct buffer details = { 0 };
 
         if (need == &needs->vram_bytes && needs->gpus.value <= 0)

@@ -11,9 +11,15 @@
 /* The row of a text report. Nothing if the run was too short to matter, or failed for an unknown reason. */
 void recommendation_row(const struct record *record, struct page *page);
 
-/* The object "recommendation": of the report of one run, or with the usage of the runs. */
+enum recommendation_extra {
+    RECOMMENDATION_PLAIN,
+    RECOMMENDATION_SPREAD,   /* the usage of the runs */
+    RECOMMENDATION_REQUESTS, /* the lines for each scheduler, for the report page */
+};
+
+/* The object "recommendation". */
 void recommendation_add_json(struct json_writer *json, const struct needs *needs,
-                             bool has_spread);
+                             enum recommendation_extra extra);
 
 /* One row per quantity, with its reason. */
 void recommendation_write_text(const struct needs *needs, const struct format_style *style,

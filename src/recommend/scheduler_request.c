@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.c - the formats.
+ * scheduler_request.c - the formats.
  *
  * Units differ. Slurm, docker and Nextflow write M or MB and mean MiB; Kubernetes has Mi. Metaflow
  * passes its MB on to Kubernetes as 10^6 bytes, and so does Snakemake count mem_mb: these are
@@ -190,9 +190,12 @@ static void write_docker(const struct needs *needs, struct buffer *out)
 }
 
 static const struct request_format formats[] = {
-    { "sbatch", "#", write_sbatch },       { "kubernetes", "#", write_kubernetes },
-    { "metaflow", "#", write_metaflow },   { "nextflow", "//", write_nextflow },
-    { "snakemake", "#", write_snakemake }, { "docker", "#", write_docker },
+    { "sbatch", "Slurm", "#", write_sbatch },
+    { "kubernetes", "Kubernetes", "#", write_kubernetes },
+    { "metaflow", "Metaflow", "#", write_metaflow },
+    { "nextflow", "Nextflow", "//", write_nextflow },
+    { "snakemake", "Snakemake", "#", write_snakemake },
+    { "docker", "Docker", "#", write_docker },
 };
 
 const struct request_format *request_get(size_t index)

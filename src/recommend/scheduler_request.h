@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - a request for resources in the syntax of a scheduler or workflow tool, ready to
+ * scheduler_request.h - a request for resources in the syntax of a scheduler or workflow tool, ready to
  * paste.
  *
- * To add one: a write function and a row in request.c, and its name in the option --for.
+ * To add one: a write function and a row in scheduler_request.c, and its name in the option --for.
  */
 #ifndef RECOMMEND_SCHEDULER_REQUEST_H
 #define RECOMMEND_SCHEDULER_REQUEST_H
@@ -13,6 +13,7 @@
 
 struct request_format {
     const char *name;    /* "sbatch" */
+    const char *title;   /* "Slurm" */
     const char *comment; /* starts a comment line: "#" */
     void (*write)(const struct needs *needs, struct buffer *out);
 };

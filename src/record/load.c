@@ -356,7 +356,7 @@ static int load_figure(const struct loader *loader, const json_t *object, const 
     json_t *value;
     int r = find(loader, object, path, &value);
 
-    *ret = record_unknown_figure("not in this report");
+    *ret = record_unknown_figure(LOAD_MISSING);
     if (r < 0 || !value)
         return r;
     (void)snprintf(inner.at, sizeof(inner.at), "%.60s%.90s.", loader->at, path);

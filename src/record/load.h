@@ -14,6 +14,9 @@
 
 #define NOT_A_REPORT "expected a report written by 'spoor run -f json'"
 
+/* Why a figure is unknown that a report does not have. */
+#define LOAD_MISSING "not in this report"
+
 /* A file holds no more than this. */
 enum { LOAD_BYTES_MAX = 64 << 20, LOAD_REPORTS_MAX = 4096 };
 

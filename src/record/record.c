@@ -223,7 +223,7 @@ const char *record_gpu_path(enum record_gpu_measure measure)
     return paths[measure];
 }
 
-void record_make_id(char id[33])
+void record_make_id(char id[RUN_ID_SIZE])
 {
     unsigned char bytes[16] = { 0 };
 

@@ -227,7 +227,8 @@ double record_charged_bytes(const struct record *record);
 const char *record_gpu_path(enum record_gpu_measure measure);
 
 /* A random ID of a run: 32 hexadecimal digits. */
-void record_make_id(char id[33]);
+enum { RUN_ID_SIZE = 32 + 1 };
+void record_make_id(char id[RUN_ID_SIZE]);
 
 /* The tables of a record's fields that are not figures: where each stands in the
  * JSON report and in the struct. The JSON writer, the loader and the CSV row use them, so

@@ -14,9 +14,6 @@
 #define SOURCE "samples"
 #define REASON "not in the samples"
 
-/* As in sampler.c: the kernel counts the machine's time in ticks. */
-#define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
-
 enum { WAITING_MAX = 32 };
 
 struct replay {
@@ -26,13 +23,14 @@ struct replay {
     double units[METRIC_COUNT];  /* raw units in a base unit */
     double totals[METRIC_COUNT]; /* of counters whose rows are growth */
     bool has_growth;             /* there are such */
+    bool has_start;              /* the rows count from the start of the run */
     struct replay_row waiting[WAITING_MAX];
     size_t waiting_count;
     uint64_t row_count;
     double first_unix, last_unix, last_elapsed;
     double interval_seconds; /* NaN: not known yet */
     struct sample sample;
-    char run_id[33]; /* empty: unknown */
+    char run_id[RUN_ID_SIZE]; /* empty: unknown */
 };
 
 struct replay *replay_new(void)
@@ -148,7 +146,7 @@ static void take_sample(struct replay *replay, const struct series_gpus *gpus)
 static void play(struct replay *replay, const struct replay_row *row, double elapsed_seconds)
 {
     struct sample *sample = &replay->sample;
-    double before = replay->has_growth ? replay->interval_seconds : 0;
+    double before = replay->has_growth && !replay->has_start ? replay->interval_seconds : 0;
     double elapsed = elapsed_seconds + before;
     double seconds = elapsed - (double)sample->elapsed_ns / 1e9; /* since the row before */
 
@@ -168,7 +166,8 @@ static void play(struct replay *replay, const struct replay_row *row, double ela
 static void play_start(struct replay *replay, const struct replay_row *first)
 {
     struct sample *sample = &replay->sample;
-    double start = first->unix_seconds - replay->interval_seconds;
+    double start = first->unix_seconds -
+                   (replay->has_start ? first->elapsed_seconds : replay->interval_seconds);
     const struct series_gpus no_gpus = { 0 };
 
     sample->realtime_ns = ns_of(start);
@@ -226,6 +225,7 @@ void replay_add(struct replay *replay, const struct replay_row *row)
 
     if (replay->row_count == 0) {
         replay->first_unix = row->unix_seconds;
+        replay->has_start = !isnan(row->elapsed_seconds);
         memcpy(replay->run_id, row->run_id, sizeof(replay->run_id));
     }
     elapsed = elapsed_of(replay, row);

@@ -14,7 +14,7 @@
 #include "series/series.h"
 
 /* The form of a counter in the rows: its value, or its growth since the row before, or that per second.
- * Growth since before the first row is that of one interval. */
+ * Growth before the first row is since the start of the run, or of one interval if no row has that time. */
 enum replay_kind { REPLAY_VALUE, REPLAY_GROWTH, REPLAY_RATE };
 
 struct replay_row {
@@ -23,7 +23,7 @@ struct replay_row {
     double interval_seconds;    /* since the row before; NaN: from unix_seconds */
     double value[METRIC_COUNT]; /* in base units; NaN: unknown */
     struct series_gpus gpus;
-    char run_id[33]; /* empty: unknown */
+    char run_id[RUN_ID_SIZE]; /* empty: unknown */
 };
 
 struct replay;

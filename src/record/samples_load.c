@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "record/replay.h"
+#include "series/figure.h"
 #include "text/number.h"
 
 /* ---- sample table ---------------------------------------------------------- */
@@ -237,11 +238,7 @@ static void find_own(const char *name, struct sample_column *ret)
 {
     int metric = replay_metric(name);
 
-    if (strcmp(name, "elapsed_seconds") == 0)
-        ret->use = COLUMN_ELAPSED;
-    else if (strcmp(name, RUN_ID) == 0)
-        ret->use = COLUMN_RUN_ID;
-    else if (metric >= 0)
+    if (metric >= 0)
         *ret = (struct sample_column){
             .use = COLUMN_METRIC, .metrics = { metric, -1 }, .kind = REPLAY_VALUE, .unit = 1
         };
@@ -254,6 +251,10 @@ static void find_common(const char *name, struct sample_column *ret)
 {
     if (strcmp(name, "timestamp") == 0 || strcmp(name, NESTED_TIME) == 0)
         ret->use = COLUMN_UNIX;
+    else if (strcmp(name, "elapsed_seconds") == 0)
+        ret->use = COLUMN_ELAPSED;
+    else if (strcmp(name, RUN_ID) == 0)
+        ret->use = COLUMN_RUN_ID;
     else if (strcmp(name, NESTED_INTERVAL) == 0)
         ret->use = COLUMN_INTERVAL_MS;
     for (size_t i = 0; i < ARRAY_SIZE(nested_gpu_rules); i++) {
@@ -839,4 +840,15 @@ int samples_load(struct line_reader *lines, const char *name, struct records *re
     *ret = loading.records;
     loading.records = (struct records){ 0 };
     return 0;
+}
+
+void samples_merge(struct record *report, const struct record *samples)
+{
+    report->curve = samples->curve;
+    for (size_t i = 0; report->figures && samples->figures && i < figure_count(); i++) {
+        const char *reason = report->figures[i].reason;
+
+        if (reason && strcmp(reason, LOAD_MISSING) == 0)
+            report->figures[i] = samples->figures[i];
+    }
 }

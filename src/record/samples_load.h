@@ -50,4 +50,8 @@ int sample_column_gpu_measure(const char *name);
 int samples_load(struct line_reader *lines, const char *name, struct records *ret,
                  struct spoor_error *err);
 
+/* Gives a report the curve of the samples of its run, which is finer, and the figures that it lacks. Both must
+ * outlive it. */
+void samples_merge(struct record *report, const struct record *samples);
+
 #endif

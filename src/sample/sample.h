@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/unknown.h"
 #include "job/memory/shared_memory.h"
 #include "sample/metric.h"
@@ -16,6 +17,9 @@ struct sample_clock {
     uint64_t late_ns; /* after the time of the sample */
     uint64_t resolution_ns;
 };
+
+/* The kernel counts the machine's time in ticks of 10 ms, in several columns. */
+#define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
 
 struct sample {
     uint64_t elapsed_ns;            /* since the first sample */

@@ -78,9 +78,6 @@ void memory_parts_settle(struct sample *sample)
 
 /* ---- sampler --------------------------------------------------------------- */
 
-/* The kernel counts the machine's time in ticks of 10 ms, in several columns. */
-#define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
-
 static struct untracked_scope untracked_scope(const struct job_options *options)
 {
     if (options->adopted)

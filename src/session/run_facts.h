@@ -6,10 +6,11 @@
 #include <limits.h>
 
 #include "base/root.h"
+#include "record/record.h"
 #include "spoor/spoor.h"
 
 struct run_facts {
-    char id[33];        /* random, 32 hexadecimal digits */
+    char id[RUN_ID_SIZE];
     char *name;         /* NULL: none */
     char **tags;        /* ended by NULL; NULL: none */
     char **command;     /* ended by NULL; NULL: not known */

@@ -298,7 +298,7 @@ struct number number_rate(double bytes_per_second)
     struct number bytes = number_bytes(bytes_per_second);
     struct number rate;
 
-    if (isnan(bytes_per_second))
+    if (strcmp(bytes.text, "n/a") == 0)
         return bytes;
     (void)snprintf(rate.text, sizeof(rate.text), "%.24s/s", bytes.text); /* fits */
     return rate;
@@ -362,6 +362,25 @@ struct number number_short(double value)
 struct number number_count(double value)
 {
     return fixed(value, 0, "");
+}
+
+struct number number_memory_step(double bytes)
+{
+    static const double mib = 1048576, gib = 1073741824;
+
+    return bytes < gib ? fixed(bytes / mib, 0, " MiB") : fixed(bytes / gib, 0, " GiB");
+}
+
+struct number number_time_step(double seconds)
+{
+    uint64_t minutes = (uint64_t)(seconds / 60 + 0.5);
+    struct number number;
+
+    if (minutes < 60)
+        return fixed((double)minutes, 0, " min");
+    (void)snprintf(number.text, sizeof(number.text), "%" PRIu64 " h %02" PRIu64 " min",
+                   minutes / 60, minutes % 60);
+    return number;
 }
 
 /* ---- rounded --------------------------------------------------------------- */

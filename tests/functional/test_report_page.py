@@ -19,17 +19,19 @@ BURST = ["sh", "-c", "head -c 30000000 /dev/zero | tail -c 30000000 >/dev/null; 
 
 @pytest.fixture
 def page(spoor):
-    """Reads a page: its runs."""
+    """Reads a page: its runs, as in JSON reports unless has_requests."""
     if "has no report page" in spoor("run", "-f", "html", "--", "true").stderr:
         pytest.skip("this build has no report page")
 
-    def read(path):
+    def read(path, has_requests=False):
         text = path.read_text(encoding="utf-8")
         assert text.count(BEGIN) == 1 and "<!--spoor-data-->" not in text
         data, end, _ = text.partition(BEGIN)[2].partition("</script>")
         assert end and "<" not in data
         data = json.loads(data)
         assert data["schema"] == "spoor-page/1"
+        for run in data["runs"] if not has_requests else ():
+            run.get("recommendation", {}).pop("requests", None)
         return data["runs"]
 
     return read
@@ -54,6 +56,15 @@ def test_page_has_the_report_of_the_run(spoor, page, tmp_path):
     report = load(tmp_path / "r.json")
     assert without_curve(run) == without_curve(report)
     assert run["curve"]["samples"] == report["curve"]["samples"] == len(run["curve"]["seconds"])
+
+
+def test_page_has_the_requests_that_spoor_recommends(spoor, page, tmp_path):
+    spoor("run", "-q", "-o", tmp_path / "r.json", "--report", tmp_path / "p.html", "--", "true")
+    (run,) = page(tmp_path / "p.html", has_requests=True)
+    requests = {request["name"]: request["text"] for request in run["recommendation"]["requests"]}
+    assert len(requests) == 6
+    for name, text in requests.items():
+        assert spoor("recommend", "--for", name, tmp_path / "r.json").stdout == text
 
 
 def test_page_is_a_format_like_others(spoor, page, tmp_path):

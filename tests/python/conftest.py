@@ -91,11 +91,11 @@ def script(tmp_path):
 
 
 REPORTER = f"""#!/bin/bash
-# A stand-in for `spoor report`: a page that holds what it was given.
+# A stand-in for `spoor report`: a page that holds the report as JSON.
 [ "$1" = report ] || exec -a resource-tracker {BINARY} "$@"
 echo "$@" > "$0.arguments"
 printf '<html><script id="spoor-data">'
-cat
+{BINARY} "${{@/--format=html/--format=json}}" || exit
 printf '</script></html>\\n'
 """
 

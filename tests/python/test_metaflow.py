@@ -136,8 +136,8 @@ def test_card_is_the_page(stand_in_reporter):
     history = [{**HISTORY[0], "timestamp": {"duration": 40.0}}]  # long enough to recommend by
     artifact = build_artifact(ResourceTracker.from_snapshot(snapshot()), False, history)
     card = make_card(artifact, "Flow/1/train/2")
-    assert '"name": "Flow/1/train/2"' in card and '"integration": "Metaflow"' in card
-    assert '"cpu_max_cores": 2.0' in card and '"why": "the peak of 2 runs' in card
+    assert '"name": "Flow/1/train/2"' in card and '"integration":"Metaflow"' in card
+    assert '"cpu_max_cores":2.0' in card and '"why":"the peak of 2 runs' in card
 
 
 def test_card_without_a_page_has_the_reason(stand_in_reporter):

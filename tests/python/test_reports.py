@@ -10,9 +10,10 @@ import pytest
 import spoor
 from resource_tracker import ResourceTracker
 from resource_tracker.column_maps import NEWEST, README
-from resource_tracker.report import (Report, build_context, build_report, describe_cloud,
-                                     describe_run)
+from resource_tracker.report import (Report, build_context, build_report, build_rows,
+                                     describe_cloud, describe_run)
 from spoor import Page
+from spoor._result import make_page
 
 START = 1794700000.0
 MIB = 1 << 20
@@ -98,9 +99,10 @@ def test_report_of_resource_tracker(stand_in_reporter):
     data = data_of(page)
     assert data == data_of(again.report(servers=0))
     assert data["run"]["pid"] == tracker.pid and data["run"]["command"]
-    assert data["run"]["samples"] == data["curve"]["samples"] == tracker.n_samples
+    assert data["run"]["samples"] == tracker.n_samples
     assert data["cpu"]["total_seconds"] == tracker.run_totals["cpu.total_seconds"]
-    assert len(data["curve"]["columns"]["job_pss_bytes"]["high"]) == tracker.n_samples
+    # The start of the run is a point as well.
+    assert len(data["curve"]["columns"]["job_rss_bytes"]["high"]) == tracker.n_samples + 1
     assert data["context"]["integration"] is None and not data["context"]["status_failed"]
     assert data["context"]["servers"] == [] and data["context"]["servers_reason"] is None
 
@@ -114,7 +116,11 @@ def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
     data = data_of(tracker.report("Metaflow", [earlier] * 2, True, name="Flow/1/step/2"))
     assert data["run"]["name"] == "Flow/1/step/2" and data["run"]["exit_code"] == 1
     assert data["context"]["status_failed"] and len(data["context"]["historical"]) == 2
-    assert "of 3 runs" in data["context"]["recommendation"]["memory_bytes"]["why"]
+    recommendation = data["context"]["recommendation"]
+    assert "of 3 runs" in recommendation["memory_bytes"]["why"]
+    requests = {request["name"]: request["text"] for request in recommendation["requests"]}
+    assert requests["metaflow"].endswith(
+        f"@resources(cpu=1, memory={-(-recommendation['memory_bytes']['value'] // 10 ** 6)})\n")
     assert data["context"]["servers"] == []
     assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
 
@@ -153,33 +159,39 @@ def test_unknown_integration():
 
 # ---- the report that is made of the rows ----
 
-def build(frame, **keywords):
-    given = {"facts": FACTS, "server": {"gpu_count": 1}, "cloud": None, "totals": {}, "context": {}}
-    return build_report(frame=frame, **{**given, **keywords})
+@pytest.fixture
+def build(stand_in_reporter):
+    """build(frame, ...): the report of these rows, with its figures and its curve."""
+    stand_in_reporter()
+
+    def build(frame, facts=FACTS, server=None, totals=None):
+        rows = len(frame["timestamp"])
+        server = server or {"gpu_count": 1}
+        report = build_report(facts, rows, server, None, totals or {}, {})
+        return data_of(make_page(report, build_rows(facts, frame, server["gpu_count"] != 0)))
+    return build
 
 
-def test_rates_are_growth_per_second_of_each_row():
-    curve = build({"timestamp": [START + 0.5, START + 2.5], "process_utime": [0.5, 1],
+def test_rates_are_growth_per_second_of_each_row(build):
+    curve = build({"timestamp": [START + 1, START + 3], "process_utime": [0.5, 1], "process_stime": [0, 0],
                    "process_disk_read_bytes": [100, None], "system_net_recv_bytes": [5, 0],
-                   "process_cpu_usage": [1.0, 0.5], "process_memory_mib": [3 * MIB, None],
-                   "process_children": [None, 2]})["curve"]
-    assert curve["samples"] == 2 and curve["seconds"] == [0.5, 2.5]
+                   "process_memory_mib": [3, None], "process_children": [None, 2]})["curve"]
+    assert curve["seconds"] == [0, 1, 3]
     assert curve["columns"] == {
-        "job_user_seconds": {"kind": "rate", "high": [1.0, 0.5]},
-        "job_read_bytes": {"kind": "rate", "high": [200.0, None]},
-        "host_network_received_bytes": {"kind": "rate", "high": [10.0, 0.0]},
-        "job_cpu_seconds": {"kind": "rate", "high": [1.0, 0.5]},
-        "job_pss_bytes": {"kind": "gauge", "high": [3 * MIB, None]},
-        "job_processes": {"kind": "gauge", "high": [1, 3]}}
+        "job_cpu_seconds": {"kind": "rate", "high": [None, 0.5, 0.5]},
+        "job_rss_bytes": {"kind": "gauge", "high": [None, 3146000, None]},
+        "job_processes": {"kind": "gauge", "high": [None, 1, 3]},
+        "job_read_bytes": {"kind": "rate", "high": [None, 100, None]},
+        "host_network_received_bytes": {"kind": "rate", "high": [None, 5, 0]}}
 
 
-def test_column_that_is_never_known_is_left_out():
-    columns = build({"timestamp": [START + 1], "process_cpu_usage": [None],
+def test_column_that_is_never_known_is_left_out(build):
+    columns = build({"timestamp": [START + 1], "process_memory_mib": [None],
                      "process_children": [3]}, facts={**FACTS, "children": False})["curve"]["columns"]
     assert columns == {}
 
 
-def test_gpus_that_are_not_there_are_unknown():
+def test_gpus_that_are_not_there_are_unknown(build):
     frame = {"timestamp": [START + 1], "process_gpu_vram_mib": [0], "process_gpu_usage": [0]}
     report = build(frame, server={"gpu_count": 0})
     assert report["curve"]["columns"] == {}
@@ -188,67 +200,37 @@ def test_gpus_that_are_not_there_are_unknown():
     assert build(frame)["gpu"]["memory"]["combined_bytes"]["value"] == 0
 
 
-@pytest.mark.parametrize("rows", [1, 1999, 2000, 2001, 3600, 100003])
-def test_every_peak_survives(rows):
-    values = [float(row % 7) for row in range(rows)]
-    values[rows // 2] = 1e6
-    values[0] = -5.0
-    frame = {"timestamp": [START + 1 + row for row in range(rows)], "process_memory_mib": values}
-    curve = build(frame)["curve"]
-    column, count = curve["columns"]["job_pss_bytes"], len(curve["seconds"])
-    assert curve["samples"] == rows and count <= 2000 and curve["seconds"][-1] == rows
-    assert curve["seconds"] == sorted(set(curve["seconds"]))
-    assert all(len(column[key]) == count for key in column if key != "kind")
-    assert max(column["high"]) == max(values) and min(column.get("low", column["high"])) == min(values)
-    if "mean" in column:
-        ends = [0, *curve["seconds"]]
-        total = sum(mean * (end - start) for mean, start, end in zip(column["mean"], ends, ends[1:]))
-        assert total == pytest.approx(sum(values))
-        assert all(low <= mean <= high for low, mean, high in
-                   zip(column["low"], column["mean"], column["high"]))
+def test_clock_that_was_set_back(build):
+    curve = build({"timestamp": [START - 5, START + 2, START + 1], "process_memory_mib": [1, 2, 3]})["curve"]
+    assert curve["seconds"][-2:] == [2, 2] and curve["columns"]["job_rss_bytes"]["high"][-1] == 3146000
 
 
-def test_reduced_column_that_is_known_in_part():
-    times = [START + 1 + row for row in range(4000)]
-    column = build({"timestamp": times, "process_memory_mib": [None, None, 4, None] + [7] * 3996})[
-        "curve"]["columns"]["job_pss_bytes"]
-    assert column == {"kind": "gauge", "high": [None, 4] + [7] * 1998}
-
-
-def test_clock_that_was_set_back():
-    frame = {"timestamp": [START - 5, START + 2, START + 1], "process_utime": [1, 1, 1]}
-    curve = build(frame)["curve"]
-    assert curve["seconds"] == [0, 2, 2]
-    assert curve["columns"]["job_user_seconds"]["high"] == [None, 1 / 7, None]
-
-
-def test_figures_come_from_the_totals_first():
+def test_figures_come_from_the_totals_first(build):
     total = {"value": 3.0, "source": "cgroup.cpu.stat", "exact": True}
     frame = {"timestamp": [START + 5, START + 10], "process_utime": [1, 1], "process_stime": [0.5, 0],
-             "process_cpu_usage": [0.3, 0.2]}
-    rows = {"value": 2.5, "source": "resource_tracker.rows", "exact": False}
+             "process_memory_mib": [1, 1]}
+    rows = {"value": 2.5, "source": "samples", "exact": False}
     assert build(frame)["cpu"]["total_seconds"] == rows
     assert build(frame)["cpu"]["mean_cores"] == {**rows, "value": 0.25}
     report = build(frame, totals={"cpu.total_seconds": total})
-    assert report["cpu"]["total_seconds"] == total and report["cpu"]["mean_cores"]["value"] == 0.3
-    assert report["cpu"]["max_cores"]["value"] == 0.3
+    assert report["cpu"]["total_seconds"] == total and report["cpu"]["max_cores"]["value"] == 0.3
     assert report["cpu"]["system"]["max_cores"] == {
-        "value": None, "source": None, "exact": False, "reason": "not tracked"}
+        "value": None, "source": None, "exact": False, "reason": "not in the samples"}
 
 
-def test_older_columns_are_understood():
+def test_older_columns_are_understood(build):
     report = build({"timestamp": [START + 1], "process_utime": [50], "process_stime": [50],
-                    "process_memory": [MIB], "process_read_bytes": [7]},
+                    "process_memory": [1024], "process_read_bytes": [7]},
                    facts={**FACTS, "dialect": README})
     columns = report["curve"]["columns"]
-    assert columns["job_user_seconds"]["high"] == [0.5] and columns["job_pss_bytes"]["high"] == [MIB]
+    assert columns["job_cpu_seconds"]["high"] == [None, 1] and columns["job_rss_bytes"]["high"] == [None, 1049000]
     assert report["cpu"]["total_seconds"]["value"] == 1 and report["io"]["read_bytes"]["value"] == 7
 
 
 def test_facts_of_the_run_and_the_machine():
-    report = build({"timestamp": [START + 1]}, server={
+    report = build_report(FACTS, 1, {
         "os": "Linux", "vcpus": 4, "memory_mib": 1024.0, "gpu_count": 1, "gpu_names": ["T4"],
-        "gpu_memory_mib": 16.0, "cpu_model": "m"}, cloud={"vendor": "aws"})
+        "gpu_memory_mib": 16.0, "cpu_model": "m"}, {"vendor": "aws"}, {}, {})
     assert report["schema"] == "spoor/1"
     assert report["run"]["started_at"] == "2026-11-14T23:46:40.000Z"
     assert report["run"]["elapsed_seconds"] == 10 and report["run"]["exit_code"] is None

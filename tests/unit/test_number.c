@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <float.h>
+#include <jansson.h>
 #include <locale.h>
 #include <math.h>
 #include <stdbool.h>
@@ -267,71 +268,40 @@ static void raw_values_are_written_in_their_base_unit(void **state)
     buffer_done(&out);
 }
 
-static void people_get_three_digits_and_a_unit(void **state)
-{
-    (void)state;
-    assert_string_equal(number_bytes(0).text, "0 B");
-    assert_string_equal(number_bytes(999).text, "999 B");
-    assert_string_equal(number_bytes(999.6).text, "1.00 kB");
-    assert_string_equal(number_bytes(1000).text, "1.00 kB");
-    assert_string_equal(number_bytes(9994).text, "9.99 kB");
-    assert_string_equal(number_bytes(9996).text, "10.0 kB");
-    assert_string_equal(number_bytes(99960).text, "100 kB");
-    assert_string_equal(number_bytes(999600).text, "1.00 MB");
-    assert_string_equal(number_bytes(524288000).text, "524 MB");
-    assert_string_equal(number_bytes(1.8e19).text, "18.0 EB");
-    assert_string_equal(number_bytes(nan("")).text, "n/a");
-    assert_string_equal(number_short(3.349).text, "3.35");
-    assert_string_equal(number_short(128).text, "128");
-    assert_string_equal(number_count(312).text, "312");
-    assert_string_equal(number_count(nan("")).text, "n/a");
-}
-
-static void durations_have_the_units_that_fit(void **state)
+/* The cases that the report page passes, too (web/report/tests/unit/format.test.ts). */
+static void numbers_for_people_are_those_of_the_page(void **state)
 {
     static const struct {
-        double seconds;
-        const char *text;
-    } rows[] = {
-        { 0, "0 s" },
-        { 0.0000004, "0 us" },
-        { 0.000412, "412 us" },
-        { 0.0009996, "1.00 ms" },
-        { 0.0412, "41.2 ms" },
-        { 0.9994, "999 ms" },
-        { 0.9996, "1.00 s" },
-        { 12.34, "12.3 s" },
-        { 59.94, "59.9 s" },
-        { 59.96, "1 min 00 s" },
-        { 245, "4 min 05 s" },
-        { 3599.4, "59 min 59 s" },
-        { 3599.6, "1 h 00 min" },
-        { 7380, "2 h 03 min" },
-        { 86380, "1 d 00 h" },
-        { 3 * 86400 + 4 * 3600, "3 d 04 h" },
+        const char *name;
+        struct number (*write)(double value);
+    } formats[] = {
+        { "bytes", number_bytes },         { "rate", number_rate },
+        { "duration", number_duration },   { "energy", number_energy },
+        { "percent", number_percent },     { "short", number_short },
+        { "count", number_count },         { "memory_step", number_memory_step },
+        { "time_step", number_time_step },
     };
+    json_t *cases = json_load_file(NUMBER_CASES, 0, NULL), *pair;
+    size_t i;
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-        assert_string_equal(number_duration(rows[i].seconds).text, rows[i].text);
-    assert_string_equal(number_duration(nan("")).text, "n/a");
-}
+    assert_int_equal(json_object_size(cases), ARRAY_SIZE(formats));
+    for (size_t k = 0; k < ARRAY_SIZE(formats); k++) {
+        const json_t *rows = json_object_get(cases, formats[k].name);
 
-static void a_share_is_never_rounded_to_nothing(void **state)
-{
-    (void)state;
-    assert_string_equal(number_energy(0.5).text, "0.50 J");
-    assert_string_equal(number_energy(499).text, "499 J");
-    assert_string_equal(number_energy(999.6).text, "1.00 kJ");
-    assert_string_equal(number_energy(4.2e6).text, "4.20 MJ");
-    assert_string_equal(number_energy(nan("")).text, "n/a");
-    assert_string_equal(number_percent(0).text, "0.0 %");
-    assert_string_equal(number_percent(0.00001).text, "<0.1 %");
-    assert_string_equal(number_percent(0.003).text, "0.3 %");
-    assert_string_equal(number_percent(0.0996).text, "10 %");
-    assert_string_equal(number_percent(0.684).text, "68 %");
-    assert_string_equal(number_percent(2).text, "200 %");
-    assert_string_equal(number_percent(nan("")).text, "n/a");
+        assert_true(json_array_size(rows) > 0);
+        json_array_foreach(rows, i, pair)
+        {
+            const json_t *value = json_array_get(pair, 0);
+
+            assert_string_equal(
+                formats[k]
+                    .write(json_is_null(value) ? (double)NAN : json_number_value(value))
+                    .text,
+                json_string_value(json_array_get(pair, 1)));
+        }
+    }
+    json_decref(cases);
 }
 
 /* ---- rounded --------------------------------------------------------------- */
@@ -425,9 +395,7 @@ int main(void)
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(nanoseconds_are_written_as_seconds),
         cmocka_unit_test(raw_values_are_written_in_their_base_unit),
-        cmocka_unit_test(people_get_three_digits_and_a_unit),
-        cmocka_unit_test(durations_have_the_units_that_fit),
-        cmocka_unit_test(a_share_is_never_rounded_to_nothing),
+        cmocka_unit_test(numbers_for_people_are_those_of_the_page),
         cmocka_unit_test(four_digits_are_written_without_zeros_at_the_end),
         cmocka_unit_test(what_was_read_back_is_written_the_same),
         cmocka_unit_test(numbers_are_equal_if_they_are_written_the_same),

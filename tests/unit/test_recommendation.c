@@ -155,7 +155,7 @@ static void hostile_reasons_are_escaped(void **state)
     assert_non_null(strstr(out.text, "Memory               n/a  \\x1b[2J\\n\"x\\xff\n"));
     buffer_clear(&out);
     json_begin(&json, NULL, '{');
-    recommendation_add_json(&json, &needs, true);
+    recommendation_add_json(&json, &needs, RECOMMENDATION_SPREAD);
     json_end(&json);
     assert_true(json_is_valid(out.text));
     assert_non_null(

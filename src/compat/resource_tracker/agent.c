@@ -632,6 +632,7 @@ static int show_figures(void *data, const struct agent_request *request,
         "cpu.total_seconds",
         "cpu.user_seconds",
         "cpu.system_seconds",
+        "cpu.mean_cores",
         "memory.main.total_rss_bytes",
         "memory.combined.total_rss_bytes",
         "memory.combined.pss_bytes",
@@ -829,7 +830,7 @@ static int show_recommendation(void *data, const struct agent_request *request,
     }
     needs_init(&needs);
     apply_formulas(used, &needs);
-    recommendation_add_json(json, &needs, false);
+    recommendation_add_json(json, &needs, RECOMMENDATION_REQUESTS);
     return 0;
 }
 

@@ -20,7 +20,7 @@
  *     lookup WHAT [REQUEST]
  *                      "answer": TEXT, a JSON object; see lookup.h
  *     recommend CPUS_MEAN MEMORY_BYTES GPUS_MEAN GPUS_MAX VRAM_BYTES SECONDS RUNS
- *                      "recommendation": {...}, as in the JSON report of spoor(1), but by the formulas
+ *                      "recommendation": {...}, as in the report page of spoor(1), but by the formulas
  *                      of the predecessor, from what RUNS runs used; empty: unknown
  *     figures          "figures": {PATH: MEASURE, ...}: totals and peaks of the run so far, as in
  *                      the JSON report of spoor(1); null if no process is tracked

@@ -195,7 +195,7 @@ static void write_json(const struct needs *needs, const struct server_table *ser
     json_add_text(&json, "schema", RECORD_SCHEMA);
     json_add_u64(&json, "runs", needs->runs);
     json_add_u64(&json, "failed_runs", needs->failed_runs);
-    recommendation_add_json(&json, needs, true);
+    recommendation_add_json(&json, needs, RECOMMENDATION_SPREAD);
     if (servers)
         server_table_add_json(servers, &json);
     json_end(&json);

@@ -183,7 +183,7 @@ static void add_samples(struct report_files *files)
             struct record *report = find_report(files->runs, report_count, samples);
 
             if (report)
-                report->curve = samples->curve;
+                samples_merge(report, samples);
             else
                 files->runs[files->run_count++] = *samples;
         }
@@ -204,8 +204,7 @@ static int collect_runs(struct report_files *files, struct spoor_error *err)
     return 0;
 }
 
-/* Reads all files. If one is a report and another has the samples of the same run, it is one run, with
- * the finer curve. Every message names the file. */
+/* Reads all files. If one is a report and another has the samples of the same run, it is one run. Every message names the file. */
 static int report_files_load(char **paths, size_t count, struct report_files *ret,
                              struct spoor_error *err)
 {

@@ -33,7 +33,7 @@ static int fill(const struct tracked *tracked, const struct spoor_options *optio
     const struct gpu_view gpu = { .state = GPU_PENDING, .reason = REASON };
     struct warning warning = { .code = "untracked" };
     struct summary summary;
-    char id[33], cwd[PATH_MAX];
+    char id[RUN_ID_SIZE], cwd[PATH_MAX];
     struct record_input input = {
         .id = id,
         .name = options->name,

@@ -2,10 +2,9 @@
 
 import { button, h, section } from "./dom";
 import { count, memoryStep, timeStep } from "./format";
-import { number, type Recommendation, type Run, recommendationOf } from "./report";
-import { requestFormats, requestText, whyNoRecommendation } from "./request";
+import { number, type Recommendation, type Request, type Run, recommendationOf } from "./report";
 import { copyButton } from "./save";
-import { shareWithoutCpu, verdictOf } from "./verdict";
+import { shareWithoutCpu, verdictOf, whyNoRecommendation } from "./verdict";
 
 const SHORT_OF_CPUS = 0.25; // of the time
 const REMEMBERED = "spoor-request-format";
@@ -56,24 +55,24 @@ function remember(name?: string): string | null {
   }
 }
 
-function requests(run: Run): HTMLElement {
+function requestLines(requests: Request[], integration: string): HTMLElement {
   const code = h("code");
   const pre = h("pre", { tabindex: "0", "aria-label": "Lines to copy" }, code);
   const choose = (index: number) => {
-    code.textContent = requestText(requestFormats[index]!, run);
+    code.textContent = requests[index]!.text.trimEnd();
     for (const [at, tab] of tabs.entries()) tab.setAttribute("aria-pressed", String(at === index));
   };
-  const tabs = requestFormats.map((format, index) =>
-    button(format.title, format.title, () => {
+  const tabs = requests.map(({ name, title }, index) =>
+    button(title, title, () => {
       choose(index);
-      remember(format.name);
+      remember(name);
     }),
   );
-  const preferred = run.context?.integration === "Metaflow" ? "metaflow" : remember();
+  const preferred = integration === "Metaflow" ? "metaflow" : remember();
   choose(
     Math.max(
       0,
-      requestFormats.findIndex(({ name }) => name === preferred),
+      requests.findIndex(({ name }) => name === preferred),
     ),
   );
   return h(
@@ -91,6 +90,7 @@ function requests(run: Run): HTMLElement {
 
 function recommendation(run: Run): HTMLElement | null {
   if (whyNoRecommendation(run) !== "") return null;
+  const { requests = [] } = recommendationOf(run)!;
   return section(
     "next",
     "Request for the next run",
@@ -103,7 +103,7 @@ function recommendation(run: Run): HTMLElement | null {
     ),
     shareWithoutCpu(run) > SHORT_OF_CPUS &&
       h("p", { class: "dim" }, "The job waited for a CPU, so it may need more."),
-    requests(run),
+    requests.length > 0 && requestLines(requests, run.context?.integration ?? ""),
     h(
       "details",
       { class: "why" },

@@ -55,7 +55,15 @@ export interface Need {
   why: string;
 }
 
+// The lines for the next run in the syntax of a scheduler or workflow manager.
+export interface Request {
+  name: string; // "sbatch"
+  title: string; // "Slurm"
+  text: string;
+}
+
 export interface Recommendation {
+  requests?: Request[];
   cpus?: Need;
   memory_bytes?: Need;
   gpus?: Need;

@@ -223,6 +223,11 @@ function job(options: JobOptions): Run {
         guess: false,
         why: "elapsed time, times 1.2, rounded up to whole minutes",
       },
+      requests: [
+        { name: "sbatch", title: "Slurm", text: "#SBATCH --cpus-per-task=5\n#SBATCH --mem=7G\n" },
+        { name: "kubernetes", title: "Kubernetes", text: "resources:\n  requests:\n" },
+        { name: "metaflow", title: "Metaflow", text: "@resources(cpu=5, memory=7517)\n" },
+      ],
     },
     tracker: {
       cpu_seconds: seconds * 0.0011,
@@ -818,6 +823,7 @@ export function hostileJob(): Run {
   run.processes!.others![0]!.name = HOSTILE;
   run.recommendation!.cpus!.why = HOSTILE;
   run.recommendation!.cpus!.guess = true;
+  run.recommendation!.requests![0]!.text = `# CPUs: ${HOSTILE}\n`;
   run.host!.cpu_model = HOSTILE;
   run.host!.cloud = { vendor: HOSTILE };
   run.context = {

@@ -120,14 +120,15 @@ test("a figure leads to how it was measured", async ({ report }) => {
   await expect(row).toContainText("5.85 GB to 6.08 GB");
 });
 
-test("the lines for the next run are copied", async ({ report, context }) => {
+test("the lines for the next run are shown and copied", async ({ report, context }) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await report.open("gpu");
+  await expect(page.locator("#next pre")).toHaveText("#SBATCH --cpus-per-task=5\n#SBATCH --mem=7G");
   await page.getByRole("button", { name: "Kubernetes" }).click();
   await page.getByRole("button", { name: "Copy these lines" }).click();
   await expect(page.locator("#announcer")).toHaveText("Copied");
   const text = await page.evaluate(() => navigator.clipboard.readText());
-  expect(text).toContain("nvidia.com/gpu: 1");
+  expect(text).toBe("resources:\n  requests:");
 });
 
 test("data is downloaded as JSON and CSV", async ({ report }) => {

@@ -1,47 +1,29 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as format from "../../src/format";
 
-// The same cases as tests/unit/test_number.c: the page and the text report must agree.
+// The cases of tests/unit/test_number.c: the page and the text report must agree.
+const cases: Record<string, [number | null, string][]> = JSON.parse(
+  readFileSync(new URL("../../../../tests/unit/number_cases.json", import.meta.url), "utf8"),
+);
+const { bytes, bytesPerSecond: rate, duration, energy, percent, short, count } = format;
+const { memoryStep: memory_step, timeStep: time_step } = format;
+const formats: Record<string, (value: number) => string> = {
+  bytes,
+  rate,
+  duration,
+  energy,
+  percent,
+  short,
+  count,
+  memory_step,
+  time_step,
+};
+
 describe("numbers read as in the text report", () => {
-  it.each([
-    [0, "0 B"],
-    [999, "999 B"],
-    [999.5, "1.00 kB"],
-    [1234567, "1.23 MB"],
-    [99.96e6, "100 MB"],
-    [999.6e6, "1.00 GB"],
-    [25234767872, "25.2 GB"],
-    [Number.NaN, "n/a"],
-    [-1, "n/a"],
-  ])("%d bytes", (value, text) => expect(format.bytes(value)).toBe(text));
-
-  it.each([
-    [0, "0 s"],
-    [0.0000012, "1 us"],
-    [0.4939, "494 ms"],
-    [0.9996, "1.00 s"],
-    [59.96, "1 min 00 s"],
-    [318, "5 min 18 s"],
-    [3599.6, "1 h 00 min"],
-    [86400 * 7, "7 d 00 h"],
-    [Number.NaN, "n/a"],
-  ])("%d seconds", (value, text) => expect(format.duration(value)).toBe(text));
-
-  it.each([
-    [0, "0.0 %"],
-    [0.0005, "<0.1 %"],
-    [0.0994, "9.9 %"],
-    [0.43, "43 %"],
-    [1.2, "120 %"],
-  ])("a share of %d", (value, text) => expect(format.percent(value)).toBe(text));
-
-  it("energy, cores and requested amounts", () => {
-    expect(format.energy(391e3)).toBe("391 kJ");
-    expect(format.short(5.1667)).toBe("5.17");
-    expect(format.memoryStep(512 * 2 ** 20)).toBe("512 MiB");
-    expect(format.memoryStep(7 * 2 ** 30)).toBe("7 GiB");
-    expect(format.timeStep(420)).toBe("7 min");
-    expect(format.timeStep(4320)).toBe("1 h 12 min");
+  it.each(Object.keys(cases))("%s", (name) => {
+    for (const [value, text] of cases[name]!)
+      expect(formats[name]!(value ?? Number.NaN)).toBe(text);
   });
 });
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "front/agent.h"
+#include "front/spoor/program.h"
+
+#define MESSAGE "the last sample is missing: the sampling thread hangs"
+
+/* Stops, and fails as it does if the thread hangs. */
+int __real_spoor_session_stop(spoor_session *session, struct spoor_error *err);
+int __wrap_spoor_session_stop(spoor_session *session, struct spoor_error *err);
+int __wrap_spoor_session_stop(spoor_session *session, struct spoor_error *err)
+{
+    assert_int_equal(__real_spoor_session_stop(session, err), 0);
+    return error_set(err, ETIMEDOUT, MESSAGE);
+}
+
+static void a_report_without_its_last_sample_has_a_warning(void **state)
+{
+    struct spoor_options options = SPOOR_OPTIONS_INIT;
+    struct attachment attachment = { .session = NULL };
+
+    (void)state;
+    options.pid = getpid();
+    assert_int_equal(
+        attachment_follow(&spoor_program, &options, NS_PER_MS, -1, -1, &attachment), 0);
+    assert_string_equal(spoor_session_warning(attachment.session, "no-last-sample"), MESSAGE);
+    attachment_close(&attachment);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_report_without_its_last_sample_has_a_warning),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
