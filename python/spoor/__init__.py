@@ -6,38 +6,49 @@
     with spoor.Tracker(interval=0.1) as tracker:
         with spoor.phase("load"):
             load()
-    print(tracker.result)                                       # one screen of text
-    print(tracker.result.memory.main.private_rss_bytes.value)   # data classes
-    print(tracker.result["cpu"]["total_seconds"])               # the JSON of `spoor run`
-    tracker.report().save("report.html")                        # a page with plots
+    result = tracker.result
+    print(result)                                   # one screen of text
+    result.peak_memory_bytes, result.cpu_seconds    # numbers with a source and bounds
+    result.memory.main.private_rss_bytes.value      # every figure of the report
+    result.curve.to_pandas()                        # the course of the run
+    result.report().save("report.html")             # a page with plots
 
-    spoor.snapshot().rss_bytes                                  # this process, now
+    spoor.run(["make", "-j8"]).peak_memory_bytes    # a command
+    spoor.load("report.json")                       # a stored run
+    spoor.snapshot().rss_bytes                      # this process, now
+
+In a notebook, `%load_ext spoor` defines the magic `%%spoor`, which tracks a cell.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ._command import run
+from ._measure import Measure, UnknownError
 from ._program import Error, find_program
-from ._result import Page, Result
-from ._tracker import Tracker, phase, snapshot
+from ._report import Report, Snapshot
+from ._result import Page, Result, load
+from ._table import Table
+from ._tracker import PhaseBlock, Tracker, phase, snapshot
 
 if TYPE_CHECKING:
-    from ._report import Measure, Report, Snapshot
-
     __version__: str
 
-__all__ = ["Error", "Measure", "Page", "Report", "Result", "Snapshot", "Tracker",
-           "__version__", "find_program", "phase", "snapshot"]
+__all__ = ["Error", "Measure", "Page", "PhaseBlock", "Report", "Result", "Snapshot", "Table", "Tracker",
+           "UnknownError", "__version__", "find_program", "load", "phase", "run", "snapshot"]
 
 
 def __getattr__(name: str) -> object:
-    """Imports names that take time to import when they are first used."""
+    """The version is that of the library, which is loaded when it is asked for."""
     if name == "__version__":
         from . import _library
 
         return _library.version()
-    if name in ("Measure", "Report", "Snapshot"):
-        from . import _report
-
-        return getattr(_report, name)
     raise AttributeError(f"module 'spoor' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Is called by `%load_ext spoor`."""
+    from ._magic import register
+
+    register(shell)

@@ -1,95 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report (schema spoor/1) as data classes.
+"""The report (schema spoor/1) as objects.
 
 Each class is a section of the JSON, with the keys in their order. A key that this version does
 not know is in Result.to_dict() only; one that the report lacks is None.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Mapping, Optional
+
+from ._measure import Measure
+from ._table import Table, Tabular
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A number, its source, and how far it can be trusted."""
-    value: float | None = None  # None: not measured
-    source: str | None = None
-    exact: bool = False
-    low: float | None = None    # bounds of a sampled peak
-    high: float | None = None
-    reason: str | None = None   # why there is no value
+class Section:
+    """A part of a report: its annotations are the keys that it has."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        for name, kind in _fields(type(self)).items():
+            setattr(self, name, _build(kind, data.get(name)))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        """The measures and numbers; sections inside are left out."""
+        shown = [f"{name}={value if isinstance(value, Measure) else repr(value)}"
+                 for name, value in vars(self).items()
+                 if not name.startswith("_") and isinstance(value, (Measure, str, int, float))]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
-@dataclass(frozen=True)
-class Run:
+def _fields(cls: type) -> dict[str, str]:
+    """The annotations of a class and its bases, in the order of the report."""
+    return {name: kind for base in reversed(cls.__mro__)
+            for name, kind in vars(base).get("__annotations__", {}).items()}
+
+
+def _build(kind: str, data: Any) -> Any:
+    """`data` by its annotation: one of the classes below, a list of them, or plain data."""
+    if kind.startswith("Optional["):
+        kind = kind[len("Optional["):-1]
+    if data is None:
+        return None
+    if kind == "Measure":
+        return Measure(**{name: data[name] for name in Measure.__slots__ if name in data})
+    if kind.startswith("list["):
+        return [_build(kind[len("list["):-1], item) for item in data]
+    cls = globals().get(kind)
+    return cls(data) if isinstance(cls, type) and issubclass(cls, Section) else data
+
+
+class Run(Section):
     id: str
-    name: str | None
+    name: Optional[str]
     tags: dict[str, str]
     command: list[str]
     pid: int
-    host: str | None
-    user: str | None
-    cwd: str | None
+    host: Optional[str]
+    user: Optional[str]
+    cwd: Optional[str]
     started_at: str
     ended_at: str
     elapsed_seconds: float
-    exit_code: int | None
-    signal: str | None
-    core_dumped: bool | None  # True or None: the report has the key only if a core was dumped
-    attached: bool | None  # likewise, if the process had started before it was tracked
-    still_running: bool | None  # likewise, if the process had not ended when tracking stopped
+    exit_code: Optional[int]
+    signal: Optional[str]
+    core_dumped: Optional[bool]  # True or None: the report has the key only if a core was dumped
+    attached: Optional[bool]  # likewise, if the process had started before it was tracked
+    still_running: Optional[bool]  # likewise, if the process had not ended when tracking stopped
     interval_seconds: float
     samples: int
     spoor_version: str
 
 
-@dataclass(frozen=True)
-class Host:
-    os: str | None
-    kernel: str | None
-    cpu_model: str | None
-    cpus: int | None
-    memory_bytes: int | None
+class Host(Section):
+    os: Optional[str]
+    kernel: Optional[str]
+    cpu_model: Optional[str]
+    cpus: Optional[int]
+    memory_bytes: Optional[int]
     gpus: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Limits:
-    cpus: float | None
-    cpus_source: str | None
-    memory_bytes: int | None
-    memory_source: str | None
+class Limits(Section):
+    cpus: Optional[float]
+    cpus_source: Optional[str]
+    memory_bytes: Optional[int]
+    memory_source: Optional[str]
     gpus: list[Any]
 
 
-@dataclass(frozen=True)
-class Cores:
+class Cores(Section):
     mean_cores: Measure
     max_cores: Measure
 
 
-@dataclass(frozen=True)
-class Threads:
+class Threads(Section):
     main: Measure
     descendants: Measure
     combined: Measure
 
 
-@dataclass(frozen=True)
-class PageFaults:
+class PageFaults(Section):
     major: Measure
     minor: Measure
 
 
-@dataclass(frozen=True)
-class ContextSwitches:
+class ContextSwitches(Section):
     voluntary: Measure
     involuntary: Measure
 
 
-@dataclass(frozen=True)
-class Cpu:
+class Cpu(Section):
     total_seconds: Measure
     user_seconds: Measure
     system_seconds: Measure
@@ -103,16 +124,14 @@ class Cpu:
     context_switches: ContextSwitches
 
 
-@dataclass(frozen=True)
-class Rss:
+class Rss(Section):
     total_rss_bytes: Measure
     private_rss_bytes: Measure
     shared_rss_bytes: Measure
-    pss_bytes: Measure | None = None  # of the combined memory
+    pss_bytes: Optional[Measure]  # of the combined memory
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(Section):
     main: Rss
     descendants: Rss
     combined: Rss
@@ -124,101 +143,94 @@ class Memory:
     system_peak_bytes: Measure
 
 
-@dataclass(frozen=True)
-class GpuMemory:
+class GpuMemory(Section):
     main_bytes: Measure
     descendants_bytes: Measure
     combined_bytes: Measure
     system_bytes: Measure
 
 
-@dataclass(frozen=True)
-class GpuShare:
+class GpuShare(Section):
     mean_gpus: Measure
     max_gpus: Measure
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Gpu(Section):
     memory: GpuMemory
     utilization: GpuShare
     job_utilization: GpuShare
-    count: int | None = None
-    selected: list[Any] | None = None
-    devices: list[dict[str, Any]] | None = None
+    count: Optional[int]
+    selected: Optional[list[Any]]
+    devices: Optional[list[dict[str, Any]]]
 
 
-@dataclass(frozen=True)
-class Io:
+class Io(Section):
     read_bytes: Measure
     written_bytes: Measure
     read_chars: Measure
     written_chars: Measure
 
 
-@dataclass(frozen=True)
-class Network:
+class Network(Section):
     received_bytes: Measure
     sent_bytes: Measure
-    scope: str | None = None
+    scope: Optional[str]
 
 
-@dataclass(frozen=True)
-class Energy:
+class Energy(Section):
     cpu_joules: Measure
     gpu_joules: Measure
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(Section):
     """A process of the job. Its figures are without its children; None is unknown."""
     pid: int
-    parent_pid: int | None
-    name: str | None
-    command: str | None
-    started_seconds: float | None  # since the start of the run
-    ended_seconds: float | None    # None: it still ran at the end
-    cpu_seconds: float | None
-    peak_rss_bytes: int | None
-    read_bytes: int | None
-    written_bytes: int | None
-    gpu_memory_bytes: int | None
-    exit_code: int | None
-    signal: str | None
+    parent_pid: Optional[int]
+    name: Optional[str]
+    command: Optional[str]
+    started_seconds: Optional[float]  # since the start of the run
+    ended_seconds: Optional[float]    # None: it still ran at the end
+    cpu_seconds: Optional[float]
+    peak_rss_bytes: Optional[int]
+    read_bytes: Optional[int]
+    written_bytes: Optional[int]
+    gpu_memory_bytes: Optional[int]
+    exit_code: Optional[int]
+    signal: Optional[str]
 
 
-@dataclass(frozen=True)
-class ProcessGroup:
+class ProcessGroup(Section):
     """Processes of one name that are not among the largest."""
-    name: str | None
+    name: Optional[str]
     count: int
-    cpu_seconds: float | None
-    peak_rss_bytes: int | None
+    cpu_seconds: Optional[float]
+    peak_rss_bytes: Optional[int]
 
 
-@dataclass(frozen=True)
-class Processes:
+class Processes(Section, Tabular):
     max_concurrent: Measure
     started: Measure
-    largest: list[Process] | None = None  # of a run, not of a phase
-    others: list[ProcessGroup] | None = None
+    largest: Optional[list[Process]]  # of a run, not of a phase
+    others: Optional[list[ProcessGroup]]
+
+    def to_table(self) -> Table:
+        """The processes with the most CPU time, one in a row."""
+        rows = self.largest or []
+        return Table({name: [getattr(row, name) for row in rows] for name in _fields(Process)})
 
 
-@dataclass(frozen=True)
-class Pressure:
+class Pressure(Section):
     cpu_seconds: Measure
     memory_seconds: Measure
     io_seconds: Measure
 
 
-@dataclass(frozen=True)
-class Events:
+class Events(Section):
     oom_kills: Measure
     throttled_seconds: Measure
 
 
-@dataclass(frozen=True)
-class Sections:
+class Sections(Section):
     """The figures of a run, or of one of its phases."""
     cpu: Cpu
     memory: Memory
@@ -231,23 +243,20 @@ class Sections:
     events: Events
 
 
-@dataclass(frozen=True)
 class Phase(Sections):
     name: str
     started_at: str
     elapsed_seconds: float
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(Section):
     """The resources to request for the next run."""
-    value: float | None  # None: unknown
+    value: Optional[float]  # None: unknown
     guess: bool
     why: str
 
 
-@dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Section):
     cpus: Need
     memory_bytes: Need
     gpus: Need
@@ -255,8 +264,7 @@ class Recommendation:
     seconds: Need
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(Section):
     """CPU time of the tracker while the job ran, by purpose."""
     samples_seconds: float
     events_seconds: float
@@ -265,107 +273,100 @@ class Spent:
     gpus_seconds: float
 
 
-@dataclass(frozen=True)
-class Postponed:
+class Postponed(Section):
     """How often the budget was used up."""
     glances: int
     sharing: int
     gpus: int
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Section):
     """The cost of tracking."""
-    cpu_seconds: float | None
-    max_rss_bytes: int | None
+    cpu_seconds: Optional[float]
+    max_rss_bytes: Optional[int]
     late_samples: int
     detail_reads: int
-    budget_percent: float | None
+    budget_percent: Optional[float]
     spent: Spent
     postponed: Postponed
 
 
-@dataclass(frozen=True)
-class Curve:
-    """How the run went: points with the highest, the lowest and the mean value of each column."""
+class Curve(Section, Tabular):
+    """The course of the run: points with the highest, the lowest and the mean value of each column."""
     samples: int
     seconds: list[float]
     columns: dict[str, dict[str, Any]]
 
+    def to_table(self) -> Table:
+        """The curve as a table.
 
-@dataclass(frozen=True)
-class ReportWarning:
+        The column ``seconds`` is the time since the start. The column of a metric has its mean in the time before
+        each point; ``NAME_low`` and ``NAME_high`` are there where a point stands for several samples.
+        """
+        table: dict[str, list[Any]] = {"seconds": self.seconds}
+        for name, column in self.columns.items():
+            table[name] = column.get("mean", column["high"])
+            for bound in ("low", "high") if "low" in column else ():
+                table[f"{name}_{bound}"] = column[bound]
+        return Table(table)
+
+
+class ReportWarning(Section):
     code: str
     message: str
 
 
-@dataclass(frozen=True)
 class Report(Sections):
+    """A whole report."""
     schema: str
     run: Run
     host: Host
     limits: Limits
     phases: list[Phase]
-    recommendation: Recommendation | None  # None: no job was tracked
+    recommendation: Optional[Recommendation]  # None: no job was tracked
     tracker: Cost
-    curve: Curve | None
+    curve: Optional[Curve]
     warnings: list[ReportWarning]
 
 
-_CLASSES = {value.__name__: value for value in list(globals().values())
-            if isinstance(value, type) and hasattr(value, "__dataclass_fields__")}
-
-
-def _build(annotation: str, data: Any) -> Any:
-    """`data` by its annotation: one of the classes above, a list of them, or plain data."""
-    if data is None:
-        return None
-    name = annotation.removesuffix(" | None")
-    if name.startswith("list[") and name[5:-1] in _CLASSES:
-        return [_build(name[5:-1], item) for item in data]
-    if name not in _CLASSES:
-        return data
-    cls = _CLASSES[name]
-    return cls(**{field.name: _build(str(field.type), data.get(field.name))
-                  for field in fields(cls) if field.name in data or cls is not Measure})
-
-
-def build_report(data: dict[str, Any]) -> Report:
-    report: Report = _build("Report", data)
-    return report
-
-
-@dataclass(frozen=True)
 class Snapshot:
     """A process and its descendants at one instant. None: not measured."""
-    pid: int
-    metrics: dict[str, float | None]
 
-    def to_dict(self) -> dict[str, float | None]:
+    def __init__(self, pid: int, metrics: dict[str, Optional[float]]) -> None:
+        self.pid = pid
+        self.metrics = metrics
+
+    def __repr__(self) -> str:
+        return f"<spoor.Snapshot pid={self.pid} rss_bytes={self.rss_bytes} cpu_seconds={self.cpu_seconds}>"
+
+    def to_dict(self) -> dict[str, Optional[float]]:
         """All metrics of docs/METRICS.md by name."""
         return dict(self.metrics)
 
-    def __getitem__(self, name: str) -> float | None:
+    def __getitem__(self, name: str) -> Optional[float]:
         return self.metrics[name]
 
     @property
-    def rss_bytes(self) -> float | None:
+    def rss_bytes(self) -> Optional[float]:
         """Resident memory of the process and its descendants, shared pages counted once."""
         return self.metrics["job_rss_bytes"]
 
     @property
-    def private_bytes(self) -> float | None:
+    def private_bytes(self) -> Optional[float]:
+        """Memory that no other process has."""
         return self.metrics["job_private_bytes"]
 
     @property
-    def cpu_seconds(self) -> float | None:
+    def cpu_seconds(self) -> Optional[float]:
         """CPU time since the processes started."""
         return self.metrics["job_cpu_seconds"]
 
     @property
-    def processes(self) -> float | None:
+    def processes(self) -> Optional[float]:
+        """The number of processes."""
         return self.metrics["job_processes"]
 
     @property
-    def threads(self) -> float | None:
+    def threads(self) -> Optional[float]:
+        """The number of threads of these processes."""
         return self.metrics["job_threads"]

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Any, Callable, Mapping, TypeVar, Union
+import weakref
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Optional, TypeVar, Union
 
 from ._program import EndedError, Error, make_error, option_list, warn
-from ._result import Page, Result
+from ._report import Snapshot
+from ._result import Page, Path, Result
 from ._run import tell_runs
 
 if TYPE_CHECKING:
-    from typing_extensions import ParamSpec
-
     from ._agent import Agent
-    from ._report import Snapshot
 
-    P = ParamSpec("P")
-
-Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
-R = TypeVar("R")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _running: list[Tracker] = []  # the trackers of this process, newest last
 _owner = os.getpid()
+# The tracker that was started last in this thread or task.
+_current: ContextVar[Optional[weakref.ref[Tracker]]] = ContextVar("spoor-tracker", default=None)
 
 # Parameters of Tracker, by the options that the messages of the program name.
 _PARAMETERS = {f"--{name}": name for name in ("pid", "interval", "output", "format", "samples",
@@ -47,14 +46,92 @@ def _trackers() -> list[Tracker]:
     return _running
 
 
-def _interval_word(interval: float | str | None) -> str:
+def _check_choice(name: str, value: Optional[str], choices: tuple[str, ...]) -> None:
+    if value is not None and value not in choices:
+        raise make_error("EINVAL", f"{name}: invalid value {value!r}; one of {', '.join(choices)}")
+
+
+def _interval_word(interval: Union[float, str, None]) -> str:
     """Seconds as the program reads them."""
     if isinstance(interval, str):
         return interval
     try:
-        return f"{1.0 if interval is None else float(interval):.9f}".rstrip("0").rstrip(".")
+        seconds = 1.0 if interval is None else float(interval)
     except TypeError:
         raise TypeError(f"interval: expected seconds, not {interval!r}") from None
+    word = f"{seconds:.9f}".rstrip("0").rstrip(".")
+    if not seconds > 0:
+        raise make_error("EINVAL", f"interval: '{word}' is out of range")
+    return word
+
+
+def option_words(*, interval: Union[float, str, None], output: Optional[Path], format: Optional[str],
+                 samples: Optional[Path], name: Optional[str], tags: Optional[Mapping[str, str]],
+                 detail: Optional[str], gpus: Optional[str], append: bool, no_clobber: bool) -> list[str]:
+    """The options of a tracker as words of its command line. Raises an Error if one is not valid."""
+    _check_choice("format", format, ("text", "json", "csv", "html"))
+    _check_choice("detail", detail, ("auto", "always", "never"))
+    if append and no_clobber:
+        raise make_error("EINVAL", "append and no_clobber cannot be combined")
+    words = option_list({
+        "interval": _interval_word(interval), "output": output, "format": format,
+        "samples": samples, "name": name, "detail": detail,
+        "gpus": gpus, "append": append, "no-clobber": no_clobber})
+    for key, value in (tags or {}).items():
+        if not key or "=" in key:
+            raise make_error("EINVAL", f"tags: invalid name {key!r}: must not be empty or contain '='")
+        words.append(f"--tag={key}={value}")
+    if any("\0" in word for word in words):
+        raise make_error("EINVAL", "embedded null byte in an argument")
+    return words
+
+
+def _wrap_function(function: Any, block: Callable[[], ContextManager[Any]]) -> Any:
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        with block():
+            return function(*arguments, **keywords)
+    return wrapper
+
+
+def _wrap_coroutine(function: Any, block: Callable[[], ContextManager[Any]]) -> Any:
+    async def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        with block():
+            return await function(*arguments, **keywords)
+    return wrapper
+
+
+def _wrap_generator(function: Any, block: Callable[[], ContextManager[Any]]) -> Any:
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        with block():
+            return (yield from function(*arguments, **keywords))
+    return wrapper
+
+
+def _wrap_async_generator(function: Any, block: Callable[[], ContextManager[Any]]) -> Any:
+    async def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        with block():
+            values, sent = function(*arguments, **keywords), None
+            try:
+                while True:
+                    sent = yield await values.asend(sent)
+            except StopAsyncIteration:
+                pass
+            finally:
+                await values.aclose()
+    return wrapper
+
+
+def _decorate(function: Function, block: Callable[[], ContextManager[Any]]) -> Function:
+    """The function inside a block: from its call to its end, also if it is a coroutine. The block of a generator
+    begins when its first value is asked for and ends with it, so that it includes its consumer."""
+    import inspect
+
+    kinds: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
+        (inspect.iscoroutinefunction, _wrap_coroutine), (inspect.isasyncgenfunction, _wrap_async_generator),
+        (inspect.isgeneratorfunction, _wrap_generator))
+    wrap = next((wrap for is_such, wrap in kinds if is_such(function)), _wrap_function)
+    decorated: Function = functools.wraps(function)(wrap(function, block))
+    return decorated
 
 
 class Tracker:
@@ -64,38 +141,65 @@ class Tracker:
             work()
         print(tracker.result)
 
-    pid is the process to track, by default this one; the tracker itself is another process.
-    interval is in seconds (by default 1), or a text such as "500ms". output (.json, .csv, .txt) gets the
-    report and samples (.csv, .jsonl) a row per sample; both are complete even if this process is
-    killed. The other parameters are options of `spoor run`. A tracker may also decorate a
-    function: then each call is a run.
+    It is also an asynchronous context manager, and it may decorate a function: then each call is a run.
 
     Once tracking has started, its failures do not fail the program. They are RuntimeWarnings, and
     the result has the reason. A tracker that was stopped (SIGSTOP) is waited for for a second.
+
+    Parameters
+    ----------
+    pid : int, optional
+        The process to track, by default this one. The tracker itself is another process.
+    interval : float or str, default 1.0
+        Seconds between two samples, or a text such as ``"500ms"``.
+    output : str, bytes or os.PathLike, optional
+        A file (.json, .csv, .html, .txt) for the report. It is complete even if this process is killed.
+    format : {"text", "json", "csv", "html"}, optional
+        The format of the report, if the suffix of `output` does not decide it.
+    samples : str, bytes or os.PathLike, optional
+        A file (.csv, .jsonl) that gets a row per sample.
+    name : str, optional
+        The name of the run.
+    tags : mapping of str to str, optional
+        Tags of the run.
+    detail : {"auto", "always", "never"}, optional
+        When to measure private and shared memory.
+    gpus : str, optional
+        The GPUs to measure: ``"none"``, indexes or UUIDs.
+    append, no_clobber : bool, default False
+        Append to existing files, or refuse to start if there are any.
+
+    Attributes
+    ----------
+    result : Result or None
+        The result of the last run.
+
+    Raises
+    ------
+    Error
+        If an argument is not valid; start() raises it for what only the program can check.
     """
 
-    def __init__(self, pid: int | None = None, *, interval: float | str | None = 1.0,
-                 output: Path | None = None, format: str | None = None,
-                 samples: Path | None = None, name: str | None = None,
-                 tags: Mapping[str, str] | None = None, detail: str | None = None,
-                 gpus: str | None = None, append: bool = False, no_clobber: bool = False) -> None:
-        self._words = option_list({
-            "interval": _interval_word(interval), "output": output, "format": format,
-            "samples": samples, "name": name, "detail": detail,
-            "gpus": gpus, "append": append, "no-clobber": no_clobber})
-        for key, value in (tags or {}).items():
-            if "=" in key:
-                raise make_error("EINVAL", f"tags: invalid name {key!r}: must not contain '='")
-            self._words.append(f"--tag={key}={value}")
+    def __init__(self, pid: Optional[int] = None, *, interval: Union[float, str, None] = 1.0,
+                 output: Optional[Path] = None, format: Optional[str] = None,
+                 samples: Optional[Path] = None, name: Optional[str] = None,
+                 tags: Optional[Mapping[str, str]] = None, detail: Optional[str] = None,
+                 gpus: Optional[str] = None, append: bool = False, no_clobber: bool = False) -> None:
+        if pid is not None and (isinstance(pid, bool) or not isinstance(pid, int) or pid <= 0):
+            raise make_error("EINVAL", f"pid: invalid process ID '{pid}'")
+        self._words = option_words(interval=interval, output=output, format=format, samples=samples, name=name,
+                                   tags=tags, detail=detail, gpus=gpus, append=append, no_clobber=no_clobber)
+        self._samples = samples
         self._pid = pid
-        self._agent: Agent | None = None
+        self._agent: Optional[Agent] = None
         self._owner = 0
         self._has_warned = False
-        self._decorator: Tracker | None = None  # the tracker that this is a call of
-        self.result: Result | None = None
+        self._decorator: Optional[Tracker] = None  # the tracker that this is a call of
+        self.result: Optional[Result] = None
 
     @property
     def is_running(self) -> bool:
+        """True from start() to stop()."""
         return self._agent is not None
 
     def _tracked_pid(self) -> int:
@@ -114,6 +218,7 @@ class Tracker:
         self._owner = os.getpid()
         self._has_warned = False
         _trackers().append(self)
+        _current.set(weakref.ref(self))
         if not self._agent.ready["pid"]:
             self._report_failure(EndedError("the tracker ended unexpectedly"))
         return self
@@ -126,7 +231,7 @@ class Tracker:
             raise Error("the tracker belongs to the process that started it")
         try:
             answer = self._agent.stop()
-            result = Result(answer["report"], answer["text"])
+            result = Result(answer["report"], answer["text"], samples=self._samples)
         except Error as error:
             self._report_failure(error)
             result = Result(None, reason=str(error))
@@ -157,8 +262,17 @@ class Tracker:
         else:  # a forked child leaves the block too, but the run is its parent's
             self._agent = None
 
+    async def __aenter__(self) -> Tracker:
+        return self.start()
+
+    async def __aexit__(self, *exception: object) -> None:
+        """Waits for the last sample while other tasks run."""
+        import asyncio
+
+        await asyncio.get_running_loop().run_in_executor(None, self.__exit__, *exception)
+
     def __del__(self) -> None:
-        agent: Agent | None = getattr(self, "_agent", None)
+        agent: Optional[Agent] = getattr(self, "_agent", None)
         if agent is not None:
             agent.close()
 
@@ -168,25 +282,9 @@ class Tracker:
         call._words, call._decorator = self._words, self
         return call
 
-    def _decorate_coroutine(self, function: Any) -> Any:
-        @functools.wraps(function)
-        async def wrapper(*arguments: Any, **keywords: Any) -> Any:
-            with self._call():
-                return await function(*arguments, **keywords)
-        return wrapper
-
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        import inspect
-
-        if inspect.iscoroutinefunction(function):
-            decorated: Callable[P, R] = self._decorate_coroutine(function)
-            return decorated
-
-        @functools.wraps(function)
-        def wrapper(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with self._call():
-                return function(*arguments, **keywords)
-        return wrapper
+    def __call__(self, function: Function) -> Function:
+        """Decorates a function: each call is a run, with its own result."""
+        return _decorate(function, self._call)
 
     def _ask(self, op: str, *arguments: str) -> dict[str, Any]:
         if self._agent is None:
@@ -215,8 +313,6 @@ class Tracker:
 
     def snapshot(self) -> Snapshot:
         """The current usage of the process."""
-        from ._report import Snapshot
-
         return Snapshot(self._tracked_pid(), self._ask("snapshot")["metrics"])
 
     def phase(self, name: str) -> PhaseBlock:
@@ -224,18 +320,27 @@ class Tracker:
         return PhaseBlock(name, self)
 
 
+def _find_tracker() -> Optional[Tracker]:
+    """The tracker that was started last in this thread or task, else in this process."""
+    trackers, reference = _trackers(), _current.get()
+    current = None if reference is None else reference()
+    return current if current in trackers else trackers[-1] if trackers else None
+
+
 class PhaseBlock:
     """The block of a phase. It may also decorate a function."""
 
-    def __init__(self, name: str, tracker: Tracker | None = None) -> None:
+    def __init__(self, name: str, tracker: Optional[Tracker] = None) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"a phase name must be a text, not {name!r}")
         if "\n" in name:
             raise ValueError("a phase name must be one line")
         self._name = os.fsencode(name).decode(errors="replace")  # without surrogates
         self._tracker = tracker
-        self._entered: list[tuple[Tracker | None, int]] = []  # with the process that has entered
+        self._entered: list[tuple[Optional[Tracker], int]] = []  # with the process that has entered
 
     def __enter__(self) -> PhaseBlock:
-        tracker = self._tracker or (_trackers()[-1] if _trackers() else None)
+        tracker = self._tracker or _find_tracker()
         if tracker is not None and tracker._owner in (0, os.getpid()):
             tracker._tell("phase-start", self._name)
         self._tell_runs("start")
@@ -249,6 +354,12 @@ class PhaseBlock:
             except Error as error:
                 warn(str(error))
 
+    async def __aenter__(self) -> PhaseBlock:
+        return self.__enter__()
+
+    async def __aexit__(self, *exception: object) -> None:
+        self.__exit__(*exception)
+
     def __exit__(self, *exception: object) -> None:
         tracker, owner = self._entered.pop()
         if owner != os.getpid():
@@ -257,27 +368,43 @@ class PhaseBlock:
             tracker._tell("phase-stop", self._name)
         self._tell_runs("stop")
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
-        def wrapper(*arguments: P.args, **keywords: P.kwargs) -> R:
-            with PhaseBlock(self._name, self._tracker):
-                return function(*arguments, **keywords)
-        return wrapper
+    def __call__(self, function: Function) -> Function:
+        """Decorates a function: each call is a block."""
+        return _decorate(function, lambda: PhaseBlock(self._name, self._tracker))
 
 
 def phase(name: str) -> PhaseBlock:
-    """A phase of the tracker that was started last in this process, and of the `spoor run` that the
-    program is part of.
+    """A phase of the tracker that was started last, and of the `spoor run` that the program is part of.
 
-    Without either it does nothing, so a library can always mark its phases.
+    Without either it does nothing, so a library can always mark its phases. A tracker that was started in this thread
+    or task comes first.
+
+    Parameters
+    ----------
+    name : str
+        The name of the phase, one line.
+
+    Returns
+    -------
+    PhaseBlock
+        A context manager, also an asynchronous one, and a decorator.
     """
     return PhaseBlock(name)
 
 
-def snapshot(pid: int | None = None) -> Snapshot:
-    """The current usage of a process, by default this one, and of its descendants."""
+def snapshot(pid: Optional[int] = None) -> Snapshot:
+    """The current usage of a process and of its descendants.
+
+    Parameters
+    ----------
+    pid : int, optional
+        The process, by default this one.
+
+    Returns
+    -------
+    Snapshot
+    """
     from ._agent import Agent
-    from ._report import Snapshot
 
     pid = os.getpid() if pid is None else pid
     agent = Agent(f"--pid={pid}", "--detail=always")

@@ -38,7 +38,7 @@ def test_block_measures_what_is_in_it():
     assert "CPU time" in str(result) and str(os.getpid()) in repr(result)
 
 
-def test_measures_are_data_classes():
+def test_measures_carry_their_source_and_bounds():
     with spoor.Tracker() as tracker:
         pass
     measure = tracker.result.memory.main.total_rss_bytes
@@ -106,7 +106,7 @@ def test_misuse_is_an_error(misuse, message):
     ({"samples": "s.txt"}, ValueError, "must end in .csv or .jsonl"),
     ({"format": "xml"}, ValueError, "^format: invalid value 'xml'"),
     ({"detail": "sometimes"}, ValueError, "^detail: "),
-    ({"tags": {"": "x"}}, ValueError, "^tags: invalid tag"),
+    ({"tags": {"": "x"}}, ValueError, "^tags: invalid name ''"),
     ({"tags": {"a=b": "x"}}, ValueError, "^tags: invalid name 'a=b'"),
     ({"append": True, "no_clobber": True}, ValueError,
      "^append and no_clobber cannot be combined$"),
