@@ -9,6 +9,8 @@ import pytest
 
 from gpu_tracker_report import STATUS, json_paths, parse_text, paths, split_output
 
+pytestmark = pytest.mark.any_user
+
 HERE = pathlib.Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
 

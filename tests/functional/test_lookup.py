@@ -10,9 +10,10 @@ import pytest
 
 from conftest import DEADLINE_SECONDS
 from fake_keeper import SERVERS, Keeper, price
-from fake_sentinel import PREFIX
 from fake_services import DMI, METADATA, Service, with_dmi
 from test_agent import ready
+
+pytestmark = pytest.mark.any_user
 
 
 @pytest.fixture(autouse=True)
