@@ -33,6 +33,14 @@ test-full:
 	@tools/deps build page test full
 	@tools/run-tests --full
 
+# With real components: programs, schedulers, Metaflow from its source. Those that are missing are skipped.
+METAFLOW_SOURCE ?= $(abspath $(BUILD))/metaflow
+integration:
+	@tools/deps build page test integration
+	@[ -e $(METAFLOW_SOURCE) ] || git clone -q --depth 1 https://github.com/Netflix/metaflow $(METAFLOW_SOURCE) || \
+		echo 'Metaflow cannot be cloned: its tests are skipped' >&2
+	@METAFLOW_SOURCE=$(METAFLOW_SOURCE) tools/run-tests integration
+
 lint:
 	@tools/deps build page test lint
 	@tools/lint
@@ -93,7 +101,7 @@ truth:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/truth/truth.py --full $(BUILD)/spoor
 
-# The same with real programs, those that are installed. As root.
+# The programs of `make integration` that are installed, as a table. As root.
 truth-software:
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
@@ -189,4 +197,4 @@ format:
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan build-coverage build-cross build-fuzz build-static
 
-.PHONY: all deps demo test test-full lint bench bench-jobs torture truth truth-software vm wheel install format clean
+.PHONY: all deps demo test test-full integration lint bench bench-jobs torture truth truth-software vm wheel install format clean

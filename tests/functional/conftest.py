@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the functional tests share: the binary, the workloads, results that are checked."""
 import contextlib
+import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -23,6 +25,8 @@ IS_FULL = bool(os.environ.get("TEST_FULL"))
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "threads: also run with the thread sanitizer")
+    config.addinivalue_line("markers", "any_user: the result does not depend on the user; runs once")
+    config.addinivalue_line("markers", "alone: changes or measures the machine; runs beside no other test")
     # Started in the background we ignore some signals, and so would all that we start: a job would
     # not end by them. A handler that does nothing is not passed on.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
@@ -191,14 +195,21 @@ def resource_tracker(spoor, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def workload(tmp_path_factory):
-    """workload("burn") is the path of the compiled workloads/burn.c."""
-    folder = tmp_path_factory.mktemp("workloads")
-    sources = sorted((HERE / "workloads").glob("*.c"))
+    """workload("burn") is the path of the compiled workloads/burn.c. Workers of one run share the programs."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "workloads"
+    folder.mkdir(exist_ok=True)
     compiler = shutil.which("cc") or "gcc"
-    compiling = [subprocess.Popen([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-o",
-                                   folder / source.stem, source]) for source in sources]
-    assert all(process.wait() == 0 for process in compiling)
-    return lambda name: str(folder / name)
+
+    def compile_once(name):
+        path = folder / name
+        with (folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                subprocess.run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-o", path,
+                                HERE / f"workloads/{name}.c"], check=True)
+        return str(path)
+    return functools.cache(compile_once)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.any_user
+
 
 def refused(done, *words):
     """One sentence of ours, and perhaps a line that says where to read on."""

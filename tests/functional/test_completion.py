@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.any_user
+
 SCRIPTS = pathlib.Path(__file__).parents[2] / "docs/completion"
 PROGRAMS = ("spoor", "gpu-tracker", "resource-tracker")
 

@@ -10,6 +10,8 @@ import pytest
 
 from conftest import IS_FULL, load, read_line
 
+pytestmark = pytest.mark.any_user
+
 # Signals whose default action ends a process; 32 and 33 belong to the C library.
 DEADLY = [n for n in range(1, 65) if n not in (32, 33) and n not in map(int, (
     signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT,

@@ -6,6 +6,8 @@ import pytest
 
 from test_output_files import RUN, refused
 
+pytestmark = pytest.mark.any_user
+
 SPEAKING = [["--help"], ["--version"], ["help"], ["help", "run"], ["run", "--help"],
             ["run", "--version"], ["doctor"], ["doctor", "--help"], ["info"], ["info", "-f", "json"],
             ["report", "-f", "text", "REPORT"], ["report", "--text", "REPORT"], ["recommend", "REPORT"], ["system", "-i", "20ms"], ["--complete", ""], ["--man-options", "spoor", "run"]]

@@ -10,6 +10,8 @@ from conftest import eventually, load, read_line, value
 from gpus import (GIB, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT, Run, card, rows_of,
                   warnings_of)
 
+pytestmark = pytest.mark.any_user
+
 
 @pytest.mark.parametrize("options, variables, selected", [
     ((), {}, [0, 1, 2]),

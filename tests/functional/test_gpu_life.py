@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is the job's on GPUs, and when they are looked at, against a stand-in for NVIDIA's
 library."""
+import pytest
+
 from conftest import eventually, read_line, value
 from gpus import GIB, LOOP, QUICK, SLOW, Run, card
+
+pytestmark = pytest.mark.any_user
 
 # No process events: as in many containers.
 BLIND = "ring,connector"

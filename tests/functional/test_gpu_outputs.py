@@ -11,6 +11,8 @@ import pytest
 from conftest import eventually, read_line
 from gpus import GIB, VERSION_MISMATCH, WAIT, Run, card, rows_of, until_called
 
+pytestmark = pytest.mark.any_user
+
 
 def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
     """The first rows wait for the drivers to tell, and are not lost."""

@@ -11,6 +11,8 @@ from gpu_tracker_report import split_output
 from gpus import (GIB, LOST, MOVED_BYTES, QUICK, SLOW, USED_BYTES, VERSION_MISMATCH, WAIT,
                   card)
 
+pytestmark = pytest.mark.any_user
+
 UUIDS = "GPU-0000-aaaa, GPU-1000-aaaa"
 
 

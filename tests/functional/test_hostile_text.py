@@ -11,6 +11,8 @@ import pytest
 from conftest import DEADLINE_SECONDS, read_line
 from sub_tracking import GOLDEN
 
+pytestmark = pytest.mark.any_user
+
 # An escape sequence, its C1 forms as a raw byte and in UTF-8, what turns the line around, what goes
 # back in it or begins another, bytes that are not UTF-8. unit/test_escape.c has each by itself.
 HOSTILE = b"a\x1b[2J\x07\x7f\x9b31m\x85\xc2\x9b31m\xe2\x80\xae\xe2\x80\x8b\rb\nc\v\b\xff\xc0\xaf\xe2\x80"

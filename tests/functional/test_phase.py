@@ -15,9 +15,7 @@ from conftest import load, read_line, value
 from sub_tracking import read_events
 
 HERE = pathlib.Path(__file__).parent
-# Beside the copied tests, or in the repository.
-EXAMPLES = next(path for path in (HERE.parent / "examples", HERE.parent.parent / "examples")
-                if path.exists())
+EXAMPLES = HERE.parent.parent / "examples"
 
 
 def phase(spoor, *arguments, folder, **environment):

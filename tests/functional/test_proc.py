@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, cpu_time, load, read_line, value, wait_for_samples
+from conftest import DEADLINE_SECONDS, IS_FULL, cpu_time, load, read_line, value, wait_for_samples
 
 # As an ordinary user, in a user namespace.
 UNSHARE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
@@ -62,8 +62,9 @@ def test_figures_of_others_are_not_reported(spoor, without_proc):
     assert result["memory"]["swap_peak_bytes"]["value"] is None
     for what in ("read_chars", "written_chars"):
         assert result["io"][what]["value"] is None
-    assert value(result, "processes.started") in (None, 1)
-    assert value(result, "processes.max_concurrent") in (None, 1)
+    started = result["processes"]["started"]
+    assert started["value"] == (1 if started["exact"] else None)
+    assert value(result, "processes.max_concurrent") is None
     assert value(result, "cpu.total_seconds") < 0.1
     assert {warning["code"] for warning in result["warnings"]} - {"late-samples"} == {"no-proc"}
 
@@ -143,6 +144,6 @@ def test_many_groups_hide_nothing(spoor):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may set groups")
 def test_a_job_runs_with_any_number_of_groups(spoor):
     """A status that was cut in the middle of a line ended the program."""
-    for length in range(3800, 4000, 3):
+    for length in range(3800, 4000, 3 if IS_FULL else 7):  # less than a line
         done = spoor("run", "-q", "--", "echo", "ran", extra_groups=groups_of(length))
         assert (done.returncode, done.stdout) == (0, "ran\n"), length

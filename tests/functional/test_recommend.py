@@ -11,6 +11,8 @@ import pytest
 
 from conftest import load
 
+pytestmark = pytest.mark.any_user
+
 MIB, GIB = 1 << 20, 1 << 30
 TOOLS = ["sbatch", "kubernetes", "metaflow", "nextflow", "snakemake", "docker"]
 

@@ -13,6 +13,8 @@ from fake_keeper import SERVERS, Keeper, gpus, price, server
 from fake_services import DMI, METADATA, Service, with_dmi
 from test_recommend import GIB
 
+pytestmark = pytest.mark.any_user
+
 fixture_store = test_recommend.fixture_store
 
 SMALL = {"memory.combined.total_rss_bytes": 1 << 20, "memory.anon_peak_bytes": 1 << 20,

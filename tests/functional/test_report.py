@@ -13,6 +13,8 @@ from conftest import load
 from gpus import GIB, Run, card
 from test_agent import ready
 
+pytestmark = pytest.mark.any_user
+
 EXPECTED = pathlib.Path(__file__).parent.parent / "replay/expected"
 UNICODE = {**os.environ, "LC_ALL": "C.UTF-8"}
 

@@ -13,6 +13,8 @@ import pytest
 
 from conftest import eventually, load, read_line
 
+pytestmark = pytest.mark.any_user
+
 BEGIN = '<script id="spoor-data" type="application/json">'
 BURST = ["sh", "-c", "head -c 30000000 /dev/zero | tail -c 30000000 >/dev/null; sleep 0.1"]
 

@@ -8,6 +8,8 @@ import pytest
 from conftest import eventually
 from test_output_files import RUN, refused
 
+pytestmark = pytest.mark.any_user
+
 
 @pytest.mark.parametrize("other", ["./x.csv", "folder/../x.csv", "{}/x.csv", "link/x.csv", "hard.csv",
                                    "/dev/stdout"])

@@ -6,6 +6,8 @@ import pytest
 
 from conftest import load
 
+pytestmark = pytest.mark.any_user
+
 
 @pytest.fixture
 def interval(spoor, tmp_path, clean_environment):

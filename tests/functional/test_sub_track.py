@@ -9,6 +9,8 @@ import pytest
 from sub_tracking import (GOLDEN, STATISTICS, close_to, golden, read_events, refused, succeeded,
                           tracking_tables, write_events, write_tracking_sqlite)
 
+pytestmark = pytest.mark.any_user
+
 
 def analyze(sub_track, events, *options, tracking=GOLDEN / "tracking.csv"):
     return json.loads(succeeded(sub_track("analyze", "--tf", tracking, "--stf", events, "-f",

@@ -7,6 +7,8 @@ import pytest
 
 from sub_tracking import GOLDEN, STATISTICS, golden, read_events, succeeded, write_events
 
+pytestmark = pytest.mark.any_user
+
 TRACKING = GOLDEN / "tracking.csv"
 
 

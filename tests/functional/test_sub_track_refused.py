@@ -7,6 +7,8 @@ import pytest
 
 from sub_tracking import GOLDEN, refused, succeeded, write_events
 
+pytestmark = pytest.mark.any_user
+
 
 FILES = ("--tf=t.csv", "--stf=s.csv")
 USAGES = {

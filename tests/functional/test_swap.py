@@ -11,6 +11,7 @@ import pytest
 
 from conftest import DEADLINE_SECONDS, children_of, eventually, load, read_line, value, wait_for_samples
 
+pytestmark = pytest.mark.alone  # swap space and huge pages belong to the machine
 MB = 1 << 20
 HUGE_PAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 JOB = """if True:

@@ -13,6 +13,8 @@ import pytest
 
 from conftest import DEADLINE_SECONDS, eventually
 
+pytestmark = pytest.mark.any_user
+
 PROMPT = "outer> "
 INNER = "inner> "
 SHELLS = {

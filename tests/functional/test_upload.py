@@ -16,6 +16,8 @@ from fake_sentinel import BUCKET, PREFIX, REGION, TOKEN, spools
 from fake_services import DMI, METADATA, Service, with_dmi
 from uploads import INTERVAL, Run, kept_in, kill_uploader, upload, uploader_of
 
+pytestmark = pytest.mark.any_user
+
 
 def test_every_sample_arrives_once(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path, "--team", "blue", "--tag", "a=b",

@@ -9,6 +9,8 @@ from conftest import eventually
 from fake_sentinel import PREFIX, TOKEN, spools
 from test_agent import Agent, ready
 
+pytestmark = pytest.mark.any_user
+
 COLUMNS = 32
 
 

@@ -13,6 +13,8 @@ from fake_sentinel import spools
 from fake_services import UNSHARE
 from uploads import INTERVAL, Run, counted, kept_in, kill_uploader, upload, uploader_of
 
+pytestmark = pytest.mark.any_user
+
 
 def test_a_service_that_does_not_answer_holds_nothing_up(resource_tracker, sentinel, tmp_path):
     """Neither the start of the job nor its end. What was not sent is kept, and sent later."""

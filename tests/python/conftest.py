@@ -32,6 +32,10 @@ os.environ["no_proxy"] = "*"
 os.environ.pop("SENTINEL_API_TOKEN", None)
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "any_user: the result does not depend on the user; runs once")
+
+
 def eventually(condition, what):
     """Polls until condition() is true and returns it; fails after a long time."""
     deadline = time.monotonic() + DEADLINE_SECONDS

@@ -6,6 +6,8 @@ import pytest
 
 from conftest import BINARY, DEADLINE_SECONDS, TOP
 
+pytestmark = pytest.mark.any_user
+
 PAGES = [page.name for page in (TOP / "docs").glob("*.md") if "\n```console\n" in page.read_text()]
 
 

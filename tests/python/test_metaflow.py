@@ -6,6 +6,8 @@ from resource_tracker import ResourceTracker
 from resource_tracker._metaflow import (build_artifact, build_error, collect_history, make_card,
                                         merge_tasks)
 
+pytestmark = pytest.mark.any_user
+
 EXTENSION = PACKAGES / "metaflow_extensions"
 START = 1794700000.0
 NAME = "resource_tracker_data"

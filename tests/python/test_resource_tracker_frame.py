@@ -9,6 +9,8 @@ import pytest
 
 from resource_tracker.tiny_data_frame import StatSpec, TinyDataFrame
 
+pytestmark = pytest.mark.any_user
+
 TABLE = {"name": ["a", "b", "c"], "n": [1, 2, 3], "x": [0.5, None, 2.5]}
 
 

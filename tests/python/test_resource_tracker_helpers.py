@@ -13,6 +13,8 @@ from resource_tracker import column_maps, helpers
 from resource_tracker.column_maps import (DIALECTS, NEWEST, OLDEST, README, bytes_per_unit,
                                        columns_of, make_row)
 
+pytestmark = pytest.mark.any_user
+
 
 def names(table, dialect):
     return list(columns_of(table, dialect))

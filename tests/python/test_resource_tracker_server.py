@@ -18,6 +18,8 @@ from resource_tracker.report import get_needs, recommend
 from spoor._program import EndedError
 from test_resource_tracker_gpu import CARD
 
+pytestmark = pytest.mark.any_user
+
 NEVER = 3600  # an interval of which only the partial rows are seen
 GIB = 1 << 30
 CLOUD = {"vendor": "aws", "instance_type": "g4dn.xlarge", "region": "us-west-2"}

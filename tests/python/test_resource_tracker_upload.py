@@ -12,6 +12,8 @@ from conftest import DEADLINE_SECONDS, eventually
 from fake_sentinel import PREFIX, TOKEN, FakeSentinel, spools
 from resource_tracker import ResourceTracker
 
+pytestmark = pytest.mark.any_user
+
 NEVER = 3600
 PATIENCE = 60
 

@@ -17,6 +17,8 @@ import pytest
 import gpu_tracker as gput
 from conftest import TOP
 
+pytestmark = pytest.mark.any_user
+
 GOLDEN = TOP / "tests/functional/sub_track"
 HEADER = "process_id,code_block_name,position,timestamp"
 FORMS = pytest.mark.parametrize("form", ["csv", "sqlite"])

@@ -15,6 +15,8 @@ import pytest
 from conftest import BINARY, NO_SERVICES, TOP
 from fake_keeper import SERVERS, Keeper
 
+pytestmark = pytest.mark.any_user
+
 CLEAN = {**{key: value for key, value in os.environ.items()
             if not key.startswith(("SPOOR", "PYTHON"))}, **NO_SERVICES}
 

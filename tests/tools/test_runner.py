@@ -28,20 +28,39 @@ def tally(runner, monkeypatch):
 
 
 def test_counts_are_summed(tally, capsys):
-    tally.add("one", 3, [], [], "any", 0)
-    tally.add("two", 4, [], [("test_root_only", "why")], "user", 0)
+    tally.add("one", 3, [], [], "any", "0 s")
+    tally.add("two", 4, [], [("test_root_only", "why")], "user", "0 s")
     assert tally.close() == 0
     assert capsys.readouterr().out.splitlines()[-1] == "7 passed, 0 failed, 1 skipped"
 
 
-def test_failure_fails(tally):
-    tally.add("one", 3, [("test_a", "text")], [], "any", 0)
+def test_failure_fails_and_is_shown_at_the_end(tally, capsys):
+    tally.add("one", 3, [("test_a", "text")], [], "any", "0 s")
+    tally.add("two", 4, [], [], "any", "0 s")
     assert tally.close() == 1
+    assert [line.split()[0] for line in capsys.readouterr().out.split("\n") if line] == \
+        ["one", "two", "FAILED", "text", "7"]
+
+
+def test_time_of_a_part_is_that_of_its_commands(runner):
+    clock = runner.Clock()
+    output, status = clock.run(["sh", "-c", "echo out; echo err >&2; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3"])
+    assert (output, status) == ("out\nerr\n", 3)
+    assert clock.cpu_seconds > 0
+    assert clock.run(["sleep", "1000"], timeout=0.01)[1] == -9
+
+
+def test_failed_build_is_a_failure_and_its_tests_do_not_run(runner, tally, monkeypatch, tmp_path):
+    monkeypatch.setitem(runner.BUILDS, "plain", (tmp_path / "build", ["-Dno-such-option=1"]))
+    builds = runner.Builds(tally, ["plain"])
+    runner.computing_tests(tally, builds, ["plain", "web"])
+    runner.lone_tests(tally, builds, ["truth"], None, [], False)
+    assert [part for part, _, _ in tally.failures] == ["build"] and tally.passed == 0
 
 
 @pytest.mark.parametrize("name, who", [("test_other", "user"), ("test_root_only", "root")])
 def test_unexpected_skip_fails_under_ci_only(tally, monkeypatch, name, who):
-    tally.add("one", 3, [], [(name, "why")], who, 0)
+    tally.add("one", 3, [], [(name, "why")], who, "0 s")
     assert tally.close() == 1
     monkeypatch.delenv("CI")
     assert tally.close() == 0
@@ -52,7 +71,7 @@ def test_program_counts_its_test_functions(runner, tmp_path):
     program.write_text("#!/bin/sh\necho 'ok 1 - a'\necho 'not ok 2 - b'\n"
                        "echo 'not ok 3 # SKIP c'\nexit 1\n")
     program.chmod(0o755)
-    passed, failures, skips = runner.run_program(("t", [], [str(program)], {}, None), [])
+    passed, failures, skips = runner.run_program(runner.Clock(), ("t", [], [str(program)], {}, None), [])
     assert (passed, [name for name, _ in failures], [name for name, _ in skips]) == \
         (1, ["t.b"], ["t.c"])
 
@@ -63,7 +82,10 @@ def test_functional_tests_run_with_every_build_and_as_every_user(runner, is_root
     jobs = runner.functional_jobs(is_root, is_full)
     assert {kind for kind, _, _ in jobs} == set(runner.BUILDS)
     assert {who for _, who, _ in jobs} == ({"root", "user"} if is_root else {"user"})
-    assert all(("threads" in selection) == (kind == "tsan") for kind, _, selection in jobs)
+    assert all((marks == "threads") == (kind == "tsan") for kind, _, marks in jobs)
+    # Every test runs with ASan; only root leaves some out as a user.
+    assert any(kind == "asan" and not marks for kind, _, marks in jobs)
+    assert any("any_user" in marks for _, _, marks in jobs) == (is_root and not is_full)
     both = {(kind, who) for kind in ("plain", "asan") for who in ("root", "user")}
     assert not (is_root and is_full) or both < {(kind, who) for kind, who, _ in jobs}
 

@@ -347,6 +347,30 @@ def line(case, seen, verdict):
         mb(report["io"]["written_bytes"]["value"]), verdict)
 
 
+class Unavailable(Exception):
+    """Why a case cannot run here."""
+
+
+def observe(case, arguments):
+    """Prepares and runs a case. Returns what was seen; raises Unavailable if it does not work here."""
+    if why_not(case):
+        raise Unavailable(why_not(case))
+    with tempfile.TemporaryDirectory(prefix="spoor-software-") as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        daemons = []
+        try:
+            daemons = prepare(case, arguments.user or case.user, folder)
+            seen = run(case, folder, arguments)
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            raise Unavailable(str(error)) from error
+        finally:
+            end(daemons)
+    if seen.exit_code != 0:
+        raise Unavailable(f"it does not work here (exit code {seen.exit_code})")
+    return seen
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="cases whose name contains this")
@@ -362,23 +386,10 @@ def main():
     for case in CASES:
         if arguments.only not in case.name:
             continue
-        if why_not(case):
-            skipped.append(f"{case.name}: {why_not(case)}")
-            continue
-        with tempfile.TemporaryDirectory(prefix="spoor-software-") as name:
-            folder = pathlib.Path(name)
-            folder.chmod(0o755)
-            daemons = []
-            try:
-                daemons = prepare(case, arguments.user or case.user, folder)
-                seen = run(case, folder, arguments)
-            except (OSError, subprocess.SubprocessError, ValueError) as error:
-                skipped.append(f"{case.name}: {error}")
-                continue
-            finally:
-                end(daemons)
-        if seen.exit_code != 0:
-            skipped.append(f"{case.name}: it does not work here (exit code {seen.exit_code})")
+        try:
+            seen = observe(case, arguments)
+        except Unavailable as reason:
+            skipped.append(f"{case.name}: {reason}")
             continue
         wrong, admitted = list(faults(seen)), list(shortcomings(seen))
         found += [f"wrong   {case.name}: {fault}" for fault in wrong]

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests with real components, those that are installed (the group integration of tools/packages). A test whose
+component is missing is skipped, with the reason."""
+import os
+import pathlib
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+PACKAGES = TOP / "python"
+BINARY = pathlib.Path(os.environ.get("SPOOR_BINARY", TOP / "build/spoor")).absolute()
+DEADLINE_SECONDS = 300  # these components are large, and the machine may be busy
+os.environ["SPOOR_BIN"] = str(BINARY)
