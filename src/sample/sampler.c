@@ -76,6 +76,21 @@ void memory_parts_settle(struct sample *sample)
     settle_all(sample->moment);
 }
 
+/* ---- CPU parts ------------------------------------------------------------- */
+
+void cpu_parts_settle(struct sample *sample, uint64_t *descendants_ns)
+{
+    uint64_t *value = sample->value, job_ns = value[METRIC_JOB_CPU];
+
+    if (!is_known(value[METRIC_MAIN_CPU]) || !is_known(job_ns))
+        return;
+    value[METRIC_MAIN_CPU] =
+        smaller(value[METRIC_MAIN_CPU], sub_floor0(job_ns, *descendants_ns));
+    value[METRIC_DESCENDANTS_CPU] = *descendants_ns = job_ns - value[METRIC_MAIN_CPU];
+    sample->moment[METRIC_MAIN_CPU] = value[METRIC_MAIN_CPU];
+    sample->moment[METRIC_DESCENDANTS_CPU] = value[METRIC_DESCENDANTS_CPU];
+}
+
 /* ---- sampler --------------------------------------------------------------- */
 
 /* The kernel counts the machine's time in ticks of 10 ms, in several columns. */
@@ -228,13 +243,6 @@ static void take_measures(struct sampler *sampler, struct sample *ret)
     }
 }
 
-/* The main process is read at another moment than the job's counter, and may be ahead of it. */
-static void order_cpu(uint64_t *value)
-{
-    if (is_known(value[METRIC_MAIN_CPU]) && is_known(value[METRIC_JOB_CPU]))
-        value[METRIC_MAIN_CPU] = smaller(value[METRIC_MAIN_CPU], value[METRIC_JOB_CPU]);
-}
-
 static void read_job(struct sampler *sampler, struct instant now, enum sample_kind kind,
                      struct sample *ret)
 {
@@ -253,8 +261,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     job_refresh(&sampler->job, now.monotonic_ns, kind != SAMPLE_REGULAR);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
-    order_cpu(ret->value);
-    order_cpu(ret->moment);
+    cpu_parts_settle(ret, &sampler->descendants_cpu_ns);
     ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns);
     ret->at_peak = sampler->reading.at_peak;
     ret->job_is_over = ret->value[METRIC_JOB_THREADS] == 0 &&

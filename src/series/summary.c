@@ -109,25 +109,6 @@ static bool has_own_windows(const struct summary *summary, enum metric metric)
            !is_known(summary->tally[METRIC_JOB_CPU].first);
 }
 
-/* What the main process has of the job's CPU time. Its own time is read at another moment: neither it
- * nor the descendants, which have the rest, used less than nothing since their windows began. */
-static uint64_t main_part(const struct summary *summary, uint64_t main_count,
-                          uint64_t job_count)
-{
-    const struct tally *main = &summary->tally[METRIC_MAIN_CPU];
-    const struct tally *descendants = &summary->tally[METRIC_DESCENDANTS_CPU];
-
-    return larger(smaller(main_count, sub_floor0(job_count, descendants->anchor)),
-                  main->anchor);
-}
-
-static void close_part(struct tally *tally, enum metric metric, uint64_t count,
-                       const struct sample *sample)
-{
-    if (sample->elapsed_ns > tally->anchor_ns)
-        close_window(tally, metric, larger(count, tally->anchor), sample);
-}
-
 /* `main_count`: at the time of the sample; UNKNOWN if it was not known before. */
 static void close_parts(struct summary *summary, const struct sample *sample,
                         uint64_t main_count)
@@ -138,34 +119,19 @@ static void close_parts(struct summary *summary, const struct sample *sample,
 
     if (!is_known(main_count) || !is_known(job->first) || job->anchor_ns != sample->elapsed_ns)
         return;
-    if (is_known(sample->value[METRIC_DESCENDANTS_CPU]))
-        main_count = main_part(summary, main_count, job->anchor);
-    close_part(main, METRIC_MAIN_CPU, main_count, sample);
-    if (is_known(sample->value[METRIC_DESCENDANTS_CPU]))
-        close_part(descendants, METRIC_DESCENDANTS_CPU, sub_floor0(job->anchor, main_count),
-                   sample);
-}
-
-/* The count at the end of the open window. */
-static uint64_t end_count(const struct summary *summary, enum metric metric)
-{
-    const struct tally *main = &summary->tally[METRIC_MAIN_CPU];
-    const struct tally *descendants = &summary->tally[METRIC_DESCENDANTS_CPU];
-    const struct tally *job = &summary->tally[METRIC_JOB_CPU];
-    uint64_t main_count;
-
-    if (has_own_windows(summary, metric) || !is_known(main->first) ||
-        !is_known(descendants->first) || main->end_ns != job->end_ns)
-        return summary->tally[metric].count;
-    main_count = main_part(summary, main->count, job->count);
-    return metric == METRIC_MAIN_CPU ? main_count : sub_floor0(job->count, main_count);
+    if (sample->elapsed_ns > main->anchor_ns)
+        close_window(main, METRIC_MAIN_CPU, main_count, sample);
+    if (is_known(sample->value[METRIC_DESCENDANTS_CPU]) &&
+        sample->elapsed_ns > descendants->anchor_ns)
+        close_window(descendants, METRIC_DESCENDANTS_CPU,
+                     larger(sub_floor0(job->anchor, main_count), descendants->anchor), sample);
 }
 
 bool summary_open_window(const struct summary *summary, enum metric metric,
                          struct rate_window *ret)
 {
     const struct tally *tally = &summary->tally[metric];
-    uint64_t count = end_count(summary, metric), open_ns, taken_ns = 0;
+    uint64_t count = tally->count, open_ns, taken_ns = 0;
     double grown, seconds;
 
     if (!is_known(tally->first) || !is_known(count))
