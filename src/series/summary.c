@@ -72,12 +72,27 @@ static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
                                      (double)(read_ns - tally->last_ns));
 }
 
-/* A last sample that comes late is dated back to the end of the job, but the machine has gone on since. */
-static bool is_dated_back(enum metric metric, const struct sample *sample)
+/* The machine goes on after a sample: its counts are dated back to the sample. The job may have ended; its last
+ * count is its total. */
+static bool is_dated_back(enum metric metric)
 {
-    const struct sample_clock *clock = &sample->clocks[CLOCK_HOST_CPU];
+    return metric_row(metric)->clock == CLOCK_HOST_CPU;
+}
 
-    return metric_row(metric)->clock == CLOCK_HOST_CPU && clock->late_ns > clock->resolution_ns;
+/* Dates the first count back to its sample, at the rate up to the second one. */
+static void date_back_first(struct tally *tally, uint64_t count, uint64_t read_ns)
+{
+    uint64_t span_ns =
+        larger(sub_floor0(read_ns, tally->first_ns), tally->anchor_resolution_ns);
+
+    if (tally->first_ns <= tally->start_ns || span_ns == 0)
+        return;
+    tally->first =
+        sub_floor0(tally->first,
+                   (uint64_t)((double)sub_floor0(count, tally->first) *
+                              (double)(tally->first_ns - tally->start_ns) / (double)span_ns));
+    tally->start = tally->anchor = tally->first;
+    tally->first_ns = tally->start_ns;
 }
 
 static uint64_t shortest_window_ns(const struct summary *summary, const struct tally *tally,
@@ -131,8 +146,8 @@ bool summary_open_window(const struct summary *summary, enum metric metric,
                          struct rate_window *ret)
 {
     const struct tally *tally = &summary->tally[metric];
-    uint64_t count = tally->count, open_ns, taken_ns = 0;
-    double grown, seconds;
+    uint64_t count = tally->count, open_ns, span_ns, taken_ns = 0;
+    double grown;
 
     if (!is_known(tally->first) || !is_known(count))
         return false;
@@ -141,16 +156,19 @@ bool summary_open_window(const struct summary *summary, enum metric metric,
         taken_ns = smaller(
             sub_floor0(shortest_window_ns(summary, tally, tally->resolution_ns), open_ns),
             tally->anchor_ns - tally->before_ns);
-    seconds = (double)(open_ns + taken_ns) / 1e9;
-    if (seconds <= 0 || (open_ns == 0 && count <= tally->anchor))
+    span_ns = open_ns + taken_ns;
+    if (span_ns == 0 || (open_ns == 0 && count <= tally->anchor))
         return false;
+    if (is_dated_back(
+            metric)) /* a tick is in the count at once, and most of it may be from before */
+        span_ns = larger(span_ns, tally->anchor_resolution_ns);
     grown = metric_value(metric, counter_delta(tally->anchor, count));
     if (taken_ns > 0)
         grown += tally->rate * (double)taken_ns / 1e9;
     *ret = (struct rate_window){
         .start_ns = tally->anchor_ns - taken_ns,
         .end_ns = tally->anchor_ns + open_ns,
-        .rate = grown / seconds,
+        .rate = grown / ((double)span_ns / 1e9),
     };
     return true;
 }
@@ -252,6 +270,8 @@ static void add_count(struct summary *summary, enum metric metric, const struct 
     struct tally *tally = &summary->tally[metric];
     uint64_t value = sample->value[metric], at_sample = count_at_sample(tally, metric, sample);
 
+    if (is_dated_back(metric))
+        date_back_first(tally, value, sample_read_ns(sample, metric));
     tally->resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
     if (metric_row(metric)->may_fall && value < tally->anchor) {
         tally->anchor = value; /* what has left the count was never the job's */
@@ -265,15 +285,16 @@ static void add_count(struct summary *summary, enum metric metric, const struct 
     if (was_reset(tally, value) && only_rises(metric))
         tally->offset = tally->count - value;
     tally->has_fallen |= value < tally->count;
-    tally->count = is_dated_back(metric, sample) ? at_sample : next_count(tally, metric, value);
+    tally->count = is_dated_back(metric) ? at_sample : next_count(tally, metric, value);
 }
 
 static void tally_add(struct summary *summary, enum metric metric, const struct sample *sample)
 {
     struct tally *tally = &summary->tally[metric];
     uint64_t value = first_known(sample->highest[metric], sample->value[metric]);
-    uint64_t now_ns =
-        is_dated_back(metric, sample) ? sample->elapsed_ns : sample_read_ns(sample, metric);
+    uint64_t now_ns = is_dated_back(metric) && is_known(tally->first)
+                          ? sample->elapsed_ns
+                          : sample_read_ns(sample, metric);
 
     tally->origin = sample->origin[metric];
     if (!is_known(value)) {
