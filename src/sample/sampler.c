@@ -156,7 +156,8 @@ static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, u
 
 /* One time for all: main's clock is read at another moment than the job's counter, so the parts are off
  * by as much as they are apart. */
-static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now_ns)
+static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now_ns,
+                                     bool is_last)
 {
     const struct job_reading *reading = &sampler->reading;
     uint64_t ended_ns = sampler->job.main.ended_ns != 0
@@ -165,8 +166,9 @@ static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now
     struct sample_clock main = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
     struct sample_clock job = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
 
-    /* What stood still at the time of the sample was read then. If it ended later, it was not. */
-    if (reading->process_count_now == 0 && ended_ns != 0 && ended_ns <= now_ns)
+    /* What stood still at the time of the sample was read then. If it ended later, it was not. The last sample comes
+     * after the end, though nothing may have recorded when that was. */
+    if (reading->process_count_now == 0 && (ended_ns != 0 ? ended_ns <= now_ns : is_last))
         main.late_ns = job.late_ns = 0;
     job.resolution_ns += main.resolution_ns + abs_diff(job.late_ns, main.late_ns);
     return job;
@@ -262,7 +264,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
     cpu_parts_settle(ret, &sampler->descendants_cpu_ns);
-    ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns);
+    ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns, kind == SAMPLE_LAST);
     ret->at_peak = sampler->reading.at_peak;
     ret->job_is_over = ret->value[METRIC_JOB_THREADS] == 0 &&
                        !sampler->job.meters.job_cgroup.is_adopted; /* others may enter that */
