@@ -94,7 +94,6 @@ struct job_reading {
     bool all_waited;          /* every process was waited for, so that all it did is counted */
     bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool missed_cgroup_peak; /* it rose since the last reading, and no look saw that much */
-    bool io_has_children;    /* the I/O of a process includes children outside the job */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct job_cgroup_reading job_cgroup;
     struct cgroup_events

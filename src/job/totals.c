@@ -166,10 +166,8 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
 
-    for (size_t i = 0; i < job->roster.count; i++) {
+    for (size_t i = 0; i < job->roster.count; i++)
         reading->io_is_denied |= job->roster.list[i].io_is_denied;
-        reading->io_has_children |= job->roster.list[i].io_has_children;
-    }
     if (reading->io_is_denied && !is_known(reading->job_cgroup.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
     reading->io_is_denied |= job->ledger.has_unknown_chars;
