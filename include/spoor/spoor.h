@@ -100,8 +100,7 @@ enum {
     /* Touch no old file of a stream and do not call sample_seen until
      * spoor_session_release_samples(): the job may not start after all. */
     SPOOR_HOLD_SAMPLES = 1u << 3,
-    /* Track `pid` alone, not its descendants. Its I/O still includes that of children it has
-     * waited for: the kernel adds it. Cannot be combined with SPOOR_CALLER_SPAWNED. */
+    /* Track `pid` alone, not its descendants. Cannot be combined with SPOOR_CALLER_SPAWNED. */
     SPOOR_MAIN_ONLY = 1u << 4,
     /* Track every process in the existing cgroup `cgroup_folder` and below it; `pid` is 0. The
      * cgroup is only read. There is no main process. */

@@ -53,6 +53,14 @@ static uint64_t tick_error_ns(const struct job *job)
     return count * clock_tick_ns();
 }
 
+/* A parent has the time of an ended child in ticks, or not at all: less than the child's clock showed. Descendants keep
+ * the most they had, and main's time is added to that. */
+static uint64_t tree_ns(struct job *job, uint64_t sum_ns)
+{
+    raise_to(&job->ledger.descendants_ns, sub_known(sum_ns, job->main.cpu_ns));
+    return is_known(sum_ns) ? job->main.cpu_ns + job->ledger.descendants_ns : UNKNOWN;
+}
+
 /* Where the job's CPU time comes from, and when that was read. */
 static void label_cpu(const struct job *job, struct clock_span perf_span,
                       struct job_reading *reading)
@@ -132,7 +140,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     bool needs_perf = job->is_spawned || job->was_thorough; /* it adds up over all threads */
     struct evidence *evidence = &reading->evidence;
     struct cpu_counts counts = {
-        .tree_ns = counter[USAGE_CPU_NS],
+        .tree_ns = tree_ns(job, counter[USAGE_CPU_NS]),
         .waited_ns = job->is_spawned ? job->ledger.waited_ns : UNKNOWN,
         .cgroup_ns = has_cgroup ? sub_known(reading->job_cgroup.cpu_ns, agents_ns) : UNKNOWN,
         .perf_ns = needs_perf ? sub_known(read_perf_ns(job), agents_ns) : UNKNOWN,

@@ -83,7 +83,7 @@ void job_remember(struct job *job, struct member *member)
     if (member->rss_bytes > 0 && !member->borrows_memory)
         *(is_main ? &job->marks.saw_main : &job->marks.saw_descendant) = true;
     if (is_main) {
-        job->main.cpu_ns = member->cpu_ns;
+        raise_to(&job->main.cpu_ns, member->cpu_ns);
         job->main.has_clock = is_known(member->clock_ns);
         if (member->rss_peak_bytes > job->marks.main_rss_peak_bytes)
             job->marks.main_rss_peak_bytes = member->rss_peak_bytes;
@@ -170,6 +170,7 @@ void job_drop_agents(struct job *job)
         member->has_left = member->is_counted = member->is_disowned =
             true; /* what it used is nobody's */
         job->started_count--;
+        job->ledger.descendants_ns = 0; /* it has the agent's time */
         job_disown(job, member);
     }
 }

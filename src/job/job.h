@@ -94,7 +94,6 @@ struct job_reading {
     bool all_waited;          /* every process was waited for, so that all it did is counted */
     bool io_is_denied; /* a process cannot be read: what the job read and wrote is unknown */
     bool missed_cgroup_peak; /* it rose since the last reading, and no look saw that much */
-    bool io_has_children;    /* the I/O of a process includes children outside the job */
     bool left_memory_cgroup; /* a process was seen outside of it */
     struct job_cgroup_reading job_cgroup;
     struct cgroup_events
@@ -156,7 +155,9 @@ struct job_ledger {
     struct usage departed; /* of ended processes that no living one inherited */
     struct usage reported; /* what was last reported: totals never step back */
     struct cpu_total cpu;
-    uint64_t waited_ns;          /* CPU time that wait4 reported of the processes we reaped */
+    uint64_t
+        descendants_ns; /* the most that the sum over processes had besides main's CPU time */
+    uint64_t waited_ns; /* CPU time that wait4 reported of the processes we reaped */
     uint64_t user_ns, system_ns; /* as last reported: they add up to the CPU time */
     bool has_waited;             /* a process of the job has reaped a child, seen or not */
     bool saw_unwaited;           /* a process ended and its parent did not wait for it */

@@ -169,9 +169,6 @@ void job_label(const struct job *job, struct job_reading *reading)
 
 void job_label_denied(const struct job *job, struct job_reading *reading)
 {
-    if (reading->io_has_children)
-        explain(reading->origin, of_io, ARRAY_SIZE(of_io),
-                "the kernel adds what children read and wrote to that of the process");
     if (reading->io_is_denied)
         explain(reading->origin, of_io, ARRAY_SIZE(of_io), DENIED);
     if (job->sharing.is_denied)

@@ -125,7 +125,6 @@ static int read_stat(struct member *member, const struct look *look)
 
     if (r < 0)
         return r;
-    member->io_has_children = look->is_main_only && stat.child_minor_faults > 0;
     if (look->is_main_only)
         stat.child_user_ticks = stat.child_system_ticks = stat.child_minor_faults =
             stat.child_major_faults = 0;
@@ -173,6 +172,14 @@ static bool is_ending(struct member *member, const struct root *root)
            statm.size_pages == 0;
 }
 
+static void set_io(uint64_t *counter, const struct pid_io *io)
+{
+    counter[USAGE_READ_BYTES] = io->read_bytes;
+    counter[USAGE_WRITTEN_BYTES] = io->written_bytes;
+    counter[USAGE_READ_CHARS] = io->read_chars;
+    counter[USAGE_WRITTEN_CHARS] = io->written_chars;
+}
+
 static void read_io(struct member *member, const struct root *root)
 {
     struct pid_io io = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
@@ -183,14 +190,50 @@ static void read_io(struct member *member, const struct root *root)
     if (r < 0 && (!is_denied || is_ending(member, root)))
         return;
     member->io_is_denied = is_denied;
-    member->usage.counter[USAGE_READ_BYTES] = io.read_bytes;
-    member->usage.counter[USAGE_WRITTEN_BYTES] = io.written_bytes;
-    member->usage.counter[USAGE_READ_CHARS] = io.read_chars;
-    member->usage.counter[USAGE_WRITTEN_CHARS] = io.written_chars;
-    if (!member->io_has_children)
+    set_io(member->usage.counter, &io);
+}
+
+struct thread_search {
+    const struct root *root;
+    pid_t pid;
+    struct usage io;
+};
+
+static void add_thread_io(pid_t tid, void *data)
+{
+    struct thread_search *search = data;
+    struct usage usage = { 0 };
+    struct pid_io io;
+
+    if (thread_io_read(search->root, search->pid, tid, &io) < 0)
         return;
-    for (int i = USAGE_READ_BYTES; i <= USAGE_WRITTEN_CHARS; i++)
-        member->usage.counter[i] = UNKNOWN;
+    set_io(usage.counter, &io);
+    usage_add(&search->io, &usage);
+}
+
+/* The kernel adds the I/O of ended threads and of children that were waited for to that of the process. What came since
+ * the last reading is the children's if a child was waited for meanwhile, which its page faults show. */
+static void read_own_io(struct member *member, const struct root *root)
+{
+    struct thread_search search = { root, member->pid, { { 0 } } };
+    uint64_t *counter = &member->usage.counter[USAGE_READ_BYTES], before;
+
+    (void)member_read_faults(member, root);
+    before = member->waited_faults;
+    read_io(member, root);
+    if (member->io_is_stale || member->io_is_denied)
+        return;
+    (void)proc_each_thread(root, member->pid, add_thread_io, &search);
+    (void)member_read_faults(member, root);
+    for (int i = 0; i < IO_COUNTERS; i++) {
+        uint64_t inherited = sub_floor0(counter[i], search.io.counter[USAGE_READ_BYTES + i]);
+
+        if (member->waited_faults != member->io_faults)
+            member->children_io[i] += sub_floor0(inherited, member->inherited_io[i]);
+        member->inherited_io[i] = inherited;
+        counter[i] = sub_floor0(counter[i], member->children_io[i]);
+    }
+    member->io_faults = before;
 }
 
 static void read_status(struct member *member, const struct root *root)
@@ -225,7 +268,10 @@ static int read_clock(struct member *member, const struct look *look)
 
 static void read_slow(struct member *member, const struct look *look)
 {
-    read_io(member, look->root);
+    if (look->is_main_only)
+        read_own_io(member, look->root);
+    else
+        read_io(member, look->root);
     if (!member->is_zombie)
         read_status(member, look->root);
     member->slow_clock_ns = member->clock_ns;
@@ -258,7 +304,9 @@ static bool is_slow_due(const struct member *member, const struct look *look, bo
         return true;
     if (look->is_thorough)
         return has_run(member, member->slow_clock_ns);
-    return has_slow_news(member) && look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS;
+    /* Nothing has the last bytes of a single process that another one reaps. */
+    return has_slow_news(member) &&
+           (look->is_main_only || look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS);
 }
 
 /* Without /proc: the clock alone, by which it is known to live. The rest is known when it is

@@ -82,8 +82,11 @@ struct member {
     bool is_inherited; /* a process that waited for it has its final usage */
     bool is_counted;   /* its final usage is in the job's account already */
     bool io_is_denied; /* we may not read it: what it reads and writes is unknown */
-    bool io_has_children; /* its I/O includes children outside the job */
-    bool io_is_stale;     /* it could not be read at the last look */
+    bool io_is_stale;  /* it could not be read at the last look */
+
+    /* If children do not count: I/O that no living thread has, the children's part of it, and waited_faults before
+     * that was read. */
+    uint64_t inherited_io[IO_COUNTERS], children_io[IO_COUNTERS], io_faults;
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
     uint64_t slow_clock_ns; /* likewise for io and status */

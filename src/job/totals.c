@@ -6,6 +6,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "job/job.h"
+#include "source/proc/pid_files.h"
 
 #define JOINED \
     "a process was moved into the cgroup: what it did there before it was found is not known"
@@ -164,10 +165,8 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
 
-    for (size_t i = 0; i < job->roster.count; i++) {
+    for (size_t i = 0; i < job->roster.count; i++)
         reading->io_is_denied |= job->roster.list[i].io_is_denied;
-        reading->io_has_children |= job->roster.list[i].io_has_children;
-    }
     if (reading->io_is_denied && !is_known(reading->job_cgroup.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
     reading->io_is_denied |= job->ledger.has_unknown_chars;
@@ -225,15 +224,23 @@ static void read_events(struct job *job, struct job_reading *reading)
             evidence->has_begun ? UNKNOWN : 0;
 }
 
-/* Main's time is as of its last look; once it has ended, or if it has not run, as of now. */
-static void read_main_cpu(struct job *job, struct job_reading *reading)
+/* A counter of the whole job is read after all processes, which may take long. Main's clock is read again after that
+ * counter: main may be ahead of it, but the rest is never more than the descendants have used. */
+static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
+    uint64_t ns;
 
-    reading->main_cpu_ns = job->main.cpu_ns;
     reading->main_cpu_span = job->look_span;
     if (main && main->clock_span.from_ns >= job->look_span.from_ns)
         reading->main_cpu_span = main->clock_span;
+    if (reading->cpu.source != CPU_FROM_TREE && main && is_known(main->clock_ns) &&
+        cpu_clock_read(job->root, main->pid, &ns) == 0) {
+        raise_to(&job->main.cpu_ns, ns);
+        reading->main_cpu_span =
+            (struct clock_span){ reading->cpu_span.until_ns, job_now_ns(job, now_ns) };
+    }
+    reading->main_cpu_ns = job->main.cpu_ns;
     reading->descendants_cpu_ns =
         sub_known(reading->usage.counter[USAGE_CPU_NS], reading->main_cpu_ns);
     reading->origin[METRIC_MAIN_CPU].source =
@@ -258,7 +265,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     read_io(job, reading);
     usage_raise(&reading->usage, &job->ledger.reported);
     job->ledger.reported = reading->usage;
-    read_main_cpu(job, reading);
+    read_main_cpu(job, now_ns, reading);
     read_events(job, reading);
     forget_denied_io(job, reading);
     forget_uncertain_zeros(job, reading);

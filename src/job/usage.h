@@ -27,6 +27,8 @@ enum usage_counter {
     USAGE_COUNT,
 };
 
+enum { IO_COUNTERS = USAGE_WRITTEN_CHARS - USAGE_READ_BYTES + 1 };
+
 /* A counter that could not be read is UNKNOWN. */
 struct usage {
     uint64_t counter[USAGE_COUNT];

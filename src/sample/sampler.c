@@ -76,6 +76,21 @@ void memory_parts_settle(struct sample *sample)
     settle_all(sample->moment);
 }
 
+/* ---- CPU parts ------------------------------------------------------------- */
+
+void cpu_parts_settle(struct sample *sample, uint64_t *descendants_ns)
+{
+    uint64_t *value = sample->value, job_ns = value[METRIC_JOB_CPU];
+
+    if (!is_known(value[METRIC_MAIN_CPU]) || !is_known(job_ns))
+        return;
+    value[METRIC_MAIN_CPU] =
+        smaller(value[METRIC_MAIN_CPU], sub_floor0(job_ns, *descendants_ns));
+    value[METRIC_DESCENDANTS_CPU] = *descendants_ns = job_ns - value[METRIC_MAIN_CPU];
+    sample->moment[METRIC_MAIN_CPU] = value[METRIC_MAIN_CPU];
+    sample->moment[METRIC_DESCENDANTS_CPU] = value[METRIC_DESCENDANTS_CPU];
+}
+
 /* ---- sampler --------------------------------------------------------------- */
 
 static struct untracked_scope untracked_scope(const struct job_options *options)
@@ -138,7 +153,8 @@ static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, u
 
 /* One time for all: main's clock is read at another moment than the job's counter, so the parts are off
  * by as much as they are apart. */
-static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now_ns)
+static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now_ns,
+                                     bool is_last)
 {
     const struct job_reading *reading = &sampler->reading;
     uint64_t ended_ns = sampler->job.main.ended_ns != 0
@@ -147,8 +163,9 @@ static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now
     struct sample_clock main = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
     struct sample_clock job = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
 
-    /* What stood still at the time of the sample was read then. If it ended later, it was not. */
-    if (reading->process_count_now == 0 && ended_ns != 0 && ended_ns <= now_ns)
+    /* What stood still at the time of the sample was read then. If it ended later, it was not. The last sample comes
+     * after the end, though nothing may have recorded when that was. */
+    if (reading->process_count_now == 0 && (ended_ns != 0 ? ended_ns <= now_ns : is_last))
         main.late_ns = job.late_ns = 0;
     job.resolution_ns += main.resolution_ns + abs_diff(job.late_ns, main.late_ns);
     return job;
@@ -225,13 +242,6 @@ static void take_measures(struct sampler *sampler, struct sample *ret)
     }
 }
 
-/* The main process is read at another moment than the job's counter, and may be ahead of it. */
-static void order_cpu(uint64_t *value)
-{
-    if (is_known(value[METRIC_MAIN_CPU]) && is_known(value[METRIC_JOB_CPU]))
-        value[METRIC_MAIN_CPU] = smaller(value[METRIC_MAIN_CPU], value[METRIC_JOB_CPU]);
-}
-
 static void read_job(struct sampler *sampler, struct instant now, enum sample_kind kind,
                      struct sample *ret)
 {
@@ -250,9 +260,8 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     job_refresh(&sampler->job, now.monotonic_ns, kind != SAMPLE_REGULAR);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
-    order_cpu(ret->value);
-    order_cpu(ret->moment);
-    ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns);
+    cpu_parts_settle(ret, &sampler->descendants_cpu_ns);
+    ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns, kind == SAMPLE_LAST);
     ret->at_peak = sampler->reading.at_peak;
     ret->job_is_over = ret->value[METRIC_JOB_THREADS] == 0 &&
                        !sampler->job.meters.job_cgroup.is_adopted; /* others may enter that */

@@ -29,6 +29,10 @@
 /* The highest values of the parts stay in sample->highest. */
 void memory_parts_settle(struct sample *sample);
 
+/* Main's clock is read after the job's CPU time and may be ahead of it. Makes main and descendants add up to the job;
+ * neither ever falls. `descendants_ns`: that of the previous sample, 0 before the first; updated. */
+void cpu_parts_settle(struct sample *sample, uint64_t *descendants_ns);
+
 /* Metrics that this run does not measure, from `first` to before `end`, and why. */
 struct untracked_scope {
     enum metric first, end; /* equal: there are none */
@@ -44,6 +48,7 @@ struct sampler {
     struct untracked_scope untracked;
     struct job_reading reading; /* the latest, for warnings about it */
     struct host_reading host_reading;
+    uint64_t descendants_cpu_ns;           /* as last reported */
     uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last said */
     uint64_t first_oom_kills;              /* of the machine, at the first sample */
     struct cpu_stat first_cpu;             /* of the machine, likewise */

@@ -400,7 +400,7 @@ static double growth_in(const struct series *series, const struct summary *summa
     return count_at_end(series, column, tally, open, point) - before + missed;
 }
 
-/* A mean that is the rate of a single window is written as that. One of a point in which the counter
+/* A mean that is the rate of a single window, but for rounding, is written as that. One of a point in which the counter
  * was not known all the time may be lower than its rates. */
 static struct series_value rates_with_mean(const struct series_count *rates, double missed,
                                            double mean)
@@ -411,7 +411,7 @@ static struct series_value rates_with_mean(const struct series_count *rates, dou
         .mean = (float)mean,
     };
 
-    if (fabs((double)(value.high - value.mean)) <= 1e-6 * (double)value.high)
+    if ((double)(value.high - value.mean) <= 1e-6 * (double)value.high)
         value.mean = value.high;
     if (value.mean < value.low)
         value.low = value.mean;

@@ -72,12 +72,27 @@ static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
                                      (double)(read_ns - tally->last_ns));
 }
 
-/* A last sample that comes late is dated back to the end of the job, but the machine has gone on since. */
-static bool is_dated_back(enum metric metric, const struct sample *sample)
+/* The machine goes on after a sample: its counts are dated back to the sample. The job may have ended; its last
+ * count is its total. */
+static bool is_dated_back(enum metric metric)
 {
-    const struct sample_clock *clock = &sample->clocks[CLOCK_HOST_CPU];
+    return metric_row(metric)->clock == CLOCK_HOST_CPU;
+}
 
-    return metric_row(metric)->clock == CLOCK_HOST_CPU && clock->late_ns > clock->resolution_ns;
+/* Dates the first count back to its sample, at the rate up to the second one. */
+static void date_back_first(struct tally *tally, uint64_t count, uint64_t read_ns)
+{
+    uint64_t span_ns =
+        larger(sub_floor0(read_ns, tally->first_ns), tally->anchor_resolution_ns);
+
+    if (tally->first_ns <= tally->start_ns || span_ns == 0)
+        return;
+    tally->first =
+        sub_floor0(tally->first,
+                   (uint64_t)((double)sub_floor0(count, tally->first) *
+                              (double)(tally->first_ns - tally->start_ns) / (double)span_ns));
+    tally->start = tally->anchor = tally->first;
+    tally->first_ns = tally->start_ns;
 }
 
 static uint64_t shortest_window_ns(const struct summary *summary, const struct tally *tally,
@@ -109,25 +124,6 @@ static bool has_own_windows(const struct summary *summary, enum metric metric)
            !is_known(summary->tally[METRIC_JOB_CPU].first);
 }
 
-/* What the main process has of the job's CPU time. Its own time is read at another moment: neither it
- * nor the descendants, which have the rest, used less than nothing since their windows began. */
-static uint64_t main_part(const struct summary *summary, uint64_t main_count,
-                          uint64_t job_count)
-{
-    const struct tally *main = &summary->tally[METRIC_MAIN_CPU];
-    const struct tally *descendants = &summary->tally[METRIC_DESCENDANTS_CPU];
-
-    return larger(smaller(main_count, sub_floor0(job_count, descendants->anchor)),
-                  main->anchor);
-}
-
-static void close_part(struct tally *tally, enum metric metric, uint64_t count,
-                       const struct sample *sample)
-{
-    if (sample->elapsed_ns > tally->anchor_ns)
-        close_window(tally, metric, larger(count, tally->anchor), sample);
-}
-
 /* `main_count`: at the time of the sample; UNKNOWN if it was not known before. */
 static void close_parts(struct summary *summary, const struct sample *sample,
                         uint64_t main_count)
@@ -138,35 +134,20 @@ static void close_parts(struct summary *summary, const struct sample *sample,
 
     if (!is_known(main_count) || !is_known(job->first) || job->anchor_ns != sample->elapsed_ns)
         return;
-    if (is_known(sample->value[METRIC_DESCENDANTS_CPU]))
-        main_count = main_part(summary, main_count, job->anchor);
-    close_part(main, METRIC_MAIN_CPU, main_count, sample);
-    if (is_known(sample->value[METRIC_DESCENDANTS_CPU]))
-        close_part(descendants, METRIC_DESCENDANTS_CPU, sub_floor0(job->anchor, main_count),
-                   sample);
-}
-
-/* The count at the end of the open window. */
-static uint64_t end_count(const struct summary *summary, enum metric metric)
-{
-    const struct tally *main = &summary->tally[METRIC_MAIN_CPU];
-    const struct tally *descendants = &summary->tally[METRIC_DESCENDANTS_CPU];
-    const struct tally *job = &summary->tally[METRIC_JOB_CPU];
-    uint64_t main_count;
-
-    if (has_own_windows(summary, metric) || !is_known(main->first) ||
-        !is_known(descendants->first) || main->end_ns != job->end_ns)
-        return summary->tally[metric].count;
-    main_count = main_part(summary, main->count, job->count);
-    return metric == METRIC_MAIN_CPU ? main_count : sub_floor0(job->count, main_count);
+    if (sample->elapsed_ns > main->anchor_ns)
+        close_window(main, METRIC_MAIN_CPU, main_count, sample);
+    if (is_known(sample->value[METRIC_DESCENDANTS_CPU]) &&
+        sample->elapsed_ns > descendants->anchor_ns)
+        close_window(descendants, METRIC_DESCENDANTS_CPU,
+                     larger(sub_floor0(job->anchor, main_count), descendants->anchor), sample);
 }
 
 bool summary_open_window(const struct summary *summary, enum metric metric,
                          struct rate_window *ret)
 {
     const struct tally *tally = &summary->tally[metric];
-    uint64_t count = end_count(summary, metric), open_ns, taken_ns = 0;
-    double grown, seconds;
+    uint64_t count = tally->count, open_ns, span_ns, taken_ns = 0;
+    double grown;
 
     if (!is_known(tally->first) || !is_known(count))
         return false;
@@ -175,16 +156,19 @@ bool summary_open_window(const struct summary *summary, enum metric metric,
         taken_ns = smaller(
             sub_floor0(shortest_window_ns(summary, tally, tally->resolution_ns), open_ns),
             tally->anchor_ns - tally->before_ns);
-    seconds = (double)(open_ns + taken_ns) / 1e9;
-    if (seconds <= 0 || (open_ns == 0 && count <= tally->anchor))
+    span_ns = open_ns + taken_ns;
+    if (span_ns == 0 || (open_ns == 0 && count <= tally->anchor))
         return false;
+    if (is_dated_back(
+            metric)) /* a tick is in the count at once, and most of it may be from before */
+        span_ns = larger(span_ns, tally->anchor_resolution_ns);
     grown = metric_value(metric, counter_delta(tally->anchor, count));
     if (taken_ns > 0)
         grown += tally->rate * (double)taken_ns / 1e9;
     *ret = (struct rate_window){
         .start_ns = tally->anchor_ns - taken_ns,
         .end_ns = tally->anchor_ns + open_ns,
-        .rate = grown / seconds,
+        .rate = grown / ((double)span_ns / 1e9),
     };
     return true;
 }
@@ -286,6 +270,8 @@ static void add_count(struct summary *summary, enum metric metric, const struct 
     struct tally *tally = &summary->tally[metric];
     uint64_t value = sample->value[metric], at_sample = count_at_sample(tally, metric, sample);
 
+    if (is_dated_back(metric))
+        date_back_first(tally, value, sample_read_ns(sample, metric));
     tally->resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
     if (metric_row(metric)->may_fall && value < tally->anchor) {
         tally->anchor = value; /* what has left the count was never the job's */
@@ -299,15 +285,16 @@ static void add_count(struct summary *summary, enum metric metric, const struct 
     if (was_reset(tally, value) && only_rises(metric))
         tally->offset = tally->count - value;
     tally->has_fallen |= value < tally->count;
-    tally->count = is_dated_back(metric, sample) ? at_sample : next_count(tally, metric, value);
+    tally->count = is_dated_back(metric) ? at_sample : next_count(tally, metric, value);
 }
 
 static void tally_add(struct summary *summary, enum metric metric, const struct sample *sample)
 {
     struct tally *tally = &summary->tally[metric];
     uint64_t value = first_known(sample->highest[metric], sample->value[metric]);
-    uint64_t now_ns =
-        is_dated_back(metric, sample) ? sample->elapsed_ns : sample_read_ns(sample, metric);
+    uint64_t now_ns = is_dated_back(metric) && is_known(tally->first)
+                          ? sample->elapsed_ns
+                          : sample_read_ns(sample, metric);
 
     tally->origin = sample->origin[metric];
     if (!is_known(value)) {

@@ -75,6 +75,46 @@ static void the_main_process_can_be_tracked_alone(void **state)
     fake_root_done(&fake);
 }
 
+/* `process_chars`: with ended threads and children that were waited for; `thread_chars`: of its first thread. */
+static uint64_t written_alone(struct fake_job *f, unsigned process_chars, unsigned thread_chars,
+                              unsigned child_faults)
+{
+    char text[128];
+
+    f->now_ns += SECOND;
+    fake_process_put(&f->fake,
+                     &(struct fake_process){ .pid = 10,
+                                             .user_ticks = (unsigned)(f->now_ns / SECOND),
+                                             .written_chars = process_chars,
+                                             .child_minor_faults = child_faults });
+    (void)snprintf(text, sizeof(text), "rchar: 0\nwchar: %u\nread_bytes: 0\nwrite_bytes: 0\n",
+                   thread_chars);
+    fake_root_write(&f->fake, "proc/10/task/10/io", text);
+    job_refresh(&f->job, f->now_ns, false);
+    job_read(&f->job, f->now_ns, &f->reading);
+    return f->reading.usage.counter[USAGE_WRITTEN_CHARS];
+}
+
+static void a_process_alone_has_its_own_io_without_its_children(void **state)
+{
+    struct fake_job f = { 0 };
+
+    (void)state;
+    fake_root_init(&f.fake);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 10 });
+    assert_int_equal(job_init(&f.job, &f.fake.root,
+                              &(struct job_options){ .pid = 10,
+                                                     .is_main_only = true,
+                                                     .detail = SPOOR_DETAIL_NEVER },
+                              SECOND),
+                     0);
+    assert_int_equal(written_alone(&f, 1000, 1000, 0), 1000);
+    assert_int_equal(written_alone(&f, 1500, 1000, 0), 1500); /* another thread has ended */
+    assert_int_equal(written_alone(&f, 9500, 1000, 7), 1500); /* a child has */
+    assert_int_equal(written_alone(&f, 9600, 1100, 7), 1600);
+    fake_job_end(&f);
+}
+
 static void run_file(struct fake_root *fake, int pid, const char *file)
 {
     char path[160];
@@ -415,6 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grandchildren_belong),
         cmocka_unit_test(the_main_process_can_be_tracked_alone),
+        cmocka_unit_test(a_process_alone_has_its_own_io_without_its_children),
         cmocka_unit_test(no_more_at_once_than_events_tell_of),
         cmocka_unit_test(an_agent_is_of_no_job),
         cmocka_unit_test(of_an_agent_that_ended_its_time_is_kept),

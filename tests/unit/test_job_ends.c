@@ -34,6 +34,26 @@ static void a_waited_for_child_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
+/* Its parent has its time in whole ticks, which is less than its own clock showed. */
+static void a_waited_for_child_keeps_what_its_clock_showed(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &(struct fake_process){ .pid = 10, .user_ticks = 10, .children = "11 " },
+                   true);
+    fake_process_put(&f.fake,
+                     &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 50 });
+    fake_job_look(&f);
+    fake_process_end(&f.fake, 11);
+    fake_process_put(
+        &f.fake, &(struct fake_process){ .pid = 10, .user_ticks = 30, .child_user_ticks = 49 });
+    fake_job_look(&f);
+    assert_int_equal(fake_job_cpu_ticks(&f), 80);
+    assert_int_equal(f.reading.descendants_cpu_ns, SECOND / 2);
+    fake_job_end(&f);
+}
+
 static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .minor_faults = 100, .children = "11 " };
@@ -286,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waited_for_child_is_counted_once),
+        cmocka_unit_test(a_waited_for_child_keeps_what_its_clock_showed),
         cmocka_unit_test(page_faults_of_a_waited_for_child_are_counted_once),
         cmocka_unit_test(a_child_without_memory_of_its_own_is_no_descendant),
         cmocka_unit_test(one_that_is_being_reaped_is_counted_once),

@@ -5,11 +5,13 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_root.h"
+#include "gated_job.h"
 #include "sample/sampler.h"
 
 /* ---- memory parts ---------------------------------------------------------- */
@@ -99,6 +101,34 @@ static void parts_of_main_and_descendants_are_those_of_the_job(void **state)
     assert_job(value, 700, 300);
 }
 
+/* ---- clock of the job ------------------------------------------------------ */
+
+/* A process that was attached to, and no source of events: the end was before the last sample, unknown when. */
+static void the_last_sample_of_an_ended_job_is_not_late(void **state)
+{
+    static struct sampler sampler;
+    struct job_options options = { .detail = SPOOR_DETAIL_NEVER,
+                                   .cgroup = SPOOR_CGROUP_OFF,
+                                   .disabled = UINT_MAX };
+    struct gated_job job;
+    struct root root;
+    struct sample sample;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    gated_job_start(&job, do_nothing);
+    options.pid = job.pid;
+    assert_int_equal(sampler_init(&sampler, &root, &options, clock_now()), 0);
+    sampler_tick(&sampler, clock_now(), SAMPLE_REGULAR, &sample);
+    assert_true(sample.clocks[CLOCK_JOB_CPU].late_ns > 0);
+    gated_job_begin(&job);
+    gated_job_end(&job);
+    sampler_tick(&sampler, clock_now(), SAMPLE_LAST, &sample);
+    assert_int_equal(sample.clocks[CLOCK_JOB_CPU].late_ns, 0);
+    sampler_done(&sampler);
+    root_close(&root);
+}
+
 /* ---- device sample --------------------------------------------------------- */
 
 static void cpus_and_devices_are_read_anew(void **state)
@@ -176,6 +206,7 @@ int main(void)
         cmocka_unit_test(a_little_more_is_shared),
         cmocka_unit_test(parts_are_of_the_moment_of_the_total),
         cmocka_unit_test(parts_of_main_and_descendants_are_those_of_the_job),
+        cmocka_unit_test(the_last_sample_of_an_ended_job_is_not_late),
         cmocka_unit_test(cpus_and_devices_are_read_anew),
         cmocka_unit_test(busy_time_steps_back_at_the_end_alone),
         cmocka_unit_test(levels_that_a_silent_driver_told_before_are_in_the_sample),

@@ -220,6 +220,15 @@ int pid_io_read(struct cached_file *kept, const struct root *root, pid_t pid,
     return n < 0 ? (int)n : pid_io_parse(text, ret);
 }
 
+int thread_io_read(const struct root *root, pid_t pid, pid_t tid, struct pid_io *ret)
+{
+    char text[512];
+    ssize_t n =
+        root_read_start(root, text, sizeof(text), "proc/%d/task/%d/io", (int)pid, (int)tid);
+
+    return n < 0 ? (int)n : pid_io_parse(text, ret);
+}
+
 /* ---- pid cmdline ----------------------------------------------------------- */
 
 size_t cmdline_split(char *text, size_t length, const char **arguments, size_t capacity)

@@ -99,6 +99,8 @@ struct pid_io {
 int pid_io_parse(const char *text, struct pid_io *ret);
 int pid_io_read(struct cached_file *kept, const struct root *root, pid_t pid,
                 struct pid_io *ret);
+/* Of one thread alone: that of a process includes ended threads and children that it waited for. */
+int thread_io_read(const struct root *root, pid_t pid, pid_t tid, struct pid_io *ret);
 
 /* ---- The arguments of a process, for a run that did not start it ----------- */
 

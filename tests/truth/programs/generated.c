@@ -121,6 +121,7 @@ static void act(void *data)
 {
     long own_bytes = (long)private_bytes();
 
+    signal(SIGCHLD, SIG_DFL); /* a parent that ignores it hands that down */
     close(job->alive[0]);
     change(&job->all, own_bytes);
     live(data);

@@ -3,7 +3,8 @@
  * ledger.h - where a job writes down what it truly uses.
  *
  * The ledger is memory that all processes of the job share. Each adds its own CPU clock just
- * before it ends and notes the memory it touched; the last one writes one line of JSON to the
+ * before it ends and notes the memory it touched; its parent adds what its end cost, if it waits
+ * for it with wait_for(); the last one writes one line of JSON to the
  * file that $TRUTH names, with a key for each figure that was noted.
  *
  * Where $TRUTH_GATE is set, the job is to be attached to: it says that it is ready on the FIFO
@@ -18,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdnoreturn.h>
+#include <sys/resource.h>
+#include <sys/types.h>
 
 enum figure {
     CPU_SECONDS,
@@ -47,6 +50,10 @@ void ledger_open(void);
 
 /* Adds the CPU clock of this process, all of its threads included. Last thing before it ends. */
 void ledger_add_own_cpu(void);
+
+/* Adds what a child that was waited for has used since it added its clock: wait4's count has the end of the process,
+ * some 60 us in the kernel. */
+void ledger_add_end(pid_t pid, const struct rusage *usage);
 
 /* Burns CPU time until the job has used this much, so that 2 % of it are more than what its start
  * and its end cost. To be called when the memory is released, before ledger_add_own_cpu(). */

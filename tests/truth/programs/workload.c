@@ -171,12 +171,14 @@ pid_t start(void (*act)(void *data), void *data)
 
 void wait_for(pid_t pid)
 {
+    struct rusage usage;
     int status;
 
-    while (waitpid(pid, &status, 0) < 0) {
+    while (wait4(pid, &status, 0, &usage) < 0) {
         if (errno != EINTR)
             ledger_fail("wait");
     }
+    ledger_add_end(pid, &usage);
     if (status != 0) {
         errno = ECHILD;
         ledger_fail("a child failed");
