@@ -37,6 +37,13 @@ void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_
     activity->has_come_to_rest = activity->is_at_rest && !was_at_rest;
 }
 
+void activity_note_growth(struct activity *activity)
+{
+    activity->still_notes = 0;
+    activity->is_at_rest = false; /* a job that grows runs, whatever its CPU time said */
+    activity->ran_ns = activity->noted_ns;
+}
+
 void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
                           uint64_t process_count)
 {
@@ -46,11 +53,11 @@ void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
 
     activity->resident_bytes = resident_bytes;
     activity->process_count = process_count;
-    activity->still_notes = is_still ? activity->still_notes + 1 : 0;
-    if (is_still) /* growth in small steps adds up */
+    if (is_still) { /* growth in small steps adds up */
+        activity->still_notes++;
         return;
-    activity->is_at_rest = false; /* a job that grows runs, whatever its CPU time said */
-    activity->ran_ns = activity->noted_ns;
+    }
+    activity_note_growth(activity);
     activity->most_bytes = larger(most, resident_bytes);
     activity->most_processes = larger(activity->most_processes, process_count);
 }

@@ -50,6 +50,9 @@ void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_
 void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
                           uint64_t process_count);
 
+/* It has grown in a way that its resident sizes do not show. */
+void activity_note_growth(struct activity *activity);
+
 /* A sample was taken: peaks are those of the next interval from now on. */
 void activity_begin_interval(struct activity *activity);
 

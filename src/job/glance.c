@@ -10,7 +10,7 @@
 #define SAME_BYTES ((uint64_t)512 * 1024)
 enum { SAME_SHARE = 64 };
 
-/* Ignore falls of the machine's free memory below this size: other processes use it too. */
+/* Ignore growth of the machine's memory in use below this size: other processes use it too. */
 #define SENTINEL_BYTES ((uint64_t)4 * 1024 * 1024)
 
 /* The cgroup counts the memory of all processes. */
@@ -23,17 +23,14 @@ static bool memory_cgroup_is_whole(const struct job *job)
 /* A job needs this much CPU time to touch memory that matters. */
 #define SENTINEL_CPU_NS (250 * NS_PER_US)
 
-/* Whether a small job has run enough to have grown since the last glance. Free memory of the machine does not
- * show it all: each CPU keeps some pages at hand, which do not matter for a large job. */
-static bool has_run_since_glance(struct job *job)
+/* CPU time of the job since the last glance. */
+static uint64_t ran_ns(struct job *job)
 {
-    uint64_t cpu_ns;
+    uint64_t cpu_ns = job_quick_cpu_ns(job);
 
-    if (job->activity.resident_bytes >= SAME_SHARE * SENTINEL_BYTES)
-        return false;
-    cpu_ns = job_quick_cpu_ns(job);
-    return is_known(cpu_ns) && is_known(job->activity.cpu_ns) &&
-           abs_diff(cpu_ns, job->activity.cpu_ns) >= SENTINEL_CPU_NS;
+    return is_known(cpu_ns) && is_known(job->activity.cpu_ns)
+               ? abs_diff(cpu_ns, job->activity.cpu_ns)
+               : UNKNOWN;
 }
 
 void job_note_huge_pages(struct job *job)
@@ -51,26 +48,50 @@ void job_note_status_read(struct job *job)
     job->meters.huge_read_bytes = job->meters.huge_used_bytes;
 }
 
+/* The memory of the job cgroup; UNKNOWN: none counts all processes. */
+static uint64_t cgroup_bytes(struct job *job)
+{
+    return memory_cgroup_is_whole(job) ? job_cgroup_read_memory_bytes(&job->meters.job_cgroup)
+                                       : UNKNOWN;
+}
+
+/* `bytes` of the job cgroup or, if that is UNKNOWN, memory of the machine. */
+static void read_sentinel(struct job *job, uint64_t bytes)
+{
+    struct job_sentinel *sentinel = &job->sentinel;
+    uint64_t least_growth =
+        is_known(bytes) ? larger(SAME_BYTES, bytes / SAME_SHARE)
+                        : larger(SENTINEL_BYTES, job->activity.resident_bytes / SAME_SHARE);
+
+    if (!is_known(bytes))
+        bytes = anonymous_bytes_read(&sentinel->file, job->root);
+    if (!is_known(bytes))
+        return;
+    sentinel->least_bytes = smaller(sentinel->least_bytes, bytes);
+    sentinel->grown_bytes = bytes - sentinel->least_bytes;
+    sentinel->has_grown = sentinel->grown_bytes >= least_growth;
+}
+
+/* Growth counts from here on. */
+static void reset_sentinel(struct job_sentinel *sentinel)
+{
+    sentinel->least_bytes += sentinel->grown_bytes;
+    sentinel->grown_bytes = 0;
+    sentinel->has_grown = false;
+}
+
 bool job_watch_memory(struct job *job)
 {
     struct job_sentinel *sentinel = &job->sentinel;
-    uint64_t bytes = memory_cgroup_is_whole(job)
-                         ? job_cgroup_read_memory_bytes(&job->meters.job_cgroup)
-                         : UNKNOWN;
-    bool has_cgroup = is_known(bytes);
-    uint64_t least_growth =
-        has_cgroup ? larger(SAME_BYTES, bytes / SAME_SHARE)
-                   : larger(SENTINEL_BYTES, job->activity.resident_bytes / SAME_SHARE);
+    uint64_t bytes = cgroup_bytes(job), cpu_ns = is_known(bytes) ? 0 : ran_ns(job);
+    bool is_small = job->activity.resident_bytes < SAME_SHARE * SENTINEL_BYTES;
 
-    if (!has_cgroup)
-        bytes = memory_in_use_bytes(job->root);
-    if (is_known(bytes)) {
-        sentinel->least_bytes = smaller(sentinel->least_bytes, bytes);
-        sentinel->grown_bytes = bytes - sentinel->least_bytes;
-        sentinel->has_grown = sentinel->grown_bytes >= least_growth;
-    }
+    if (is_known(bytes) || cpu_ns >= SENTINEL_CPU_NS)
+        read_sentinel(job, bytes);
     job_note_huge_pages(job);
-    sentinel->is_raised = sentinel->has_grown || (!has_cgroup && has_run_since_glance(job)) ||
+    /* Growth of a small job may be too small to tell from that of other programs. */
+    sentinel->is_raised = sentinel->has_grown ||
+                          (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS) ||
                           job->meters.huge_used_bytes != job->meters.huge_read_bytes;
     return sentinel->is_raised;
 }
@@ -161,11 +182,21 @@ static bool may_have_changed(struct job *job)
 static void read_copies(struct job *job, uint64_t resident_before)
 {
     uint64_t grown = sub_floor0(job->activity.resident_bytes, resident_before);
+    uint64_t unexplained = sub_floor0(job->sentinel.grown_bytes, grown);
+    uint64_t faults = 0;
 
-    if (job->roster.count < 2 || job->sentinel.grown_bytes < grown + SENTINEL_BYTES)
+    if (job->roster.count < 2 || unexplained < SENTINEL_BYTES)
         return;
-    for (size_t i = 0; i < job->roster.count; i++)
-        (void)member_read_faults(&job->roster.list[i], job->root);
+    for (size_t i = 0; i < job->roster.count; i++) {
+        struct member *member = &job->roster.list[i];
+        uint64_t before = member->faults;
+
+        faults += sub_floor0(member_read_faults(member, job->root), before);
+    }
+    unexplained = smaller(unexplained, sub_floor0(faults * job->root->page_bytes, grown));
+    job->sharing.copied_bytes += unexplained;
+    if (unexplained >= SENTINEL_BYTES)
+        activity_note_growth(&job->activity);
 }
 
 /* Reads the events of new processes, or searches for them. Opens short-lived processes only if memory grows. */
@@ -180,18 +211,23 @@ static void find_processes(struct job *job, const struct look *look)
 void job_glance(struct job *job, uint64_t now_ns)
 {
     uint64_t resident_before = job->activity.resident_bytes;
-    bool is_raised = job->sentinel.is_raised, has_come_to_rest;
+    struct job_sentinel *sentinel = &job->sentinel;
+    bool is_raised, has_come_to_rest;
     struct memory_estimate estimate;
     struct look look;
 
+    read_sentinel(job, cgroup_bytes(job));
+    is_raised = sentinel->is_raised || sentinel->has_grown;
     note_swap(job);
     job_note_huge_pages(job);
     look = job_look(job, now_ns, false);
     job_note_cpu(job, now_ns, job_quick_cpu_ns(job));
     has_come_to_rest = job->activity.has_come_to_rest;
     job_note_newborn(job);
-    if (job->activity.is_at_rest && !has_come_to_rest && !is_raised && !look.reads_status)
+    if (job->activity.is_at_rest && !has_come_to_rest && !is_raised && !look.reads_status) {
+        reset_sentinel(sentinel); /* the growth of other programs */
         return;
+    }
     if (has_come_to_rest) /* page faults, which tell of copies on write, are in the slower files */
         job_refresh(job, now_ns, false);
     else
@@ -205,6 +241,8 @@ void job_glance(struct job *job, uint64_t now_ns)
     read_sizes(job, &look);
     if (is_raised)
         read_copies(job, resident_before);
-    job->sentinel = (struct job_sentinel){ .least_bytes = UNKNOWN };
+    if (sentinel->has_grown || job->activity.is_at_rest) /* growth in small steps adds up */
+        reset_sentinel(sentinel);
+    sentinel->is_raised = false;
     job_read_memory(job, true, &estimate);
 }

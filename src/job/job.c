@@ -195,7 +195,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .storage_is_local = options->storage_is_local,
         .meters.job_cgroup = CGROUP_TREE_NONE,
         .meters.events = { UNKNOWN, UNKNOWN },
-        .sentinel.least_bytes = UNKNOWN,
+        .sentinel = { .file = CACHED_FILE_CLOSED, .least_bytes = UNKNOWN },
         .peaks = JOB_PEAKS_NONE,
         .started_count = 1,
         .suspended_ns = clock_suspended_ns(),
@@ -227,6 +227,7 @@ void job_done(struct job *job)
     cgroup_watch_done(&job->meters.cgroup_watch);
     event_set_close(&job->meters.task_clock);
     huge_pages_close(&job->meters.huge_pages);
+    cached_file_close(&job->sentinel.file);
 }
 
 void job_check_program(struct job *job, struct member *main, const struct look *look)

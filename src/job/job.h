@@ -142,9 +142,11 @@ struct job_meters {
     uint64_t busy_ns, stolen_ns;
 };
 
-/* One number that shows growth of the job's memory for less than a microsecond. */
+/* One number that shows growth of the job's memory. */
 struct job_sentinel {
-    uint64_t least_bytes; /* in use: the least since the last glance; UNKNOWN: not read yet */
+    struct cached_file file; /* of the machine's memory */
+    uint64_t
+        least_bytes; /* in use: the least since a glance saw growth; UNKNOWN: not read yet */
     uint64_t grown_bytes; /* by so much since then, as last read */
     bool has_grown;       /* by more than chance explains */
     bool is_raised;       /* it has, or may have: the next glance reads all sizes */
@@ -259,8 +261,8 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough);
  * sizes. job->activity tells what it does. */
 void job_glance(struct job *job, uint64_t now_ns);
 
-/* Reads the sentinel: the memory of the job cgroup or, without one, the CPU time of the job and the free memory
- * of the machine. True: the job may have grown since the last glance, so that the next one reads all sizes. */
+/* Reads the sentinel: the memory of the job cgroup or, without one, the CPU time of the job and, if it has run, the
+ * memory of the machine that no file backs. True: the job may have grown since the last glance, so that the next one reads all sizes. */
 bool job_watch_memory(struct job *job);
 
 /* The address space of the processes that use GPUs, in which GPU memory that they allocate or free has its

@@ -222,21 +222,19 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
     return true;
 }
 
-/* The kernel's own peak shows a burst that no look has seen: what of it can only be memory of processes. The
- * lower bounds stay what was seen. A job of one process has the peak that the kernel keeps for that process. */
-static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
+/* A peak that no look has seen. The lower bounds stay what was seen. A job of one process has the peak that the
+ * kernel keeps for that process. */
+static void raise_to_unseen_peak(const struct job *job, struct job_reading *reading,
+                                 uint64_t peak_bytes, const char *source)
 {
     struct memory_estimate *memory = &reading->memory;
     uint64_t seen_bytes = memory->combined.total_bytes;
-    uint64_t peak_bytes =
-        sub_floor0(reading->job_cgroup.memory_peak_bytes, not_resident_bytes(job, reading));
     uint64_t others_bytes;
 
-    if (!job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY) || !is_known(seen_bytes) ||
-        peak_bytes <= seen_bytes || reading->evidence.is_alone)
+    if (!is_known(seen_bytes) || peak_bytes <= seen_bytes || reading->evidence.is_alone)
         return;
     memory->combined.total_bytes = peak_bytes;
-    reading->origin[METRIC_JOB_RSS].source = "cgroup.memory.peak";
+    reading->origin[METRIC_JOB_RSS].source = source;
     raise_to(&reading->discount.combined, peak_bytes - seen_bytes);
     others_bytes = sub_floor0(peak_bytes, job->marks.main_rss_peak_bytes);
     if (!is_known(memory->descendants.total_bytes) ||
@@ -244,7 +242,17 @@ static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
         return;
     raise_to(&reading->discount.descendants, others_bytes - memory->descendants.total_bytes);
     memory->descendants.total_bytes = others_bytes;
-    reading->origin[METRIC_DESCENDANTS_RSS].source = "cgroup.memory.peak";
+    reading->origin[METRIC_DESCENDANTS_RSS].source = source;
+}
+
+/* The kernel's own peak shows a burst: what of it can only be memory of processes. */
+static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
+{
+    uint64_t peak_bytes =
+        sub_floor0(reading->job_cgroup.memory_peak_bytes, not_resident_bytes(job, reading));
+
+    if (job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY))
+        raise_to_unseen_peak(job, reading, peak_bytes, "cgroup.memory.peak");
 }
 
 void job_raise_to_peaks(struct job *job, struct job_reading *reading)
@@ -265,6 +273,11 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
     memory_estimate_order(&reading->memory);
     if (reading->missed_cgroup_peak)
         raise_to_cgroup_peak(job, reading);
+    raise_to_unseen_peak(
+        job, reading,
+        smaller(job->sharing.unread_peak_bytes, reading->job_cgroup.memory_peak_bytes),
+        "procfs.stat");
+    job->sharing.unread_peak_bytes = job->sharing.expected_bytes = 0;
     raise_to(&reading->process_count, peaks->process_count);
     /* A look takes a while: it may see one that ends, and then another that has just begun. */
     if (job->process_events.is_exact)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/unknown.h"
 #include "fake_job.h"
 
@@ -105,6 +106,104 @@ static void a_glance_sees_the_program_that_was_loaded_since(void **state)
     fake_job_end(&f);
 }
 
+/* ---- copies on write ---------------------------------------------------------- */
+
+enum { PAGES_PER_MB = 256, SHARED_MB = 160, COPIED_MB = 100 };
+#define MB ((uint64_t)1024 * 1024)
+
+static void put_machine_memory(struct fake_job *f, unsigned megabytes)
+{
+    char text[128];
+
+    (void)snprintf(text, sizeof(text),
+                   "MemTotal: 9999999 kB\nActive(anon): 1024 kB\nInactive(anon): %u kB\n",
+                   megabytes * 1024);
+    fake_root_write(&f->fake, "proc/meminfo", text);
+}
+
+/* A process that shares all of its memory, and has copied some of it in the meantime. */
+static void put_fork(struct fake_job *f, int pid, unsigned copied_mb)
+{
+    char path[64], text[256];
+
+    fake_process_put(&f->fake,
+                     &(struct fake_process){ .pid = pid,
+                                             .parent = pid == 10 ? 1 : 10,
+                                             .has_no_exec = pid != 10,
+                                             .children = pid == 10 ? "11 " : "",
+                                             .resident_pages = SHARED_MB * PAGES_PER_MB,
+                                             .user_ticks = copied_mb,
+                                             .minor_faults = copied_mb * PAGES_PER_MB });
+    (void)snprintf(path, sizeof(path), "proc/%d/smaps_rollup", pid);
+    (void)snprintf(text, sizeof(text),
+                   "Rss: %u kB\nPss: %u kB\nPss_Anon: %u kB\nShared_Clean: 0 kB\n"
+                   "Shared_Dirty: %u kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: 0 kB\n"
+                   "Anonymous: %u kB\n",
+                   SHARED_MB * 1024, SHARED_MB * 512, SHARED_MB * 512, SHARED_MB * 1024,
+                   SHARED_MB * 1024);
+    fake_root_write(&f->fake, path, text);
+}
+
+/* A process and its fork were read. Then the fork has page faults, and the machine has more memory in use. Glances
+ * in between see a part of both. */
+static void begin_copies(struct fake_job *f)
+{
+    fake_job_begin(f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
+    f->job.sharing.mode = SPOOR_DETAIL_AUTO;
+    put_fork(f, 10, 0);
+    put_fork(f, 11, 0);
+    put_machine_memory(f, 1000);
+    fake_job_look(f);
+    job_glance(&f->job, f->now_ns);
+    assert_int_equal(f->job.sharing.reads, 1);
+    f->job.sharing.activity = JOB_GROWS;
+    f->job.budget.tokens_ns = -1; /* no memory is read now */
+    for (unsigned step = 1; step <= 4; step++) {
+        put_machine_memory(f, 1000 + step * COPIED_MB / 4);
+        put_fork(f, 11, step * COPIED_MB / 4);
+        f->now_ns += NS_PER_SECOND / 100;
+        job_glance(&f->job, f->now_ns);
+        assert_int_equal(activity_state(&f->job.activity), JOB_GROWS);
+    }
+    assert_int_equal(f->job.sharing.reads, 1);
+}
+
+/* No resident size changes, and the fork ends before its memory is read. */
+static void copies_that_were_not_read_are_expected(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    begin_copies(&f);
+    fake_process_put(&f.fake, &(struct fake_process){ .pid = 10, .resident_pages = 40960 });
+    fake_process_end(&f.fake, 11);
+    fake_job_look(&f);
+    assert_int_equal(f.reading.memory.combined.total_bytes, (SHARED_MB + COPIED_MB) * MB);
+    assert_int_equal(f.reading.discount.combined,
+                     COPIED_MB * MB); /* what was seen is certain */
+    fake_job_look(&f);
+    assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
+    fake_job_end(&f);
+}
+
+/* The faults were others: a read shows that nothing was copied. */
+static void a_read_overrules_expected_copies(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    begin_copies(&f);
+    f.job.budget.tokens_ns = (int64_t)NS_PER_SECOND;
+    f.job.budget.share_ns[SPENT_SHARING] = (int64_t)NS_PER_SECOND;
+    fake_job_look(&f);
+    assert_int_equal(f.job.sharing.reads, 2);
+    assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
+    fake_process_end(&f.fake, 11);
+    fake_job_look(&f);
+    assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
+    fake_job_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +211,8 @@ int main(void)
         cmocka_unit_test(a_peak_is_not_what_is_held_now),
         cmocka_unit_test(without_detail_a_peak_has_no_parts),
         cmocka_unit_test(a_glance_sees_the_program_that_was_loaded_since),
+        cmocka_unit_test(copies_that_were_not_read_are_expected),
+        cmocka_unit_test(a_read_overrules_expected_copies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,8 @@ void memory_sharing_member_left(struct memory_sharing *sharing, const struct mem
 {
     sharing->members_changed = true;
     sharing->left_private_bytes += member->surveyed_private_bytes;
+    if (member_is_copy(member))
+        raise_to(&sharing->unread_peak_bytes, sharing->expected_bytes);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -62,8 +64,22 @@ static void take_bases(struct memory_sharing *sharing, const struct roster *rost
     sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
 }
 
+/* Memory that was there before the read and was not released is still there: the read shows it. */
+static void check_expected(struct memory_sharing *sharing, const struct survey *survey)
+{
+    uint64_t rss_bytes = 0, most_bytes;
+
+    for (size_t i = 0; i < survey->count; i++)
+        rss_bytes += sharing->views[i].resident;
+    most_bytes = sharing->estimate.combined.total_bytes +
+                 sub_floor0(sharing->expected_rss_bytes, rss_bytes);
+    raise_to(&sharing->unread_peak_bytes, smaller(sharing->expected_bytes, most_bytes));
+    sharing->expected_bytes = sharing->copied_bytes = 0;
+}
+
 static void remember(struct memory_sharing *sharing, const struct survey *survey)
 {
+    check_expected(sharing, survey);
     memory_split_raise(&sharing->highest.main, &sharing->estimate.main);
     memory_split_raise(&sharing->highest.descendants, &sharing->estimate.descendants);
     memory_split_raise(&sharing->highest.combined, &sharing->estimate.combined);
@@ -230,11 +246,28 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster, 
         forget_sharing(ret);
 }
 
+/* With the pages that forks may have copied since the last read. */
+static void expect_copies(struct memory_sharing *sharing,
+                          const struct memory_estimate *followed)
+{
+    const struct rss_delta *delta = &sharing->delta.job;
+    uint64_t mapped = sub_floor0(delta->mapped, sharing->bases.job.mapped);
+    uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
+
+    uint64_t expected = smaller(followed->combined.total_bytes + copied, delta->rss);
+
+    if (!sharing->has_estimate || copied == 0 || expected <= sharing->expected_bytes)
+        return;
+    sharing->expected_bytes = expected;
+    sharing->expected_rss_bytes = delta->rss;
+}
+
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            pid_t main_pid, bool is_glance, struct memory_estimate *ret)
 {
     sharing->was_read = false;
     follow(sharing, roster, main_pid, ret);
+    expect_copies(sharing, ret);
     if (!should_read(sharing, roster, main_pid, is_glance, ret) ||
         reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {

@@ -46,6 +46,10 @@ struct memory_sharing {
     uint64_t guessed_bytes;       /* of the last read, see struct survey */
     enum activity_state activity; /* set by the job */
     uint64_t left_private_bytes;  /* of members that left since the last read */
+    uint64_t copied_bytes; /* on write since then, as the machine's memory shows; by the job */
+    uint64_t expected_bytes;         /* the highest total since then, with these copies */
+    uint64_t expected_rss_bytes;     /* the sum of resident sizes at that moment */
+    uint64_t unread_peak_bytes;      /* likewise, not overruled by a read; 0: none */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */
     struct rss_bases bases;          /* of the last read */

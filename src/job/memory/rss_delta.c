@@ -11,6 +11,14 @@ static uint64_t own_before(const struct member *member)
     return member->has_exec && !member->was_surveyed ? 0 : member->surveyed_own_bytes;
 }
 
+/* The anonymous memory that it shared with its forks or its parent at the last read, or since it was forked. */
+static uint64_t inherited(const struct member *member)
+{
+    return member->was_surveyed || member_is_copy(member)
+               ? sub_floor0(member->surveyed_own_bytes, member->surveyed_private_bytes)
+               : 0;
+}
+
 static void add_member(struct rss_delta *delta, const struct member *member,
                        uint64_t page_bytes)
 {
@@ -18,6 +26,8 @@ static void add_member(struct rss_delta *delta, const struct member *member,
     uint64_t mapped = smaller(member->shared_bytes, rss);
     uint64_t own = rss - mapped;
     uint64_t fallen = sub_floor0(own_before(member), own);
+    uint64_t grown = sub_floor0(own, own_before(member));
+    uint64_t faults = sub_floor0(member->faults, member->surveyed_faults) * page_bytes;
 
     delta->count += rss > 0;
     delta->copy_count += rss > 0 && member_is_copy(member) && !member->was_surveyed;
@@ -26,11 +36,12 @@ static void add_member(struct rss_delta *delta, const struct member *member,
     delta->own += member_is_copy(member) ? sub_floor0(own, member->surveyed_own_bytes) : own;
     delta->mapped += mapped;
     delta->mapped_max = larger(delta->mapped_max, mapped);
-    delta->grown += sub_floor0(own, own_before(member));
+    delta->grown += grown;
     delta->fallen += fallen;
     delta->shrunk += rss == 0 ? member->surveyed_private_bytes
                               : smaller(fallen, member->surveyed_private_bytes);
-    delta->faults += sub_floor0(member->faults, member->surveyed_faults) * page_bytes;
+    delta->faults += faults;
+    delta->copies += smaller(sub_floor0(faults, grown), inherited(member));
 }
 
 struct rss_deltas rss_deltas_measure(const struct root *root, const struct roster *roster,

@@ -30,6 +30,7 @@ struct rss_delta {
     uint64_t shrunk;             /* likewise, and certainly held by no other process */
     uint64_t fallen;             /* likewise, whether others hold it or not */
     uint64_t faults;             /* pages faulted in: a copy on write changes no size */
+    uint64_t copies;             /* the faults of forks that may have copied shared pages */
 };
 
 struct rss_deltas {

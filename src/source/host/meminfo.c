@@ -109,13 +109,16 @@ int meminfo_parse(const char *text, struct meminfo *ret)
 
 /* ---- memory in use --------------------------------------------------------- */
 
-uint64_t memory_in_use_bytes(const struct root *root)
+uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root)
 {
-    struct sysinfo info;
+    char text[2048]; /* they are among the first lines */
+    const char *cursor = text;
+    uint64_t active_bytes;
 
-    if (!root->is_live || sysinfo(&info) != 0)
+    if (cached_file_read_start(file, root, text, sizeof(text), "proc/meminfo") < 0)
         return UNKNOWN;
-    return (uint64_t)(info.totalram - info.freeram) * info.mem_unit;
+    active_bytes = line_bytes(text, &cursor, keys[LINE_ACTIVE_ANON]);
+    return sum_u64(active_bytes, line_bytes(text, &cursor, keys[LINE_INACTIVE_ANON]));
 }
 
 uint64_t swap_in_use_bytes(const struct root *root)

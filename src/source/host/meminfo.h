@@ -30,10 +30,14 @@ struct meminfo {
 /* -EBADMSG: it does not even tell the total. */
 int meminfo_parse(const char *text, struct meminfo *ret);
 
-/* ---- The memory and swap space of the machine in use, by one system call of 0.25 us --- */
+/* ---- The memory and swap space of the machine in use ----------------------- */
 
-/* In bytes, page cache included. UNKNOWN if `root` is not the live machine. */
-uint64_t memory_in_use_bytes(const struct root *root);
+/* All pages that no file backs: anonymous and shared memory. A read takes 7 us. Free memory, which sysinfo()
+ * returns for less, does not show what programs take: since Linux 6.7 each CPU keeps up to an eighth of the
+ * memory at hand, and its pages count as used. UNKNOWN: the file cannot be read. */
+uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root);
+
+/* By one system call of 0.25 us. UNKNOWN if `root` is not the live machine. */
 uint64_t swap_in_use_bytes(const struct root *root);
 
 /* The huge pages of the machine (hugetlbfs), of all sizes. A resident size does not include them, nor
