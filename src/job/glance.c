@@ -103,7 +103,8 @@ uint64_t job_gpu_space_bytes(struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        if (is_known(member->gpu_peak_bytes) && !member->has_left && !member->is_zombie)
+        if (is_known(member->notes.gpu_peak_bytes) && !member->account.has_left &&
+            !member->reading.is_zombie)
             sum_bytes = sum_u64(sum_bytes, member_space_bytes(member, job->root));
     }
     return sum_bytes;
@@ -132,7 +133,7 @@ static void read_sizes(struct job *job, const struct look *look)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        if (member->has_left || (member->is_zombie && look->uses_clocks))
+        if (member->account.has_left || (member->reading.is_zombie && look->uses_clocks))
             continue;
         if (look->uses_clocks)
             member_glance(member, look);
@@ -140,17 +141,18 @@ static void read_sizes(struct job *job, const struct look *look)
             member_look(member, look);
         if (look->uses_clocks && look->reads_status)
             member_read_status(member, look->root);
-        swap_bytes += member->swap_bytes;
-        if (member->pid == job->main_pid)
+        swap_bytes += member->reading.swap_bytes;
+        if (member->id.pid == job->main_pid)
             job_check_program(job, member, look);
         if (cgroup_escape_is_due(&job->meters.escape, member))
             cgroup_escape_check(&job->meters.escape, job->root, member);
         job_remember(job, member);
-        if (member->has_left || member->rss_bytes == 0)
+        if (member->account.has_left || member->reading.rss_bytes == 0)
             continue;
         process_count++;
-        resident_bytes += member->rss_bytes + member->hugetlb_bytes;
-        *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
+        resident_bytes += member->reading.rss_bytes + member->reading.hugetlb_bytes;
+        *(member->id.pid == job->main_pid ? &main_threads : &threads) +=
+            member->reading.threads;
     }
     raise_to(&job->peaks.swap_bytes, job_cap_swap(job, swap_bytes));
     job_note_status_read(job);
@@ -189,7 +191,7 @@ static void read_copies(struct job *job, uint64_t resident_before)
         return;
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
-        uint64_t before = member->faults;
+        uint64_t before = member->reading.faults;
 
         faults += sub_floor0(member_read_faults(member, job->root), before);
     }

@@ -34,7 +34,7 @@ static void update(struct gpu_owners *owners, const pid_t *pids, size_t count, u
                                    .changes = owners->changes + 1 };
 
     for (size_t i = 0; i < count; i++)
-        list[i].pid = pids[i];
+        list[i].id.pid = pids[i];
     gpu_owners_update(owners, &roster, now_ns);
 }
 

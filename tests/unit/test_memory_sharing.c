@@ -58,7 +58,7 @@ static void a_file_mapped_twice_counts_once(void **state)
     memory_update(&f);
     assert_int_equal(f.estimate.main.total_bytes, 160 * MB);
     assert_int_equal(f.estimate.combined.total_bytes, 160 * MB);
-    roster_member(&f.roster, MAIN)->rss_bytes += MB;
+    roster_member(&f.roster, MAIN)->reading.rss_bytes += MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 161 * MB);
     assert_int_equal(f.estimate.main.total_bytes, 161 * MB);
@@ -108,13 +108,13 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 70 * MB);
     set_tokens(&f, 0);
-    roster_member(&f.roster, MAIN)->rss_bytes += 30 * MB;
+    roster_member(&f.roster, MAIN)->reading.rss_bytes += 30 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
     assert_int_equal(f.estimate.combined.private_bytes, 50 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 60 * MB);
     /* The child ends: its own memory goes, what it shared stays with main. */
-    roster_member(&f.roster, CHILD)->rss_bytes = 0;
+    roster_member(&f.roster, CHILD)->reading.rss_bytes = 0;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 0);
@@ -136,8 +136,8 @@ static void growth_of_what_main_maps_is_not_added_up(void **state)
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
     for (int pid = CHILD; pid <= CHILD + 1; pid++) {
-        roster_member(&f.roster, pid)->rss_bytes += 90 * MB;
-        roster_member(&f.roster, pid)->shared_bytes += 90 * MB;
+        roster_member(&f.roster, pid)->reading.rss_bytes += 90 * MB;
+        roster_member(&f.roster, pid)->reading.shared_bytes += 90 * MB;
     }
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
@@ -196,7 +196,7 @@ static void what_came_during_a_read_makes_for_another(void **state)
     memory_put_statm(&f, MAIN, 60, 0);
     memory_update(&f);
     assert_true(f.sharing.was_racy);
-    assert_int_equal(roster_member(&f.roster, MAIN)->rss_bytes, 60 * MB);
+    assert_int_equal(roster_member(&f.roster, MAIN)->reading.rss_bytes, 60 * MB);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 60 });
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);

@@ -35,7 +35,7 @@ void memory_sharing_done(struct memory_sharing *sharing)
 void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member)
 {
     sharing->members_changed = true;
-    sharing->left_private_bytes += member->surveyed_private_bytes;
+    sharing->left_private_bytes += member->survey.private_bytes;
     if (member_is_copy(member))
         raise_to(&sharing->unread_peak_bytes, sharing->expected_bytes);
 }
