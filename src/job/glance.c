@@ -89,9 +89,11 @@ bool job_watch_memory(struct job *job)
     if (is_known(bytes) || cpu_ns >= SENTINEL_CPU_NS)
         read_sentinel(job, bytes);
     job_note_huge_pages(job);
-    /* Growth of a small job may be too small to tell from that of other programs. */
-    sentinel->is_raised = sentinel->has_grown ||
-                          (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS) ||
+    /* Growth of a small job may be too small to tell from that of other programs. A glance does
+     * not show the growth of forks that are not open. */
+    sentinel->is_raised = (job->sharing.unopened_count == 0 &&
+                           (sentinel->has_grown ||
+                            (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS))) ||
                           job->meters.huge_used_bytes != job->meters.huge_read_bytes;
     return sentinel->is_raised;
 }
@@ -213,7 +215,8 @@ void job_glance(struct job *job, uint64_t now_ns)
     struct look look;
 
     read_sentinel(job, cgroup_bytes(job));
-    is_raised = sentinel->is_raised || sentinel->has_grown;
+    is_raised =
+        sentinel->is_raised || (sentinel->has_grown && job->sharing.unopened_count == 0);
     note_swap(job);
     job_note_huge_pages(job);
     look = job_look(job, now_ns, false);
