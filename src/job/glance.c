@@ -20,6 +20,8 @@ static bool memory_cgroup_is_whole(const struct job *job)
                 .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
 }
 
+enum { FEW = 8 };
+
 /* A job needs this much CPU time to touch memory that matters. */
 #define SENTINEL_CPU_NS (250 * NS_PER_US)
 
@@ -83,15 +85,20 @@ static void reset_sentinel(struct job_sentinel *sentinel)
 bool job_watch_memory(struct job *job)
 {
     struct job_sentinel *sentinel = &job->sentinel;
-    uint64_t bytes = cgroup_bytes(job), cpu_ns = is_known(bytes) ? 0 : ran_ns(job);
+    uint64_t bytes = cgroup_bytes(job), cpu_ns = UNKNOWN;
     bool is_small = job->activity.resident_bytes < SAME_SHARE * SENTINEL_BYTES;
 
-    if (is_known(bytes) || cpu_ns >= SENTINEL_CPU_NS)
+    /* The CPU time of many processes takes longer to read than the memory of the machine. */
+    if (!is_known(bytes) && (is_small || job->roster.count <= FEW))
+        cpu_ns = ran_ns(job);
+    if (cpu_ns >= SENTINEL_CPU_NS) /* or it is UNKNOWN */
         read_sentinel(job, bytes);
     job_note_huge_pages(job);
-    /* Growth of a small job may be too small to tell from that of other programs. */
-    sentinel->is_raised = sentinel->has_grown ||
-                          (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS) ||
+    /* Growth of a small job may be too small to tell from that of other programs. A glance does
+     * not show the growth of forks that are not open. */
+    sentinel->is_raised = (job->sharing.unopened_count == 0 &&
+                           (sentinel->has_grown ||
+                            (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS))) ||
                           job->meters.huge_used_bytes != job->meters.huge_read_bytes;
     return sentinel->is_raised;
 }
@@ -219,7 +226,8 @@ void job_glance(struct job *job, uint64_t now_ns)
     struct look look;
 
     read_sentinel(job, cgroup_bytes(job));
-    is_raised = sentinel->is_raised || sentinel->has_grown;
+    is_raised =
+        sentinel->is_raised || (sentinel->has_grown && job->sharing.unopened_count == 0);
     note_swap(job);
     job_note_huge_pages(job);
     look = job_look(job, now_ns, false);

@@ -47,10 +47,15 @@ enum { FULL_SEARCH_EVERY = 16 };
 /* What it costs to open a process and to close it. */
 #define OPEN_COST_NS (15 * NS_PER_US)
 
+/* Of the forks of one process, so many are opened between samples. Their memory shows that of the others. */
+enum { CROWD = 64 };
+
 struct search {
     struct job *job;
     const struct look *look;
     unsigned opened_count; /* of those that events report between samples */
+    pid_t crowd_parent;    /* has that many forks; 0: no process has */
+    size_t crowd_count;    /* its forks that were not opened */
 };
 
 /* A zombie that is ours to reap has had its last figures taken, or will have when its reaper tells
@@ -332,7 +337,7 @@ static void search_job(struct search *search, bool is_full)
 
 void job_search(struct job *job, const struct look *look)
 {
-    struct search search = { job, look, 0 };
+    struct search search = { .job = job, .look = look };
     struct process_events *events = &job->process_events;
     bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0 || events->needs_search;
     uint64_t suspended_ns;
@@ -355,12 +360,32 @@ static bool take_newborn(pid_t pid, void *data)
     return !add_found_or_wait(pid, data);
 }
 
+/* The process that forked the last one in the list, if it has a crowd of forks. */
+static pid_t find_crowd_parent(const struct roster *roster)
+{
+    const struct member *last = roster->count > 0 ? &roster->list[roster->count - 1] : NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; last && i < roster->count; i++)
+        count +=
+            member_is_copy(&roster->list[i]) && roster->list[i].parent_pid == last->parent_pid;
+    return count >= CROWD ? last->parent_pid : 0;
+}
+
 /* Likewise, between samples: within the budget. */
 static bool take_affordable(pid_t pid, void *data)
 {
     struct search *search = data;
+    const struct process *process = roster_find(&search->job->roster, pid);
 
-    return !budget_allows(&search->job->budget, SPENT_EVENTS,
+    /* A search may have opened it already. */
+    if (search->crowd_parent != 0 && process->member == 0 &&
+        process->parent_pid == search->crowd_parent) {
+        search->crowd_count++;
+        return true;
+    }
+    return search->opened_count >= CROWD ||
+           !budget_allows(&search->job->budget, SPENT_EVENTS,
                           ++search->opened_count * OPEN_COST_NS) ||
            take_newborn(pid, data);
 }
@@ -368,7 +393,7 @@ static bool take_affordable(pid_t pid, void *data)
 void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct look look = job_look(job, now_ns, false);
-    struct search search = { job, &look, 0 };
+    struct search search = { .job = job, .look = &look };
     const struct process_events *events = &job->process_events;
     uint64_t before_ns;
 
@@ -376,12 +401,15 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
         return;
     before_ns = cpu_spent_ns(job->root);
     process_events_drain(&job->process_events, is_sample);
+    if (job->process_events.newborns.count > 0)
+        search.crowd_parent = find_crowd_parent(&job->roster);
     if (is_sample)
         process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
     else
         process_events_announce(&job->process_events,
                                 now_ns - (job->sentinel.has_grown ? 0 : SHORT_LIFE_NS),
                                 take_affordable, &search);
+    memory_sharing_expect_forks(&job->sharing, &job->roster, search.crowd_count);
     budget_charge(&job->budget, SPENT_EVENTS, cpu_spent_ns(job->root) - before_ns);
     if (!events->has_peaks)
         return;
