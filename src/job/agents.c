@@ -42,7 +42,7 @@ bool agents_is_unclear(const struct root *root, const struct member *member)
 
     if (strcmp(member->comm, PROGRAM) != 0)
         return false;
-    read_second(root, member->pid, word, sizeof(word));
+    read_second(root, member->id.pid, word, sizeof(word));
     return word[0] == '\0';
 }
 
@@ -51,10 +51,11 @@ bool agents_has(const struct root *root, const struct member *member)
     char word[8];
 
     if (strcmp(member->comm, SPOOR_AGENT_NAME) == 0)
-        return member->is_zombie || !member->has_exec || runs_program(root, member->pid);
-    if (strcmp(member->comm, PROGRAM) != 0 || member->is_zombie)
+        return member->reading.is_zombie || !member->has_exec ||
+               runs_program(root, member->id.pid);
+    if (strcmp(member->comm, PROGRAM) != 0 || member->reading.is_zombie)
         return false;
-    read_second(root, member->pid, word, sizeof(word)); /* it has not taken its name yet */
+    read_second(root, member->id.pid, word, sizeof(word)); /* it has not taken its name yet */
     return strncmp(word, AGENT_COMMAND, strlen(AGENT_COMMAND)) == 0 ||
            strcmp(word, PHASE_COMMAND) == 0;
 }

@@ -34,7 +34,8 @@ static bool is_ending(const struct root *root, struct member *member)
 {
     struct pid_stat stat;
 
-    return pid_stat_read(&member->stat_file, root, member->pid, &stat) < 0 || stat.is_ending;
+    return pid_stat_read(&member->files.stat, root, member->id.pid, &stat) < 0 ||
+           stat.is_ending;
 }
 
 static bool is_at_or_below(struct text_part path, const char *home)
@@ -62,8 +63,8 @@ void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
 
     if (!is_watching(escape))
         return;
-    member->placed_rss_bytes = member->rss_bytes;
-    if (!read_text(root, member->pid, text))
+    member->reading.placed_rss_bytes = member->reading.rss_bytes;
+    if (!read_text(root, member->id.pid, text))
         return;
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         if (escape->home[i][0] == '\0' || escape->has_left[i] ||
@@ -78,6 +79,6 @@ void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
 
 bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member)
 {
-    return member->rss_bytes > 2 * member->placed_rss_bytes + GROWTH_BYTES &&
+    return member->reading.rss_bytes > 2 * member->reading.placed_rss_bytes + GROWTH_BYTES &&
            is_watching(escape);
 }

@@ -47,8 +47,8 @@ static uint64_t tick_error_ns(const struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         const struct member *member = &job->roster.list[i];
 
-        count += member->child_faults > 0 ? 1 : 0;
-        count += is_known(member->clock_ns) ? 0 : 1;
+        count += member->reading.child_faults > 0 ? 1 : 0;
+        count += is_known(member->reading.clock_ns) ? 0 : 1;
     }
     return count * clock_tick_ns();
 }
@@ -179,7 +179,7 @@ static uint64_t read_clocks_ns(const struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         uint64_t ns;
 
-        if (cpu_clock_read(job->root, job->roster.list[i].pid, &ns) == 0)
+        if (cpu_clock_read(job->root, job->roster.list[i].id.pid, &ns) == 0)
             sum_ns += ns;
     }
     return sum_ns;

@@ -44,12 +44,13 @@ static bool discards_children(const struct job *job, pid_t pid, struct asked_par
 static bool has_taken_over(const struct job *job, struct member *parent,
                            const struct member *child)
 {
-    uint64_t faults = child->faults + child->waited_faults;
+    uint64_t faults = child->reading.faults + child->account.waited_faults;
 
     (void)member_read_faults(parent, job->root);
-    if (faults == 0 || parent->waited_faults < parent->accounted_faults + faults)
+    if (faults == 0 ||
+        parent->account.waited_faults < parent->account.accounted_faults + faults)
         return false;
-    parent->accounted_faults += faults;
+    parent->account.accounted_faults += faults;
     return true;
 }
 
@@ -61,16 +62,16 @@ static bool was_inherited(struct job *job, const struct member *member,
     struct member *parent = roster_member(&job->roster, member->parent_pid);
 
     /* Numbers of parents are used again: they may go round in circles. */
-    for (size_t i = 0; parent && parent->has_left && i < job->roster.count; i++) {
-        if (parent->is_counted)
+    for (size_t i = 0; parent && parent->account.has_left && i < job->roster.count; i++) {
+        if (parent->account.is_counted)
             return true;
         parent = roster_member(&job->roster, parent->parent_pid);
     }
-    if (!parent || parent->has_left)
+    if (!parent || parent->account.has_left)
         /* If we spawned the job, a parent that is not here ended before, and left its final
          * figures, with this one's if it had waited, to us. */
         return job->is_spawned;
-    if (!discards_children(job, parent->pid, asked) || has_taken_over(job, parent, member))
+    if (!discards_children(job, parent->id.pid, asked) || has_taken_over(job, parent, member))
         return true;
     job->ledger.saw_unwaited = true;
     return false;
@@ -78,23 +79,24 @@ static bool was_inherited(struct job *job, const struct member *member,
 
 void job_remember(struct job *job, struct member *member)
 {
-    bool is_main = member->pid == job->main_pid;
+    bool is_main = member->id.pid == job->main_pid;
 
-    if (member->rss_bytes > 0 && !member->borrows_memory)
+    if (member->reading.rss_bytes > 0 && !member->reading.borrows_memory)
         *(is_main ? &job->marks.saw_main : &job->marks.saw_descendant) = true;
     if (is_main) {
-        raise_to(&job->main.cpu_ns, member->cpu_ns);
-        job->main.has_clock = is_known(member->clock_ns);
-        if (member->rss_peak_bytes > job->marks.main_rss_peak_bytes)
-            job->marks.main_rss_peak_bytes = member->rss_peak_bytes;
-    } else if (member->rss_peak_bytes > job->marks.largest_peak_bytes) {
-        job->marks.largest_peak_bytes = member->rss_peak_bytes;
+        raise_to(&job->main.cpu_ns, member->reading.cpu_ns);
+        job->main.has_clock = is_known(member->reading.clock_ns);
+        if (member->reading.rss_peak_bytes > job->marks.main_rss_peak_bytes)
+            job->marks.main_rss_peak_bytes = member->reading.rss_peak_bytes;
+    } else if (member->reading.rss_peak_bytes > job->marks.largest_peak_bytes) {
+        job->marks.largest_peak_bytes = member->reading.rss_peak_bytes;
     }
-    job->ledger.has_waited |= member->child_faults > 0 && job->is_spawned;
+    job->ledger.has_waited |= member->reading.child_faults > 0 && job->is_spawned;
     job->untracked |= untracked_bit(member->comm);
-    if (member->hugetlb_bytes > 0 && member->rss_bytes > 0) {
-        raise_to(&job->marks.hugetlb_bytes, member->hugetlb_bytes);
-        raise_to(&member->with_huge_bytes, member->rss_bytes + member->hugetlb_bytes);
+    if (member->reading.hugetlb_bytes > 0 && member->reading.rss_bytes > 0) {
+        raise_to(&job->marks.hugetlb_bytes, member->reading.hugetlb_bytes);
+        raise_to(&member->reading.with_huge_bytes,
+                 member->reading.rss_bytes + member->reading.hugetlb_bytes);
     }
     job_note_command(job, member);
 }
@@ -105,7 +107,7 @@ static void list_siblings_again(struct job *job, const struct member *member)
     struct member *parent = roster_member(&job->roster, member->parent_pid);
 
     if (parent)
-        parent->children_clock_ns = UNKNOWN;
+        parent->reading.children_clock_ns = UNKNOWN;
 }
 
 static void add_departed(struct job *job, const struct member *member)
@@ -124,8 +126,9 @@ static void find_inherited(struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        member->is_inherited =
-            member->has_left && !member->is_counted && was_inherited(job, member, &asked);
+        member->account.is_inherited = member->account.has_left &&
+                                       !member->account.is_counted &&
+                                       was_inherited(job, member, &asked);
     }
 }
 
@@ -136,27 +139,28 @@ void job_account_exits(struct job *job)
     for (size_t i = job->roster.count; i-- > 0;) {
         struct member *member = &job->roster.list[i];
 
-        if (!member->has_left)
+        if (!member->account.has_left)
             continue;
-        if (!member->is_counted && !member->is_inherited)
+        if (!member->account.is_counted && !member->account.is_inherited)
             add_departed(job, member);
-        job_note_end(job, member, member->is_inherited);
-        if (member->pid == job->main_pid)
+        job_note_end(job, member, member->account.is_inherited);
+        if (member->id.pid == job->main_pid)
             job->main.has_ended = true;
         memory_sharing_member_left(&job->sharing, member);
         list_siblings_again(job, member);
     }
     roster_remove_left(&job->roster);
     for (size_t i = 0; i < job->roster.count; i++)
-        job->roster.list[i].accounted_faults = job->roster.list[i].waited_faults;
+        job->roster.list[i].account.accounted_faults =
+            job->roster.list[i].account.waited_faults;
 }
 
 void job_disown(struct job *job, const struct member *agent)
 {
     if (job->is_spawned && agent->has_exec) /* we are told when it ends */
-        agents_note(&job->agents, (struct process_id){ agent->pid, agent->start_ticks });
+        agents_note(&job->agents, agent->id);
     if (agent->has_exec)
-        process_events_disown(&job->process_events, agent->pid);
+        process_events_disown(&job->process_events, agent->id.pid);
 }
 
 void job_drop_agents(struct job *job)
@@ -164,10 +168,10 @@ void job_drop_agents(struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->pid == job->main_pid ||
-            member->is_counted || !agents_has(job->root, member))
+        if (member->comm[0] != SPOOR_AGENT_NAME[0] || member->id.pid == job->main_pid ||
+            member->account.is_counted || !agents_has(job->root, member))
             continue;
-        member->has_left = member->is_counted = member->is_disowned =
+        member->account.has_left = member->account.is_counted = member->notes.is_disowned =
             true; /* what it used is nobody's */
         job->started_count--;
         job->ledger.descendants_ns = 0; /* it has the agent's time */
@@ -209,22 +213,23 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
 {
     const struct peak_evidence evidence = {
         .maxrss_bytes = maxrss_bytes,
-        .seen_bytes = main->rss_peak_bytes,
+        .seen_bytes = main->reading.rss_peak_bytes,
         .faults = faults,
-        .child_faults = main->child_faults,
+        .child_faults = main->reading.child_faults,
         .page_bytes = job->root->page_bytes,
     };
-    bool is_same =
-        maxrss_bytes <= main->rss_peak_bytes + smaller(COUNTING_STEP_BYTES, maxrss_bytes / 128);
+    bool is_same = maxrss_bytes <= main->reading.rss_peak_bytes +
+                                       smaller(COUNTING_STEP_BYTES, maxrss_bytes / 128);
     enum peak_owner owner =
-        main->child_faults > 0 && !is_same ? peak_owner_of(&evidence) : OWNER_SELF;
+        main->reading.child_faults > 0 && !is_same ? peak_owner_of(&evidence) : OWNER_SELF;
     bool is_own = owner == OWNER_SELF || owner == OWNER_PROBABLY_SELF;
-    uint64_t *peak = is_own ? &main->rss_peak_bytes : &job->marks.largest_peak_bytes;
+    uint64_t *peak = is_own ? &main->reading.rss_peak_bytes : &job->marks.largest_peak_bytes;
     uint64_t *discount = is_own ? &job->marks.discount.main : &job->marks.discount.descendants;
 
     job->marks.main_peak_is_exact |=
         owner == OWNER_SELF && maxrss_bytes > job->marks.spawn_rss_bytes;
-    if (maxrss_bytes <= job->marks.spawn_rss_bytes || maxrss_bytes <= main->rss_peak_bytes ||
+    if (maxrss_bytes <= job->marks.spawn_rss_bytes ||
+        maxrss_bytes <= main->reading.rss_peak_bytes ||
         (maxrss_bytes <= job->marks.largest_peak_bytes && !job->marks.main_peak_is_exact))
         return;
     if (owner == OWNER_PROBABLY_SELF || owner == OWNER_PROBABLY_CHILD)
@@ -243,7 +248,7 @@ static bool has_records(const struct process_events *events)
 static void take_descendant_peak(struct job *job, const struct member *member,
                                  uint64_t maxrss_bytes)
 {
-    if (!member->has_borrowed && maxrss_bytes > job->marks.spawn_rss_bytes &&
+    if (!member->reading.has_borrowed && maxrss_bytes > job->marks.spawn_rss_bytes &&
         maxrss_bytes > job->marks.main_rss_peak_bytes)
         raise_to(&job->marks.largest_peak_bytes, maxrss_bytes);
 }
@@ -252,13 +257,13 @@ static void take_peak(struct job *job, struct member *member, uint64_t maxrss_by
                       uint64_t faults)
 {
     raise_to(&job->marks.largest_bound_bytes, maxrss_bytes);
-    if (member->pid != job->main_pid) {
+    if (member->id.pid != job->main_pid) {
         take_descendant_peak(job, member, maxrss_bytes);
         return;
     }
     job->marks.main_bound_bytes = maxrss_bytes;
-    job->marks.main_peak_is_exact = maxrss_bytes <= member->rss_peak_bytes;
-    if (member->child_faults == 0 || !has_records(&job->process_events))
+    job->marks.main_peak_is_exact = maxrss_bytes <= member->reading.rss_peak_bytes;
+    if (member->reading.child_faults == 0 || !has_records(&job->process_events))
         take_main_peak(job, member, maxrss_bytes, faults);
     job->marks.outlived_main = process_events_outlive_main(&job->process_events);
 }
@@ -267,24 +272,27 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
 {
     struct rusage rusage = { 0 };
 
-    member->has_wait_status = read_final_rusage(member->pid, &rusage, &member->wait_status);
-    if (!member->has_wait_status)
+    member->notes.has_wait_status =
+        read_final_rusage(member->id.pid, &rusage, &member->notes.wait_status);
+    if (!member->notes.has_wait_status)
         return;
-    member->usage.counter[USAGE_USER_NS] = timeval_to_ns(rusage.ru_utime);
-    member->usage.counter[USAGE_SYSTEM_NS] = timeval_to_ns(rusage.ru_stime);
-    member->usage.counter[USAGE_CPU_NS] =
-        member->usage.counter[USAGE_USER_NS] + member->usage.counter[USAGE_SYSTEM_NS];
-    job->ledger.waited_ns += member->usage.counter[USAGE_CPU_NS];
+    member->account.usage.counter[USAGE_USER_NS] = timeval_to_ns(rusage.ru_utime);
+    member->account.usage.counter[USAGE_SYSTEM_NS] = timeval_to_ns(rusage.ru_stime);
+    member->account.usage.counter[USAGE_CPU_NS] =
+        member->account.usage.counter[USAGE_USER_NS] +
+        member->account.usage.counter[USAGE_SYSTEM_NS];
+    job->ledger.waited_ns += member->account.usage.counter[USAGE_CPU_NS];
     /* The same counts as in its io file, in blocks of 512 bytes, for everybody to read. */
-    member->usage.counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
-    member->usage.counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
-    member->usage.counter[USAGE_MINOR_FAULTS] = (uint64_t)rusage.ru_minflt;
-    member->usage.counter[USAGE_MAJOR_FAULTS] = (uint64_t)rusage.ru_majflt;
-    member->usage.counter[USAGE_VOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nvcsw;
-    member->usage.counter[USAGE_INVOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nivcsw;
-    job->ledger.lost_chars |= member->io_is_stale;
+    member->account.usage.counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
+    member->account.usage.counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
+    member->account.usage.counter[USAGE_MINOR_FAULTS] = (uint64_t)rusage.ru_minflt;
+    member->account.usage.counter[USAGE_MAJOR_FAULTS] = (uint64_t)rusage.ru_majflt;
+    member->account.usage.counter[USAGE_VOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nvcsw;
+    member->account.usage.counter[USAGE_INVOLUNTARY_SWITCHES] = (uint64_t)rusage.ru_nivcsw;
+    job->ledger.lost_chars |= member->reading.io_is_stale;
     job->ledger.has_unknown_chars |=
-        member->io_is_stale && (member->io_is_denied || member->pid == job->main_pid);
+        member->reading.io_is_stale &&
+        (member->reading.io_is_denied || member->id.pid == job->main_pid);
     take_peak(job, member, (uint64_t)rusage.ru_maxrss * 1024, faults);
 }
 
@@ -323,9 +331,9 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     member = roster_member(&job->roster, pid);
     if (!member)
         end_agent(job, pid);
-    if (!member || member->is_counted)
+    if (!member || member->account.is_counted)
         return;
-    faults = member->size_faults;
+    faults = member->reading.size_faults;
     if (was_open)
         member_look(member, &look);
     if (pid == job->main_pid) {
@@ -336,12 +344,12 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
             job->main.ended_ns = smaller(now_ns, process_events_ended_ns(&job->process_events));
         member = roster_member(&job->roster, pid); /* the table may have moved */
     }
-    take_rusage(job, member, sub_floor0(member->faults, faults));
+    take_rusage(job, member, sub_floor0(member->reading.faults, faults));
     job_remember(job, member);
     note_suspect(job, pid);
     add_departed(job, member);
-    member->is_counted = true;
-    member->has_left = true; /* its caller reaps it now */
+    member->account.is_counted = true;
+    member->account.has_left = true; /* its caller reaps it now */
     activity_forget(&job->activity);
     job->sum_holds = false;
 }

@@ -20,6 +20,8 @@ static bool memory_cgroup_is_whole(const struct job *job)
                 .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
 }
 
+enum { FEW = 8 };
+
 /* A job needs this much CPU time to touch memory that matters. */
 #define SENTINEL_CPU_NS (250 * NS_PER_US)
 
@@ -83,15 +85,20 @@ static void reset_sentinel(struct job_sentinel *sentinel)
 bool job_watch_memory(struct job *job)
 {
     struct job_sentinel *sentinel = &job->sentinel;
-    uint64_t bytes = cgroup_bytes(job), cpu_ns = is_known(bytes) ? 0 : ran_ns(job);
+    uint64_t bytes = cgroup_bytes(job), cpu_ns = UNKNOWN;
     bool is_small = job->activity.resident_bytes < SAME_SHARE * SENTINEL_BYTES;
 
-    if (is_known(bytes) || cpu_ns >= SENTINEL_CPU_NS)
+    /* The CPU time of many processes takes longer to read than the memory of the machine. */
+    if (!is_known(bytes) && (is_small || job->roster.count <= FEW))
+        cpu_ns = ran_ns(job);
+    if (cpu_ns >= SENTINEL_CPU_NS) /* or it is UNKNOWN */
         read_sentinel(job, bytes);
     job_note_huge_pages(job);
-    /* Growth of a small job may be too small to tell from that of other programs. */
-    sentinel->is_raised = sentinel->has_grown ||
-                          (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS) ||
+    /* Growth of a small job may be too small to tell from that of other programs. A glance does
+     * not show the growth of forks that are not open. */
+    sentinel->is_raised = (job->sharing.unopened_count == 0 &&
+                           (sentinel->has_grown ||
+                            (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS))) ||
                           job->meters.huge_used_bytes != job->meters.huge_read_bytes;
     return sentinel->is_raised;
 }
@@ -103,7 +110,8 @@ uint64_t job_gpu_space_bytes(struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        if (is_known(member->gpu_peak_bytes) && !member->has_left && !member->is_zombie)
+        if (is_known(member->notes.gpu_peak_bytes) && !member->account.has_left &&
+            !member->reading.is_zombie)
             sum_bytes = sum_u64(sum_bytes, member_space_bytes(member, job->root));
     }
     return sum_bytes;
@@ -132,7 +140,7 @@ static void read_sizes(struct job *job, const struct look *look)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        if (member->has_left || (member->is_zombie && look->uses_clocks))
+        if (member->account.has_left || (member->reading.is_zombie && look->uses_clocks))
             continue;
         if (look->uses_clocks)
             member_glance(member, look);
@@ -140,17 +148,18 @@ static void read_sizes(struct job *job, const struct look *look)
             member_look(member, look);
         if (look->uses_clocks && look->reads_status)
             member_read_status(member, look->root);
-        swap_bytes += member->swap_bytes;
-        if (member->pid == job->main_pid)
+        swap_bytes += member->reading.swap_bytes;
+        if (member->id.pid == job->main_pid)
             job_check_program(job, member, look);
         if (cgroup_escape_is_due(&job->meters.escape, member))
             cgroup_escape_check(&job->meters.escape, job->root, member);
         job_remember(job, member);
-        if (member->has_left || member->rss_bytes == 0)
+        if (member->account.has_left || member->reading.rss_bytes == 0)
             continue;
         process_count++;
-        resident_bytes += member->rss_bytes + member->hugetlb_bytes;
-        *(member->pid == job->main_pid ? &main_threads : &threads) += member->threads;
+        resident_bytes += member->reading.rss_bytes + member->reading.hugetlb_bytes;
+        *(member->id.pid == job->main_pid ? &main_threads : &threads) +=
+            member->reading.threads;
     }
     raise_to(&job->peaks.swap_bytes, job_cap_swap(job, swap_bytes));
     job_note_status_read(job);
@@ -189,7 +198,7 @@ static void read_copies(struct job *job, uint64_t resident_before)
         return;
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
-        uint64_t before = member->faults;
+        uint64_t before = member->reading.faults;
 
         faults += sub_floor0(member_read_faults(member, job->root), before);
     }
@@ -217,7 +226,8 @@ void job_glance(struct job *job, uint64_t now_ns)
     struct look look;
 
     read_sentinel(job, cgroup_bytes(job));
-    is_raised = sentinel->is_raised || sentinel->has_grown;
+    is_raised =
+        sentinel->is_raised || (sentinel->has_grown && job->sharing.unopened_count == 0);
     note_swap(job);
     job_note_huge_pages(job);
     look = job_look(job, now_ns, false);

@@ -41,7 +41,7 @@ static void list_threads(void *data, child_found *found, void *found_data)
     if (job->root->proc_fault) /* our child, which has one thread */
         found(job->main_pid, found_data);
     for (size_t i = 0; i < job->roster.count; i++)
-        (void)proc_each_thread(job->root, job->roster.list[i].pid, found, found_data);
+        (void)proc_each_thread(job->root, job->roster.list[i].id.pid, found, found_data);
 }
 
 static int add_clock(void *clock, pid_t tid)
@@ -68,7 +68,7 @@ static void open_task_clock(struct job *job, const struct job_options *options)
         is_known(job_cgroup_read_cpu_ns(&job->meters.job_cgroup)))
         return;
     for (size_t i = 0; i < job->roster.count; i++)
-        job->meters.attached_cpu_ns += job->roster.list[i].usage.counter[USAGE_CPU_NS];
+        job->meters.attached_cpu_ns += job->roster.list[i].account.usage.counter[USAGE_CPU_NS];
     (void)thread_events_open(&events);
 }
 
@@ -102,8 +102,8 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
                         options->disabled | SOURCE_RING);
     job_search(job, &look); /* what was born before the first event */
     for (size_t i = 0; i < job->roster.count; i++) {
-        if (!job->roster.list[i].is_zombie) /* its end was reported before */
-            process_events_adopt(&job->process_events, job->roster.list[i].pid);
+        if (!job->roster.list[i].reading.is_zombie) /* its end was reported before */
+            process_events_adopt(&job->process_events, job->roster.list[i].id.pid);
     }
     return 0;
 }
@@ -147,7 +147,7 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
         return r;
     job->marks.spawn_rss_bytes = !options->caller_spawned ? 0
                                  : job->root->proc_fault  ? forked_rss_bytes()
-                                                          : main.rss_peak_bytes;
+                                                          : main.reading.rss_peak_bytes;
     added = roster_add_member(&job->roster, &main);
     if (!added) {
         member_close(&main);
@@ -236,7 +236,7 @@ void job_check_program(struct job *job, struct member *main, const struct look *
 
     if (job->main.has_program)
         return;
-    main->rss_bytes = main->shared_bytes = main->rss_peak_bytes = 0;
+    main->reading.rss_bytes = main->reading.shared_bytes = main->reading.rss_peak_bytes = 0;
     if (!main->has_exec)
         member_read_name(main, job->root); /* a glance does not read that file */
     if (!main->has_exec)
@@ -252,19 +252,19 @@ static struct activity_seen look_at_members(struct job *job, const struct look *
 
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
-        uint64_t before_ns = member->clock_ns;
+        uint64_t before_ns = member->reading.clock_ns;
 
-        if (member->has_left)
+        if (member->account.has_left)
             continue;
         member_look(member, look);
-        if (member->pid == job->main_pid)
+        if (member->id.pid == job->main_pid)
             job_check_program(job, member, look);
-        if (member->slow_read_ns == look->now_ns ||
+        if (member->reading.slow_read_ns == look->now_ns ||
             cgroup_escape_is_due(&job->meters.escape, member))
             cgroup_escape_check(&job->meters.escape, job->root, member);
         seen.is_whole &= !member_has_run(member);
-        if (is_known(before_ns) && is_known(member->clock_ns))
-            seen.moved_ns += sub_floor0(member->clock_ns, before_ns);
+        if (is_known(before_ns) && is_known(member->reading.clock_ns))
+            seen.moved_ns += sub_floor0(member->reading.clock_ns, before_ns);
     }
     return seen;
 }
@@ -282,8 +282,8 @@ static bool main_has_run(struct job *job)
     const struct member *main = roster_member(&job->roster, job->main_pid);
     uint64_t ns;
 
-    return main && is_known(main->clock_ns) && cpu_clock_read(job->root, main->pid, &ns) == 0 &&
-           ns != main->clock_ns;
+    return main && is_known(main->reading.clock_ns) &&
+           cpu_clock_read(job->root, main->id.pid, &ns) == 0 && ns != main->reading.clock_ns;
 }
 
 /* While the job rests, nobody is born; but processes may be moved into an adopted cgroup, and out. */
@@ -300,7 +300,7 @@ static void refresh_resting(struct job *job, const struct look *look)
 static bool has_departed(const struct job *job)
 {
     for (size_t i = 0; i < job->roster.count; i++) {
-        if (job->roster.list[i].has_left)
+        if (job->roster.list[i].account.has_left)
             return true;
     }
     return false;

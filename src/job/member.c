@@ -26,8 +26,9 @@ static uint64_t ticks_to_ns(uint64_t ticks)
 
 static void check_borrowing(struct member *member, const struct root *root)
 {
-    if (member->borrows_memory)
-        member->borrows_memory = same_memory(root, member->memory_owner, member->pid);
+    if (member->reading.borrows_memory)
+        member->reading.borrows_memory =
+            same_memory(root, member->reading.memory_owner, member->id.pid);
 }
 
 static bool is_gone(int r)
@@ -57,11 +58,11 @@ static void find_memory(pid_t tid, void *data)
 /* The first thread has exited and others go on: the memory is to be found under their numbers. */
 static void follow_threads(struct member *member, const struct root *root)
 {
-    struct memory_search search = { root, member->pid, 0 };
+    struct memory_search search = { root, member->id.pid, 0 };
 
-    (void)proc_each_thread(root, member->pid, find_memory, &search);
-    cached_file_close(&member->statm_file);
-    member->memory_tid = search.found;
+    (void)proc_each_thread(root, member->id.pid, find_memory, &search);
+    cached_file_close(&member->files.statm);
+    member->reading.memory_tid = search.found;
 }
 
 static int read_memory(struct member *member, const struct root *root)
@@ -70,19 +71,20 @@ static int read_memory(struct member *member, const struct root *root)
     int r;
 
     check_borrowing(member, root);
-    r = pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm);
-    if (member->memory_tid != 0 && (r < 0 || statm.size_pages == 0)) {
+    r = pid_statm_read(&member->files.statm, root, member_memory_pid(member), &statm);
+    if (member->reading.memory_tid != 0 && (r < 0 || statm.size_pages == 0)) {
         follow_threads(member, root);
-        r = pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm);
+        r = pid_statm_read(&member->files.statm, root, member_memory_pid(member), &statm);
     }
     if (r < 0)
         return r;
     if (statm.resident_pages > 0)
-        member->size_faults = member->faults;
-    member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
-    member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
-    if (!member->borrows_memory && member->rss_bytes > member->rss_peak_bytes)
-        member->rss_peak_bytes = member->rss_bytes;
+        member->reading.size_faults = member->reading.faults;
+    member->reading.rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
+    member->reading.shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
+    if (!member->reading.borrows_memory &&
+        member->reading.rss_bytes > member->reading.rss_peak_bytes)
+        member->reading.rss_peak_bytes = member->reading.rss_bytes;
     return 0;
 }
 
@@ -90,15 +92,15 @@ uint64_t member_space_bytes(struct member *member, const struct root *root)
 {
     struct pid_statm statm;
 
-    if (pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0)
+    if (pid_statm_read(&member->files.statm, root, member_memory_pid(member), &statm) < 0)
         return 0;
     return product_u64(statm.size_pages, root->page_bytes);
 }
 
 static void note_cpu(struct member *member, uint64_t cpu_ns, uint64_t now_ns)
 {
-    member->seen_cpu_ns = larger(member->seen_cpu_ns, cpu_ns);
-    member->seen_ns = now_ns;
+    member->notes.seen_cpu_ns = larger(member->notes.seen_cpu_ns, cpu_ns);
+    member->notes.seen_ns = now_ns;
 }
 
 static void note_name(struct member *member, const struct pid_stat *stat)
@@ -107,7 +109,7 @@ static void note_name(struct member *member, const struct pid_stat *stat)
 
     memcpy(name, stat->comm,
            sizeof(name) - 1); /* longer are only those of the kernel's threads */
-    member->command_is_due |=
+    member->notes.command_is_due |=
         stat->has_exec != member->has_exec || memcmp(name, member->comm, sizeof(name)) != 0;
     memcpy(member->comm, name, sizeof(name));
     member->has_exec = stat->has_exec;
@@ -118,42 +120,42 @@ static void note_name(struct member *member, const struct pid_stat *stat)
 static int read_stat(struct member *member, const struct look *look)
 {
     const struct root *root = look->root;
-    struct usage *usage = &member->usage;
+    struct usage *usage = &member->account.usage;
     bool has_first_thread;
     struct pid_stat stat;
-    int r = pid_stat_read(&member->stat_file, root, member->pid, &stat);
+    int r = pid_stat_read(&member->files.stat, root, member->id.pid, &stat);
 
     if (r < 0)
         return r;
     if (look->is_main_only)
         stat.child_user_ticks = stat.child_system_ticks = stat.child_minor_faults =
             stat.child_major_faults = 0;
-    if (member->start_ticks != UNKNOWN && stat.start_ticks != member->start_ticks)
+    if (member->id.start_ticks != UNKNOWN && stat.start_ticks != member->id.start_ticks)
         return -ESRCH; /* the pid is another process's now */
-    member->start_ticks = stat.start_ticks;
+    member->id.start_ticks = stat.start_ticks;
     member->parent_pid = stat.parent_pid;
     note_name(member, &stat);
     has_first_thread = !pid_stat_is_zombie(&stat);
     /* The first thread stays in the count until the last one has exited. */
-    member->threads = stat.threads - (!has_first_thread && stat.threads > 1);
-    member->faults = stat.minor_faults + stat.major_faults;
-    member->child_faults = member->waited_faults =
+    member->reading.threads = stat.threads - (!has_first_thread && stat.threads > 1);
+    member->reading.faults = stat.minor_faults + stat.major_faults;
+    member->reading.child_faults = member->account.waited_faults =
         stat.child_minor_faults + stat.child_major_faults;
-    if (member->child_faults < FORK_FAULTS_MIN)
-        member->child_faults = 0; /* of children without memory of their own */
-    member->is_zombie = !has_first_thread && stat.threads <= 1;
-    if (!has_first_thread && !member->is_zombie && member->memory_tid == 0) {
+    if (member->reading.child_faults < FORK_FAULTS_MIN)
+        member->reading.child_faults = 0; /* of children without memory of their own */
+    member->reading.is_zombie = !has_first_thread && stat.threads <= 1;
+    if (!has_first_thread && !member->reading.is_zombie && member->reading.memory_tid == 0) {
         follow_threads(member, root);
         (void)read_memory(member, root); /* as it was, if it has just ended */
     }
-    member->is_being_reaped = stat.state == 'X';
-    member->is_busy = stat.state == 'R' || stat.state == 'D';
-    member->cpu_ns = is_known(member->clock_ns)
-                         ? member->clock_ns
-                         : ticks_to_ns(stat.user_ticks + stat.system_ticks);
-    note_cpu(member, member->cpu_ns, look->now_ns);
-    usage->counter[USAGE_CPU_NS] =
-        sum_u64(member->cpu_ns, ticks_to_ns(stat.child_user_ticks + stat.child_system_ticks));
+    member->reading.is_being_reaped = stat.state == 'X';
+    member->reading.is_busy = stat.state == 'R' || stat.state == 'D';
+    member->reading.cpu_ns = is_known(member->reading.clock_ns)
+                                 ? member->reading.clock_ns
+                                 : ticks_to_ns(stat.user_ticks + stat.system_ticks);
+    note_cpu(member, member->reading.cpu_ns, look->now_ns);
+    usage->counter[USAGE_CPU_NS] = sum_u64(
+        member->reading.cpu_ns, ticks_to_ns(stat.child_user_ticks + stat.child_system_ticks));
     usage->counter[USAGE_USER_NS] = ticks_to_ns(stat.user_ticks + stat.child_user_ticks);
     usage->counter[USAGE_SYSTEM_NS] = ticks_to_ns(stat.system_ticks + stat.child_system_ticks);
     usage->counter[USAGE_MINOR_FAULTS] = stat.minor_faults + stat.child_minor_faults;
@@ -167,8 +169,8 @@ static bool is_ending(struct member *member, const struct root *root)
 {
     struct pid_statm statm;
 
-    return member->is_zombie ||
-           pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0 ||
+    return member->reading.is_zombie ||
+           pid_statm_read(&member->files.statm, root, member_memory_pid(member), &statm) < 0 ||
            statm.size_pages == 0;
 }
 
@@ -183,14 +185,14 @@ static void set_io(uint64_t *counter, const struct pid_io *io)
 static void read_io(struct member *member, const struct root *root)
 {
     struct pid_io io = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
-    int r = pid_io_read(&member->io_file, root, member->pid, &io);
+    int r = pid_io_read(&member->files.io, root, member->id.pid, &io);
     bool is_denied = r == -EACCES || r == -EPERM;
 
-    member->io_is_stale = r < 0;
+    member->reading.io_is_stale = r < 0;
     if (r < 0 && (!is_denied || is_ending(member, root)))
         return;
-    member->io_is_denied = is_denied;
-    set_io(member->usage.counter, &io);
+    member->reading.io_is_denied = is_denied;
+    set_io(member->account.usage.counter, &io);
 }
 
 struct thread_search {
@@ -215,38 +217,41 @@ static void add_thread_io(pid_t tid, void *data)
  * the last reading is the children's if a child was waited for meanwhile, which its page faults show. */
 static void read_own_io(struct member *member, const struct root *root)
 {
-    struct thread_search search = { root, member->pid, { { 0 } } };
-    uint64_t *counter = &member->usage.counter[USAGE_READ_BYTES], before;
+    struct thread_search search = { root, member->id.pid, { { 0 } } };
+    uint64_t *counter = &member->account.usage.counter[USAGE_READ_BYTES], before;
 
     (void)member_read_faults(member, root);
-    before = member->waited_faults;
+    before = member->account.waited_faults;
     read_io(member, root);
-    if (member->io_is_stale || member->io_is_denied)
+    if (member->reading.io_is_stale || member->reading.io_is_denied)
         return;
-    (void)proc_each_thread(root, member->pid, add_thread_io, &search);
+    (void)proc_each_thread(root, member->id.pid, add_thread_io, &search);
     (void)member_read_faults(member, root);
     for (int i = 0; i < IO_COUNTERS; i++) {
         uint64_t inherited = sub_floor0(counter[i], search.io.counter[USAGE_READ_BYTES + i]);
 
-        if (member->waited_faults != member->io_faults)
-            member->children_io[i] += sub_floor0(inherited, member->inherited_io[i]);
-        member->inherited_io[i] = inherited;
-        counter[i] = sub_floor0(counter[i], member->children_io[i]);
+        if (member->account.waited_faults != member->account.io_faults)
+            member->account.children_io[i] +=
+                sub_floor0(inherited, member->account.inherited_io[i]);
+        member->account.inherited_io[i] = inherited;
+        counter[i] = sub_floor0(counter[i], member->account.children_io[i]);
     }
-    member->io_faults = before;
+    member->account.io_faults = before;
 }
 
 static void read_status(struct member *member, const struct root *root)
 {
     struct pid_status status;
 
-    if (member->borrows_memory || pid_status_read(root, member_memory_pid(member), &status) < 0)
+    if (member->reading.borrows_memory ||
+        pid_status_read(root, member_memory_pid(member), &status) < 0)
         return;
-    if (is_known(status.rss_peak_bytes) && status.rss_peak_bytes > member->rss_peak_bytes)
-        member->rss_peak_bytes = status.rss_peak_bytes;
+    if (is_known(status.rss_peak_bytes) &&
+        status.rss_peak_bytes > member->reading.rss_peak_bytes)
+        member->reading.rss_peak_bytes = status.rss_peak_bytes;
     /* The line is missing once a process has given up its memory. */
-    member->swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
-    member->hugetlb_bytes = is_known(status.hugetlb_bytes) ? status.hugetlb_bytes : 0;
+    member->reading.swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
+    member->reading.hugetlb_bytes = is_known(status.hugetlb_bytes) ? status.hugetlb_bytes : 0;
 }
 
 /* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
@@ -254,15 +259,15 @@ static int read_clock(struct member *member, const struct look *look)
 {
     bool is_timed = !member->is_descendant && look->root->is_live;
     uint64_t ns, from_ns = is_timed ? clock_now().monotonic_ns : look->now_ns;
-    int r = look->uses_clocks ? cpu_clock_read(look->root, member->pid, &ns) : -ENOTSUP;
+    int r = look->uses_clocks ? cpu_clock_read(look->root, member->id.pid, &ns) : -ENOTSUP;
 
-    member->clock_span =
+    member->reading.clock_span =
         (struct clock_span){ from_ns, is_timed ? clock_now().monotonic_ns : look->now_ns };
 
     if (r == 0)
-        member->clock_ns = ns;
+        member->reading.clock_ns = ns;
     else if (!is_gone(r))
-        member->clock_ns = UNKNOWN;
+        member->reading.clock_ns = UNKNOWN;
     return r;
 }
 
@@ -272,77 +277,80 @@ static void read_slow(struct member *member, const struct look *look)
         read_own_io(member, look->root);
     else
         read_io(member, look->root);
-    if (!member->is_zombie)
+    if (!member->reading.is_zombie)
         read_status(member, look->root);
-    member->slow_clock_ns = member->clock_ns;
-    member->slow_read_ns = look->now_ns;
+    member->reading.slow_clock_ns = member->reading.clock_ns;
+    member->reading.slow_read_ns = look->now_ns;
 }
 
 static bool has_run(const struct member *member, uint64_t since_clock_ns)
 {
-    return !is_known(member->clock_ns) || member->clock_ns != since_clock_ns;
+    return !is_known(member->reading.clock_ns) || member->reading.clock_ns != since_clock_ns;
 }
 
 /* Of one that has hardly run so far, io and status are read at the end: of thousands that start and
  * sleep, this is most of the cost. */
 static bool has_slow_news(const struct member *member)
 {
-    bool has_hardly_run = !is_known(member->slow_clock_ns) && is_known(member->clock_ns) &&
-                          member->clock_ns < HARDLY_NS;
+    bool has_hardly_run = !is_known(member->reading.slow_clock_ns) &&
+                          is_known(member->reading.clock_ns) &&
+                          member->reading.clock_ns < HARDLY_NS;
 
-    return has_run(member, member->slow_clock_ns) && !has_hardly_run;
+    return has_run(member, member->reading.slow_clock_ns) && !has_hardly_run;
 }
 
 bool member_has_run(const struct member *member)
 {
-    return has_run(member, member->stat_clock_ns) || has_slow_news(member);
+    return has_run(member, member->reading.stat_clock_ns) || has_slow_news(member);
 }
 
 static bool is_slow_due(const struct member *member, const struct look *look, bool was_zombie)
 {
-    if (member->is_zombie && !was_zombie)
+    if (member->reading.is_zombie && !was_zombie)
         return true;
     if (look->is_thorough)
-        return has_run(member, member->slow_clock_ns);
+        return has_run(member, member->reading.slow_clock_ns);
     /* Nothing has the last bytes of a single process that another one reaps. */
     return has_slow_news(member) &&
-           (look->is_main_only || look->now_ns - member->slow_read_ns >= SLOW_PERIOD_NS);
+           (look->is_main_only ||
+            look->now_ns - member->reading.slow_read_ns >= SLOW_PERIOD_NS);
 }
 
 /* Without /proc: the clock alone, by which it is known to live. The rest is known when it is
  * reaped. */
 static void look_by_clock(struct member *member, const struct look *look)
 {
-    member->has_left = is_gone(read_clock(member, look));
+    member->account.has_left = is_gone(read_clock(member, look));
     member->has_exec = true;
-    if (!is_known(member->clock_ns))
+    if (!is_known(member->reading.clock_ns))
         return;
-    member->cpu_ns = member->usage.counter[USAGE_CPU_NS] = member->clock_ns;
-    note_cpu(member, member->cpu_ns, look->now_ns);
+    member->reading.cpu_ns = member->account.usage.counter[USAGE_CPU_NS] =
+        member->reading.clock_ns;
+    note_cpu(member, member->reading.cpu_ns, look->now_ns);
 }
 
 void member_look(struct member *member, const struct look *look)
 {
-    bool was_zombie = member->is_zombie;
+    bool was_zombie = member->reading.is_zombie;
 
     if (look->root->proc_fault) {
         look_by_clock(member, look);
         return;
     }
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
-        member->rss_bytes > 0 && !look->reads_status)
+        member->reading.rss_bytes > 0 && !look->reads_status)
         return;
     /* Being a kept file, it tells whether the pid, and so the clock, is still ours. */
     if (is_gone(read_memory(member, look->root))) {
-        member->has_left = true;
+        member->account.has_left = true;
         return;
     }
-    if (has_run(member, member->stat_clock_ns) || member->rss_bytes == 0) {
+    if (has_run(member, member->reading.stat_clock_ns) || member->reading.rss_bytes == 0) {
         if (is_gone(read_stat(member, look))) {
-            member->has_left = true;
+            member->account.has_left = true;
             return;
         }
-        member->stat_clock_ns = member->clock_ns;
+        member->reading.stat_clock_ns = member->reading.clock_ns;
     }
     if (is_slow_due(member, look, was_zombie))
         read_slow(member, look);
@@ -350,27 +358,27 @@ void member_look(struct member *member, const struct look *look)
         member_read_status(member, look->root);
     /* The kernel gives its counts to the parent first and removes it then: who stops in between
      * would be counted twice. */
-    member->has_left |= member->is_being_reaped;
+    member->account.has_left |= member->reading.is_being_reaped;
 }
 
 uint64_t member_read_faults(struct member *member, const struct root *root)
 {
     struct pid_stat stat;
 
-    if (pid_stat_read(&member->stat_file, root, member->pid, &stat) < 0)
-        return member->faults;
-    member->faults = stat.minor_faults + stat.major_faults;
-    member->waited_faults = stat.child_minor_faults + stat.child_major_faults;
-    return member->faults;
+    if (pid_stat_read(&member->files.stat, root, member->id.pid, &stat) < 0)
+        return member->reading.faults;
+    member->reading.faults = stat.minor_faults + stat.major_faults;
+    member->account.waited_faults = stat.child_minor_faults + stat.child_major_faults;
+    return member->reading.faults;
 }
 
 struct usage member_usage(const struct member *member)
 {
-    struct usage usage = member->usage;
+    struct usage usage = member->account.usage;
 
     for (int i = 0; i < USAGE_COUNT; i++) {
-        if (is_known(usage.counter[i]) && is_known(member->base.counter[i]))
-            usage.counter[i] = sub_floor0(usage.counter[i], member->base.counter[i]);
+        if (is_known(usage.counter[i]) && is_known(member->account.base.counter[i]))
+            usage.counter[i] = sub_floor0(usage.counter[i], member->account.base.counter[i]);
     }
     return usage;
 }
@@ -380,14 +388,15 @@ void member_glance(struct member *member, const struct look *look)
     uint64_t ns;
 
     if (is_gone(read_memory(member, look->root)))
-        member->rss_bytes = 0; /* accounted for at the next look */
-    else if (is_known(member->clock_ns) && cpu_clock_read(look->root, member->pid, &ns) == 0)
+        member->reading.rss_bytes = 0; /* accounted for at the next look */
+    else if (is_known(member->reading.clock_ns) &&
+             cpu_clock_read(look->root, member->id.pid, &ns) == 0)
         note_cpu(member, ns, look->now_ns);
 }
 
 void member_read_status(struct member *member, const struct root *root)
 {
-    if (!member->is_zombie)
+    if (!member->reading.is_zombie)
         read_status(member, root);
 }
 
@@ -395,7 +404,7 @@ void member_read_name(struct member *member, const struct root *root)
 {
     struct pid_stat stat;
 
-    if (pid_stat_read(&member->stat_file, root, member->pid, &stat) == 0)
+    if (pid_stat_read(&member->files.stat, root, member->id.pid, &stat) == 0)
         note_name(member, &stat);
 }
 
@@ -407,17 +416,17 @@ static int read_first(struct member *member, const struct look *look)
 
     if (look->root->proc_fault) {
         look_by_clock(member, look);
-        member->usage = (struct usage){ 0 }; /* it has just been forked */
-        return member->has_left ? -ESRCH : 0;
+        member->account.usage = (struct usage){ 0 }; /* it has just been forked */
+        return member->account.has_left ? -ESRCH : 0;
     }
     (void)read_clock(member, look); /* the next file tells if it is gone */
     r = read_stat(member, look);
-    if (r < 0 || member->is_being_reaped)
+    if (r < 0 || member->reading.is_being_reaped)
         return -ESRCH;
-    member->stat_clock_ns = member->clock_ns;
-    member->memory_owner = member->parent_pid;
-    member->borrows_memory = member->has_borrowed =
-        !member->has_exec && same_memory(look->root, member->parent_pid, member->pid);
+    member->reading.stat_clock_ns = member->reading.clock_ns;
+    member->reading.memory_owner = member->parent_pid;
+    member->reading.borrows_memory = member->reading.has_borrowed =
+        !member->has_exec && same_memory(look->root, member->parent_pid, member->id.pid);
     if (is_gone(read_memory(member, look->root)))
         return -ESRCH;
     if (look->is_thorough || !look->was_born)
@@ -432,39 +441,39 @@ static int read_first(struct member *member, const struct look *look)
 int member_open(const struct look *look, pid_t pid, struct member *ret)
 {
     struct member member = {
-        .pid = pid,
-        .start_ticks = UNKNOWN,
-        .stat_file = CACHED_FILE_CLOSED,
-        .statm_file = CACHED_FILE_CLOSED,
-        .io_file = CACHED_FILE_CLOSED,
-        .children_file = CACHED_FILE_CLOSED,
-        .clock_ns = UNKNOWN,
-        .stat_clock_ns = UNKNOWN,
-        .slow_clock_ns = UNKNOWN,
-        .children_clock_ns = UNKNOWN,
-        .gpu_peak_bytes = UNKNOWN,
+        .id.pid = pid,
+        .id.start_ticks = UNKNOWN,
+        .files.stat = CACHED_FILE_CLOSED,
+        .files.statm = CACHED_FILE_CLOSED,
+        .files.io = CACHED_FILE_CLOSED,
+        .files.children = CACHED_FILE_CLOSED,
+        .reading.clock_ns = UNKNOWN,
+        .reading.stat_clock_ns = UNKNOWN,
+        .reading.slow_clock_ns = UNKNOWN,
+        .reading.children_clock_ns = UNKNOWN,
+        .notes.gpu_peak_bytes = UNKNOWN,
     };
 
-    usage_clear(&member.usage);
-    usage_clear(&member.base);
+    usage_clear(&member.account.usage);
+    usage_clear(&member.account.base);
     if (read_first(&member, look) < 0) {
         member_close(&member);
         return -ESRCH;
     }
-    member.surveyed_own_bytes = member.rss_bytes;
-    member.surveyed_faults = member.faults;
+    member.survey.own_bytes = member.reading.rss_bytes;
+    member.survey.faults = member.reading.faults;
     *ret = member;
     return 0;
 }
 
 void member_close(struct member *member)
 {
-    cached_file_close(&member->stat_file);
-    cached_file_close(&member->statm_file);
-    cached_file_close(&member->io_file);
-    cached_file_close(&member->children_file);
-    free(member->command);
-    member->command = NULL;
+    cached_file_close(&member->files.stat);
+    cached_file_close(&member->files.statm);
+    cached_file_close(&member->files.io);
+    cached_file_close(&member->files.children);
+    free(member->notes.command);
+    member->notes.command = NULL;
 }
 
 /* ---- before and just after exec ------------------------------------------- */
@@ -477,13 +486,13 @@ void member_close(struct member *member)
  * anything yet. */
 static bool is_young(const struct member *member)
 {
-    return clock_boot_ticks() < member->start_ticks + YOUNG_TICKS ||
-           (member->is_busy && member->cpu_ns < YOUNG_CPU_NS);
+    return clock_boot_ticks() < member->id.start_ticks + YOUNG_TICKS ||
+           (member->reading.is_busy && member->reading.cpu_ns < YOUNG_CPU_NS);
 }
 
 bool member_is_pre_exec(const struct root *root, const struct member *member)
 {
-    if (!root->is_live || member->is_zombie || !is_young(member))
+    if (!root->is_live || member->reading.is_zombie || !is_young(member))
         return false;
-    return member->has_exec ? agents_is_unclear(root, member) : member->borrows_memory;
+    return member->has_exec ? agents_is_unclear(root, member) : member->reading.borrows_memory;
 }

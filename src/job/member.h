@@ -19,6 +19,7 @@
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/process_id.h"
 #include "base/root.h"
 #include "job/process_table.h"
 #include "job/usage.h"
@@ -40,24 +41,15 @@ struct process_io {
     uint64_t read_bytes, written_bytes;
 };
 
-struct member {
-    pid_t pid;
-    pid_t memory_tid; /* the thread that its memory is read from; 0: the first */
-    pid_t parent_pid;
-    pid_t memory_owner;           /* the parent that made it; see borrows_memory */
-    uint64_t start_ticks;         /* with the pid: its identity */
-    char comm[PROCESS_NAME_SIZE]; /* hostile text */
+struct member_files {
+    struct cached_file stat, statm, io, children;
+};
 
-    struct cached_file stat_file;
-    struct cached_file statm_file;
-    struct cached_file io_file;
-    struct cached_file children_file;
-
+/* The values that were last read. */
+struct member_reading {
     struct clock_span clock_span; /* when it was read, if it is the job's first process */
     uint64_t clock_ns;            /* its CPU clock; UNKNOWN if there is none */
     uint64_t cpu_ns;              /* of itself, ended threads included: the clock, or ticks */
-    struct usage usage;           /* of itself and the children it waited for */
-    struct usage base;            /* the part of it from before it joined the job */
     uint64_t rss_bytes;           /* 0 once it is a zombie */
     uint64_t shared_bytes;        /* the part of rss that files or shared memory back */
     uint64_t rss_peak_bytes;      /* largest VmHWM read, or rss seen */
@@ -67,45 +59,53 @@ struct member {
     uint64_t threads;
     uint64_t faults;       /* minor and major */
     uint64_t child_faults; /* likewise, of children that it waited for */
-    /* Likewise, including children that had no memory of their own: now, and when exited processes were
-     * last accounted for. */
-    uint64_t waited_faults, accounted_faults;
-    uint64_t size_faults; /* `faults` as known before its size was last read */
-    bool has_exec;
-    bool is_descendant;  /* not the job's first process */
+    uint64_t size_faults;  /* `faults` as known before its size was last read */
+    pid_t memory_tid;      /* the thread that its memory is read from; 0: the first */
+    pid_t memory_owner;    /* the parent that made it; see borrows_memory */
     bool borrows_memory; /* it has no memory of its own yet, but runs in that of memory_owner */
     bool has_borrowed;   /* it did once: its ru_maxrss is not its own alone */
     bool is_zombie;
     bool is_being_reaped; /* its parent has its counts already */
     bool is_busy;      /* it runs, waits for a CPU, or for a disk: it has not gone to sleep */
-    bool has_left;     /* it ended and was reaped */
-    bool is_inherited; /* a process that waited for it has its final usage */
-    bool is_counted;   /* its final usage is in the job's account already */
     bool io_is_denied; /* we may not read it: what it reads and writes is unknown */
     bool io_is_stale;  /* it could not be read at the last look */
-
-    /* If children do not count: I/O that no living thread has, the children's part of it, and waited_faults before
-     * that was read. */
-    uint64_t inherited_io[IO_COUNTERS], children_io[IO_COUNTERS], io_faults;
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
     uint64_t slow_clock_ns; /* likewise for io and status */
     uint64_t slow_read_ns;  /* when those were last read */
     uint64_t
-        children_clock_ns; /* clock_ns when its children were last listed; UNKNOWN: never */
-
+        children_clock_ns;     /* clock_ns when its children were last listed; UNKNOWN: never */
     uint64_t placed_rss_bytes; /* rss_bytes at the last cgroup_escape_check() */
     uint64_t listed_by;        /* the last search that found it in the list of the job cgroup */
+};
 
-    /* as of the last survey of its memory (job/memory/survey.h), or of its start */
-    bool was_surveyed;
+/* Its part in the counts of the job. */
+struct member_account {
+    struct usage usage; /* of itself and the children it waited for */
+    struct usage base;  /* the part of it from before it joined the job */
+    /* Page faults of children that it waited for, including children that had no memory of their own: now, and when
+     * exited processes were last accounted for. */
+    uint64_t waited_faults, accounted_faults;
+    /* If children do not count: I/O that no living thread has, the children's part of it, and waited_faults before
+     * that was read. */
+    uint64_t inherited_io[IO_COUNTERS], children_io[IO_COUNTERS], io_faults;
+    bool has_left;     /* it ended and was reaped */
+    bool is_inherited; /* a process that waited for it has its final usage */
+    bool is_counted;   /* its final usage is in the job's account already */
+};
+
+/* As of the last survey of its memory (job/memory/survey.h), or of its start. */
+struct member_survey {
+    bool is_known;
     bool is_walked;     /* by the survey that was last planned */
     unsigned char kind; /* likewise: of forked siblings that look alike, from 1; 0: of none */
-    uint64_t surveyed_own_bytes;
-    uint64_t surveyed_private_bytes;
-    uint64_t surveyed_faults;
+    uint64_t own_bytes;
+    uint64_t private_bytes;
+    uint64_t faults;
+};
 
-    /* for the process table, see process_notes.c */
+/* For the process table, see process_notes.c. */
+struct member_notes {
     char *command;           /* safe text; owned; NULL: not known */
     uint64_t named_cpu_ns;   /* seen_cpu_ns when its name was last checked between samples */
     bool command_is_due;     /* to be read, also after exec or if the name has changed */
@@ -124,6 +124,20 @@ struct member {
     uint64_t first_cpu_ns;         /* cpu_ns at the first reading of the job */
 };
 
+struct member {
+    struct process_id id;
+    pid_t parent_pid;
+    char comm[PROCESS_NAME_SIZE]; /* hostile text */
+    bool is_descendant;           /* not the job's first process */
+    bool has_exec;
+
+    struct member_files files;
+    struct member_reading reading;
+    struct member_account account;
+    struct member_survey survey;
+    struct member_notes notes;
+};
+
 /* Identifies the process and reads it. -ESRCH: it has ended. On success the caller
  * closes *ret. */
 int member_open(const struct look *look, pid_t pid, struct member *ret);
@@ -132,7 +146,7 @@ void member_close(struct member *member);
 /* The number under which files about its memory are found. */
 static inline pid_t member_memory_pid(const struct member *member)
 {
-    return member->memory_tid != 0 ? member->memory_tid : member->pid;
+    return member->reading.memory_tid != 0 ? member->reading.memory_tid : member->id.pid;
 }
 
 /* Has it run since all of it was read? */
@@ -164,7 +178,7 @@ static inline bool member_is_copy(const struct member *member)
 /* The most memory it was seen to have, or the kernel saw. */
 static inline uint64_t member_peak_bytes(const struct member *member)
 {
-    return larger(member->rss_peak_bytes, member->with_huge_bytes);
+    return larger(member->reading.rss_peak_bytes, member->reading.with_huge_bytes);
 }
 
 /* Reads its status alone: how much of it is swapped out, and its huge pages. */

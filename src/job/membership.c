@@ -47,17 +47,23 @@ enum { FULL_SEARCH_EVERY = 16 };
 /* What it costs to open a process and to close it. */
 #define OPEN_COST_NS (15 * NS_PER_US)
 
+/* Of the forks of one process, so many are opened between samples. Their memory shows that of the others. */
+enum { CROWD = 64 };
+
 struct search {
     struct job *job;
     const struct look *look;
     unsigned opened_count; /* of those that events report between samples */
+    pid_t crowd_parent;    /* has that many forks; 0: no process has */
+    size_t crowd_count;    /* its forks that were not opened */
 };
 
 /* A zombie that is ours to reap has had its last figures taken, or will have when its reaper tells
  * us (job_child_ended): found once more by a search, it would count twice. */
 static bool is_accounted_elsewhere(const struct job *job, const struct member *member)
 {
-    return member->is_zombie && job->is_spawned && member->parent_pid == job->tracker_pid;
+    return member->reading.is_zombie && job->is_spawned &&
+           member->parent_pid == job->tracker_pid;
 }
 
 static void note_inherited(pid_t pid, void *data)
@@ -95,7 +101,7 @@ static void add_opened(struct job *job, const struct look *look, struct member *
 {
     struct member *added;
 
-    if (job_is_inherited(job, (struct process_id){ member->pid, member->start_ticks })) {
+    if (job_is_inherited(job, member->id)) {
         member_close(member);
         return;
     }
@@ -105,11 +111,11 @@ static void add_opened(struct job *job, const struct look *look, struct member *
         return;
     }
     /* It was there before and not in the cgroup: what it did there is not the job's. */
-    if (job->meters.job_cgroup.is_adopted && member->start_ticks < job->searched_ticks) {
-        member->base = member->usage;
+    if (job->meters.job_cgroup.is_adopted && member->id.start_ticks < job->searched_ticks) {
+        member->account.base = member->account.usage;
         job->ledger.has_joined = true;
     }
-    member->is_descendant = member->pid != job->main_pid;
+    member->is_descendant = member->id.pid != job->main_pid;
     added = roster_add_member(&job->roster, member);
     if (!added) {
         member_close(member);
@@ -183,12 +189,12 @@ static void search_all(struct search *search)
 /* Since its children were last listed. Between samples its clock was not read. */
 static bool may_have_forked(const struct job *job, struct member *member)
 {
-    uint64_t before_ns = member->children_clock_ns;
-    uint64_t clock_ns = member->clock_ns;
+    uint64_t before_ns = member->reading.children_clock_ns;
+    uint64_t clock_ns = member->reading.clock_ns;
 
     if (is_known(clock_ns))
-        (void)cpu_clock_read(job->root, member->pid, &clock_ns); /* or it has ended */
-    member->children_clock_ns = clock_ns;
+        (void)cpu_clock_read(job->root, member->id.pid, &clock_ns); /* or it has ended */
+    member->reading.children_clock_ns = clock_ns;
     return !is_known(clock_ns) || clock_ns != before_ns;
 }
 
@@ -207,15 +213,17 @@ static void search_children(struct search *search, bool is_full)
     /* New members are added behind and are asked in their turn. */
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
-        struct cached_file file = member->children_file;
+        struct cached_file file = member->files.children;
 
-        if (member->has_left || member->is_zombie || !(may_have_forked(job, member) || is_full))
+        if (member->account.has_left || member->reading.is_zombie ||
+            !(may_have_forked(job, member) || is_full))
             continue;
         /* The table may move while children are added: work on a copy of the file. */
-        member->children_file = (struct cached_file)CACHED_FILE_CLOSED;
-        (void)children_read(&file, job->root, member->pid, member->threads, &job->children,
-                            add_found, search); /* fails where it has just ended */
-        job->roster.list[i].children_file = file;
+        member->files.children = (struct cached_file)CACHED_FILE_CLOSED;
+        (void)children_read(&file, job->root, member->id.pid, member->reading.threads,
+                            &job->children, add_found,
+                            search); /* fails where it has just ended */
+        job->roster.list[i].files.children = file;
     }
 }
 
@@ -227,7 +235,7 @@ static void add_listed(pid_t pid, void *data)
     add_found(pid, data);
     member = roster_member(&search->job->roster, pid);
     if (member)
-        member->listed_by = search->job->search_count;
+        member->reading.listed_by = search->job->search_count;
 }
 
 /* Whether every living process is in the list of the job cgroup. Others are in a cgroup below it,
@@ -239,7 +247,8 @@ static bool all_are_listed(struct job *job)
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
 
-        if (member->has_left || member->is_zombie || member->listed_by == job->search_count)
+        if (member->account.has_left || member->reading.is_zombie ||
+            member->reading.listed_by == job->search_count)
             continue;
         cgroup_escape_check(&job->meters.escape, job->root, member);
         all = false;
@@ -275,13 +284,14 @@ static void drop_unlisted(struct job *job)
         struct pid_stat stat;
         struct usage usage;
 
-        if (member->has_left || member->is_zombie || member->listed_by == job->search_count ||
-            pid_stat_read(&member->stat_file, job->root, member->pid, &stat) < 0 ||
+        if (member->account.has_left || member->reading.is_zombie ||
+            member->reading.listed_by == job->search_count ||
+            pid_stat_read(&member->files.stat, job->root, member->id.pid, &stat) < 0 ||
             stat.is_ending || pid_stat_is_zombie(&stat))
             continue;
         usage = member_usage(member);
         usage_add(&job->ledger.departed, &usage);
-        member->has_left = member->is_counted = true;
+        member->account.has_left = member->account.is_counted = true;
         job->sum_holds = false;
     }
 }
@@ -327,7 +337,7 @@ static void search_job(struct search *search, bool is_full)
 
 void job_search(struct job *job, const struct look *look)
 {
-    struct search search = { job, look, 0 };
+    struct search search = { .job = job, .look = look };
     struct process_events *events = &job->process_events;
     bool is_full = job->search_count++ % FULL_SEARCH_EVERY == 0 || events->needs_search;
     uint64_t suspended_ns;
@@ -350,12 +360,32 @@ static bool take_newborn(pid_t pid, void *data)
     return !add_found_or_wait(pid, data);
 }
 
+/* The process that forked the last one in the list, if it has a crowd of forks. */
+static pid_t find_crowd_parent(const struct roster *roster)
+{
+    const struct member *last = roster->count > 0 ? &roster->list[roster->count - 1] : NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; last && i < roster->count; i++)
+        count +=
+            member_is_copy(&roster->list[i]) && roster->list[i].parent_pid == last->parent_pid;
+    return count >= CROWD ? last->parent_pid : 0;
+}
+
 /* Likewise, between samples: within the budget. */
 static bool take_affordable(pid_t pid, void *data)
 {
     struct search *search = data;
+    const struct process *process = roster_find(&search->job->roster, pid);
 
-    return !budget_allows(&search->job->budget, SPENT_EVENTS,
+    /* A search may have opened it already. */
+    if (search->crowd_parent != 0 && process->member == 0 &&
+        process->parent_pid == search->crowd_parent) {
+        search->crowd_count++;
+        return true;
+    }
+    return search->opened_count >= CROWD ||
+           !budget_allows(&search->job->budget, SPENT_EVENTS,
                           ++search->opened_count * OPEN_COST_NS) ||
            take_newborn(pid, data);
 }
@@ -363,7 +393,7 @@ static bool take_affordable(pid_t pid, void *data)
 void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct look look = job_look(job, now_ns, false);
-    struct search search = { job, &look, 0 };
+    struct search search = { .job = job, .look = &look };
     const struct process_events *events = &job->process_events;
     uint64_t before_ns;
 
@@ -371,12 +401,15 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
         return;
     before_ns = cpu_spent_ns(job->root);
     process_events_drain(&job->process_events, is_sample);
+    if (job->process_events.newborns.count > 0)
+        search.crowd_parent = find_crowd_parent(&job->roster);
     if (is_sample)
         process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
     else
         process_events_announce(&job->process_events,
                                 now_ns - (job->sentinel.has_grown ? 0 : SHORT_LIFE_NS),
                                 take_affordable, &search);
+    memory_sharing_expect_forks(&job->sharing, &job->roster, search.crowd_count);
     budget_charge(&job->budget, SPENT_EVENTS, cpu_spent_ns(job->root) - before_ns);
     if (!events->has_peaks)
         return;

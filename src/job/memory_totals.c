@@ -91,8 +91,8 @@ struct huge_sums {
 
 static void add_huge_pages_of(struct huge_sums *sums, const struct member *member)
 {
-    sums->all += member->hugetlb_bytes;
-    raise_to(&sums->most, member->hugetlb_bytes);
+    sums->all += member->reading.hugetlb_bytes;
+    raise_to(&sums->most, member->reading.hugetlb_bytes);
 }
 
 /* Processes may share them: together they have no more than the machine has in use. */
@@ -122,10 +122,11 @@ static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
     for (size_t i = 0; i < job->roster.count && job->marks.hugetlb_bytes > 0; i++) {
         const struct member *member = &job->roster.list[i];
 
-        if (member->has_left || member->rss_bytes == 0 || member->borrows_memory)
+        if (member->account.has_left || member->reading.rss_bytes == 0 ||
+            member->reading.borrows_memory)
             continue;
         add_huge_pages_of(&all, member);
-        add_huge_pages_of(member->pid == job->main_pid ? &main : &descendants, member);
+        add_huge_pages_of(member->id.pid == job->main_pid ? &main : &descendants, member);
     }
     if (all.all == 0)
         return;
@@ -200,7 +201,7 @@ static void read_io_now(struct job *job, uint64_t now_ns)
     struct look look = job_look(job, now_ns, true);
 
     for (size_t i = 0; i < job->roster.count; i++) {
-        if (!job->roster.list[i].has_left)
+        if (!job->roster.list[i].account.has_left)
             member_look(&job->roster.list[i], &look);
     }
 }

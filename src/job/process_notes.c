@@ -43,22 +43,22 @@ static uint64_t start_by_ticks_ns(const struct job *job, uint64_t start_ticks)
 
 void job_note_start(struct job *job, struct member *member, uint64_t now_ns)
 {
-    const struct process *process = roster_find(&job->roster, member->pid);
+    const struct process *process = roster_find(&job->roster, member->id.pid);
 
     if (process && process->started_ns > 0)
-        member->started_ns = process->started_ns;
-    else if (job->root->is_live && is_known(member->start_ticks))
-        member->started_ns = start_by_ticks_ns(job, member->start_ticks);
+        member->notes.started_ns = process->started_ns;
+    else if (job->root->is_live && is_known(member->id.start_ticks))
+        member->notes.started_ns = start_by_ticks_ns(job, member->id.start_ticks);
     else
-        member->started_ns = now_ns;
+        member->notes.started_ns = now_ns;
 }
 
 /* Between samples its name is not read: it may have called exec. */
 static void check_name(struct job *job, struct member *member)
 {
-    if (member->seen_cpu_ns < NAMED_CPU_NS + NAMED_RATIO * member->named_cpu_ns)
+    if (member->notes.seen_cpu_ns < NAMED_CPU_NS + NAMED_RATIO * member->notes.named_cpu_ns)
         return;
-    member->named_cpu_ns = member->seen_cpu_ns;
+    member->notes.named_cpu_ns = member->notes.seen_cpu_ns;
     member_read_name(member, job->root);
 }
 
@@ -66,43 +66,43 @@ static void check_name(struct job *job, struct member *member)
 static bool is_candidate(const struct job *job, const struct member *member)
 {
     bool hardly_runs =
-        member->seen_cpu_ns < HARDLY_CPU_NS && member_peak_bytes(member) < HARDLY_BYTES;
+        member->notes.seen_cpu_ns < HARDLY_CPU_NS && member_peak_bytes(member) < HARDLY_BYTES;
 
-    if (member->pid != job->main_pid && job->roster.count > PROCESSES_LARGEST && hardly_runs)
+    if (member->id.pid != job->main_pid && job->roster.count > PROCESSES_LARGEST && hardly_runs)
         return false;
-    return process_table_keeps(&job->roster.ended, member->seen_cpu_ns,
+    return process_table_keeps(&job->roster.ended, member->notes.seen_cpu_ns,
                                member_peak_bytes(member));
 }
 
 /* A main process that we start waits for us before it calls exec: until then its command is ours. */
 static bool has_own_command(const struct job *job, const struct member *member)
 {
-    return member->pid != job->main_pid || job->main.has_program;
+    return member->id.pid != job->main_pid || job->main.has_program;
 }
 
 static bool is_newborn(const struct job *job, const struct member *member)
 {
     return job->root->is_live &&
-           sub_floor0(clock_now().monotonic_ns, member->started_ns) < NEWBORN_NS;
+           sub_floor0(clock_now().monotonic_ns, member->notes.started_ns) < NEWBORN_NS;
 }
 
 void job_note_command(struct job *job, struct member *member)
 {
-    if (member->is_zombie || member->has_left || job->root->proc_fault ||
+    if (member->reading.is_zombie || member->account.has_left || job->root->proc_fault ||
         !is_candidate(job, member))
         return;
     if (has_own_command(job, member))
         check_name(job, member);
-    if (!member->command_is_due)
+    if (!member->notes.command_is_due)
         return;
     if (!has_own_command(job, member) || is_newborn(job, member)) {
         job->has_newborn = true;
         return;
     }
-    free(member->command);
-    member->command = command_line_read(job->root, member->pid);
-    member->command_is_due = !member->command;
-    job->has_newborn |= member->command_is_due;
+    free(member->notes.command);
+    member->notes.command = command_line_read(job->root, member->id.pid);
+    member->notes.command_is_due = !member->notes.command;
+    job->has_newborn |= member->notes.command_is_due;
 }
 
 void job_note_newborn(struct job *job)
@@ -119,12 +119,12 @@ void job_note_first_reading(struct job *job)
     process_table_done(&job->roster.ended); /* what has ended by now is not part of the run */
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
-        const uint64_t *counter = member->usage.counter;
+        const uint64_t *counter = member->account.usage.counter;
 
         if (!job->root->is_live) /* time begins now */
-            member->started_ns = job->look_span.from_ns;
-        member->first_cpu_ns = member->cpu_ns;
-        member->foreign_io =
+            member->notes.started_ns = job->look_span.from_ns;
+        member->notes.first_cpu_ns = member->reading.cpu_ns;
+        member->notes.foreign_io =
             (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
                                  first_known(counter[USAGE_WRITTEN_BYTES], 0) };
     }
@@ -137,7 +137,7 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
         member ? NULL : process_table_find(&job->roster.ended, pid); /* since the look began */
 
     if (member)
-        raise_to(&member->gpu_peak_bytes, bytes);
+        raise_to(&member->notes.gpu_peak_bytes, bytes);
     else if (ended)
         raise_to(&ended->gpu_bytes, bytes);
 }
@@ -148,11 +148,11 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
  * before. */
 static struct process_io own_io(const struct member *member)
 {
-    const uint64_t *counter = member->usage.counter;
-    const struct process_io *foreign = &member->foreign_io;
+    const uint64_t *counter = member->account.usage.counter;
+    const struct process_io *foreign = &member->notes.foreign_io;
 
-    if (member->has_record && member->first_cpu_ns == 0)
-        return member->recorded_io;
+    if (member->notes.has_record && member->notes.first_cpu_ns == 0)
+        return member->notes.recorded_io;
     if (!is_known(counter[USAGE_READ_BYTES]) || !is_known(counter[USAGE_WRITTEN_BYTES]))
         return (struct process_io){ UNKNOWN, UNKNOWN };
     return (struct process_io){
@@ -165,21 +165,21 @@ static struct process_io own_io(const struct member *member)
  * record, or as seen between samples and then probably as much as before. */
 static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
 {
-    uint64_t seen_ns = sub_floor0(member->seen_ns, member->started_ns);
-    double rate = seen_ns > 0 ? (double)member->seen_cpu_ns / (double)seen_ns : 0;
+    uint64_t seen_ns = sub_floor0(member->notes.seen_ns, member->notes.started_ns);
+    double rate = seen_ns > 0 ? (double)member->notes.seen_cpu_ns / (double)seen_ns : 0;
 
-    if (member->is_zombie)
+    if (member->reading.is_zombie)
         return 0;
-    if (member->has_record)
-        return sub_floor0(member->recorded_cpu_ns, member->cpu_ns);
-    return sub_floor0(member->seen_cpu_ns, member->cpu_ns) +
-           (uint64_t)(rate * (double)sub_floor0(ended_ns, member->seen_ns));
+    if (member->notes.has_record)
+        return sub_floor0(member->notes.recorded_cpu_ns, member->reading.cpu_ns);
+    return sub_floor0(member->notes.seen_cpu_ns, member->reading.cpu_ns) +
+           (uint64_t)(rate * (double)sub_floor0(ended_ns, member->notes.seen_ns));
 }
 
 /* Its slot; NULL: its pid is another process's by now. */
 static struct process *slot_of(const struct roster *roster, const struct member *member)
 {
-    struct process *process = roster_find(roster, member->pid);
+    struct process *process = roster_find(roster, member->id.pid);
 
     return process && process->member != 0 && &roster->list[process->member - 1] == member
                ? process
@@ -189,7 +189,7 @@ static struct process *slot_of(const struct roster *roster, const struct member 
 static uint64_t end_of(const struct job *job, const struct member *member,
                        const struct process *slot)
 {
-    if (slot && slot->threads == 0 && slot->ended_ns >= member->started_ns &&
+    if (slot && slot->threads == 0 && slot->ended_ns >= member->notes.started_ns &&
         slot->ended_ns > 0)
         return slot->ended_ns;
     return job_now_ns(job, job->look_span.from_ns);
@@ -199,20 +199,21 @@ static uint64_t end_of(const struct job *job, const struct member *member,
 static struct process_entry describe(const struct job *job, const struct member *member,
                                      const struct process *slot)
 {
-    bool has_ended = member->has_left || member->is_zombie;
+    bool has_ended = member->account.has_left || member->reading.is_zombie;
     struct process_io io = own_io(member);
     struct process_entry entry = {
-        .pid = member->pid,
-        .parent_pid = slot && slot->parent_pid != 0 ? slot->parent_pid : member->memory_owner,
-        .started_ns = member->started_ns,
+        .pid = member->id.pid,
+        .parent_pid =
+            slot && slot->parent_pid != 0 ? slot->parent_pid : member->reading.memory_owner,
+        .started_ns = member->notes.started_ns,
         .ended_ns = has_ended ? end_of(job, member, slot) : UNKNOWN,
-        .cpu_ns = sub_floor0(member->cpu_ns, member->first_cpu_ns),
+        .cpu_ns = sub_floor0(member->reading.cpu_ns, member->notes.first_cpu_ns),
         .peak_bytes = larger(member_peak_bytes(member), slot ? slot->peak_bytes : 0),
         .read_bytes = io.read_bytes,
         .written_bytes = io.written_bytes,
-        .gpu_bytes = member->gpu_peak_bytes,
-        .has_wait_status = member->has_wait_status,
-        .wait_status = member->wait_status,
+        .gpu_bytes = member->notes.gpu_peak_bytes,
+        .has_wait_status = member->notes.has_wait_status,
+        .wait_status = member->notes.wait_status,
     };
 
     if (has_ended)
@@ -235,8 +236,9 @@ static void give_to_parent(struct job *job, const struct member *member)
 
     if (!parent || !is_known(io.read_bytes))
         return;
-    parent->foreign_io.read_bytes += io.read_bytes + member->foreign_io.read_bytes;
-    parent->foreign_io.written_bytes += io.written_bytes + member->foreign_io.written_bytes;
+    parent->notes.foreign_io.read_bytes += io.read_bytes + member->notes.foreign_io.read_bytes;
+    parent->notes.foreign_io.written_bytes +=
+        io.written_bytes + member->notes.foreign_io.written_bytes;
 }
 
 void job_note_end(struct job *job, struct member *member, bool was_inherited)
@@ -246,11 +248,11 @@ void job_note_end(struct job *job, struct member *member, bool was_inherited)
 
     if (was_inherited)
         give_to_parent(job, member);
-    if (member->is_disowned || (slot && slot->is_listed))
+    if (member->notes.is_disowned || (slot && slot->is_listed))
         return;
     entry = describe(job, member, slot);
-    entry.command = member->command;
-    member->command = NULL;
+    entry.command = member->notes.command;
+    member->notes.command = NULL;
     process_table_add(&job->roster.ended, &entry);
     if (slot)
         slot->is_listed = true;
@@ -269,10 +271,10 @@ int job_list_processes(const struct job *job, uint64_t job_cpu_ns, struct proces
         const struct member *member = &job->roster.list[i];
         struct process_entry entry = describe(job, member, slot_of(&job->roster, member));
 
-        if (member->has_left || member->is_disowned)
+        if (member->account.has_left || member->notes.is_disowned)
             continue;
-        if (member->command)
-            entry.command = strdup(member->command); /* or it is unknown */
+        if (member->notes.command)
+            entry.command = strdup(member->notes.command); /* or it is unknown */
         process_table_add(ret, &entry);
     }
     process_table_finish(ret, job_cpu_ns, job->is_main_only ? 1 : started_count);

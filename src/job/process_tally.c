@@ -124,7 +124,7 @@ void process_events_resume(struct process_events *events)
     const struct roster *roster = events->roster;
 
     for (size_t i = 0; i < roster->count; i++) {
-        const struct process *process = roster_find(roster, roster->list[i].pid);
+        const struct process *process = roster_find(roster, roster->list[i].id.pid);
 
         if (process && process->threads == 0 && process->ended_ns == 0)
             process_events_adopt(events, process->pid);
@@ -193,8 +193,9 @@ static uint64_t event_ticks(const struct process_event *event, uint64_t suspende
 static bool is_open_already(const struct process_events *events, const struct process *process,
                             const struct process_event *fork)
 {
-    return process->member != 0 && events->roster->list[process->member - 1].start_ticks + 1 >=
-                                       event_ticks(fork, events->suspended_ns);
+    return process->member != 0 &&
+           events->roster->list[process->member - 1].id.start_ticks + 1 >=
+               event_ticks(fork, events->suspended_ns);
 }
 
 static void note_parent(struct process_events *events, pid_t pid)
@@ -365,8 +366,8 @@ static void list_unopened(struct process_events *events, const struct process *p
 
     memcpy(entry.name, record->name, sizeof(entry.name) - 1);
     if (parent && has_io) {
-        parent->foreign_io.read_bytes += record->read_bytes;
-        parent->foreign_io.written_bytes += record->written_bytes;
+        parent->notes.foreign_io.read_bytes += record->read_bytes;
+        parent->notes.foreign_io.written_bytes += record->written_bytes;
     }
     process_table_add(&events->roster->ended, &entry);
 }
@@ -376,19 +377,19 @@ static void note_open(struct member *member, const struct exit_record *record)
 {
     char name[PROCESS_NAME_SIZE] = { 0 };
 
-    member->recorded_io.read_bytes += record->read_bytes;
-    member->recorded_io.written_bytes += record->written_bytes;
+    member->notes.recorded_io.read_bytes += record->read_bytes;
+    member->notes.recorded_io.written_bytes += record->written_bytes;
     if (!record->is_group_exit)
         return;
-    member->has_record = true;
-    member->recorded_cpu_ns = record->run_ns;
+    member->notes.has_record = true;
+    member->notes.recorded_cpu_ns = record->run_ns;
     memcpy(name, record->name, sizeof(name) - 1);
     if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
         return;
     /* It has called exec since it was last looked at: its command line is not known. */
     memcpy(member->comm, name, sizeof(name));
-    free(member->command);
-    member->command = NULL;
+    free(member->notes.command);
+    member->notes.command = NULL;
 }
 
 static void list_recorded(struct process_events *events, struct process *process,

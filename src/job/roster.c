@@ -112,7 +112,7 @@ struct member *roster_add_member(struct roster *roster, const struct member *mem
 
     if (reserve(&roster->list, &roster->capacity, roster->count + 1, sizeof(*member)) < 0)
         return NULL;
-    process = roster_add(roster, member->pid);
+    process = roster_add(roster, member->id.pid);
     if (!process)
         return NULL;
     roster->list[roster->count++] = *member;
@@ -124,7 +124,7 @@ struct member *roster_add_member(struct roster *roster, const struct member *mem
 /* Its slot, or NULL if the pid is another process's by now. */
 static struct process *slot_of(const struct roster *roster, size_t i)
 {
-    struct process *process = roster_find(roster, roster->list[i].pid);
+    struct process *process = roster_find(roster, roster->list[i].id.pid);
 
     return process && process->member == i + 1 ? process : NULL;
 }
@@ -133,16 +133,16 @@ static int compare_starts(const void *left, const void *right)
 {
     const struct member *a = left, *b = right;
 
-    if (a->start_ticks != b->start_ticks)
-        return a->start_ticks < b->start_ticks ? -1 : 1;
-    return (a->pid > b->pid) - (a->pid < b->pid);
+    if (a->id.start_ticks != b->id.start_ticks)
+        return a->id.start_ticks < b->id.start_ticks ? -1 : 1;
+    return (a->id.pid > b->id.pid) - (a->id.pid < b->id.pid);
 }
 
 /* The parent of list[i] among those behind it that started in the same tick; or `count`. */
 static size_t find_parent(const struct member *list, size_t i, size_t count)
 {
-    for (size_t j = i + 1; j < count && list[j].start_ticks == list[i].start_ticks; j++) {
-        if (list[j].pid == list[i].parent_pid)
+    for (size_t j = i + 1; j < count && list[j].id.start_ticks == list[i].id.start_ticks; j++) {
+        if (list[j].id.pid == list[i].parent_pid)
             return j;
     }
     return count;
@@ -173,7 +173,7 @@ void roster_order(struct roster *roster, size_t count)
     put_parents_first(roster->list + count, roster->count - count);
     /* They have just been added: each is found by its pid. */
     for (size_t i = count; i < roster->count; i++)
-        roster_find(roster, roster->list[i].pid)->member = (uint32_t)i + 1;
+        roster_find(roster, roster->list[i].id.pid)->member = (uint32_t)i + 1;
 }
 
 void roster_remove_left(struct roster *roster)
@@ -182,9 +182,9 @@ void roster_remove_left(struct roster *roster)
 
     for (size_t i = 0; i < roster->count; i++) {
         struct process *process =
-            kept != i || roster->list[i].has_left ? slot_of(roster, i) : NULL;
+            kept != i || roster->list[i].account.has_left ? slot_of(roster, i) : NULL;
 
-        if (roster->list[i].has_left) {
+        if (roster->list[i].account.has_left) {
             member_close(&roster->list[i]);
             if (process) {
                 process->member = 0;

@@ -27,7 +27,7 @@ bool job_cgroup_is_exact(const struct job *job, const struct job_reading *readin
 static bool has_living(const struct job *job)
 {
     for (size_t i = 0; i < job->roster.count; i++) {
-        if (!job->roster.list[i].has_left)
+        if (!job->roster.list[i].account.has_left)
             return true;
     }
     return false;
@@ -166,7 +166,7 @@ static void forget_denied_io(const struct job *job, struct job_reading *reading)
     uint64_t *counter = reading->usage.counter;
 
     for (size_t i = 0; i < job->roster.count; i++)
-        reading->io_is_denied |= job->roster.list[i].io_is_denied;
+        reading->io_is_denied |= job->roster.list[i].reading.io_is_denied;
     if (reading->io_is_denied && !is_known(reading->job_cgroup.read_bytes))
         counter[USAGE_READ_BYTES] = counter[USAGE_WRITTEN_BYTES] = UNKNOWN;
     reading->io_is_denied |= job->ledger.has_unknown_chars;
@@ -189,17 +189,18 @@ static void add_living(struct job *job, struct job_reading *reading)
 {
     for (size_t i = 0; i < job->roster.count; i++) {
         const struct member *member = &job->roster.list[i];
-        bool is_main = member->pid == job->main_pid;
+        bool is_main = member->id.pid == job->main_pid;
         struct usage usage = member_usage(member);
 
-        if (member->has_left)
+        if (member->account.has_left)
             continue;
         usage_add(&reading->usage, &usage);
-        if (member->is_zombie)
+        if (member->reading.is_zombie)
             continue;
         reading->process_count++;
-        reading->swap_bytes += member->swap_bytes;
-        *(is_main ? &reading->main_threads : &reading->descendants_threads) += member->threads;
+        reading->swap_bytes += member->reading.swap_bytes;
+        *(is_main ? &reading->main_threads : &reading->descendants_threads) +=
+            member->reading.threads;
     }
     reading->swap_bytes = job_cap_swap(job, reading->swap_bytes);
     raise_to(&reading->swap_bytes, job->peaks.swap_bytes);
@@ -232,10 +233,10 @@ static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *
     uint64_t ns;
 
     reading->main_cpu_span = job->look_span;
-    if (main && main->clock_span.from_ns >= job->look_span.from_ns)
-        reading->main_cpu_span = main->clock_span;
-    if (reading->cpu.source != CPU_FROM_TREE && main && is_known(main->clock_ns) &&
-        cpu_clock_read(job->root, main->pid, &ns) == 0) {
+    if (main && main->reading.clock_span.from_ns >= job->look_span.from_ns)
+        reading->main_cpu_span = main->reading.clock_span;
+    if (reading->cpu.source != CPU_FROM_TREE && main && is_known(main->reading.clock_ns) &&
+        cpu_clock_read(job->root, main->id.pid, &ns) == 0) {
         raise_to(&job->main.cpu_ns, ns);
         reading->main_cpu_span =
             (struct clock_span){ reading->cpu_span.until_ns, job_now_ns(job, now_ns) };

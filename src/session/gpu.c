@@ -48,7 +48,7 @@ static size_t list_processes(const spoor_session *session, pid_t *pids, size_t m
     if (session->pid != 0)
         pids[count++] = session->pid;
     for (size_t i = 0; session->pid == 0 && i < job->roster.count && count < most; i++)
-        pids[count++] = job->roster.list[i].pid;
+        pids[count++] = job->roster.list[i].id.pid;
     return count;
 }
 

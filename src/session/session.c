@@ -123,7 +123,7 @@ static pid_t process_for_limits(const spoor_session *session)
 {
     const struct roster *roster = &session->sampler.job.roster;
 
-    return roster->count > 0 ? roster->list[0].pid : getpid();
+    return roster->count > 0 ? roster->list[0].id.pid : getpid();
 }
 
 static int open_streams(spoor_session *session, const struct spoor_options *options,

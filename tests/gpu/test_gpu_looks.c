@@ -39,7 +39,7 @@ static void set_up(struct bench *bench, const char *script)
                                                .main_pid = getpid(),
                                                .start_ns = clock_now().monotonic_ns };
 
-    *bench = (struct bench){ .member = { .pid = getpid() } };
+    *bench = (struct bench){ .member = { .id.pid = getpid() } };
     bench->roster = (struct roster){ .list = &bench->member, .count = 1, .changes = 1 };
     machine_init(&bench->machine, false);
     machine_play(&bench->machine, script);
@@ -173,7 +173,7 @@ static void a_driver_that_never_responded_has_not_stopped(void **state)
 /* The busy time of a job whose child has worked for an hour when the GPUs are first looked at. */
 static uint64_t busy_time_of_old_child(pid_t tracker_pid)
 {
-    struct member list[] = { { .pid = 41 }, { .pid = 42, .parent_pid = 41 } };
+    struct member list[] = { { .id.pid = 41 }, { .id.pid = 42, .parent_pid = 41 } };
     const struct roster roster = { .list = list, .count = ARRAY_SIZE(list), .changes = 1 };
     struct gpu_looks_options options = { .main_pid = 41,
                                          .tracker_pid = tracker_pid,

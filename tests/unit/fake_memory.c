@@ -102,16 +102,16 @@ void memory_end(struct memory_fixture *f)
 struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
 {
     const struct member member = {
-        .pid = pid,
+        .id.pid = pid,
         .parent_pid = MAIN,
         .has_exec = true,
         .is_descendant = pid != MAIN,
-        .stat_file = CACHED_FILE_CLOSED,
-        .statm_file = CACHED_FILE_CLOSED,
-        .io_file = CACHED_FILE_CLOSED,
-        .children_file = CACHED_FILE_CLOSED,
-        .rss_bytes = rss_bytes,
-        .surveyed_own_bytes = rss_bytes,
+        .files.stat = CACHED_FILE_CLOSED,
+        .files.statm = CACHED_FILE_CLOSED,
+        .files.io = CACHED_FILE_CLOSED,
+        .files.children = CACHED_FILE_CLOSED,
+        .reading.rss_bytes = rss_bytes,
+        .survey.own_bytes = rss_bytes,
     };
 
     f->sharing.members_changed = true;
@@ -129,8 +129,8 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m)
     assert_non_null(member);
     if (m->shared > 0) /* only a copy of its parent shares memory of no file */
         member->has_exec = false;
-    member->rss_bytes = rss_bytes;
-    member->shared_bytes = m->file * (m->twice ? 2 : 1) * MB;
+    member->reading.rss_bytes = rss_bytes;
+    member->reading.shared_bytes = m->file * (m->twice ? 2 : 1) * MB;
     memory_put_statm(f, m->pid, resident(m), m->file * (m->twice ? 2 : 1));
     put_rollup(f, m);
     put_smaps(f, m);

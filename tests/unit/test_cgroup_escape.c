@@ -29,7 +29,7 @@ static void begin(struct escape *e, const char *text)
     e->job_cgroup.folders[CGROUP_TREE_UNIFIED].is_made =
         e->job_cgroup.folders[CGROUP_TREE_MEMORY].is_made = true;
     cgroup_escape_init(&e->escape, &e->job_cgroup, 10);
-    e->member = (struct member){ .pid = 10, .stat_file = CACHED_FILE_CLOSED };
+    e->member = (struct member){ .id.pid = 10, .files.stat = CACHED_FILE_CLOSED };
 }
 
 static void move(struct escape *e, const char *text)
@@ -88,13 +88,13 @@ static void a_process_that_grows_is_checked_again(void **state)
 
     (void)state;
     begin(&e, MEMORY "\n" UNIFIED "\n");
-    e.member.rss_bytes = 1 << 20;
+    e.member.reading.rss_bytes = 1 << 20;
     assert_false(cgroup_escape_is_due(&e.escape, &e.member));
-    e.member.rss_bytes = 100 << 20;
+    e.member.reading.rss_bytes = 100 << 20;
     assert_true(cgroup_escape_is_due(&e.escape, &e.member));
     move(&e, MEMORY "\n" UNIFIED "\n");
     assert_false(cgroup_escape_is_due(&e.escape, &e.member));
-    e.member.rss_bytes = 300 << 20;
+    e.member.reading.rss_bytes = 300 << 20;
     assert_true(cgroup_escape_is_due(&e.escape, &e.member));
     fake_root_done(&e.fake);
 }
@@ -106,8 +106,8 @@ static void without_a_cgroup_nothing_is_checked(void **state)
 
     (void)state;
     cgroup_escape_init(&escape, &none, 10);
-    assert_false(
-        cgroup_escape_is_due(&escape, &(struct member){ .pid = 10, .rss_bytes = 1 << 30 }));
+    assert_false(cgroup_escape_is_due(
+        &escape, &(struct member){ .id.pid = 10, .reading.rss_bytes = 1 << 30 }));
 }
 
 int main(void)

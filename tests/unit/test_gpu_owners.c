@@ -28,13 +28,13 @@ static void add_process(struct fake_root *fake, int pid, int parent)
 /* The roster has these processes now. */
 static void update(struct gpu_owners *owners, const pid_t *pids, size_t count, uint64_t now_ns)
 {
-    struct member list[4] = { { 0 } };
+    struct member list[4] = { { .id.pid = 0 } };
     const struct roster roster = { .list = list,
                                    .count = count,
                                    .changes = owners->changes + 1 };
 
     for (size_t i = 0; i < count; i++)
-        list[i].pid = pids[i];
+        list[i].id.pid = pids[i];
     gpu_owners_update(owners, &roster, now_ns);
 }
 

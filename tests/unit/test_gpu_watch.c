@@ -48,7 +48,7 @@ struct machine {
 /* The processes 41 and, if there are two, 42 are alive. */
 static void update(struct machine *machine, size_t count, uint64_t now_ns)
 {
-    struct member list[] = { { .pid = 41 }, { .pid = 42 } };
+    struct member list[] = { { .id.pid = 41 }, { .id.pid = 42 } };
     const struct roster roster = { .list = list,
                                    .count = count,
                                    .changes = machine->owners.changes + 1 };

@@ -421,10 +421,10 @@ static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct roo
     wait_until_asleep(root, sleeper->pid); /* it may not have run at all yet */
     assert_int_equal(job_init(job, root, &options, SECOND), 0);
     do {
-        clock_ns = job->roster.list[0].clock_ns;
+        clock_ns = job->roster.list[0].reading.clock_ns;
         (void)poll(NULL, 0, 10);
         job_refresh(job, SECOND, true);
-    } while (job->roster.list[0].clock_ns != clock_ns);
+    } while (job->roster.list[0].reading.clock_ns != clock_ns);
 }
 
 static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
@@ -436,11 +436,11 @@ static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
 
     (void)state;
     begin_sleeper(&sleeper, &job, &root);
-    job.roster.list[0].rss_bytes = mark;
+    job.roster.list[0].reading.rss_bytes = mark;
     job_refresh(&job, 10 * SECOND, false);
-    assert_int_equal(job.roster.list[0].rss_bytes, mark); /* was not read */
+    assert_int_equal(job.roster.list[0].reading.rss_bytes, mark); /* was not read */
     job_refresh(&job, 11 * SECOND, false);
-    assert_true(job.roster.list[0].rss_bytes != mark);
+    assert_true(job.roster.list[0].reading.rss_bytes != mark);
     /* It ends, and is reaped: its clock is gone, and so is it. */
     gated_job_begin(&sleeper);
     gated_job_end(&sleeper);

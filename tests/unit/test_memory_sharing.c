@@ -58,7 +58,7 @@ static void a_file_mapped_twice_counts_once(void **state)
     memory_update(&f);
     assert_int_equal(f.estimate.main.total_bytes, 160 * MB);
     assert_int_equal(f.estimate.combined.total_bytes, 160 * MB);
-    roster_member(&f.roster, MAIN)->rss_bytes += MB;
+    roster_member(&f.roster, MAIN)->reading.rss_bytes += MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 161 * MB);
     assert_int_equal(f.estimate.main.total_bytes, 161 * MB);
@@ -108,13 +108,13 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 70 * MB);
     set_tokens(&f, 0);
-    roster_member(&f.roster, MAIN)->rss_bytes += 30 * MB;
+    roster_member(&f.roster, MAIN)->reading.rss_bytes += 30 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
     assert_int_equal(f.estimate.combined.private_bytes, 50 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 60 * MB);
     /* The child ends: its own memory goes, what it shared stays with main. */
-    roster_member(&f.roster, CHILD)->rss_bytes = 0;
+    roster_member(&f.roster, CHILD)->reading.rss_bytes = 0;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 0);
@@ -136,8 +136,8 @@ static void growth_of_what_main_maps_is_not_added_up(void **state)
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
     for (int pid = CHILD; pid <= CHILD + 1; pid++) {
-        roster_member(&f.roster, pid)->rss_bytes += 90 * MB;
-        roster_member(&f.roster, pid)->shared_bytes += 90 * MB;
+        roster_member(&f.roster, pid)->reading.rss_bytes += 90 * MB;
+        roster_member(&f.roster, pid)->reading.shared_bytes += 90 * MB;
     }
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 130 * MB);
@@ -196,7 +196,7 @@ static void what_came_during_a_read_makes_for_another(void **state)
     memory_put_statm(&f, MAIN, 60, 0);
     memory_update(&f);
     assert_true(f.sharing.was_racy);
-    assert_int_equal(roster_member(&f.roster, MAIN)->rss_bytes, 60 * MB);
+    assert_int_equal(roster_member(&f.roster, MAIN)->reading.rss_bytes, 60 * MB);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 60 });
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
@@ -398,6 +398,72 @@ static void a_read_for_a_maximum_goes_first(void **state)
     memory_end(&f);
 }
 
+/* Main and two forks of it, which have 1 MB and 3 MB of their own, and ten more that are not open. */
+static void begin_crowd(struct memory_fixture *f)
+{
+    memory_begin(f, SPOOR_DETAIL_AUTO);
+    memory_put(f, &(struct fake_memory){ .pid = MAIN, .shared = 9, .shared_pss = 3 });
+    roster_member(&f->roster, MAIN)->has_exec = true;
+    memory_put(f,
+               &(struct fake_memory){ .pid = CHILD, .own = 1, .shared = 9, .shared_pss = 3 });
+    memory_put(
+        f, &(struct fake_memory){ .pid = CHILD + 1, .own = 3, .shared = 9, .shared_pss = 3 });
+    memory_update(f);
+    assert_int_equal(f->estimate.combined.total_bytes, 13 * MB);
+    memory_sharing_expect_forks(&f->sharing, &f->roster, 10);
+    assert_int_equal(f->sharing.expected_bytes, (13 + 10 * 2) * MB);
+    assert_int_equal(f->sharing.unread_peak_bytes, 0);
+}
+
+static void forks_that_are_not_open_are_like_those_that_were_read(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    begin_crowd(&f);
+    memory_put(&f,
+               &(struct fake_memory){ .pid = CHILD, .own = 3, .shared = 9, .shared_pss = 3 });
+    memory_update(&f); /* a read does not show the others */
+    assert_int_equal(f.sharing.reads, 2);
+    assert_int_equal(f.sharing.expected_bytes, (15 + 10 * 3) * MB);
+    memory_sharing_member_left(&f.sharing, roster_member(&f.roster, CHILD));
+    assert_int_equal(f.sharing.unread_peak_bytes, (15 + 10 * 3) * MB);
+    memory_end(&f);
+}
+
+/* They were opened, and have nothing of their own. */
+static void a_read_of_all_overrules_what_was_expected_of_forks(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    begin_crowd(&f);
+    for (int i = 0; i < 10; i++)
+        memory_put(&f,
+                   &(struct fake_memory){ .pid = CHILD + 2 + i, .shared = 9, .shared_pss = 0 });
+    memory_sharing_expect_forks(&f.sharing, &f.roster, 0);
+    memory_update(&f);
+    assert_int_equal(f.sharing.reads, 2);
+    memory_sharing_member_left(&f.sharing, roster_member(&f.roster, CHILD));
+    assert_int_equal(f.sharing.unread_peak_bytes, 13 * MB);
+    memory_end(&f);
+}
+
+/* They exited before they were opened: nothing shows that they had less. */
+static void a_read_does_not_overrule_what_has_exited(void **state)
+{
+    struct memory_fixture f;
+
+    (void)state;
+    begin_crowd(&f);
+    memory_sharing_expect_forks(&f.sharing, &f.roster, 0);
+    f.sharing.members_changed = true;
+    memory_update(&f);
+    assert_int_equal(f.sharing.reads, 2);
+    assert_int_equal(f.sharing.unread_peak_bytes, (13 + 10 * 2) * MB);
+    memory_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +485,9 @@ int main(void)
         cmocka_unit_test(what_was_private_and_is_shared_counts_once),
         cmocka_unit_test(a_lone_process_is_read_when_its_mappings_move),
         cmocka_unit_test(a_read_for_a_maximum_goes_first),
+        cmocka_unit_test(forks_that_are_not_open_are_like_those_that_were_read),
+        cmocka_unit_test(a_read_of_all_overrules_what_was_expected_of_forks),
+        cmocka_unit_test(a_read_does_not_overrule_what_has_exited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,19 +122,19 @@ static void borrowed_memory_counts_once(void **state)
     child = memory_add(&f, CHILD, 100 * MB);
     assert_non_null(child);
     child->has_exec = false;
-    child->borrows_memory = true;
+    child->reading.borrows_memory = true;
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
     assert_int_equal(f.estimate.main.total_bytes, 100 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 0);
     /* The parent's size may be from before it grew. */
-    child->rss_bytes = 150 * MB;
+    child->reading.rss_bytes = 150 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
     /* After exec the memory is its own. */
-    child->rss_bytes = 100 * MB;
+    child->reading.rss_bytes = 100 * MB;
     child->has_exec = true;
-    child->borrows_memory = false;
+    child->reading.borrows_memory = false;
     memory_update(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 200 * MB);
     memory_end(&f);
@@ -147,7 +147,7 @@ static void faults_are_pages_of_the_machine(void **state)
     (void)state;
     memory_begin(&f, SPOOR_DETAIL_NEVER);
     f.fake.root.page_bytes = 65536;
-    memory_add(&f, MAIN, 100 * MB)->faults = 10;
+    memory_add(&f, MAIN, 100 * MB)->reading.faults = 10;
     assert_int_equal(rss_deltas_measure(&f.fake.root, &f.roster, MAIN).job.faults, 10 * 65536);
     memory_end(&f);
 }
@@ -162,11 +162,11 @@ static void pss_follows_private_memory(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 200 });
     memory_update(&f);
     assert_int_equal(f.estimate.pss_bytes, 200 * MB);
-    roster_member(&f.roster, MAIN)->rss_bytes += 100 * MB;
+    roster_member(&f.roster, MAIN)->reading.rss_bytes += 100 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.private_bytes, 300 * MB);
     assert_int_equal(f.estimate.pss_bytes, 300 * MB);
-    roster_member(&f.roster, MAIN)->rss_bytes -= 250 * MB;
+    roster_member(&f.roster, MAIN)->reading.rss_bytes -= 250 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.pss_bytes, 50 * MB);
     memory_end(&f);

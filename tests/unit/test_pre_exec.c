@@ -15,7 +15,9 @@
 /* What vfork has made: it has the memory of its parent. It began when the machine did. */
 static struct member of_vfork(void)
 {
-    return (struct member){ .pid = getpid(), .borrows_memory = true, .start_ticks = 1 };
+    return (struct member){ .id.pid = getpid(),
+                            .reading.borrows_memory = true,
+                            .id.start_ticks = 1 };
 }
 
 /* In the ticks of its start time. */
@@ -45,9 +47,9 @@ static void the_young_are_not_yet_what_they_will_be(void **state)
 
     (void)state;
     assert_false(is_pre_exec(&member)); /* it sleeps, since long ago */
-    member.start_ticks = now_ticks();
+    member.id.start_ticks = now_ticks();
     assert_true(is_pre_exec(&member));
-    member.is_zombie = true;
+    member.reading.is_zombie = true;
     assert_false(is_pre_exec(&member));
 }
 
@@ -56,9 +58,9 @@ static void age_does_not_count_while_it_waits_for_a_cpu(void **state)
     struct member member = of_vfork();
 
     (void)state;
-    member.is_busy = true;
+    member.reading.is_busy = true;
     assert_true(is_pre_exec(&member));
-    member.cpu_ns = 50 * NS_PER_MS; /* it had its time, and has not called exec */
+    member.reading.cpu_ns = 50 * NS_PER_MS; /* it had its time, and has not called exec */
     assert_false(is_pre_exec(&member));
 }
 
@@ -67,8 +69,8 @@ static void memory_of_its_own_makes_a_process(void **state)
     struct member member = of_vfork();
 
     (void)state;
-    member.start_ticks = now_ticks();
-    member.borrows_memory = false;
+    member.id.start_ticks = now_ticks();
+    member.reading.borrows_memory = false;
     assert_false(is_pre_exec(&member));
 }
 
@@ -78,7 +80,7 @@ static void a_fixture_has_none(void **state)
     struct fake_root fake;
 
     (void)state;
-    member.start_ticks = now_ticks();
+    member.id.start_ticks = now_ticks();
     fake_root_init(&fake);
     assert_false(member_is_pre_exec(&fake.root, &member));
     fake_root_done(&fake);

@@ -232,12 +232,12 @@ static void a_number_used_again_is_another_process(void **state)
 static void add_open(pid_t pid, uint64_t start_ticks)
 {
     struct member member = {
-        .pid = pid,
-        .start_ticks = start_ticks,
-        .stat_file = CACHED_FILE_CLOSED,
-        .statm_file = CACHED_FILE_CLOSED,
-        .io_file = CACHED_FILE_CLOSED,
-        .children_file = CACHED_FILE_CLOSED,
+        .id.pid = pid,
+        .id.start_ticks = start_ticks,
+        .files.stat = CACHED_FILE_CLOSED,
+        .files.statm = CACHED_FILE_CLOSED,
+        .files.io = CACHED_FILE_CLOSED,
+        .files.children = CACHED_FILE_CLOSED,
     };
 
     assert_non_null(roster_add_member(&roster, &member));

@@ -43,7 +43,7 @@ static void start_of_a_process_does_not_move_with_a_suspend(void **state)
 {
     const uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     const uint64_t now_ns = clock_now().monotonic_ns, slept_ns = clock_suspended_ns();
-    struct member member = { .start_ticks = (now_ns + slept_ns) / tick_ns };
+    struct member member = { .id.start_ticks = (now_ns + slept_ns) / tick_ns };
     struct fake_job f;
 
     (void)state;
@@ -51,11 +51,11 @@ static void start_of_a_process_does_not_move_with_a_suspend(void **state)
     f.fake.root.is_live = true;
     f.job.suspended_ns = slept_ns + 3 * NS_PER_SECOND;
     job_note_start(&f.job, &member, now_ns);
-    assert_in_range(member.started_ns, now_ns - 3 * NS_PER_SECOND - tick_ns,
+    assert_in_range(member.notes.started_ns, now_ns - 3 * NS_PER_SECOND - tick_ns,
                     now_ns - 3 * NS_PER_SECOND);
     f.job.suspended_ns = sub_floor0(slept_ns, 3 * NS_PER_SECOND);
     job_note_start(&f.job, &member, now_ns);
-    assert_true(member.started_ns <= clock_now().monotonic_ns);
+    assert_true(member.notes.started_ns <= clock_now().monotonic_ns);
     f.fake.root.is_live = false;
     fake_job_end(&f);
 }

@@ -76,12 +76,12 @@ static void end_child(struct fixture *f)
 static void open_process(struct fixture *f, pid_t pid, const char *name)
 {
     struct member member = {
-        .pid = pid,
-        .stat_file = CACHED_FILE_CLOSED,
-        .statm_file = CACHED_FILE_CLOSED,
-        .io_file = CACHED_FILE_CLOSED,
-        .children_file = CACHED_FILE_CLOSED,
-        .command = strdup(name),
+        .id.pid = pid,
+        .files.stat = CACHED_FILE_CLOSED,
+        .files.statm = CACHED_FILE_CLOSED,
+        .files.io = CACHED_FILE_CLOSED,
+        .files.children = CACHED_FILE_CLOSED,
+        .notes.command = strdup(name),
     };
 
     (void)snprintf(member.comm, sizeof(member.comm), "%s", name);
@@ -125,7 +125,7 @@ static void a_process_that_was_never_open_is_known_by_its_record(void **state)
     assert_true(entry->has_wait_status);
     assert_int_equal(entry->wait_status, 3 << 8);
     /* The parent has waited for it, and has its bytes. */
-    assert_int_equal(roster_member(&f->roster, MAIN)->foreign_io.read_bytes, 4096);
+    assert_int_equal(roster_member(&f->roster, MAIN)->notes.foreign_io.read_bytes, 4096);
 }
 
 static void a_record_may_come_before_the_exit_event(void **state)
@@ -166,9 +166,9 @@ static void the_threads_of_an_open_process_are_added_up(void **state)
     assert_true(process_events_note_record(&f->events, &thread));
     assert_true(process_events_note_record(&f->events, &record));
     member = roster_member(&f->roster, CHILD);
-    assert_int_equal(member->recorded_io.read_bytes, 2 * 4096);
-    assert_int_equal(member->recorded_cpu_ns, 6 * MS);
-    assert_string_equal(member->command, "sh");
+    assert_int_equal(member->notes.recorded_io.read_bytes, 2 * 4096);
+    assert_int_equal(member->notes.recorded_cpu_ns, 6 * MS);
+    assert_string_equal(member->notes.command, "sh");
     assert_int_equal(f->roster.ended.count, 0); /* until it is closed */
 }
 
@@ -182,7 +182,7 @@ static void a_last_exec_is_known_by_the_name_in_the_record(void **state)
     assert_true(process_events_note_record(&f->events, &record));
     member = roster_member(&f->roster, CHILD);
     assert_string_equal(member->comm, "sh");
-    assert_null(member->command);
+    assert_null(member->notes.command);
 }
 
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -12,12 +12,12 @@
 static struct member closed(pid_t pid, uint64_t start_ticks)
 {
     return (struct member){
-        .pid = pid,
-        .start_ticks = start_ticks,
-        .stat_file = CACHED_FILE_CLOSED,
-        .statm_file = CACHED_FILE_CLOSED,
-        .io_file = CACHED_FILE_CLOSED,
-        .children_file = CACHED_FILE_CLOSED,
+        .id.pid = pid,
+        .id.start_ticks = start_ticks,
+        .files.stat = CACHED_FILE_CLOSED,
+        .files.statm = CACHED_FILE_CLOSED,
+        .files.io = CACHED_FILE_CLOSED,
+        .files.children = CACHED_FILE_CLOSED,
     };
 }
 
@@ -135,7 +135,7 @@ static void a_process_stays_while_something_is_waited_for(void **state)
     process->threads = 1;
     process->is_recording = true;
     roster_release(&roster, process);
-    roster_member(&roster, 42)->has_left = true;
+    roster_member(&roster, 42)->account.has_left = true;
     roster_remove_left(&roster);
     assert_null(roster_member(&roster, 42));
     process->threads = 0;
@@ -156,15 +156,15 @@ static void the_list_keeps_its_order(void **state)
     for (pid_t pid = 1; pid <= 100; pid++)
         add_open(&roster, 1000 - pid, 1);
     for (size_t i = 0; i < 100; i += 3)
-        roster.list[i].has_left = true;
+        roster.list[i].account.has_left = true;
     changes = roster.changes;
     roster_remove_left(&roster);
     assert_int_equal(roster.changes, changes + 1);
     assert_int_equal(roster.count, 66);
     assert_int_equal(roster.process_count, 66);
     for (size_t i = 0; i < roster.count; i++) {
-        assert_ptr_equal(roster_member(&roster, roster.list[i].pid), &roster.list[i]);
-        assert_true(i == 0 || roster.list[i].pid < roster.list[i - 1].pid);
+        assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);
+        assert_true(i == 0 || roster.list[i].id.pid < roster.list[i - 1].id.pid);
     }
     roster_remove_left(&roster); /* none */
     assert_int_equal(roster.changes, changes + 1);
@@ -183,11 +183,11 @@ static void parents_come_before_their_children(void **state)
     add_open(&roster, 43, 7);
     roster_order(&roster, 1);
     for (size_t i = 0; i < roster.count; i++)
-        assert_ptr_equal(roster_member(&roster, roster.list[i].pid), &roster.list[i]);
-    assert_int_equal(roster.list[0].pid, 50); /* it was there before */
-    assert_int_equal(roster.list[1].pid, 43);
-    assert_int_equal(roster.list[2].pid, 44);
-    assert_int_equal(roster.list[3].pid, 45);
+        assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);
+    assert_int_equal(roster.list[0].id.pid, 50); /* it was there before */
+    assert_int_equal(roster.list[1].id.pid, 43);
+    assert_int_equal(roster.list[2].id.pid, 44);
+    assert_int_equal(roster.list[3].id.pid, 45);
     roster_done(&roster);
 }
 
@@ -205,13 +205,13 @@ static void a_parent_may_have_a_larger_pid(void **state)
         roster.list[i].parent_pid = forks[i].parent;
     }
     roster_order(&roster, 0);
-    assert_int_equal(roster.list[0].pid, 32767);
+    assert_int_equal(roster.list[0].id.pid, 32767);
     for (size_t i = 1; i < roster.count; i++)
-        assert_int_equal(roster.list[i].parent_pid, roster.list[i - 1].pid);
+        assert_int_equal(roster.list[i].parent_pid, roster.list[i - 1].id.pid);
     roster.list[0].parent_pid = 7; /* a pid that is used again */
     roster_order(&roster, 0);
     for (size_t i = 0; i < roster.count; i++)
-        assert_ptr_equal(roster_member(&roster, roster.list[i].pid), &roster.list[i]);
+        assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);
     roster_done(&roster);
 }
 
@@ -225,11 +225,11 @@ static void a_pid_may_be_used_again_before_its_process_is_removed(void **state)
     roster_find(&roster, 42)->member = 0;
     assert_null(roster_member(&roster, 42));
     add_open(&roster, 42, 5);
-    assert_int_equal(roster_member(&roster, 42)->start_ticks, 5);
-    roster.list[0].has_left = roster.list[1].has_left = true;
+    assert_int_equal(roster_member(&roster, 42)->id.start_ticks, 5);
+    roster.list[0].account.has_left = roster.list[1].account.has_left = true;
     roster_remove_left(&roster);
     assert_int_equal(roster.count, 1);
-    assert_int_equal(roster_member(&roster, 42)->start_ticks, 5);
+    assert_int_equal(roster_member(&roster, 42)->id.start_ticks, 5);
     roster_done(&roster);
 }
 

@@ -109,8 +109,9 @@ static void of_copies_that_look_alike_some_are_walked(void **state)
             (void)memory_add(&f, CHILD + i, 3 * MB);
     }
     memory_put(&f, &(struct fake_memory){ .pid = OTHER, .own = 3 });
-    roster_member(&f.roster, OTHER)->faults = 700;                    /* it has copied pages */
-    roster_member(&f.roster, CHILD + 1)->rss_bytes -= 5 * PAGE_BYTES; /* it is still growing */
+    roster_member(&f.roster, OTHER)->reading.faults = 700; /* it has copied pages */
+    roster_member(&f.roster, CHILD + 1)->reading.rss_bytes -=
+        5 * PAGE_BYTES; /* it is still growing */
     for (int i = CHILD; i <= OTHER; i++)
         roster_member(&f.roster, i)->has_exec = false;
     survey = survey_plan(&f.roster, MAIN, false);

@@ -237,7 +237,7 @@ static void no_wait_for_children_finds_it(void **state)
 static void no_job_counts_it(void **state)
 {
     struct scope_keeper *keeper = get(state);
-    struct member member = { .pid = keeper->pid };
+    struct member member = { .id.pid = keeper->pid };
     struct root root;
 
     assert_int_equal(root_open(NULL, &root), 0);

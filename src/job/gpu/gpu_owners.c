@@ -109,7 +109,7 @@ void gpu_owners_update(struct gpu_owners *owners, const struct roster *roster, u
             owners->ended_ns[i] = now_ns;
     }
     for (size_t i = 0; i < roster->count; i++)
-        (void)set(owners, roster->list[i].pid, 0);
+        (void)set(owners, roster->list[i].id.pid, 0);
     owners->changes = roster->changes;
     drop_surplus(owners);
 }

@@ -35,7 +35,7 @@ void memory_sharing_done(struct memory_sharing *sharing)
 void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member)
 {
     sharing->members_changed = true;
-    sharing->left_private_bytes += member->surveyed_private_bytes;
+    sharing->left_private_bytes += member->survey.private_bytes;
     if (member_is_copy(member))
         raise_to(&sharing->unread_peak_bytes, sharing->expected_bytes);
 }
@@ -64,22 +64,48 @@ static void take_bases(struct memory_sharing *sharing, const struct roster *rost
     sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
 }
 
-/* Memory that was there before the read and was not released is still there: the read shows it. */
-static void check_expected(struct memory_sharing *sharing, const struct survey *survey)
+/* Forks that were not opened have as much private memory as those that were read, on average. */
+static uint64_t unopened_bytes(const struct memory_sharing *sharing,
+                               const struct roster *roster)
 {
-    uint64_t rss_bytes = 0, most_bytes;
+    uint64_t sum_bytes = 0, count = 0;
+
+    for (size_t i = 0; i < roster->count && sharing->unopened_count > 0; i++) {
+        const struct member *member = &roster->list[i];
+
+        if (!member_is_copy(member) || !member->survey.is_known ||
+            member->reading.rss_bytes == 0)
+            continue;
+        sum_bytes +=
+            member->survey.private_bytes +
+            sub_floor0(sub_floor0(member->reading.rss_bytes, member->reading.shared_bytes),
+                       member->survey.own_bytes);
+        count++;
+    }
+    return count > 0 ? sum_bytes / count * sharing->unopened_count : 0;
+}
+
+/* Memory that was there before the read and was not released is still there: the read shows it, unless a
+ * process has exited. */
+static void check_expected(struct memory_sharing *sharing, const struct survey *survey,
+                           const struct roster *roster)
+{
+    uint64_t rss_bytes = 0, most_bytes = UNKNOWN;
 
     for (size_t i = 0; i < survey->count; i++)
         rss_bytes += sharing->views[i].resident;
-    most_bytes = sharing->estimate.combined.total_bytes +
-                 sub_floor0(sharing->expected_rss_bytes, rss_bytes);
+    if (survey->count + sharing->unopened_count >= sharing->expected_count)
+        most_bytes = sharing->estimate.combined.total_bytes +
+                     sub_floor0(sharing->expected_rss_bytes, rss_bytes) +
+                     unopened_bytes(sharing, roster);
     raise_to(&sharing->unread_peak_bytes, smaller(sharing->expected_bytes, most_bytes));
     sharing->expected_bytes = sharing->copied_bytes = 0;
 }
 
-static void remember(struct memory_sharing *sharing, const struct survey *survey)
+static void remember(struct memory_sharing *sharing, const struct survey *survey,
+                     const struct roster *roster)
 {
-    check_expected(sharing, survey);
+    check_expected(sharing, survey, roster);
     memory_split_raise(&sharing->highest.main, &sharing->estimate.main);
     memory_split_raise(&sharing->highest.descendants, &sharing->estimate.descendants);
     memory_split_raise(&sharing->highest.combined, &sharing->estimate.combined);
@@ -124,7 +150,7 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
     if (has_files && !survey.is_racy)
         shared_files_correct(&files, sharing->views, survey.count, survey.gained_bytes,
                              &sharing->estimate);
-    remember(sharing, &survey);
+    remember(sharing, &survey, roster);
     take_bases(sharing, roster, main_pid, survey.count);
     spent_ns = cpu_spent_ns(root) - started_ns;
     sharing->page_ns = survey_learn(&survey, sharing->page_ns, spent_ns);
@@ -246,20 +272,33 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster, 
         forget_sharing(ret);
 }
 
+static void expect(struct memory_sharing *sharing, uint64_t bytes)
+{
+    if (!sharing->has_estimate || bytes <= sharing->expected_bytes)
+        return;
+    sharing->expected_bytes = bytes;
+    sharing->expected_rss_bytes = sharing->delta.job.rss;
+    sharing->expected_count = sharing->delta.job.count + sharing->unopened_count;
+}
+
+void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
+                                 size_t count)
+{
+    sharing->unopened_count = count;
+    if (count > 0)
+        expect(sharing, sharing->followed_bytes + unopened_bytes(sharing, roster));
+}
+
 /* With the pages that forks may have copied since the last read. */
-static void expect_copies(struct memory_sharing *sharing,
-                          const struct memory_estimate *followed)
+static void expect_copies(struct memory_sharing *sharing, const struct roster *roster)
 {
     const struct rss_delta *delta = &sharing->delta.job;
     uint64_t mapped = sub_floor0(delta->mapped, sharing->bases.job.mapped);
     uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
 
-    uint64_t expected = smaller(followed->combined.total_bytes + copied, delta->rss);
-
-    if (!sharing->has_estimate || copied == 0 || expected <= sharing->expected_bytes)
-        return;
-    sharing->expected_bytes = expected;
-    sharing->expected_rss_bytes = delta->rss;
+    if (copied > 0)
+        expect(sharing, smaller(sharing->followed_bytes + copied, delta->rss) +
+                            unopened_bytes(sharing, roster));
 }
 
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
@@ -267,7 +306,8 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
 {
     sharing->was_read = false;
     follow(sharing, roster, main_pid, ret);
-    expect_copies(sharing, ret);
+    sharing->followed_bytes = ret->combined.total_bytes;
+    expect_copies(sharing, roster);
     if (!should_read(sharing, roster, main_pid, is_glance, ret) ||
         reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {
@@ -280,6 +320,8 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
     sharing->is_pending = false;
     sharing->was_read = true;
     *ret = sharing->estimate;
+    sharing->followed_bytes = ret->combined.total_bytes;
+    memory_sharing_expect_forks(sharing, roster, sharing->unopened_count);
     if (sharing->is_denied)
         forget_sharing(ret);
 }

@@ -47,7 +47,10 @@ struct memory_sharing {
     enum activity_state activity; /* set by the job */
     uint64_t left_private_bytes;  /* of members that left since the last read */
     uint64_t copied_bytes; /* on write since then, as the machine's memory shows; by the job */
+    uint64_t unopened_count;         /* of forks that live and are not in the list */
+    uint64_t followed_bytes;         /* the total at the last update */
     uint64_t expected_bytes;         /* the highest total since then, with these copies */
+    uint64_t expected_count;         /* of processes at that moment */
     uint64_t expected_rss_bytes;     /* the sum of resident sizes at that moment */
     uint64_t unread_peak_bytes;      /* likewise, not overruled by a read; 0: none */
     struct memory_estimate estimate; /* of the last read */
@@ -66,6 +69,10 @@ void memory_sharing_done(struct memory_sharing *sharing);
  * memory is seldom read. */
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            pid_t main_pid, bool is_glance, struct memory_estimate *ret);
+
+/* `count` forks besides those in the list live, of processes that have many forks in it. */
+void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
+                                 size_t count);
 
 /* A member is about to be removed from the table. */
 void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member);

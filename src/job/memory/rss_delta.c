@@ -8,38 +8,38 @@
  * it is new. A forked copy starts with what its parent has. */
 static uint64_t own_before(const struct member *member)
 {
-    return member->has_exec && !member->was_surveyed ? 0 : member->surveyed_own_bytes;
+    return member->has_exec && !member->survey.is_known ? 0 : member->survey.own_bytes;
 }
 
 /* The anonymous memory that it shared with its forks or its parent at the last read, or since it was forked. */
 static uint64_t inherited(const struct member *member)
 {
-    return member->was_surveyed || member_is_copy(member)
-               ? sub_floor0(member->surveyed_own_bytes, member->surveyed_private_bytes)
+    return member->survey.is_known || member_is_copy(member)
+               ? sub_floor0(member->survey.own_bytes, member->survey.private_bytes)
                : 0;
 }
 
 static void add_member(struct rss_delta *delta, const struct member *member,
                        uint64_t page_bytes)
 {
-    uint64_t rss = member->rss_bytes;
-    uint64_t mapped = smaller(member->shared_bytes, rss);
+    uint64_t rss = member->reading.rss_bytes;
+    uint64_t mapped = smaller(member->reading.shared_bytes, rss);
     uint64_t own = rss - mapped;
     uint64_t fallen = sub_floor0(own_before(member), own);
     uint64_t grown = sub_floor0(own, own_before(member));
-    uint64_t faults = sub_floor0(member->faults, member->surveyed_faults) * page_bytes;
+    uint64_t faults = sub_floor0(member->reading.faults, member->survey.faults) * page_bytes;
 
     delta->count += rss > 0;
-    delta->copy_count += rss > 0 && member_is_copy(member) && !member->was_surveyed;
+    delta->copy_count += rss > 0 && member_is_copy(member) && !member->survey.is_known;
     delta->rss += rss;
     delta->rss_max = larger(delta->rss_max, rss);
-    delta->own += member_is_copy(member) ? sub_floor0(own, member->surveyed_own_bytes) : own;
+    delta->own += member_is_copy(member) ? sub_floor0(own, member->survey.own_bytes) : own;
     delta->mapped += mapped;
     delta->mapped_max = larger(delta->mapped_max, mapped);
     delta->grown += grown;
     delta->fallen += fallen;
-    delta->shrunk += rss == 0 ? member->surveyed_private_bytes
-                              : smaller(fallen, member->surveyed_private_bytes);
+    delta->shrunk +=
+        rss == 0 ? member->survey.private_bytes : smaller(fallen, member->survey.private_bytes);
     delta->faults += faults;
     delta->copies += smaller(sub_floor0(faults, grown), inherited(member));
 }
@@ -52,10 +52,10 @@ struct rss_deltas rss_deltas_measure(const struct root *root, const struct roste
     for (size_t i = 0; i < roster->count; i++) {
         const struct member *member = &roster->list[i];
 
-        if (member->borrows_memory)
+        if (member->reading.borrows_memory)
             continue;
         add_member(&deltas.job, member, root->page_bytes);
-        add_member(member->pid == main_pid ? &deltas.main : &deltas.descendants, member,
+        add_member(member->id.pid == main_pid ? &deltas.main : &deltas.descendants, member,
                    root->page_bytes);
     }
     return deltas;

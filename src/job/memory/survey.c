@@ -14,13 +14,14 @@
 /* What statm alone tells: memory that no file backs is taken as private. */
 static void memory_view_from_statm(const struct member *member, struct memory_view *view)
 {
-    uint64_t shared =
-        member->shared_bytes < member->rss_bytes ? member->shared_bytes : member->rss_bytes;
+    uint64_t shared = member->reading.shared_bytes < member->reading.rss_bytes
+                          ? member->reading.shared_bytes
+                          : member->reading.rss_bytes;
 
-    view->resident = view->rss = member->rss_bytes;
+    view->resident = view->rss = member->reading.rss_bytes;
     view->shared_total = shared;
     view->file = view->mapped = shared;
-    view->private_total = view->private_dirty = member->rss_bytes - shared;
+    view->private_total = view->private_dirty = member->reading.rss_bytes - shared;
     view->pss_file = 0;
     view->pss = view->private_total;
 }
@@ -92,9 +93,10 @@ static bool is_near(uint64_t a, uint64_t b, uint64_t least)
 
 static bool are_alike(const struct member *a, const struct member *b)
 {
-    return a->parent_pid == b->parent_pid && is_near(a->rss_bytes, b->rss_bytes, ALIKE_BYTES) &&
-           is_near(a->shared_bytes, b->shared_bytes, ALIKE_BYTES) &&
-           is_near(a->faults, b->faults, ALIKE_FAULTS);
+    return a->parent_pid == b->parent_pid &&
+           is_near(a->reading.rss_bytes, b->reading.rss_bytes, ALIKE_BYTES) &&
+           is_near(a->reading.shared_bytes, b->reading.shared_bytes, ALIKE_BYTES) &&
+           is_near(a->reading.faults, b->reading.faults, ALIKE_FAULTS);
 }
 
 /* Finds out which kind of copy it is, if it has memory of its own. */
@@ -102,9 +104,9 @@ static void find_kind(struct survey *survey, struct member *member)
 {
     size_t i = 0;
 
-    member->kind = 0;
-    if (!member_is_copy(member) || member->borrows_memory || member->rss_bytes == 0 ||
-        member->rss_bytes > SMALL_BYTES)
+    member->survey.kind = 0;
+    if (!member_is_copy(member) || member->reading.borrows_memory ||
+        member->reading.rss_bytes == 0 || member->reading.rss_bytes > SMALL_BYTES)
         return;
     while (i < survey->kind_count && !are_alike(survey->kinds[i].first, member))
         i++;
@@ -113,13 +115,14 @@ static void find_kind(struct survey *survey, struct member *member)
     if (i == survey->kind_count)
         survey->kinds[survey->kind_count++] = (struct survey_kind){ .first = member };
     survey->kinds[i].count++;
-    member->kind = (unsigned char)(i + 1);
+    member->survey.kind = (unsigned char)(i + 1);
 }
 
 /* Whether it is taken to be like another of its kind. */
 static bool is_like_another(struct survey *survey, const struct member *member)
 {
-    struct survey_kind *kind = member->kind > 0 ? &survey->kinds[member->kind - 1] : NULL;
+    struct survey_kind *kind =
+        member->survey.kind > 0 ? &survey->kinds[member->survey.kind - 1] : NULL;
 
     return kind && kind->planned_count++ % (kind->count / SURVEY_MODELS + 1) != 0;
 }
@@ -134,9 +137,10 @@ struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
         struct member *member = &roster->list[i];
 
         survey.has_copies |= member_is_copy(member);
-        member->is_walked = walks_all || roster->count <= FEW ||
-                            member->rss_bytes > SMALL_BYTES || member->pid == main_pid ||
-                            (member_is_copy(member) && !is_like_another(&survey, member));
+        member->survey.is_walked =
+            walks_all || roster->count <= FEW || member->reading.rss_bytes > SMALL_BYTES ||
+            member->id.pid == main_pid ||
+            (member_is_copy(member) && !is_like_another(&survey, member));
     }
     for (size_t i = 0; i < roster->count && survey.has_copies; i++) {
         const struct member *member = &roster->list[i];
@@ -144,14 +148,15 @@ struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
             member_is_copy(member) ? roster_member(roster, member->parent_pid) : NULL;
 
         if (parent)
-            parent->is_walked = true;
+            parent->survey.is_walked = true;
     }
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
 
-        member->is_walked &= member->rss_bytes > 0 && !member->borrows_memory;
-        survey.walk_count += member->is_walked;
-        survey.walk_bytes += member->is_walked ? member->rss_bytes : 0;
+        member->survey.is_walked &=
+            member->reading.rss_bytes > 0 && !member->reading.borrows_memory;
+        survey.walk_count += member->survey.is_walked;
+        survey.walk_bytes += member->survey.is_walked ? member->reading.rss_bytes : 0;
     }
     return survey;
 }
@@ -180,7 +185,7 @@ double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_
 
 static uint64_t own_bytes(const struct member *member)
 {
-    return sub_floor0(member->rss_bytes, member->shared_bytes);
+    return sub_floor0(member->reading.rss_bytes, member->reading.shared_bytes);
 }
 
 /* Growth counts from what the walk saw: pages that came after it are missing in its result. The walk
@@ -190,8 +195,8 @@ static void set_base(struct member *member, uint64_t before_bytes)
     uint64_t after_bytes = own_bytes(member);
     uint64_t least = smaller(before_bytes, after_bytes);
 
-    member->surveyed_own_bytes =
-        smaller(larger(member->surveyed_own_bytes, least), larger(before_bytes, after_bytes));
+    member->survey.own_bytes =
+        smaller(larger(member->survey.own_bytes, least), larger(before_bytes, after_bytes));
 }
 
 void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster)
@@ -200,25 +205,25 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
 
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
-        uint64_t before_bytes = member->rss_bytes, own_before_bytes = own_bytes(member);
+        uint64_t before_bytes = member->reading.rss_bytes, own_before_bytes = own_bytes(member);
         struct pid_statm statm;
 
-        if (!member->is_walked)
+        if (!member->survey.is_walked)
             continue;
-        if (pid_statm_read(&member->statm_file, root, member_memory_pid(member), &statm) < 0 ||
+        if (pid_statm_read(&member->files.statm, root, member_memory_pid(member), &statm) < 0 ||
             statm.resident_pages == 0) {
             survey->has_ended = true;
             continue;
         }
-        member->rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
-        member->shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
+        member->reading.rss_bytes = product_u64(statm.resident_pages, root->page_bytes);
+        member->reading.shared_bytes = product_u64(statm.shared_pages, root->page_bytes);
         set_base(member, own_before_bytes);
-        survey->gained_bytes += sub_floor0(member->rss_bytes, before_bytes);
-        if (survey->has_copies && member->was_surveyed)
+        survey->gained_bytes += sub_floor0(member->reading.rss_bytes, before_bytes);
+        if (survey->has_copies && member->survey.is_known)
             copied_bytes +=
-                sub_floor0(member_read_faults(member, root), member->surveyed_faults) *
+                sub_floor0(member_read_faults(member, root), member->survey.faults) *
                 root->page_bytes;
-        survey->moved_bytes += abs_diff(member->rss_bytes, before_bytes);
+        survey->moved_bytes += abs_diff(member->reading.rss_bytes, before_bytes);
         read_bytes += before_bytes;
     }
     survey->gained_bytes = larger(survey->gained_bytes, copied_bytes);
@@ -230,7 +235,7 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
 /* Not walked, but like others that are. */
 static bool is_guessed(const struct member *member)
 {
-    return member->kind > 0 && !member->is_walked;
+    return member->survey.kind > 0 && !member->survey.is_walked;
 }
 
 /* The view of one like it, less the anonymous memory that it does not have yet: what comes later counts as
@@ -251,11 +256,12 @@ static void copy_view(const struct memory_view *model, const struct member *memb
 static int read_view(struct survey *survey, const struct root *root,
                      const struct member *member, struct memory_view *view)
 {
-    struct survey_kind *kind = member->kind > 0 ? &survey->kinds[member->kind - 1] : NULL;
+    struct survey_kind *kind =
+        member->survey.kind > 0 ? &survey->kinds[member->survey.kind - 1] : NULL;
     pid_t pid = view->pid;
     int r = 0;
 
-    if (member->is_walked)
+    if (member->survey.is_walked)
         r = memory_view_read(root, pid, view);
     else if (kind && kind->model)
         copy_view(kind->model, member, view);
@@ -266,7 +272,7 @@ static int read_view(struct survey *survey, const struct root *root,
     view->pid = pid;
     if (r < 0)
         memory_view_from_statm(member, view);
-    else if (kind && member->is_walked)
+    else if (kind && member->survey.is_walked)
         kind->model = view;
     return r;
 }
@@ -282,9 +288,9 @@ static void read_member(struct survey *survey, const struct root *root, struct m
     }
     survey->is_denied |= r < 0;
     survey->guessed_bytes += is_guessed(member) ? view->private_total : 0;
-    member->was_surveyed = true;
-    member->surveyed_private_bytes = view->private_total;
-    member->surveyed_own_bytes =
+    member->survey.is_known = true;
+    member->survey.private_bytes = view->private_total;
+    member->survey.own_bytes =
         is_guessed(member) ? own_bytes(member) : sub_floor0(view->resident, view->mapped);
     survey->count++;
 }
@@ -297,9 +303,9 @@ static void note_faults(const struct survey *survey, const struct root *root,
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
 
-        if (survey->has_copies && member->is_walked)
+        if (survey->has_copies && member->survey.is_walked)
             (void)member_read_faults(member, root);
-        member->surveyed_faults = member->faults;
+        member->survey.faults = member->reading.faults;
     }
 }
 
@@ -311,10 +317,10 @@ void survey_take(struct survey *survey, const struct root *root, struct roster *
         struct member *member = &roster->list[i];
         struct memory_view *view = &views[survey->count];
 
-        if (member->rss_bytes == 0 || member->borrows_memory)
+        if (member->reading.rss_bytes == 0 || member->reading.borrows_memory)
             continue;
         *view = (struct memory_view){ .pid = member_memory_pid(member),
-                                      .is_main = member->pid == main_pid };
+                                      .is_main = member->id.pid == main_pid };
         read_member(survey, root, member, view);
     }
 }

@@ -111,7 +111,7 @@ int meminfo_parse(const char *text, struct meminfo *ret)
 
 uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root)
 {
-    char text[2048]; /* they are among the first lines */
+    char text[512]; /* one call reads as much: they are among the first lines */
     const char *cursor = text;
     uint64_t active_bytes;
 
