@@ -30,7 +30,7 @@ class Terminal:
         self.modes = termios.tcgetattr(self.slave)
         self.text = ""
         self.seen = 0
-        environment = {**os.environ, "HOME": "/nonexistent", "TERM": "xterm",
+        environment = {**os.environ, "HOME": "/dev/null", "TERM": "xterm",
                        "LC_ALL": "C.UTF-8", "NO_COLOR": "", "PS1": PROMPT, **environment}
         self.process = subprocess.Popen(
             ["setsid", "-c", *map(str, argv)], stdin=self.slave, stdout=self.slave,

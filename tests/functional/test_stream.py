@@ -311,7 +311,7 @@ def test_rows_of_the_machine_for_a_time(spoor, dialect):
     (["--stream", "/dev/fd/77"], "--stream '/dev/fd/77': file descriptor 77 is not open"),
     (["--stream", "x.f64", "--dialect", "resource-tracker", "--append"],
      "--stream 'x.f64': cannot be appended to"),
-    (["--stream", "/nonexistent/x.csv"], "directory '/nonexistent' does not exist"),
+    (["--stream", "missing/x.csv"], "directory 'missing' does not exist"),
 ], ids=lambda each: each[-1] if isinstance(each, list) else "")
 def test_what_cannot_be_streamed_is_refused_before_the_job_starts(spoor, tmp_path, arguments,
                                                                   message):

@@ -34,7 +34,7 @@ class Session:
         termios.tcsetattr(terminal, termios.TCSANOW, attributes)
         self.text = ""
         self.seen = 0
-        environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TERM": "dumb",
+        environment = {"PATH": os.environ["PATH"], "HOME": "/dev/null", "TERM": "dumb",
                        "LC_ALL": "C", "PS1": PROMPT, "INNER": INNER, "W": " ".join(wrapper),
                        "PYTHON": sys.executable, "GO": str(go)}
         self.shell = subprocess.Popen(["setsid", "-c", *SHELLS[shell]], stdin=terminal,
