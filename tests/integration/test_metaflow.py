@@ -11,7 +11,7 @@ import textwrap
 import pytest
 from conftest import DEADLINE_SECONDS, PACKAGES, TOP
 
-# The source of Metaflow, which Debian does not have: `make integration` clones it if there is a network.
+# A clone of the source of Metaflow, which Debian does not have.
 SOURCE = pathlib.Path(os.environ.get("METAFLOW_SOURCE", TOP / "build/metaflow"))
 HAS_METAFLOW = (SOURCE / "metaflow/__init__.py").exists() and importlib.util.find_spec("requests")
 pytestmark = pytest.mark.skipif(not HAS_METAFLOW, reason=f"there is no Metaflow in {SOURCE}, or python3-requests is missing")
