@@ -34,6 +34,10 @@ def test_memory_of_a_process(spoor, machine):
     assert warnings_of(result) == []
 
 
+# The driver is opened when the job is known to use the GPU: the stand-in has it busy since then.
+HELD, RELEASED = "block nvmlInit 60000", "block nvmlInit 0"
+
+
 def test_a_spike_between_two_samples_is_seen(spoor, machine):
     machine.play(card(0))
     run = Run(spoor, machine, "-i", "1h")
@@ -98,10 +102,10 @@ def test_descendants_and_strangers(spoor, machine):
 
 
 def test_utilisation_of_the_device_and_the_job(spoor, machine):
-    machine.play(card(0), "stream 0 gpu 200 50")
+    machine.play(card(0), "stream 0 gpu 200 50", HELD)
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
-                 "busy 0 1 200 20")
+                 "busy 0 1 200 20", RELEASED)
     machine.wait_for(SLOW, times=2)
     result = run.end()
     assert value(result, "gpu.utilization.mean_gpus") == pytest.approx(0.5, abs=0.02)
@@ -207,9 +211,9 @@ def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
                                          (UNKNOWN_ERROR, "unknown error")])
 def test_a_refused_list_is_no_zero(spoor, machine, code, words):
     """The other lists answer, and the samples tell what the job was busy with."""
-    machine.play(card(0), "stream 0 gpu 200 50", f"fail {LIST} {code}")
+    machine.play(card(0), "stream 0 gpu 200 50", f"fail {LIST} {code}", HELD)
     run = Run(spoor, machine)
-    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30")
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30", RELEASED)
     machine.wait_for(SLOW, times=2)
     result = run.end()
     memory = result["gpu"]["memory"]

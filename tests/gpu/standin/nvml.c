@@ -73,18 +73,6 @@ unsigned standin_times(const char *call)
     return 0;
 }
 
-static void block(uint64_t ms)
-{
-    uint64_t until_ns = script_monotonic_ns() + ms * 1000000;
-
-    while (script_monotonic_ns() < until_ns && script_is_there()) {
-        uint64_t left_ns = until_ns - script_monotonic_ns();
-        struct timespec time = { 0, left_ns < 10000000 ? (long)left_ns : 10000000 };
-
-        (void)nanosleep(&time, NULL);
-    }
-}
-
 /* What the script says last behind that word and the call; NULL: nothing. */
 static const char *said_of(const char *word, const char *call)
 {
@@ -92,6 +80,20 @@ static const char *said_of(const char *word, const char *call)
 
     (void)snprintf(words, sizeof(words), "%s %s", word, call);
     return script_last(&standin.script, words);
+}
+
+/* Takes as long as the script has it, which may be changed meanwhile. */
+static void block(const char *call)
+{
+    const struct timespec pause = { 0, 5000000 };
+    uint64_t from_ns = script_monotonic_ns();
+    const char *line;
+
+    while (script_is_there() && (line = said_of("block", call)) &&
+           script_monotonic_ns() - from_ns < script_number(&line, 0) * 1000000) {
+        (void)nanosleep(&pause, NULL);
+        script_load(&standin.script, standin.started_ns);
+    }
 }
 
 /* The call costs what the script says, our own reading of it included. */
@@ -116,9 +118,7 @@ int standin_enter(const char *call, nvml_device device)
 
     script_note_call(call);
     script_load(&standin.script, standin.started_ns);
-    line = said_of("block", call);
-    if (line)
-        block(script_number(&line, 0));
+    block(call);
     spend_cpu(call, entered_ns);
     line = said_of("fail", call);
     if (!line && device) {
@@ -130,8 +130,9 @@ int standin_enter(const char *call, nvml_device device)
 
 static int init(void)
 {
+    int status;
+
     standin.started_ns = script_monotonic_ns();
-    standin.started_us = script_realtime_us();
     memset(standin.grown, 0, sizeof(standin.grown));
     for (int i = 0; i < DEVICES; i++) {
         (void)snprintf(standin.wholes[i].name, sizeof(standin.wholes[i].name), "%d", i);
@@ -139,7 +140,9 @@ static int init(void)
             (void)snprintf(standin.parts[i][j].name, sizeof(standin.parts[i][j].name), "%d.%d",
                            i, j);
     }
-    return standin_enter("nvmlInit", NULL);
+    status = standin_enter("nvmlInit", NULL);
+    standin.started_us = script_realtime_us(); /* samples begin when it is open */
+    return status;
 }
 
 static int device_by_index(unsigned index, nvml_device *ret)

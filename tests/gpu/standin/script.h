@@ -27,7 +27,7 @@
  *     gpm N INSTANCE PERCENT      the performance monitor; INSTANCE "all" is the whole device
  *     value_type TYPE             the type the samples are said to have
  *     fail CALL STATUS            that call returns STATUS; CALL@N for one device alone
- *     block CALL MS               that call takes so long, or until the script is gone
+ *     block CALL MS               that call takes so long, or until the script is gone or has less
  *     cost CALL US                that call takes so much CPU time; "any" for those not named
  *     grow CALL TIMES             so many times that call finds one process more than there is room;
  *                                 of lists, and of what processes were busy with
