@@ -50,6 +50,18 @@ static void a_lump_is_spread_over_the_time_since_the_last(void **state)
     assert_int_equal(share.max, 500000);
 }
 
+/* The last look at a driver may come long after the job. */
+static void time_after_the_end_does_not_count(void **state)
+{
+    struct gpu_share share = begun();
+
+    (void)state;
+    assert_true(gpu_share_advance(&share, MS(1000), MS(1000), START + MS(1000)));
+    assert_int_equal(gpu_share_total_ns(&share, START + MS(800)), MS(800));
+    assert_true(gpu_share_advance(&share, MS(1100), MS(2000), START + MS(2000)));
+    assert_int_equal(gpu_share_total_ns(&share, START + MS(1900)), MS(1090));
+}
+
 static void no_share_is_above_one_and_no_counter_steps_back(void **state)
 {
     struct gpu_share share = begun();
@@ -112,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_known_before_the_first_window),
         cmocka_unit_test(a_lump_is_spread_over_the_time_since_the_last),
+        cmocka_unit_test(time_after_the_end_does_not_count),
         cmocka_unit_test(no_share_is_above_one_and_no_counter_steps_back),
         cmocka_unit_test(a_counter_of_all_the_time_is_measured_by_the_clock),
         cmocka_unit_test(a_short_window_is_not_the_largest),

@@ -65,6 +65,8 @@ uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns)
 {
     if (!is_known(share->last))
         return UNKNOWN;
+    if (now_ns < share->until_ns)
+        return sub_floor0(share->total_ns, part_of(share->until_ns - now_ns, share->last));
     return share->total_ns +
            part_of(smaller(sub_floor0(now_ns, share->until_ns), GOES_ON_NS), share->last);
 }

@@ -36,8 +36,8 @@ bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t cover
 /* Nothing was busy until now, as known from elsewhere. */
 void gpu_share_idle(struct gpu_share *share, uint64_t now_ns);
 
-/* The busy time until `now_ns`, extrapolating the last window for at most some seconds. UNKNOWN:
- * there was no window. */
+/* The busy time until `now_ns`, extrapolating the last window for at most some seconds. The last window may have ended
+ * later, if a driver was slow: a job that has ended meanwhile was not busy after its end. UNKNOWN: there was no window. */
 uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns);
 
 /* Mean share from `start_ns` to the end of the last window; UNKNOWN: there was none. */
