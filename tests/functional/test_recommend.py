@@ -12,6 +12,7 @@ import pytest
 from conftest import load
 
 MIB, GIB = 1 << 20, 1 << 30
+QUANTITIES = ["cpus", "memory_bytes", "gpus", "vram_bytes", "seconds"]
 TOOLS = ["sbatch", "kubernetes", "metaflow", "nextflow", "snakemake", "docker"]
 
 
@@ -31,8 +32,10 @@ def fixture_store(spoor):
         # What this machine and this run happened to be has no say.
         report["host"]["gpus"], report["gpu"]["devices"], report["gpu"]["count"] = [], [], 0
         report["limits"].update(cpus=None, memory_bytes=None)
+        report["curve"] = None
         report["run"].update({"elapsed_seconds": 245, "exit_code": 0, "signal": None, **run})
-        known = {"cpu.mean_cores": 1.62, "cpu.max_cores": 3.9, "memory.swap_peak_bytes": 0,
+        known = {"cpu.mean_cores": 1.62, "cpu.total_seconds": None,
+                 "cpu.max_cores": 3.9, "memory.swap_peak_bytes": 0,
                  "memory.combined.total_rss_bytes": 338e6, "memory.anon_peak_bytes": 338e6,
                  "memory.page_cache_peak_bytes": 0, "events.oom_kills": 0,
                  "events.throttled_seconds": 0, **dict(figures)}
@@ -60,6 +63,7 @@ def test_a_run_says_what_it_needs(spoor, store):
 Recommended for the next run
 
 CPUs                   2  1.62 used on average, 3.90 at peak; the mean, rounded
+                          up
 Memory           512 MiB  peak 338 MB, exact, times 1.2, rounded up to the next
                           step
 GPUs                   0  the machine has no GPU
@@ -85,7 +89,7 @@ def test_of_many_runs_the_largest_decides(spoor, store):
     assert memory == {"value": 2048 * MIB, "guess": False, "used_min": 200 * MIB,
                       "used_max": 900 * MIB, "known_runs": 3, "why": memory["why"]}
     text = recommend(spoor, few, most, failed)
-    assert "judging by 3 runs, of which 1 failed" in text
+    assert "judging by 3 runs\n" in text and "1 of 3 runs failed: " in text
     assert "210 MB to 944 MB in 3 runs" in re.sub(r"\s+", " ", text)
 
 
@@ -101,8 +105,8 @@ def test_the_report_says_the_same(spoor, store):
     needs = json.loads(recommend(spoor, "-f", "json", path))["recommendation"]
     report = json.loads(spoor("report", "-f", "json", path).stdout)
     assert report["recommendation"] == {
-        key: {name: need[name] for name in ("value", "guess", "why")}
-        for key, need in needs.items()}
+        key: need if key in ("choices", "note") else
+        {name: need[name] for name in ("value", "guess", "why")} for key, need in needs.items()}
     assert "Next run          2 CPUs  512 MiB of memory, 5 min recommended\n" in \
         spoor("report", "-f", "text", path).stdout
 
@@ -241,7 +245,8 @@ HOSTILE = [
 def test_hostile_values_give_no_nonsense(spoor, store, figures):
     path = store(figures)
     needs = json.loads(recommend(spoor, "-f", "json", path))["recommendation"]
-    for key, need in needs.items():
+    for key in QUANTITIES:
+        need = needs[key]
         assert need["value"] is None or 0 <= need["value"] < 1e20, key
     for arguments in ([], *(["--for", tool] for tool in TOOLS)):
         text = recommend(spoor, path, *arguments)
@@ -255,6 +260,8 @@ def test_a_report_in_which_nothing_is_known_says_so(spoor):
     path = spoor.new_path("empty.json")
     path.write_text('{"schema": "spoor/1", "run": {}}')
     result = json.loads(recommend(spoor, "-f", "json", path))
-    for key, need in result["recommendation"].items():
+    for key in QUANTITIES:
+        need = result["recommendation"][key]
         assert need["value"] is None and need["why"], key
+    assert (result["recommendation"]["choices"], result["recommendation"]["note"]) == ([], None)
     assert recommend(spoor, path).count("n/a") == 5
