@@ -111,6 +111,61 @@ def test_the_report_says_the_same(spoor, store):
         spoor("report", "-f", "text", path).stdout
 
 
+NOTES = {
+    "short": ({}, {"elapsed_seconds": 9.9}, "The run took less than 10 s."),
+    "failed": ({}, {"exit_code": 3}, "The run failed: a complete run may need more."),
+    "starved": ({"pressure.cpu_seconds": 24.5}, {}, "The run waited for a CPU for a tenth of the time "
+                "or more: with more CPUs, it may take less time."),
+    "out of memory": ({"events.oom_kills": 1}, {"exit_code": 137, "signal": "SIGKILL"},
+                      "The run ran out of memory: the recommended memory is a guess."),
+}
+
+
+@pytest.mark.parametrize("case", NOTES)
+def test_a_run_that_is_no_guide_has_the_same_sentence_everywhere(spoor, store, case):
+    figures, run, note = NOTES[case]
+    path, page = store(figures, **run), spoor.new_path("page.html")
+    as_json = [json.loads(spoor(*command, "-f", "json", path).stdout)["recommendation"]
+               for command in (["report"], ["recommend"])]
+    assert [each["note"] for each in as_json] == [note] * 2
+    for text in (spoor("report", "-f", "text", path).stdout, recommend(spoor, path)):
+        assert note in re.sub(r"\s+", " ", text)
+    assert f"# {note}\n" in recommend(spoor, "--for", "sbatch", path)
+    done = spoor("report", "-o", page, path)
+    if "has no report page" not in done.stderr:
+        data = page.read_text().partition('type="application/json">')[2].partition("</script>")[0]
+        in_page = json.loads(data)["runs"][0]["recommendation"]
+        assert in_page.pop("requests") and in_page == as_json[0]
+
+
+def test_fewer_cpus_are_offered_with_more_time(spoor, store):
+    """A job that used 2 CPUs in half of its 8 hours."""
+    path = store({"cpu.mean_cores": 1, "cpu.total_seconds": 28800}, elapsed_seconds=28800)
+    report = json.loads(path.read_text())
+    report["curve"] = {"samples": 9, "seconds": [3600 * hour for hour in range(1, 9)], "columns": {
+        "job_cpu_seconds": {"kind": "rate", "high": [2, 0] * 4}}}
+    path.write_text(json.dumps(report))
+    needs = json.loads(recommend(spoor, path, "-f", "json"))["recommendation"]
+    assert (needs["cpus"]["value"], needs["seconds"]["value"]) == (2, 34560)
+    assert needs["choices"] == [{"cpus": 1, "seconds": 51840}, {"cpus": 2, "seconds": 34560}]
+    assert "1 CPU, 14 h 24 min; 2 CPUs, 9 h 36 min" in recommend(spoor, path)
+    assert "512 MiB of memory, 9 h 36 min recommended; or 1 CPU, 14 h 24 min" in \
+        re.sub(r"\s+", " ", spoor("report", "-f", "text", path).stdout)
+
+
+def test_a_quantile_of_many_runs_and_a_margin(spoor, store):
+    paths = [store({"memory.combined.total_rss_bytes": gib * GIB, "memory.anon_peak_bytes": 0})
+             for gib in (1, 2, 3, 10)]
+    result = json.loads(recommend(spoor, "--quantile", "0.75", "--margin", "2", "-f", "json", *paths))
+    assert (result["margin"], result["quantile"], result["would_fail_runs"]) == (2, 0.75, 1)
+    assert result["recommendation"]["memory_bytes"]["value"] == 6 * GIB
+    assert "Would fail             1  of 4 runs, with this request at quantile 0.75" in \
+        recommend(spoor, "--quantile", "0.75", "--margin", "2", *paths)
+    result = json.loads(recommend(spoor, "-f", "json", *paths))
+    assert (result["margin"], result["quantile"], result["would_fail_runs"]) == (1.2, 1, 0)
+    assert result["recommendation"]["memory_bytes"]["value"] == 12 * GIB
+
+
 # ---- requests to paste --------------------------------------------------------
 
 def with_gpus(store):
@@ -193,6 +248,9 @@ def test_requests_are_valid_syntax(spoor, store):
                             "metaflow, nextflow, snakemake or docker\n"),
     (["--for", "docker", "-f", "json", "x"], "spoor: --for and --format cannot be combined\n"),
     (["-f", "csv", "x"], None),
+    (["--margin", "0.9", "x"], "spoor: --margin: invalid number '0.9': expected 1 to 10\n"),
+    (["--margin", "nan", "x"], "spoor: --margin: invalid number 'nan': expected 1 to 10\n"),
+    (["--quantile", "0", "x"], "spoor: --quantile: invalid number '0': expected more than 0, at most 1\n"),
 ], ids=str)
 def test_wrong_use_is_refused(spoor, arguments, message):
     done = spoor("recommend", *arguments)

@@ -815,7 +815,7 @@ static void apply_formulas(const double *used, struct needs *needs)
     set_need(&needs->seconds, minute * ceil(margin * used[USED_SECONDS] / minute),
              "the longest time", runs, "times 1.2, rounded up to whole minutes");
     (void)snprintf(needs->note, sizeof(needs->note), /* fits */
-                   "The amounts follow the formulas of resource-tracker, those of 'spoor "
+                   "These amounts follow the formulas of resource-tracker; those of 'spoor "
                    "recommend' differ.");
 }
 
