@@ -92,11 +92,10 @@ function requestLines(requests: Request[], integration: string): HTMLElement {
   );
 }
 
-// "1 CPU, 14 h 30 min; 2 CPUs, 8 h"
+// "Choices: 1 CPU, 14 h 30 min; 2 CPUs, 8 h 00 min"
 function choicesText(choices: Choice[]): string {
-  return choices
-    .map((each) => `${counted(each.cpus, "CPU")}, ${timeStep(each.seconds)}`)
-    .join("; ");
+  const texts = choices.map((each) => `${counted(each.cpus, "CPU")}, ${timeStep(each.seconds)}`);
+  return `Choices: ${texts.join("; ")}`;
 }
 
 function recommendation(run: Run): HTMLElement | null {

@@ -726,8 +726,8 @@ export function buildJob(): Run {
   run.recommendation!.note =
     "The run waited for a CPU for a tenth of the time or more: with more CPUs, it may take less time.";
   run.recommendation!.choices = [
-    { cpus: 1, seconds: 52200 },
-    { cpus: 2, seconds: 28800 },
+    { cpus: 4, seconds: 240 },
+    { cpus: 7, seconds: 120 },
   ];
   const random = randomNumbers(5);
   const jitter = noise(31, 0.2);
