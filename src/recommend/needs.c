@@ -206,7 +206,10 @@ static void explain_cpus(const struct record *record, double mean, struct need *
     if (need->value > round_cpus(mean))
         say(need, "; the fewest that lengthen the run by no more than 10 %%");
     else
-        say(need, mean < 1 ? "; at least 1" : "; the mean, rounded up");
+        say(need, "; %s",
+            mean < 1             ? "at least 1"
+            : need->value < mean ? "the mean, rounded"
+                                 : "the mean, rounded up");
     if (has_used_all_cpus(record, mean))
         say(need, "; the run used all that it was allowed: more may make it faster");
 }
