@@ -28,7 +28,6 @@ Stats = Mapping[str, Mapping[str, Any]]
 
 _INTEGRATIONS = ("standalone", "Metaflow", "R")
 _MIB = 1 << 20
-_SHORT_SECONDS = 10  # as in spoor's own reports
 # Columns by the names of all versions, and the total of the run that is more exact.
 _PEAK_MEMORY = (("memory_mib", "memory", "pss"), "memory.combined.total_rss_bytes")
 _PEAK_VRAM = (("gpu_vram_mib", "gpu_vram"), "gpu.memory.combined_bytes")
@@ -148,12 +147,6 @@ def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> f
             value = run.get(f"process_{name}", {}).get("max")
             peaks += [] if value is None else [value * BYTES_PER_UNIT[name]]
     return max(peaks, default=None)
-
-
-def _is_long_enough(runs: Sequence[Stats]) -> bool:
-    """Are these runs long enough to recommend by? Short ones are no guide to the next."""
-    durations = (run.get("timestamp", {}).get("duration") for run in runs)
-    return any((duration or 0) >= _SHORT_SECONDS for duration in durations)
 
 
 def recommend(runs: Sequence[Stats]) -> dict[str, Any]:
@@ -284,7 +277,8 @@ def make_report(tracker: ResourceTracker, integration: str, history: Sequence[Ma
 
     current, server, cloud = tracker.stats(), tracker.server_info, tracker.cloud_info
     runs = [current, *history]
-    recommendation = recommend(runs) if tracker.track_processes and _is_long_enough(runs) else None
+    has_memory = tracker.track_processes and _peak_bytes(runs, _PEAK_MEMORY) is not None
+    recommendation = recommend(runs) if has_memory else None
     servers, reason = _find_servers(recommendation, server_count, catalog)
     context = build_context(integration, status_failed, history, current, recommendation, servers, reason,
                             _find_price(cloud, catalog) if server_count else None,

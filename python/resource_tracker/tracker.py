@@ -467,8 +467,8 @@ class ResourceTracker:
 
         historical_stats are results of stats() of earlier runs, which the page compares with this one.
         name is the title of the page. servers is how many servers it recommends, from the Spare
-        Cores keeper or a catalogue, as recommend_server(); with 0, no service is asked. Nothing is
-        recommended if all runs were shorter than 10 s.
+        Cores keeper or a catalogue, as recommend_server(); with 0, no service is asked. The
+        recommended resources are those of recommend_resources().
         """
         from .report import make_report
 

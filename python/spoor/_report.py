@@ -256,12 +256,20 @@ class Need(Section):
     why: str
 
 
+class Choice(Section):
+    """CPUs, and the time to request with them."""
+    cpus: float
+    seconds: float
+
+
 class Recommendation(Section):
     cpus: Need
     memory_bytes: Need
     gpus: Need
     vram_bytes: Need
     seconds: Need
+    choices: list[Choice]
+    note: Optional[str]  # a sentence about the run, if it is no guide to the next
 
 
 class Spent(Section):

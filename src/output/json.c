@@ -81,7 +81,6 @@ static void add_column(struct json_writer *json, const struct reduction *reducti
     json_end(json);
 }
 
-/* In steps of 0.1 ms. */
 static void add_seconds(struct json_writer *json, const struct reduction *reduction)
 {
     const struct record_curve *curve = reduction->curve;
@@ -90,7 +89,7 @@ static void add_seconds(struct json_writer *json, const struct reduction *reduct
     for (size_t i = 0; i < curve->count; i += reduction->step) {
         size_t last = i + reduction->step < curve->count ? i + reduction->step : curve->count;
 
-        json_add_number(json, NULL, floor(curve->seconds[last - 1] * 1e4 + 0.5) / 1e4);
+        json_add_number(json, NULL, curve_rounded_seconds(curve, last - 1));
     }
     json_end(json);
 }
@@ -447,8 +446,7 @@ static void add_recommendation(struct json_writer *json, const struct record *re
 
     if (record->system)
         return;
-    needs_init(&needs);
-    needs_add(&needs, record);
+    needs_of(record, NEEDS_MARGIN, &needs);
     recommendation_add_json(json, &needs, extra);
 }
 

@@ -28,15 +28,6 @@ static struct number cpus_text(double count)
 
 /* ---- the row of a report -------------------------------------------------- */
 
-/* A short run, or one that failed for reasons of its own, has nothing to request for. */
-static bool is_worth_a_row(const struct record *record)
-{
-    static const double short_seconds = 10;
-
-    return needs_is_out_of_memory(record) ||
-           (record->elapsed_seconds >= short_seconds && record->exit_code == 0);
-}
-
 /* "at least 4 GiB of memory, 1 GPU with 24 GiB, 7 min". */
 static void add_amounts(const struct needs *needs, struct buffer *out)
 {
@@ -52,19 +43,38 @@ static void add_amounts(const struct needs *needs, struct buffer *out)
         buffer_add_text(page_item(out), number_time_step(needs->seconds.value).text);
 }
 
+/* "1 CPU, 14 h 30 min; 2 CPUs, 8 h"; those recommended are left out on request. */
+static void add_choices(const struct needs *needs, bool with_default, struct buffer *out)
+{
+    for (size_t i = 0; i < needs->choice_count; i++) {
+        const struct need_choice *choice = &needs->choices[i];
+        bool is_default =
+            !(choice->cpus < needs->cpus.value || choice->cpus > needs->cpus.value);
+
+        if (is_default && !with_default)
+            continue;
+        if (i > 0 && with_default)
+            buffer_add_text(out, "; ");
+        buffer_format(out, "%s, %s", cpus_text(choice->cpus).text,
+                      number_time_step(choice->seconds).text);
+    }
+}
+
 void recommendation_row(const struct record *record, struct page *page)
 {
     struct buffer details = { 0 };
     struct needs needs;
 
-    if (!is_worth_a_row(record))
-        return;
-    needs_init(&needs);
-    needs_add(&needs, record);
+    needs_of(record, NEEDS_MARGIN, &needs);
     add_amounts(&needs, &details);
-    buffer_add_text(&details, needs_is_out_of_memory(record)
-                                  ? "; a guess: it was killed for lack of memory"
-                                  : " recommended");
+    if (details.length > 0 && !*needs.note)
+        buffer_add_text(&details, " recommended");
+    if (needs.choice_count > 1 && !needs.seconds.is_guess) {
+        buffer_add_text(&details, "; or ");
+        add_choices(&needs, false, &details);
+    }
+    if (*needs.note)
+        buffer_format(&details, "%s%s", details.length > 0 ? ". " : "", needs.note);
     page_row(page, "Next run",
              isnan(needs.cpus.value) ? "n/a" : cpus_text(needs.cpus.value).text, details.text);
     buffer_done(&details);
@@ -109,6 +119,15 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
         json_add_text(json, "why", need->why);
         json_end(json);
     }
+    json_begin_line(json, "choices", '[');
+    for (size_t i = 0; i < needs->choice_count; i++) {
+        json_begin(json, NULL, '{');
+        json_add_number(json, "cpus", needs->choices[i].cpus);
+        json_add_number(json, "seconds", needs->choices[i].seconds);
+        json_end(json);
+    }
+    json_end(json);
+    json_add_text(json, "note", *needs->note ? needs->note : NULL);
     if (extra == RECOMMENDATION_REQUESTS)
         add_requests(json, needs);
     json_end(json);
@@ -148,14 +167,26 @@ static void add_title(const struct needs *needs, struct page *page)
     page_add(page, PAGE_BOLD, "Recommended for the next run");
     if (needs->runs > 1)
         buffer_format(&text, ", judging by %zu runs", needs->runs);
-    if (needs->runs > 1 && needs->failed_runs > 0)
-        buffer_format(&text, ", of which %zu failed", needs->failed_runs);
-    if (needs->runs == 1 && needs->failed_runs == 1)
-        buffer_add_text(&text, ", judging by one that failed");
     page_add(page, PAGE_DIM, text.text ? text.text : "");
     page_blank(page);
     page_blank(page);
     buffer_done(&text);
+}
+
+static void add_remarks(const struct needs *needs, struct page *page)
+{
+    CLEANUP(buffer_done) struct buffer choices = { 0 };
+    size_t runs = needs->runs;
+
+    add_choices(needs, true, &choices);
+    if (needs->choice_count > 1)
+        page_row(page, "Choices", "", choices.text);
+    if (needs->quantile < 1)
+        page_row_format(page, "Would fail", number_count((double)needs->would_fail_runs).text,
+                        "of %zu runs, with this request at quantile %s", runs,
+                        decimal_number(needs->quantile).text);
+    if (*needs->note)
+        page_row(page, "Note", "", needs->note);
 }
 
 void recommendation_write_text(const struct needs *needs, const struct format_style *style,
@@ -176,4 +207,5 @@ void recommendation_write_text(const struct needs *needs, const struct format_st
                  isnan(need->value) ? "n/a" : rows[i].text(need->value).text, details.text);
         buffer_done(&details);
     }
+    add_remarks(needs, &page);
 }

@@ -8,7 +8,7 @@
 #include "recommend/needs.h"
 #include "text/json_writer.h"
 
-/* The row of a text report. Nothing if the run was too short to matter, or failed for an unknown reason. */
+/* The row of a text report. */
 void recommendation_row(const struct record *record, struct page *page);
 
 enum recommendation_extra {

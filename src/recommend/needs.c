@@ -2,26 +2,34 @@
 /*
  * needs.c - the formulas.
  *
- * CPUs: the mean number of cores, rounded to the nearest (halves to even), at least 1.
- * Memory and GPU memory: the peak times 1.2, rounded up to a step. GPUs: the most that were busy at
- * once, rounded to the nearest, at least 1 if any was used. Time: times 1.2, in whole minutes.
- *
- * Every formula is monotonic, so the largest value is used.
+ * CPUs: the mean number of cores, rounded up, or more if these would lengthen the run by more than a tenth.
+ * Memory and GPU memory: the peak times the margin, rounded up to a step. GPUs: the most that were busy at
+ * once, rounded to the nearest, but no fewer than held memory. Time: the time that the run takes with these
+ * CPUs times the margin, in whole minutes.
  */
 #include "recommend/needs.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "text/number.h"
 
-static const double MARGIN = 1.2;
-static const double RETRY = 2;   /* times the limit of a run that hit it */
-static const double NEAR = 0.95; /* of a limit: it was reached */
+static const double RETRY = 2;          /* times the limit of a run that hit it */
+static const double NEAR = 0.95;        /* of a limit: it was reached */
+static const double SLOWDOWN_MAX = 1.1; /* of the elapsed time, for the sake of fewer CPUs */
+static const double BUSY_SHARE =
+    0.05; /* of the elapsed time: CPUs used for less do not count */
+static const double HELPER_THREADS =
+    0.05; /* CPUs above a whole number that need none of their own */
+static const double STARVED_SHARE = 0.1; /* of the elapsed time, spent waiting for a CPU */
+static const double SHORT_SECONDS = 10;
 static const double MIB_BYTES = 1048576, GIB_BYTES = 1073741824;
 
 const struct needs_field needs_fields[NEEDS_FIELDS] = {
@@ -92,6 +100,87 @@ static const char *reason_of(const struct spoor_figure *figure)
 
 /* ---- CPUs ----------------------------------------------------------------- */
 
+/* The CPUs that a run used over time: the curve as a JSON report has it, so that a stored report leads to the
+ * same needs as the run itself. */
+struct cpu_use {
+    double elapsed, cpu_seconds, most_cores;
+    double rest; /* seconds that the curve does not cover */
+    size_t count;
+    double seconds[CURVE_JSON_POINTS], cores[CURVE_JSON_POINTS];
+};
+
+static struct cpu_use cpu_use_of(const struct record *record)
+{
+    const struct record_curve *curve = &record->curve;
+    const struct curve_column *column = curve_find(curve, "job_cpu_seconds");
+    double total = record_value(record, "cpu.total_seconds");
+    double mean = plausible_or_0(record_value(record, "cpu.mean_cores"));
+    size_t step = curve_step(curve, CURVE_JSON_POINTS);
+    struct cpu_use use = { .elapsed = plausible_or_0(record->elapsed_seconds) };
+    double before = 0;
+
+    use.cpu_seconds = is_plausible(total) ? total : mean * use.elapsed;
+    use.most_cores = use.elapsed > 0 ? use.cpu_seconds / use.elapsed : 0;
+    for (size_t i = 0; column && i < curve->count; i += step) {
+        size_t end = i + step < curve->count ? i + step : curve->count;
+        double seconds = curve_rounded_seconds(curve, end - 1);
+        double cores = rounded_value(curve_get(curve, column, i, end).mean);
+
+        use.seconds[use.count] = seconds - before;
+        use.cores[use.count] = plausible_or_0(cores);
+        use.most_cores = fmax(use.most_cores, use.cores[use.count++]);
+        before = seconds;
+    }
+    use.rest = fmax(0, use.elapsed - before);
+    return use;
+}
+
+/* The time that the run takes with so many CPUs: work that needs more of them at once is spread out. */
+static double expected_seconds(const struct cpu_use *use, double cpus)
+{
+    double seconds = use->rest;
+
+    for (size_t i = 0; i < use->count; i++)
+        seconds += use->seconds[i] * fmax(1, use->cores[i] / cpus);
+    return fmax(seconds, use->cpu_seconds / cpus);
+}
+
+static double round_cpus(double cores)
+{
+    static const double inexact = 1e-9; /* of the subtraction */
+
+    return fmax(1, ceil(cores - HELPER_THREADS - inexact));
+}
+
+/* The time during which the run used more CPUs than that. */
+static double seconds_above(const struct cpu_use *use, double cpus)
+{
+    double seconds = 0;
+
+    for (size_t i = 0; i < use->count; i++)
+        seconds += round_cpus(use->cores[i]) > cpus ? use->seconds[i] : 0;
+    return seconds;
+}
+
+/* The fewest CPUs, `few` or more, with which the time is below the limit. It falls with each CPU. */
+static double fewest_cpus(const struct cpu_use *use, double few,
+                          double (*seconds)(const struct cpu_use *use, double cpus),
+                          double limit)
+{
+    static const double whole_max = 0x1p52; /* larger ones have no next whole number */
+    double enough = use->elapsed > 0 ? fmin(ceil(use->most_cores), whole_max) : few;
+
+    while (few < enough) {
+        double middle = floor((few + enough) / 2);
+
+        if (seconds(use, middle) < limit)
+            enough = middle;
+        else
+            few = middle + 1;
+    }
+    return few;
+}
+
 /* Bursts are throttled by any quota: a run that was throttled for a tenth of its time needs more. */
 static bool is_throttled(const struct record *record)
 {
@@ -107,21 +196,45 @@ static bool has_used_all_cpus(const struct record *record, double mean)
            record_value(record, "cpu.threads.combined") > record->cpus_limit;
 }
 
-static struct need find_cpus(const struct record *record)
+static void explain_cpus(const struct record *record, double mean, struct need *need)
+{
+    double peak = record_value(record, "cpu.max_cores");
+
+    say(need, "%s used on average", number_short(mean).text);
+    if (is_plausible(peak))
+        say(need, ", %s at peak", number_short(peak).text);
+    if (need->value > round_cpus(mean))
+        say(need, "; the fewest that lengthen the run by no more than 10 %%");
+    else
+        say(need, "; %s",
+            mean < 1             ? "at least 1"
+            : need->value < mean ? "the mean, rounded"
+                                 : "the mean, rounded up");
+    if (has_used_all_cpus(record, mean))
+        say(need, "; the run used all that it was allowed: more may make it faster");
+}
+
+/* `ret_other`: CPUs that are offered besides those recommended; the same if there are none. */
+static struct need find_cpus(const struct record *record, const struct cpu_use *use,
+                             double *ret_other)
 {
     struct spoor_figure mean = record_find(record->figures, "cpu.mean_cores");
-    double peak = record_value(record, "cpu.max_cores");
     double threads = record_value(record, "cpu.threads.combined");
     double limit = record->cpus_limit;
     double wanted = ceil(fmin(RETRY * limit, threads)); /* fmin: if they are known */
+    double few = round_cpus(mean.value);
     struct need need;
 
     if (!is_plausible(mean.value))
         return unknown_need(reason_of(&mean));
     need = need_of(mean.value);
-    need.value = fmax(1, rint(mean.value));
+    need.value = fewest_cpus(use, few, expected_seconds, SLOWDOWN_MAX * use->elapsed);
+    need.basis = need.value;
+    *ret_other = few < need.value
+                     ? few
+                     : fewest_cpus(use, few, seconds_above, BUSY_SHARE * use->elapsed);
     if (is_throttled(record) && is_plausible(wanted) && wanted > limit) {
-        need.value = fmax(need.value, wanted);
+        need.value = *ret_other = fmax(need.value, wanted);
         need.is_guess = true;
         say(&need,
             "a guess: a quota of %s CPUs throttled the run for %s, so what it needs is "
@@ -131,12 +244,7 @@ static struct need find_cpus(const struct record *record)
             number_duration(record_value(record, "events.throttled_seconds")).text);
         return need;
     }
-    say(&need, "%s used on average", number_short(mean.value).text);
-    if (is_plausible(peak))
-        say(&need, ", %s at peak", number_short(peak).text);
-    say(&need, mean.value < 1 ? "; at least 1" : "; the mean, rounded");
-    if (has_used_all_cpus(record, mean.value))
-        say(&need, "; the run used all that it was allowed: more may make it faster");
+    explain_cpus(record, mean.value, &need);
     return need;
 }
 
@@ -169,7 +277,18 @@ static double upper_bound(const struct spoor_figure *peak)
                : peak->value;
 }
 
-static struct need guess_memory(const struct record *record, double used)
+/* What a run that hit its limit gets. */
+static struct number times_text(double margin)
+{
+    struct number number = { "twice" };
+
+    if (margin > RETRY)
+        (void)snprintf(number.text, sizeof(number.text), "%.20s times",
+                       decimal_number(margin).text);
+    return number;
+}
+
+static struct need guess_memory(const struct record *record, double used, double margin)
 {
     double limit = as_number(record->memory_limit_bytes);
     double kills = record_value(record, "events.oom_kills"); /* 0: the whole machine ran out */
@@ -178,18 +297,18 @@ static struct need guess_memory(const struct record *record, double used)
     double had = has_limit && NEAR * used <= limit ? limit : used;
     struct need need = need_of(had);
 
-    need.value = needs_round_memory(RETRY * had);
+    need.value = needs_round_memory(fmax(RETRY, margin) * had);
     need.is_guess = true;
     if (has_limit)
         say(&need,
             "a guess: the run was killed for lack of memory at its limit of %s, so what it "
-            "needs is unknown; twice the %s",
-            number_bytes(limit).text, had > limit ? "peak" : "limit");
+            "needs is unknown; %s the %s",
+            number_bytes(limit).text, times_text(margin).text, had > limit ? "peak" : "limit");
     else
         say(&need,
             "a guess: the run was killed for lack of memory at a peak of %s, so what it needs "
-            "is unknown; twice the peak",
-            number_bytes(had).text);
+            "is unknown; %s the peak",
+            number_bytes(had).text, times_text(margin).text);
     say(&need, ", rounded up to the next step");
     return need;
 }
@@ -211,7 +330,7 @@ static void add_memory_notes(const struct record *record, double used, struct ne
             number_bytes(cache).text);
 }
 
-static struct need find_memory(const struct record *record)
+static struct need find_memory(const struct record *record, double margin)
 {
     struct spoor_figure peak = record_find(record->figures, "memory.combined.total_rss_bytes");
     double swapped = plausible_or_0(record_value(record, "memory.swap_peak_bytes"));
@@ -221,24 +340,23 @@ static struct need find_memory(const struct record *record)
     struct need need;
 
     if (needs_is_out_of_memory(record))
-        return guess_memory(record, plausible_or_0(peak.value) + others);
+        return guess_memory(record, plausible_or_0(peak.value) + others, margin);
     if (!is_plausible(peak.value))
         return unknown_need(reason_of(&peak));
     used = peak.value + others;
     high = upper_bound(&peak) + others;
     need = need_of(used);
-    need.value = needs_round_memory(MARGIN * used);
+    need.value = needs_round_memory(margin * used);
     say(&need, "peak %s", number_bytes(peak.value).text);
     if (unmapped > 0)
         say(&need, " and %s of files in memory", number_bytes(unmapped).text);
     if (swapped > 0)
         say(&need, " and %s swapped out", number_bytes(swapped).text);
     if (high > used)
-        say(&need, ", at most %s, times 1.2, rounded up to the next step",
-            number_bytes(high).text);
+        say(&need, ", at most %s", number_bytes(high).text);
     else
-        say(&need, ", %s, times 1.2, rounded up to the next step",
-            peak.is_exact && others <= 0 ? "exact" : "sampled");
+        say(&need, ", %s", peak.is_exact && others <= 0 ? "exact" : "sampled");
+    say(&need, ", times %s, rounded up to the next step", decimal_number(margin).text);
     if (high > need.value)
         say(&need, "; a peak between samples may have been higher than that");
     add_memory_notes(record, used, &need);
@@ -247,14 +365,20 @@ static struct need find_memory(const struct record *record)
 
 /* ---- GPUs ----------------------------------------------------------------- */
 
-static size_t count_gpus_with_memory(const struct record *record)
+/* A GPU that is split has the memory of its parts, which follow it: these count instead. */
+static double count_gpus_with_memory(const struct record *record)
 {
+    bool is_counted = false; /* the whole GPU of the parts */
     size_t count = 0;
 
-    for (size_t i = 0; i < record->gpu_count; i++)
-        count += record->gpus[i].is_selected &&
-                 record->gpus[i].measures[RECORD_GPU_JOB_MEMORY].value > 0;
-    return count;
+    for (size_t i = 0; i < record->gpu_count; i++) {
+        const struct record_gpu *gpu = &record->gpus[i];
+        bool has_memory = gpu->is_selected && gpu->measures[RECORD_GPU_JOB_MEMORY].value > 0;
+
+        count += has_memory && !(gpu->is_part && is_counted);
+        is_counted = gpu->is_part ? is_counted && !has_memory : has_memory;
+    }
+    return (double)count;
 }
 
 static bool has_no_gpu(const struct record *record)
@@ -276,12 +400,13 @@ static struct need find_gpus(const struct record *record)
     struct spoor_figure mean = record_find(record->figures, "gpu.job_utilization.mean_gpus");
     double max = record_value(record, "gpu.job_utilization.max_gpus");
     double memory = record_value(record, "gpu.memory.combined_bytes");
+    double holders = count_gpus_with_memory(record);
     struct need need;
 
     if (has_no_gpu(record))
         return none_used("the machine has no GPU");
     if (!is_plausible(mean.value) && memory > 0) {
-        need = need_of(fmax(1, (double)count_gpus_with_memory(record)));
+        need = need_of(fmax(1, holders));
         need.value = need.basis;
         need.is_guess = true;
         say(&need, "a guess: the run had memory on so many; how busy it kept them is unknown");
@@ -289,16 +414,21 @@ static struct need find_gpus(const struct record *record)
     }
     if (!is_plausible(mean.value))
         return unknown_need(reason_of(&mean));
-    if (mean.value <= 0 && !(memory > 0))
+    if (mean.value <= 0 && !(memory > 0) && holders < 1)
         return none_used("the run used no GPU");
     need = need_of(fmax(mean.value, plausible_or_0(max)));
-    need.value = fmax(1, rint(need.basis));
-    say(&need, "%s busy at peak, %s on average; the peak, rounded, at least 1",
-        number_short(need.basis).text, number_short(mean.value).text);
+    need.value = fmax(fmax(1, rint(need.basis)), holders);
+    say(&need, "%s busy at peak, %s on average", number_short(need.basis).text,
+        number_short(mean.value).text);
+    if (holders > rint(need.basis))
+        say(&need, ", %s with memory of the run: as many as that", number_count(holders).text);
+    else
+        say(&need, "; the peak, rounded, at least 1");
+    need.basis = need.value;
     return need;
 }
 
-static struct need find_vram(const struct record *record)
+static struct need find_vram(const struct record *record, double margin)
 {
     struct spoor_figure peak = record_find(record->figures, "gpu.memory.combined_bytes");
     struct need need;
@@ -310,9 +440,10 @@ static struct need find_vram(const struct record *record)
     if (peak.value <= 0)
         return none_used("the run used no GPU memory");
     need = need_of(peak.value);
-    need.value = needs_round_memory(MARGIN * peak.value);
-    say(&need, "peak %s on all GPUs, %s, times 1.2, rounded up to the next step",
-        number_bytes(peak.value).text, peak.is_exact ? "exact" : "sampled");
+    need.value = needs_round_memory(margin * peak.value);
+    say(&need, "peak %s on all GPUs, %s, times %s, rounded up to the next step",
+        number_bytes(peak.value).text, peak.is_exact ? "exact" : "sampled",
+        decimal_number(margin).text);
     return need;
 }
 
@@ -333,72 +464,301 @@ static bool has_failed(const struct record *record)
     return is_known(record->exit_code) && record->exit_code != 0;
 }
 
-static struct need find_time(const struct record *record)
+/* Why the elapsed time may not be that of a complete run; NULL: it is. */
+static const char *time_caveat_of(const struct record *record)
+{
+    if (has_failed(record))
+        return "the run failed: a complete one may take longer";
+    if (record->is_still_running)
+        return "the run went on after that";
+    if (record->is_attached)
+        return "the run had started before that";
+    return is_known(record->exit_code) ? NULL : "how the run ended is unknown";
+}
+
+static double round_time(double seconds)
 {
     static const double minute = 60;
-    double elapsed = record->elapsed_seconds;
-    struct need need;
 
-    if (!is_plausible(elapsed))
-        return unknown_need("the report has no elapsed time");
-    need = need_of(elapsed);
-    need.value = fmax(1, ceil(MARGIN * elapsed / minute)) * minute;
-    need.is_guess = !is_known(record->exit_code) || has_failed(record) || record->is_attached;
-    say(&need, "%s, times 1.2, rounded up to whole minutes", number_duration(elapsed).text);
+    return fmax(1, ceil(seconds / minute)) * minute;
+}
+
+/* The time of a run, which takes `expected` seconds with so many CPUs. */
+static void set_time(struct needs *needs, double expected, double cpus)
+{
+    static const double notable = 1.005; /* less is not worth a word */
+    double elapsed = needs->seconds.used_max;
+
+    needs->seconds = need_of(elapsed);
+    needs->seconds.basis = expected;
+    needs->seconds.value = round_time(needs->margin * expected);
+    needs->seconds.is_guess = needs->time_caveat;
+    say(&needs->seconds, "%s", number_duration(elapsed).text);
+    if (expected > notable * elapsed)
+        say(&needs->seconds, ", %s with %s CPU%s", number_duration(expected).text,
+            number_count(cpus).text, cpus > 1 ? "s" : "");
+    say(&needs->seconds, ", times %s, rounded up to whole minutes",
+        decimal_number(needs->margin).text);
+    if (needs->time_caveat)
+        say(&needs->seconds, "; %s", needs->time_caveat);
+}
+
+/* Choices with the same time are none. */
+static void set_choices(struct needs *needs, struct need_choice chosen,
+                        struct need_choice other)
+{
+    needs->choice_count = 0;
+    if (other.cpus < chosen.cpus && other.seconds > chosen.seconds)
+        needs->choices[needs->choice_count++] = other;
+    needs->choices[needs->choice_count++] = chosen;
+    if (other.cpus > chosen.cpus && other.seconds < chosen.seconds)
+        needs->choices[needs->choice_count++] = other;
+}
+
+static struct need_choice choice_of(const struct cpu_use *use, double cpus, double margin)
+{
+    double expected = expected_seconds(use, cpus);
+
+    return (struct need_choice){ cpus, round_time(margin * expected), expected };
+}
+
+static void find_cpus_and_time(const struct record *record, struct needs *needs)
+{
+    const struct cpu_use use = cpu_use_of(record);
+    double other = (double)NAN, cpus;
+
+    needs->cpus = find_cpus(record, &use, &other);
+    needs->time_caveat = time_caveat_of(record);
+    cpus = needs->cpus.value;
+    if (!is_plausible(record->elapsed_seconds)) {
+        needs->seconds = unknown_need("the report has no elapsed time");
+        return;
+    }
+    needs->seconds = need_of(record->elapsed_seconds);
+    if (isnan(cpus)) {
+        set_time(needs, use.elapsed, cpus);
+        return;
+    }
+    set_choices(needs, choice_of(&use, cpus, needs->margin),
+                choice_of(&use, other, needs->margin));
+    set_time(needs, expected_seconds(&use, cpus), cpus);
+}
+
+/* ---- the note ------------------------------------------------------------- */
+
+/* Pressure of the whole machine may have hit other processes. */
+static bool is_starved(const struct record *record)
+{
+    struct spoor_figure waited = record_find(record->figures, "pressure.cpu_seconds");
+
+    return waited.value >= STARVED_SHARE * record->elapsed_seconds && waited.source &&
+           strncmp(waited.source, "host.", strlen("host.")) != 0;
+}
+
+static enum run_condition condition_of(const struct record *record)
+{
+    if (needs_is_out_of_memory(record))
+        return RUN_OUT_OF_MEMORY;
     if (has_failed(record))
-        say(&need, "; the run failed: a complete one may take longer");
-    else if (record->is_still_running)
-        say(&need, "; the run went on after that");
-    else if (record->is_attached)
-        say(&need, "; the run had started before that");
-    else if (need.is_guess)
-        say(&need, "; how the run ended is unknown");
-    return need;
+        return RUN_FAILED;
+    if (record->elapsed_seconds < SHORT_SECONDS)
+        return RUN_SHORT;
+    return is_starved(record) ? RUN_STARVED : RUN_CONDITIONS;
 }
 
-/* ---- all of them ---------------------------------------------------------- */
-
-void needs_init(struct needs *needs)
+/* The most serious condition of the runs. Short runs do not matter beside longer ones, nor does a run out of
+ * memory beside one that used more. */
+static void set_note(struct needs *needs)
 {
-    *needs = (struct needs){ 0 };
+    static const char *const sentences[RUN_CONDITIONS] = {
+        [RUN_OUT_OF_MEMORY] = "ran out of memory: the recommended memory is a guess.",
+        [RUN_FAILED] = "failed: a complete run may need more.",
+        [RUN_SHORT] = "took less than 10 s.",
+        [RUN_STARVED] = "waited for a CPU for a tenth of the time or more: with more CPUs, it "
+                        "may take less time.",
+    };
+
+    for (size_t i = 0; i < RUN_CONDITIONS; i++) {
+        if (needs->conditions[i] == 0 ||
+            (i == RUN_SHORT && needs->conditions[i] < needs->runs) ||
+            (i == RUN_OUT_OF_MEMORY && !needs->memory_bytes.is_guess))
+            continue;
+        if (needs->runs > 1)
+            (void)snprintf(needs->note, sizeof(needs->note), "%zu of %zu runs %s",
+                           needs->conditions[i], needs->runs, sentences[i]);
+        else
+            (void)snprintf(needs->note, sizeof(needs->note), "The run %s", sentences[i]);
+        return;
+    }
+}
+
+/* ---- one run -------------------------------------------------------------- */
+
+static struct need *field_of(struct needs *needs, size_t field)
+{
+    return (struct need *)(void *)((char *)needs + needs_fields[field].offset);
+}
+
+static void clear(struct needs *needs, double margin, double quantile)
+{
+    *needs = (struct needs){ .margin = margin, .quantile = quantile };
     for (size_t i = 0; i < NEEDS_FIELDS; i++)
-        *(struct need *)(void *)((char *)needs + needs_fields[i].offset) =
-            unknown_need("no run was given");
+        *field_of(needs, i) = unknown_need("no run was given");
 }
 
-/* The larger value is used; if both are equal, the one that is not a guess. */
-static void include(struct need *need, const struct need *run)
+void needs_of(const struct record *record, double margin, struct needs *ret)
 {
-    struct need old = *need;
-    bool is_more =
-        !isnan(run->basis) && (!(run->basis <= old.basis) ||
-                               (!(run->basis < old.basis) && old.is_guess && !run->is_guess));
+    enum run_condition condition;
 
-    if (is_more || old.known_runs == 0)
-        *need = *run;
-    need->known_runs = old.known_runs + run->known_runs;
-    need->used_min = fmin(old.used_min, run->used_min); /* the one that is known */
-    need->used_max = fmax(old.used_max, run->used_max);
-}
-
-void needs_add(struct needs *needs, const struct record *record)
-{
-    struct need need;
-
+    clear(ret, margin, 1);
     if (record->system || !record->figures)
         return;
-    needs->runs++;
-    needs->failed_runs += has_failed(record);
-    need = find_cpus(record);
-    include(&needs->cpus, &need);
-    need = find_memory(record);
-    include(&needs->memory_bytes, &need);
-    need = find_gpus(record);
-    include(&needs->gpus, &need);
-    need = find_vram(record);
-    include(&needs->vram_bytes, &need);
-    need = find_time(record);
-    include(&needs->seconds, &need);
-    if (needs->gpus.value > 0)
-        find_gpu_vendor(record, needs);
+    ret->runs = 1;
+    ret->failed_runs = has_failed(record);
+    find_cpus_and_time(record, ret);
+    ret->memory_bytes = find_memory(record, margin);
+    ret->gpus = find_gpus(record);
+    ret->vram_bytes = find_vram(record, margin);
+    if (ret->gpus.value > 0)
+        find_gpu_vendor(record, ret);
+    condition = condition_of(record);
+    if (condition < RUN_CONDITIONS)
+        ret->conditions[condition] = 1;
+    set_note(ret);
+}
+
+/* ---- many runs ------------------------------------------------------------ */
+
+/* By usage, so that a guess yields to a run that used more. If two used the same, the larger need is last, or
+ * the one that is not a guess. */
+static int compare_needs(const void *a, const void *b)
+{
+    const struct need *x = *(const struct need *const *)a, *y = *(const struct need *const *)b;
+
+    if (x->basis < y->basis || x->basis > y->basis)
+        return x->basis < y->basis ? -1 : 1;
+    if (x->value < y->value || x->value > y->value)
+        return x->value < y->value ? -1 : 1;
+    return (int)y->is_guess - (int)x->is_guess;
+}
+
+/* The need at the quantile, by nearest rank; NULL: no run has it. `sorted` has room for all. */
+static const struct need *pick(struct needs *list, size_t count, size_t field, double quantile,
+                               const struct need **sorted)
+{
+    static const double inexact = 1e-9; /* of the product */
+    size_t known = 0, rank;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!isnan(field_of(&list[i], field)->value))
+            sorted[known++] = field_of(&list[i], field);
+    }
+    if (known == 0)
+        return NULL;
+    qsort(sorted, known, sizeof(*sorted), compare_needs);
+    rank = (size_t)fmax(1, ceil(quantile * (double)known - inexact));
+    return sorted[rank - 1];
+}
+
+/* The need of the run at the quantile, and the spread of all. */
+static void combine_field(struct needs *list, size_t count, size_t field,
+                          const struct need **sorted, struct needs *ret)
+{
+    const struct need *picked = pick(list, count, field, ret->quantile, sorted);
+    struct need *need = field_of(ret, field);
+
+    *need = picked ? *picked : *field_of(&list[0], field);
+    need->known_runs = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct need *run = field_of(&list[i], field);
+
+        need->known_runs += run->known_runs;
+        need->used_min = fmin(need->used_min, run->used_min); /* the one that is known */
+        need->used_max = fmax(need->used_max, run->used_max);
+    }
+}
+
+/* With fewer CPUs than a run was judged by, its time is at most so much longer. */
+static double expected_with(const struct needs *run, double cpus)
+{
+    if (run->choice_count == 0)
+        return run->seconds.used_max;
+    for (size_t i = run->choice_count; i-- > 0;) {
+        if (run->choices[i].cpus <= cpus)
+            return run->choices[i].expected;
+    }
+    return run->choices[0].expected * run->choices[0].cpus / cpus;
+}
+
+/* Sets the times of all runs to those with so many CPUs. */
+static struct need_choice combine_time(struct needs *list, size_t count, double cpus,
+                                       const struct need **sorted, struct needs *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!isnan(list[i].seconds.value))
+            set_time(&list[i], expected_with(&list[i], cpus), cpus);
+    }
+    combine_field(list, count, NEEDS_SECONDS, sorted, ret);
+    return (struct need_choice){ cpus, ret->seconds.value, ret->seconds.basis };
+}
+
+/* The choices are those of the run that decides the CPUs. */
+static void combine_cpus_and_time(struct needs *list, size_t count, const struct need **sorted,
+                                  struct needs *ret)
+{
+    const struct need *picked = pick(list, count, NEEDS_CPUS, ret->quantile, sorted);
+    const struct needs *run = &list[0];
+    struct need_choice chosen, other;
+    double cpus;
+
+    for (size_t i = 0; i < count; i++)
+        run = &list[i].cpus == picked ? &list[i] : run;
+    combine_field(list, count, NEEDS_CPUS, sorted, ret);
+    cpus = ret->cpus.value;
+    other.cpus = cpus;
+    for (size_t i = 0; i < run->choice_count; i++)
+        other = run->choices[i].cpus < cpus || run->choices[i].cpus > cpus ? run->choices[i]
+                                                                           : other;
+    other = combine_time(list, count, other.cpus, sorted, ret);
+    chosen = combine_time(list, count, cpus, sorted, ret); /* last: the times stay */
+    if (!isnan(chosen.cpus) && !isnan(chosen.seconds))
+        set_choices(ret, chosen, other);
+}
+
+/* Would the run have failed with this request? */
+static bool is_beyond(const struct needs *run, const struct needs *request)
+{
+    bool is_killed = run->conditions[RUN_OUT_OF_MEMORY] > 0; /* at its limit, the basis */
+
+    return run->memory_bytes.basis > request->memory_bytes.value ||
+           (is_killed && run->memory_bytes.basis >= request->memory_bytes.value) ||
+           run->gpus.value > request->gpus.value ||
+           run->vram_bytes.basis > request->vram_bytes.value ||
+           run->seconds.basis > request->seconds.value;
+}
+
+int needs_combine(struct needs *list, size_t count, double quantile, struct needs *ret)
+{
+    AUTO_FREE const struct need **sorted = NULL;
+
+    clear(ret, count > 0 ? list[0].margin : NEEDS_MARGIN, quantile);
+    if (count == 0)
+        return 0;
+    sorted = calloc(count, sizeof(*sorted));
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = NEEDS_MEMORY; i < NEEDS_SECONDS; i++)
+        combine_field(list, count, i, sorted, ret);
+    combine_cpus_and_time(list, count, sorted, ret);
+    for (size_t i = 0; i < count; i++) {
+        ret->runs += list[i].runs;
+        ret->failed_runs += list[i].failed_runs;
+        ret->would_fail_runs += is_beyond(&list[i], ret);
+        for (size_t j = 0; j < RUN_CONDITIONS; j++)
+            ret->conditions[j] += list[i].conditions[j];
+        if (!*ret->gpu_vendor && ret->gpus.value > 0)
+            memcpy(ret->gpu_vendor, list[i].gpu_vendor, sizeof(ret->gpu_vendor));
+    }
+    set_note(ret);
+    return 0;
 }

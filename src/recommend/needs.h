@@ -2,9 +2,12 @@
 /*
  * needs.h - what to request for the next run, by the usage of earlier runs (pure).
  *
- * Each quantity is that of the run that used most of it, with a margin, rounded up to a step that schedulers
- * and servers offer. The figures of a run that hit its limit are too low: more than the limit is recommended,
- * marked as a guess, unless another run used more.
+ * Each quantity is the usage of a run, with a margin, rounded up to a step that schedulers and servers offer.
+ * The figures of a run that hit its limit are too low: more than the limit is recommended, marked as a guess,
+ * unless another run used more.
+ *
+ * CPUs x time is never less than the CPU time of the run times the margin: a request for fewer CPUs is one for
+ * more time.
  */
 #ifndef RECOMMEND_NEEDS_H
 #define RECOMMEND_NEEDS_H
@@ -19,24 +22,47 @@ struct need {
     bool is_guess;             /* the run hit a limit, or is not known to be complete */
     size_t known_runs;         /* those of which the quantity is known */
     double used_min, used_max; /* by these runs, before any margin; NaN: unknown */
-    double basis;              /* runs are compared by it: the largest is used */
+    double basis;              /* runs are compared by it */
     char why[320];             /* a sentence without a full stop; why it is unknown, if it is */
 };
 
+/* CPUs, and the time that the run takes with them. */
+struct need_choice {
+    double cpus;
+    double seconds;  /* the request */
+    double expected; /* seconds, before any margin */
+};
+
+/* Why the figures of a run may be too low, the most serious first. */
+enum run_condition { RUN_OUT_OF_MEMORY, RUN_FAILED, RUN_SHORT, RUN_STARVED, RUN_CONDITIONS };
+
 struct needs {
-    size_t runs;         /* those added */
-    size_t failed_runs;  /* of these: their exit code is known and not 0 */
-    char gpu_vendor[16]; /* "nvidia"; empty: unknown, or no GPU was used */
+    double margin, quantile;
+    size_t runs;
+    size_t failed_runs;     /* of these: their exit code is known and not 0 */
+    size_t would_fail_runs; /* of these: they used more memory, GPUs or time than this */
+    size_t conditions[RUN_CONDITIONS]; /* of these: so many had it */
+    char note[160];                    /* a sentence on the conditions; empty: there is none */
+    char gpu_vendor[16];               /* "nvidia"; empty: unknown, or no GPU was used */
     struct need cpus;
     struct need memory_bytes;
     struct need gpus;
     struct need vram_bytes; /* of all GPUs together */
     struct need seconds;
+    struct need_choice choices[2]; /* by CPUs; `cpus` and `seconds` are one of them */
+    size_t choice_count;           /* 0: the CPUs or the time are unknown */
+    const char *time_caveat;       /* of one run; NULL: its time is that of a complete run */
 };
 
-/* The needs of one run or many: init, then add each. A record without a job is ignored. */
-void needs_init(struct needs *needs);
-void needs_add(struct needs *needs, const struct record *record);
+#define NEEDS_MARGIN 1.2
+
+/* The needs of one run. A record without a job has none: its `runs` is 0. */
+void needs_of(const struct record *record, double margin, struct needs *ret);
+
+/* The needs of many runs with the same margin: each quantity is that of the run at the quantile, by nearest
+ * rank; 1 is the largest. The times in the list become those with the combined CPUs. Without runs, all
+ * is unknown. Returns 0, or -ENOMEM, which needs a run. */
+int needs_combine(struct needs *list, size_t count, double quantile, struct needs *ret);
 
 /* The next step up: 128, 256, 512, 1024 and 2048 MiB, then whole GiB. */
 double needs_round_memory(double bytes);
@@ -50,7 +76,7 @@ struct needs_field {
     size_t offset;
 };
 
-enum { NEEDS_FIELDS = 5 };
+enum { NEEDS_CPUS, NEEDS_MEMORY, NEEDS_GPUS, NEEDS_VRAM, NEEDS_SECONDS, NEEDS_FIELDS };
 extern const struct needs_field needs_fields[NEEDS_FIELDS];
 
 static inline const struct need *needs_get(const struct needs *needs, size_t field)

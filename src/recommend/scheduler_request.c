@@ -231,6 +231,12 @@ void request_write(const struct request_format *format, const struct needs *need
     static const char *const names[NEEDS_FIELDS] = { "CPUs", "memory", "GPUs", "GPU memory",
                                                      "time" };
 
+    if (*needs->note) {
+        escape_unsafe(format->comment, out);
+        buffer_add_text(out, " ");
+        escape_unsafe(needs->note, out);
+        buffer_add_text(out, "\n");
+    }
     for (size_t i = 0; i < NEEDS_FIELDS; i++)
         add_comment(format, names[i], needs_get(needs, i), out);
     if (is_wanted(&needs->gpus) && is_wanted(&needs->vram_bytes)) {

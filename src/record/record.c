@@ -28,6 +28,11 @@ double curve_start(const struct record_curve *curve, size_t point)
     return point > 0 ? curve->seconds[point - 1] : 0;
 }
 
+double curve_rounded_seconds(const struct record_curve *curve, size_t point)
+{
+    return floor(curve->seconds[point] * 1e4 + 0.5) / 1e4;
+}
+
 struct curve_value curve_get(const struct record_curve *curve,
                              const struct curve_column *column, size_t first, size_t end)
 {

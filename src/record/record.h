@@ -54,6 +54,9 @@ const struct curve_column *curve_find(const struct record_curve *curve, const ch
 /* The start of the time that a point covers. */
 double curve_start(const struct record_curve *curve, size_t point);
 
+/* The end of a point as a JSON report has it: in steps of 0.1 ms. */
+double curve_rounded_seconds(const struct record_curve *curve, size_t point);
+
 /* The values of a column over several points, from `first` to before `end`. Means are weighted by time;
  * that of a rate is over all of it, also if it is unknown in some points: its integral stays the same. */
 struct curve_value curve_get(const struct record_curve *curve,

@@ -421,6 +421,15 @@ static struct rounded round_digits(double value)
     return rounded;
 }
 
+double rounded_value(double value)
+{
+    struct rounded rounded = round_digits(value);
+    double size = rounded.exponent < 0 ? rounded.digits / power_of_ten(-rounded.exponent)
+                                       : rounded.digits * power_of_ten(rounded.exponent);
+
+    return isnan(value) ? value : rounded.is_negative ? -size : size;
+}
+
 bool rounded_equal(double a, double b)
 {
     struct rounded x = round_digits(a), y = round_digits(b);

@@ -77,6 +77,9 @@ struct number number_time_step(double seconds);     /* "7 min", "2 h 24 min" */
 /* As JSON allows it: 0, 0.1235, 12.35, 1.235e9. Nothing if the value is not finite. */
 void rounded_write(double value, struct buffer *out);
 
+/* The number that is read back from the text. */
+double rounded_value(double value);
+
 /* Are both written the same? Also if both are NaN. */
 bool rounded_equal(double a, double b);
 

@@ -140,9 +140,12 @@ def check_curve(result):
 
 
 def check_recommendation(result):
-    needs = result["recommendation"]
-    assert list(needs) == ["cpus", "memory_bytes", "gpus", "vram_bytes", "seconds"]
-    for key, need in needs.items():
+    *keys, last, note = needs = result["recommendation"]
+    assert keys == ["cpus", "memory_bytes", "gpus", "vram_bytes", "seconds"]
+    assert (last, note) == ("choices", "note")
+    check_request(result)
+    for key in keys:
+        need = needs[key]
         assert set(need) == {"value", "guess", "why"} and need["why"], key
         assert isinstance(need["guess"], bool), key
         assert need["value"] is None or need["value"] >= 0, key
@@ -151,6 +154,23 @@ def check_recommendation(result):
         assert needs["memory_bytes"]["value"] >= max(1.2 * peak, 128 << 20)
     elapsed = result["run"]["elapsed_seconds"]
     assert needs["seconds"]["value"] % 60 == 0 and needs["seconds"]["value"] >= 1.2 * elapsed
+
+
+def check_request(result, margin=1.2):
+    """CPUs x time cover the CPU time, the GPUs all that held memory, and choices are worth their name."""
+    needs, total = result["recommendation"], result["cpu"]["total_seconds"]["value"]
+    choices = [(each["cpus"], each["seconds"]) for each in needs["choices"]]
+    cpus, seconds = needs["cpus"]["value"], needs["seconds"]["value"]
+    if None not in (cpus, seconds):
+        assert 1 <= len(choices) <= 2 and (cpus, seconds) in choices
+        assert choices == sorted(choices) and choices[::-1] == sorted(choices, key=lambda each: each[1])
+        assert total is None or all(cpus * seconds >= 0.999999 * margin * total for cpus, seconds in choices)
+    else:
+        assert not choices
+    holders = [device for device in result["gpu"]["devices"]
+               if device["part"] is None and (device["memory"]["job_peak_bytes"]["value"] or 0) > 0]
+    assert not holders or needs["gpus"]["value"] >= len(holders)
+    assert needs["note"] is None or needs["note"].endswith(".")
 
 
 def check_processes(result):

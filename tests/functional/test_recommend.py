@@ -14,6 +14,7 @@ from conftest import load
 pytestmark = pytest.mark.any_user
 
 MIB, GIB = 1 << 20, 1 << 30
+QUANTITIES = ["cpus", "memory_bytes", "gpus", "vram_bytes", "seconds"]
 TOOLS = ["sbatch", "kubernetes", "metaflow", "nextflow", "snakemake", "docker"]
 
 
@@ -33,8 +34,10 @@ def fixture_store(spoor):
         # What this machine and this run happened to be has no say.
         report["host"]["gpus"], report["gpu"]["devices"], report["gpu"]["count"] = [], [], 0
         report["limits"].update(cpus=None, memory_bytes=None)
+        report["curve"] = None
         report["run"].update({"elapsed_seconds": 245, "exit_code": 0, "signal": None, **run})
-        known = {"cpu.mean_cores": 1.62, "cpu.max_cores": 3.9, "memory.swap_peak_bytes": 0,
+        known = {"cpu.mean_cores": 1.62, "cpu.total_seconds": None,
+                 "cpu.max_cores": 3.9, "memory.swap_peak_bytes": 0,
                  "memory.combined.total_rss_bytes": 338e6, "memory.anon_peak_bytes": 338e6,
                  "memory.page_cache_peak_bytes": 0, "events.oom_kills": 0,
                  "events.throttled_seconds": 0, **dict(figures)}
@@ -62,6 +65,7 @@ def test_a_run_says_what_it_needs(spoor, store):
 Recommended for the next run
 
 CPUs                   2  1.62 used on average, 3.90 at peak; the mean, rounded
+                          up
 Memory           512 MiB  peak 338 MB, exact, times 1.2, rounded up to the next
                           step
 GPUs                   0  the machine has no GPU
@@ -87,7 +91,7 @@ def test_of_many_runs_the_largest_decides(spoor, store):
     assert memory == {"value": 2048 * MIB, "guess": False, "used_min": 200 * MIB,
                       "used_max": 900 * MIB, "known_runs": 3, "why": memory["why"]}
     text = recommend(spoor, few, most, failed)
-    assert "judging by 3 runs, of which 1 failed" in text
+    assert "judging by 3 runs\n" in text and "1 of 3 runs failed: " in text
     assert "210 MB to 944 MB in 3 runs" in re.sub(r"\s+", " ", text)
 
 
@@ -103,10 +107,65 @@ def test_the_report_says_the_same(spoor, store):
     needs = json.loads(recommend(spoor, "-f", "json", path))["recommendation"]
     report = json.loads(spoor("report", "-f", "json", path).stdout)
     assert report["recommendation"] == {
-        key: {name: need[name] for name in ("value", "guess", "why")}
-        for key, need in needs.items()}
+        key: need if key in ("choices", "note") else
+        {name: need[name] for name in ("value", "guess", "why")} for key, need in needs.items()}
     assert "Next run          2 CPUs  512 MiB of memory, 5 min recommended\n" in \
         spoor("report", "-f", "text", path).stdout
+
+
+NOTES = {
+    "short": ({}, {"elapsed_seconds": 9.9}, "The run took less than 10 s."),
+    "failed": ({}, {"exit_code": 3}, "The run failed: a complete run may need more."),
+    "starved": ({"pressure.cpu_seconds": 24.5}, {}, "The run waited for a CPU for a tenth of the time "
+                "or more: with more CPUs, it may take less time."),
+    "out of memory": ({"events.oom_kills": 1}, {"exit_code": 137, "signal": "SIGKILL"},
+                      "The run ran out of memory: the recommended memory is a guess."),
+}
+
+
+@pytest.mark.parametrize("case", NOTES)
+def test_a_run_that_is_no_guide_has_the_same_sentence_everywhere(spoor, store, case):
+    figures, run, note = NOTES[case]
+    path, page = store(figures, **run), spoor.new_path("page.html")
+    as_json = [json.loads(spoor(*command, "-f", "json", path).stdout)["recommendation"]
+               for command in (["report"], ["recommend"])]
+    assert [each["note"] for each in as_json] == [note] * 2
+    for text in (spoor("report", "-f", "text", path).stdout, recommend(spoor, path)):
+        assert note in re.sub(r"\s+", " ", text)
+    assert f"# {note}\n" in recommend(spoor, "--for", "sbatch", path)
+    done = spoor("report", "-o", page, path)
+    if "has no report page" not in done.stderr:
+        data = page.read_text().partition('type="application/json">')[2].partition("</script>")[0]
+        in_page = json.loads(data)["runs"][0]["recommendation"]
+        assert in_page.pop("requests") and in_page == as_json[0]
+
+
+def test_fewer_cpus_are_offered_with_more_time(spoor, store):
+    """A job that used 2 CPUs in half of its 8 hours."""
+    path = store({"cpu.mean_cores": 1, "cpu.total_seconds": 28800}, elapsed_seconds=28800)
+    report = json.loads(path.read_text())
+    report["curve"] = {"samples": 9, "seconds": [3600 * hour for hour in range(1, 9)], "columns": {
+        "job_cpu_seconds": {"kind": "rate", "high": [2, 0] * 4}}}
+    path.write_text(json.dumps(report))
+    needs = json.loads(recommend(spoor, path, "-f", "json"))["recommendation"]
+    assert (needs["cpus"]["value"], needs["seconds"]["value"]) == (2, 34560)
+    assert needs["choices"] == [{"cpus": 1, "seconds": 51840}, {"cpus": 2, "seconds": 34560}]
+    assert "1 CPU, 14 h 24 min; 2 CPUs, 9 h 36 min" in recommend(spoor, path)
+    assert "512 MiB of memory, 9 h 36 min recommended; or 1 CPU, 14 h 24 min" in \
+        re.sub(r"\s+", " ", spoor("report", "-f", "text", path).stdout)
+
+
+def test_a_quantile_of_many_runs_and_a_margin(spoor, store):
+    paths = [store({"memory.combined.total_rss_bytes": gib * GIB, "memory.anon_peak_bytes": 0})
+             for gib in (1, 2, 3, 10)]
+    result = json.loads(recommend(spoor, "--quantile", "0.75", "--margin", "2", "-f", "json", *paths))
+    assert (result["margin"], result["quantile"], result["would_fail_runs"]) == (2, 0.75, 1)
+    assert result["recommendation"]["memory_bytes"]["value"] == 6 * GIB
+    assert "Would fail             1  of 4 runs, with this request at quantile 0.75" in \
+        recommend(spoor, "--quantile", "0.75", "--margin", "2", *paths)
+    result = json.loads(recommend(spoor, "-f", "json", *paths))
+    assert (result["margin"], result["quantile"], result["would_fail_runs"]) == (1.2, 1, 0)
+    assert result["recommendation"]["memory_bytes"]["value"] == 12 * GIB
 
 
 # ---- requests to paste --------------------------------------------------------
@@ -191,6 +250,9 @@ def test_requests_are_valid_syntax(spoor, store):
                             "metaflow, nextflow, snakemake or docker\n"),
     (["--for", "docker", "-f", "json", "x"], "spoor: --for and --format cannot be combined\n"),
     (["-f", "csv", "x"], None),
+    (["--margin", "0.9", "x"], "spoor: --margin: invalid number '0.9': expected 1 to 10\n"),
+    (["--margin", "nan", "x"], "spoor: --margin: invalid number 'nan': expected 1 to 10\n"),
+    (["--quantile", "0", "x"], "spoor: --quantile: invalid number '0': expected more than 0, at most 1\n"),
 ], ids=str)
 def test_wrong_use_is_refused(spoor, arguments, message):
     done = spoor("recommend", *arguments)
@@ -243,7 +305,8 @@ HOSTILE = [
 def test_hostile_values_give_no_nonsense(spoor, store, figures):
     path = store(figures)
     needs = json.loads(recommend(spoor, "-f", "json", path))["recommendation"]
-    for key, need in needs.items():
+    for key in QUANTITIES:
+        need = needs[key]
         assert need["value"] is None or 0 <= need["value"] < 1e20, key
     for arguments in ([], *(["--for", tool] for tool in TOOLS)):
         text = recommend(spoor, path, *arguments)
@@ -257,6 +320,8 @@ def test_a_report_in_which_nothing_is_known_says_so(spoor):
     path = spoor.new_path("empty.json")
     path.write_text('{"schema": "spoor/1", "run": {}}')
     result = json.loads(recommend(spoor, "-f", "json", path))
-    for key, need in result["recommendation"].items():
+    for key in QUANTITIES:
+        need = result["recommendation"][key]
         assert need["value"] is None and need["why"], key
+    assert (result["recommendation"]["choices"], result["recommendation"]["note"]) == ([], None)
     assert recommend(spoor, path).count("n/a") == 5

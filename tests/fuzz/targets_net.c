@@ -184,7 +184,7 @@ static void run_keeper(char *text, size_t length)
 
     begin(text, length);
     CHECK(keeper_open(no_variable, &keeper, &err) == 0);
-    needs_init(&needs);
+    (void)needs_combine(NULL, 0, 1, &needs);
     needs.cpus.value = 2;
     needs.memory_bytes.value = 1e9;
     if (keeper_find_servers(&keeper, &filter, 3, &catalog, &err) < 0)

@@ -135,7 +135,7 @@ def test_artifact_of_version_0_3():
 
 def test_card_is_the_page(stand_in_reporter):
     stand_in_reporter()
-    history = [{**HISTORY[0], "timestamp": {"duration": 40.0}}]  # long enough to recommend by
+    history = HISTORY
     artifact = build_artifact(ResourceTracker.from_snapshot(snapshot()), False, history)
     card = make_card(artifact, "Flow/1/train/2")
     assert '"name": "Flow/1/train/2"' in card and '"integration":"Metaflow"' in card

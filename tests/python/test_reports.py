@@ -11,7 +11,7 @@ import spoor
 from resource_tracker import ResourceTracker
 from resource_tracker.column_maps import NEWEST, README
 from resource_tracker.report import (Report, build_context, build_report, build_rows,
-                                     describe_cloud, describe_run)
+                                     describe_cloud, describe_run, get_needs)
 from spoor import Page
 from spoor._result import make_page
 
@@ -125,13 +125,16 @@ def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
     assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
 
 
-def test_short_run_is_not_recommended_by(stand_in_reporter):
+def test_short_run_has_the_answer_of_recommend_resources(stand_in_reporter):
+    """A flow of 3 s had no recommendation on its card."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
-    context = data_of(tracker.report())["context"]
-    assert context["recommendation"] is None
-    assert context["servers"] == [] and context["servers_reason"] is None
+    recommendation = data_of(tracker.report(servers=0))["context"]["recommendation"]
+    assert get_needs(recommendation) == tracker.recommend_resources()
+    assert recommendation["note"] == (
+        "These amounts follow the formulas of resource-tracker; those of 'spoor recommend' differ.")
+    assert recommendation["choices"] == []
 
 
 @pytest.mark.parametrize("switch", ["track_processes", "track_system"])

@@ -206,6 +206,27 @@ def test_recommended_memory_is_the_peak_times_1_2_rounded_up():
     assert recommended(400, 512, 400, guess=True).fault != ""
 
 
+def request_fault(choices, value=100, exact=True, held=()):
+    """The verdict on CPUs and time for a job that used 100 CPU seconds; `held`: memory on each GPU."""
+    report = report_of("cpu_seconds", value=value, exact=exact)
+    report["gpu"] = {"devices": [{"part": None, "memory": {"job_peak_bytes": {"value": size}}}
+                                 for size in held]}
+    cpus, seconds = choices[-1]
+    report["recommendation"] = {"cpus": {"value": cpus, "why": "because"}, "seconds": {"value": seconds},
+                                "gpus": {"value": 2}, "note": None,
+                                "choices": [{"cpus": a, "seconds": b} for a, b in choices]}
+    return rules.judge_request(100, report).fault
+
+
+def test_a_request_covers_the_cpu_time_and_the_gpus():
+    assert request_fault([(1, 120)]) == "" == request_fault([(1, 120), (2, 60)], held=[5, 0, 5])
+    assert request_fault([(1, 60)]) != ""
+    assert request_fault([(1, 120)], value=150) != ""  # less than the report itself counted
+    assert request_fault([(1, 60)], value=50, exact=False) == ""
+    assert request_fault([(2, 60), (1, 120)]) != ""
+    assert request_fault([(1, 120)], held=[1, 1, 1]) != ""
+
+
 def test_an_upper_bound_does_not_excuse_a_recommendation():
     bounds = {"exact": False, "low": 400 * MB, "high": 600 * MB}
     assert recommended(400, 512, 400, **bounds).fault == ""

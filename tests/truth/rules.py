@@ -9,6 +9,7 @@
 - Nothing is 0 where the truth is not; what is null has a reason.
 - The memory that is recommended for the next run is the true peak times 1.2, rounded up to a step.
   Only a sampled peak that is itself off may move it, and no further than that; then the row says so.
+- CPUs x time that are recommended cover the true CPU time times 1.2.
 - Some figures of some jobs must be near on the best rung, exact or not (see cases.py). Of a sampled
   one that is so only if the tracker gets to run: whoever runs the suite tells how it was (far).
 
@@ -23,6 +24,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "functional"))
 
 import memory_order  # noqa: E402  # pylint: disable=wrong-import-position
+import schema  # noqa: E402  # pylint: disable=wrong-import-position
 
 EXACT_TOLERANCE = 0.01
 BATCH_TOLERANCE = 0.005
@@ -238,6 +240,23 @@ def judge_recommendation(true, report, must=None):
     return row
 
 
+def judge_request(true_cpu_seconds, report):
+    """The row of CPUs x time that are recommended to a job whose true CPU time is given: 1 if every choice
+    covers it with the margin, the choices are sorted, and the GPUs are no fewer than held memory. A sampled
+    total may have missed CPU time, and a job's own clock its end."""
+    needs, total = report["recommendation"], find(report, "cpu.total_seconds")
+    row = Row("recommended_request", 1, 1, total["exact"], source=total["source"])
+    known = true_cpu_seconds if total["exact"] else min(true_cpu_seconds, total["value"] or 0)
+    least = MARGIN * (known - max(EXACT_TOLERANCE * known, CPU_FLOOR))
+    try:
+        schema.check_request(report)
+    except AssertionError as error:
+        row.value, row.fault = 0, f"the request contradicts the report: {error}"
+    if any(each["cpus"] * each["seconds"] < least for each in needs["choices"]):
+        row.value, row.fault = 0, f"CPUs x time are below the CPU time: {needs['cpus']['why']}"
+    return row
+
+
 def judge_form(report):
     """What is wrong with the measures as such, whatever their values: a list of texts."""
     faults = []
@@ -264,4 +283,6 @@ def judge(truth, report, must=None, stolen=0.0, interrupted=0.0):
     if "peak_rss_bytes" in truth:
         rows.append(judge_recommendation(truth["peak_rss_bytes"], report,
                                          must.get("peak_rss_bytes")))
+    if "cpu_seconds" in truth and "recommendation" in report:
+        rows.append(judge_request(truth["cpu_seconds"], report))
     return rows

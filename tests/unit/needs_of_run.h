@@ -29,12 +29,11 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-static inline struct needs needs_of(const struct record *run)
+static inline struct needs find_needs(const struct record *run)
 {
     struct needs needs;
 
-    needs_init(&needs);
-    needs_add(&needs, run);
+    needs_of(run, NEEDS_MARGIN, &needs);
     return needs;
 }
 

@@ -247,8 +247,10 @@ static void sections_hold_what_is_no_measure_too(void **state)
     assert_holds(&out, "    \"scope\": \"host\"\n  },\n  \"energy\": {");
     assert_holds(&out, "  \"phases\": [],\n"
                        "  \"recommendation\": {\n"
-                       "    \"cpus\": {\"value\": 2, \"guess\": false, \"why\": \"");
-    assert_holds(&out, "\"}\n"
+                       "    \"cpus\": {\"value\": 3, \"guess\": false, \"why\": \"");
+    assert_holds(&out, "\"},\n"
+                       "    \"choices\": [{\"cpus\": 3, \"seconds\": 60}],\n"
+                       "    \"note\": \"The run took less than 10 s.\"\n"
                        "  },\n"
                        "  \"tracker\": {\n"
                        "    \"cpu_seconds\": 0.012,\n"

@@ -46,26 +46,26 @@ static void memory_is_the_peak_times_1_2(void **state)
         struct needs needs;
 
         fake_run_set(run, PEAK, rows[i].peak_bytes);
-        needs = needs_of(run);
+        needs = find_needs(run);
         assert_true(is_value(&needs.memory_bytes, rows[i].value_bytes));
         assert_false(needs.memory_bytes.is_guess);
         assert_says(&needs.memory_bytes, ", exact, times 1.2, rounded up to the next step");
     }
 }
 
-static void cpus_are_the_mean_rounded_half_to_even(void **state)
+static void cpus_are_the_mean_rounded_up(void **state)
 {
     static const struct {
         double mean, value;
-    } rows[] = { { 0, 1 },   { 0.4, 1 }, { 0.5, 1 }, { 1.49, 1 }, { 1.5, 2 },
-                 { 2.5, 2 }, { 3.5, 4 }, { 7.6, 8 }, { 64, 64 } };
+    } rows[] = { { 0, 1 },    { 0.4, 1 }, { 1.02, 1 }, { 1.05, 1 }, { 1.06, 2 },
+                 { 1.49, 2 }, { 2.5, 3 }, { 7.6, 8 },  { 64, 64 } };
     struct record *run = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         struct needs needs;
 
         fake_run_set(run, "cpu.mean_cores", rows[i].mean);
-        needs = needs_of(run);
+        needs = find_needs(run);
         assert_true(is_value(&needs.cpus, rows[i].value));
     }
 }
@@ -78,7 +78,7 @@ static void gpus_are_the_most_that_were_busy(void **state)
         { 0, 0, 0, 0, 0 },
         { 0.01, 0.3, 100 * MIB, 1, 128 * MIB },
         { 0.6, 1.5, 20 * GIB, 2, 24 * GIB },
-        { 1.2, 2.5, 30 * GIB, 2, 36 * GIB },
+        { 1.2, 2.5, 30 * GIB, 2, 36 * GIB }, /* memory on one of them */
         { 3, 4, 0, 4, 0 },
         { 0, 0, 1 * GIB, 1, 2 * GIB }, /* it holds memory, so it needs a GPU */
     };
@@ -91,11 +91,116 @@ static void gpus_are_the_most_that_were_busy(void **state)
         fake_run_set(run, "gpu.job_utilization.mean_gpus", rows[i].mean);
         fake_run_set(run, "gpu.job_utilization.max_gpus", rows[i].max);
         fake_run_set(run, "gpu.memory.combined_bytes", rows[i].vram_bytes);
-        needs = needs_of(run);
+        run->gpus[0].measures[RECORD_GPU_JOB_MEMORY].value = rows[i].vram_bytes;
+        needs = find_needs(run);
         assert_true(is_value(&needs.gpus, rows[i].gpus));
         assert_true(is_value(&needs.vram_bytes, rows[i].vram_needed));
         assert_string_equal(needs.gpu_vendor, rows[i].gpus > 0 ? "amd" : "");
     }
+}
+
+static void gpus_with_memory_are_all_needed(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    for (int i = 0; i < 4; i++)
+        fake_run_add_gpu(run, "nvidia", 64.5e9);
+    fake_run_set(run, "gpu.job_utilization.mean_gpus", 1.1);
+    fake_run_set(run, "gpu.job_utilization.max_gpus", 2.1);
+    fake_run_set(run, "gpu.memory.combined_bytes", 258e9);
+    needs = find_needs(run);
+    assert_true(is_value(&needs.gpus, 4));
+    assert_says(&needs.gpus, "2.10 busy at peak, 1.10 on average, 4 with memory of the run");
+    run->gpus[1].is_part = run->gpus[2].is_part = true; /* of the first */
+    needs = find_needs(run);
+    assert_true(is_value(&needs.gpus, 3));
+    run->gpus[2].measures[RECORD_GPU_JOB_MEMORY].value = 0;
+    run->gpus[3].is_selected = false;
+    needs = find_needs(run);
+    assert_true(is_value(&needs.gpus, 2)); /* as many as were busy */
+    assert_says(&needs.gpus, "the peak, rounded");
+}
+
+/* ---- CPUs and time ---------------------------------------------------------- */
+
+/* A run of 8 h that used so many cores in each hour. */
+static void set_curve(struct record *run, float *cores)
+{
+    enum { HOURS = 8 };
+    static double ends[HOURS];
+    static struct curve_column column = { .name = "job_cpu_seconds", .is_rate = true };
+    double hours = 0;
+
+    column.high = column.low = column.mean = cores;
+    run->curve = (struct record_curve){
+        .samples = HOURS, .count = HOURS, .seconds = ends, .columns = &column, .column_count = 1
+    };
+    for (int i = 0; i < HOURS; i++) {
+        ends[i] = (i + 1) * 3600;
+        hours += (double)cores[i];
+    }
+    run->elapsed_seconds = ends[HOURS - 1];
+    fake_run_set(run, "cpu.mean_cores", hours / HOURS);
+    fake_run_set(run, "cpu.total_seconds", hours * 3600);
+}
+
+static void fewer_cpus_take_more_time(void **state)
+{
+    static struct {
+        float cores[8];
+        struct need_choice choices[2];
+        double cpus;
+    } rows[] = {
+        { { 1, 1, 1, 1, 1, 1, 1, 1 }, { { 1, 9.6, 0 } }, 1 },
+        /* a thread with helpers: the time covers them */
+        { { 1.04F, 1.04F, 1.04F, 1.04F, 1.04F, 1.04F, 1.04F, 1.04F }, { { 1, 10, 0 } }, 1 },
+        /* half of the time 2 CPUs: all of it takes 12 h with one */
+        { { 2, 0, 2, 0, 2, 0, 2, 0 }, { { 1, 14.4, 0 }, { 2, 9.6, 0 } }, 2 },
+        /* 2 CPUs for an eighth of the time are offered, but not needed */
+        { { 1.5F, .1F, .1F, .1F, .1F, .1F, .1F, .1F }, { { 1, 10.2, 0 }, { 2, 9.6, 0 } }, 1 },
+        { { 8, 8, 8, 8, 8, 8, 8, 8 }, { { 8, 9.6, 0 } }, 8 },
+    };
+    struct record *run = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct needs needs;
+
+        set_curve(run, rows[i].cores);
+        needs = find_needs(run);
+        assert_true(is_value(&needs.cpus, rows[i].cpus));
+        assert_int_equal(needs.choice_count, rows[i].choices[1].cpus > 0 ? 2 : 1);
+        for (size_t j = 0; j < needs.choice_count; j++) {
+            assert_true(fabs(needs.choices[j].cpus - rows[i].choices[j].cpus) < 1e-6);
+            assert_true(fabs(needs.choices[j].seconds - rows[i].choices[j].seconds * 3600) <
+                        61);
+        }
+    }
+}
+
+/* ---- the note --------------------------------------------------------------- */
+
+static void a_run_that_is_no_guide_has_a_note(void **state)
+{
+    struct record *run = *state;
+
+    assert_string_equal(find_needs(run).note, "");
+    fake_run_set(run, "pressure.cpu_seconds", 9.9);
+    assert_string_equal(find_needs(run).note, "");
+    fake_run_set(run, "pressure.cpu_seconds", 10);
+    assert_string_equal(find_needs(run).note,
+                        "The run waited for a CPU for a tenth of the time or more: with more "
+                        "CPUs, it may take less time.");
+    fake_run_figure(run, "pressure.cpu_seconds")->source = "host.procfs.pressure";
+    assert_string_equal(find_needs(run).note, "");
+    run->elapsed_seconds = 9.9;
+    assert_string_equal(find_needs(run).note,
+                        "The run took less than 10 s.");
+    run->exit_code = 1;
+    assert_string_equal(find_needs(run).note, "The run failed: a complete run may need more.");
+    fake_run_set(run, "events.oom_kills", 1);
+    assert_string_equal(find_needs(run).note,
+                        "The run ran out of memory: the recommended memory is a guess.");
 }
 
 static void time_is_rounded_up_to_minutes(void **state)
@@ -110,7 +215,7 @@ static void time_is_rounded_up_to_minutes(void **state)
         struct needs needs;
 
         run->elapsed_seconds = rows[i].elapsed;
-        needs = needs_of(run);
+        needs = find_needs(run);
         assert_true(is_value(&needs.seconds, rows[i].value));
         assert_false(needs.seconds.is_guess);
     }
@@ -125,7 +230,7 @@ static void what_is_unknown_stays_unknown_with_its_reason(void **state)
 
     run->whole_gpus = UNKNOWN;
     run->elapsed_seconds = (double)NAN;
-    needs = needs_of(run);
+    needs = find_needs(run);
     for (size_t i = 0; i < NEEDS_FIELDS; i++) {
         const struct need *need = needs_get(&needs, i);
 
@@ -149,7 +254,7 @@ static void impossible_values_are_unknown(void **state)
         fake_run_set(run, PEAK, values[i]);
         fake_run_set(run, "cpu.mean_cores", values[i]);
         fake_run_set(run, "gpu.job_utilization.mean_gpus", values[i]);
-        needs = needs_of(run);
+        needs = find_needs(run);
         assert_true(isnan(needs.cpus.value) && isnan(needs.memory_bytes.value));
         assert_true(isnan(needs.gpus.value) && isnan(needs.seconds.value));
         assert_string_equal(needs.cpus.why, "the report has an impossible value");
@@ -164,10 +269,10 @@ static void a_long_reason_is_cut(void **state)
 
     memset(reason, 'x', sizeof(reason) - 1);
     fake_run_figure(run, PEAK)->reason = reason;
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_int_equal(strlen(needs.memory_bytes.why), sizeof(needs.memory_bytes.why) - 1);
     fake_run_figure(run, PEAK)->reason = NULL;
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_string_equal(needs.memory_bytes.why, "not known");
 }
 
@@ -178,7 +283,7 @@ static void no_job_says_nothing(void **state)
 
     (void)state;
     record_init(&machine);
-    needs = needs_of(&machine);
+    needs = find_needs(&machine);
     assert_int_equal(needs.runs, 0);
     assert_string_equal(needs.cpus.why, "no run was given");
 }
@@ -188,16 +293,17 @@ static void no_job_says_nothing(void **state)
 static void the_run_that_used_most_decides(void **state)
 {
     static const double peaks_mib[] = { 200, 900, 300 };
+    struct needs list[ARRAY_SIZE(peaks_mib)];
     struct record *run = *state;
     struct needs needs;
 
-    needs_init(&needs);
     for (size_t i = 0; i < ARRAY_SIZE(peaks_mib); i++) {
         fake_run_set(run, PEAK, peaks_mib[i] * MIB);
         fake_run_set(run, "cpu.mean_cores", 4 - (double)i);
         run->exit_code = i == 2;
-        needs_add(&needs, run);
+        list[i] = find_needs(run);
     }
+    assert_int_equal(needs_combine(list, ARRAY_SIZE(list), 1, &needs), 0);
     assert_int_equal(needs.runs, 3);
     assert_int_equal(needs.failed_runs, 1);
     assert_true(is_value(&needs.memory_bytes, 2048 * MIB));
@@ -211,17 +317,45 @@ static void the_run_that_used_most_decides(void **state)
 static void a_run_that_does_not_know_changes_nothing(void **state)
 {
     struct record *run = *state;
-    struct needs needs;
+    struct needs needs, list[3];
 
-    needs_init(&needs);
-    needs_add(&needs, run);
+    list[0] = find_needs(run);
     fake_run_set(run, PEAK, 200 * MIB);
-    needs_add(&needs, run);
+    list[1] = find_needs(run);
     *fake_run_figure(run, PEAK) = record_unknown_figure("too short");
-    needs_add(&needs, run);
+    list[2] = find_needs(run);
+    assert_int_equal(needs_combine(list, 3, 1, &needs), 0);
     assert_true(is_value(&needs.memory_bytes, 256 * MIB));
     assert_int_equal(needs.runs, 3);
     assert_int_equal(needs.memory_bytes.known_runs, 1);
+}
+
+static void a_quantile_leaves_out_the_largest(void **state)
+{
+    enum { COUNT = 20 };
+    static struct needs list[COUNT];
+    struct record *run = *state;
+    struct needs needs;
+
+    for (int i = 0; i < COUNT; i++) {
+        fake_run_set(run, PEAK, (i + 1) * GIB);
+        fake_run_set(run, "cpu.mean_cores", i == 0 ? 8 : 1);
+        run->elapsed_seconds = i == 1 ? 6000 : 600;
+        list[i] = find_needs(run);
+    }
+    assert_int_equal(needs_combine(list, COUNT, 0.95, &needs), 0);
+    assert_true(is_value(&needs.memory_bytes, 23 * GIB)); /* 19 times 1.2 */
+    assert_true(is_value(&needs.cpus, 1));
+    /* the run with 8 CPUs takes 4800 s with one, and the longest is left out */
+    assert_true(is_value(&needs.seconds, 5760));
+    assert_says(&needs.seconds, "10 min 00 s, 1 h 20 min with 1 CPU, times 1.2");
+    assert_int_equal(needs.would_fail_runs, 1); /* 6000 s; 20 GiB fit into 23 */
+    assert_int_equal(needs_combine(list, COUNT, 0.5, &needs), 0);
+    assert_true(is_value(&needs.memory_bytes, 12 * GIB));
+    assert_int_equal(needs.would_fail_runs, 10); /* 13 to 20 GiB, and two that take longer */
+    assert_int_equal(needs_combine(list, COUNT, 1, &needs), 0);
+    assert_true(is_value(&needs.cpus, 8) && is_value(&needs.seconds, 7200));
+    assert_int_equal(needs.would_fail_runs, 0);
 }
 
 /* In either order. */
@@ -230,24 +364,28 @@ static void a_guess_yields_to_a_run_that_used_more(void **state)
     struct record *run = *state;
 
     for (int order = 0; order < 2; order++) {
-        struct needs needs;
+        struct needs needs, list[3];
 
-        needs_init(&needs);
         for (int i = 0; i < 2; i++) {
             bool is_killed = i == order;
 
             fake_run_set(run, "events.oom_kills", is_killed);
             fake_run_set(run, PEAK, is_killed ? 10 * GIB : 11 * GIB);
             run->memory_limit_bytes = (uint64_t)(is_killed ? 10 * GIB : 64 * GIB);
-            needs_add(&needs, run);
+            list[i] = find_needs(run);
         }
+        assert_int_equal(needs_combine(list, 2, 1, &needs), 0);
         assert_true(is_value(&needs.memory_bytes, 14 * GIB));
         assert_false(needs.memory_bytes.is_guess);
+        assert_string_equal(needs.note, "");
         fake_run_set(run, "events.oom_kills", 1); /* one that had still more */
         run->memory_limit_bytes = (uint64_t)(12 * GIB);
-        needs_add(&needs, run);
+        list[2] = find_needs(run);
+        assert_int_equal(needs_combine(list, 3, 1, &needs), 0);
         assert_true(is_value(&needs.memory_bytes, 24 * GIB));
         assert_true(needs.memory_bytes.is_guess);
+        assert_string_equal(
+            needs.note, "2 of 3 runs ran out of memory: the recommended memory is a guess.");
     }
 }
 
@@ -256,9 +394,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_rounded_up_to_a_step),
         cmocka_unit_test_setup_teardown(memory_is_the_peak_times_1_2, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cpus_are_the_mean_rounded_half_to_even, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(cpus_are_the_mean_rounded_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gpus_are_the_most_that_were_busy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(gpus_with_memory_are_all_needed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fewer_cpus_take_more_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_that_is_no_guide_has_a_note, set_up, tear_down),
         cmocka_unit_test_setup_teardown(time_is_rounded_up_to_minutes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_unknown_stays_unknown_with_its_reason, set_up,
                                         tear_down),
@@ -268,6 +408,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_run_that_used_most_decides, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_run_that_does_not_know_changes_nothing, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_quantile_leaves_out_the_largest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_guess_yields_to_a_run_that_used_more, set_up,
                                         tear_down),
     };

@@ -37,7 +37,7 @@ static void an_upper_bound_is_said_and_not_used(void **state)
         fake_run_figure(run, PEAK)->is_exact = false;
         fake_run_figure(run, PEAK)->low = rows[i].value;
         fake_run_figure(run, PEAK)->high = rows[i].high;
-        needs = needs_of(run);
+        needs = find_needs(run);
         assert_true(is_value(&needs.memory_bytes, rows[i].needed));
         assert_says(&needs.memory_bytes, rows[i].text);
     }
@@ -55,13 +55,13 @@ static void a_run_out_of_memory_is_not_recommended_its_limit(void **state)
 
         run->memory_limit_bytes = (uint64_t)(limits_mib[i] * MIB);
         fake_run_set(run, PEAK, 0.99 * limits_mib[i] * MIB);
-        needs = needs_of(run);
+        needs = find_needs(run);
         assert_true(needs.memory_bytes.is_guess);
         assert_true(needs.memory_bytes.value >= 2 * limits_mib[i] * MIB);
         assert_says(&needs.memory_bytes, "a guess: the run was killed for lack of memory");
         assert_says(&needs.memory_bytes, "; twice the limit");
         fake_run_set(run, PEAK, 1.1 * limits_mib[i] * MIB); /* pages charged to others count */
-        needs = needs_of(run);
+        needs = find_needs(run);
         assert_true(needs.memory_bytes.value >= 2.2 * limits_mib[i] * MIB);
         assert_says(&needs.memory_bytes, "; twice the peak");
     }
@@ -74,7 +74,7 @@ static void a_run_out_of_memory_counts_though_no_peak_is_known(void **state)
 
     fake_run_set(run, "events.oom_kills", 1);
     run->memory_limit_bytes = (uint64_t)GIB;
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.memory_bytes, 2 * GIB));
 }
 
@@ -90,11 +90,11 @@ static void a_machine_out_of_memory_gives_twice_the_peak(void **state)
     run->memory_limit_bytes = (uint64_t)(100 * GIB);
     fake_run_set(run, "events.oom_kills", 0);
     fake_run_set(run, PEAK, 3 * GIB);
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.memory_bytes, 6 * GIB));
     assert_says(&needs.memory_bytes, "at a peak of 3.22 GB");
     *fake_run_figure(run, "events.oom_kills") = record_unknown_figure("no cgroup");
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.memory_bytes, 200 * GIB));
 }
 
@@ -105,16 +105,16 @@ static void a_run_near_its_limit_may_need_more(void **state)
 
     run->memory_limit_bytes = (uint64_t)GIB;
     fake_run_set(run, PEAK, 0.96 * GIB);
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(needs.memory_bytes.is_guess);
     assert_true(is_value(&needs.memory_bytes, 2 * GIB));
     assert_says(&needs.memory_bytes,
                 "; the run reached its limit of 1.07 GB: it may need more");
     run->memory_limit_source = "cgroup.memory.max";
     fake_run_set(run, "memory.job_peak_bytes", GIB);
-    assert_true(needs_of(run).memory_bytes.is_guess);
+    assert_true(find_needs(run).memory_bytes.is_guess);
     fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB); /* the rest is charged to others */
-    assert_false(needs_of(run).memory_bytes.is_guess);
+    assert_false(find_needs(run).memory_bytes.is_guess);
 }
 
 static void memory_that_was_swapped_out_counts(void **state)
@@ -124,7 +124,7 @@ static void memory_that_was_swapped_out_counts(void **state)
 
     fake_run_set(run, PEAK, 400 * MIB);
     fake_run_set(run, "memory.swap_peak_bytes", 400 * MIB);
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.memory_bytes, 1 * GIB));
     assert_says(&needs.memory_bytes, "peak 419 MB and 419 MB swapped out");
 }
@@ -137,12 +137,12 @@ static void files_in_memory_count_and_page_cache_does_not(void **state)
     fake_run_set(run, PEAK, 100 * MIB);
     fake_run_set(run, "memory.anon_peak_bytes", 102 * MIB); /* near enough */
     fake_run_set(run, "memory.page_cache_peak_bytes", 900 * MIB);
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.memory_bytes, 128 * MIB));
     assert_says(&needs.memory_bytes, "page cache, up to 944 MB, is not counted");
     fake_run_set(run, "memory.anon_peak_bytes", 400 * MIB);
     fake_run_set(run, "memory.page_cache_peak_bytes", 1 * MIB);
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.memory_bytes, 512 * MIB));
     assert_says(&needs.memory_bytes, "peak 105 MB and 315 MB of files in memory");
     assert_null(strstr(needs.memory_bytes.why, "cache"));
@@ -171,7 +171,7 @@ static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
         fake_run_set(run, "cpu.mean_cores", rows[i].mean);
         fake_run_set(run, "cpu.threads.combined", rows[i].threads);
         fake_run_set(run, "events.throttled_seconds", rows[i].throttled);
-        needs = needs_of(run);
+        needs = find_needs(run);
         assert_true(is_value(&needs.cpus, rows[i].value));
         assert_int_equal(needs.cpus.is_guess, rows[i].is_guess);
     }
@@ -185,11 +185,11 @@ static void a_run_that_used_all_cpus_may_use_more(void **state)
     run->cpus_limit = 4;
     fake_run_set(run, "cpu.mean_cores", 3.9);
     fake_run_set(run, "cpu.threads.combined", 9);
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.cpus, 4));
     assert_says(&needs.cpus, "more may make it faster");
     fake_run_set(run, "cpu.threads.combined", 4);
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_null(strstr(needs.cpus.why, "faster"));
 }
 
@@ -202,7 +202,7 @@ static void gpus_of_unknown_use_are_counted_by_memory(void **state)
     fake_run_add_gpu(run, "nvidia", 0);
     fake_run_add_gpu(run, "nvidia", 1 * GIB);
     fake_run_set(run, "gpu.memory.combined_bytes", 2 * GIB);
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.gpus, 2));
     assert_true(needs.gpus.is_guess);
 }
@@ -213,23 +213,23 @@ static void time_of_an_incomplete_run_is_a_guess(void **state)
     struct needs needs;
 
     run->exit_code = 1;
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(is_value(&needs.seconds, 120) && needs.seconds.is_guess);
     assert_says(&needs.seconds, "the run failed: a complete one may take longer");
     assert_int_equal(needs.failed_runs, 1);
     run->exit_code = UNKNOWN;
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(needs.seconds.is_guess);
     assert_says(&needs.seconds, "how the run ended is unknown");
     assert_int_equal(needs.failed_runs, 0);
     run->exit_code = 0;
     run->is_attached = true;
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_true(needs.seconds.is_guess);
     assert_says(&needs.seconds, "the run had started before that");
     run->exit_code = UNKNOWN;
     run->is_still_running = true;
-    needs = needs_of(run);
+    needs = find_needs(run);
     assert_says(&needs.seconds, "the run went on after that");
 }
 

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "base/unknown.h"
 #include "fake_run.h"
 #include "json_check.h"
 #include "output/recommendation.h"
@@ -62,20 +61,32 @@ static void a_report_has_one_row(void **state)
     fake_run_set(run, "cpu.mean_cores", 1);
     fake_run_set(run, "gpu.job_utilization.mean_gpus", 0);
     fake_run_set(run, "gpu.memory.combined_bytes", 0);
+    run->gpus[0].measures[RECORD_GPU_JOB_MEMORY].value = 0;
+    run->gpus[1].measures[RECORD_GPU_JOB_MEMORY].value = 0;
     assert_row(run, "Next run           1 CPU  512 MiB of memory, 2 h 24 min recommended\n");
 }
 
-static void a_run_that_says_little_has_no_row(void **state)
+static void the_row_has_the_note(void **state)
 {
     struct record *run = *state;
 
     run->elapsed_seconds = 9.9;
-    assert_row(run, "");
+    assert_row(
+        run, "Next run          2 CPUs  512 MiB of memory, 2 GPUs with 24 GiB, 1 min. The run\n"
+             "                          took less than 10 s.\n");
     run->elapsed_seconds = 100;
     run->exit_code = 1;
-    assert_row(run, "");
-    run->exit_code = UNKNOWN;
-    assert_row(run, "");
+    assert_row(
+        run,
+        "Next run          2 CPUs  512 MiB of memory, 2 GPUs with 24 GiB. The run failed:\n"
+        "                          a complete run may need more.\n");
+    run->exit_code = 0;
+    fake_run_set(run, "pressure.cpu_seconds", 10);
+    assert_row(
+        run,
+        "Next run          2 CPUs  512 MiB of memory, 2 GPUs with 24 GiB, 2 min. The run\n"
+        "                          waited for a CPU for a tenth of the time or more: with\n"
+        "                          more CPUs, it may take less time.\n");
 }
 
 static void a_run_out_of_memory_has_a_row_however_short(void **state)
@@ -89,8 +100,8 @@ static void a_run_out_of_memory_has_a_row_however_short(void **state)
     run->whole_gpus = 0;
     fake_run_set(run, "events.oom_kills", 1);
     assert_row(
-        run, "Next run          2 CPUs  at least 8 GiB of memory; a guess: it was killed for\n"
-             "                          lack of memory\n");
+        run, "Next run          2 CPUs  at least 8 GiB of memory. The run ran out of memory:\n"
+             "                          the recommended memory is a guess.\n");
 }
 
 static void text_explains_each_figure(void **state)
@@ -99,14 +110,14 @@ static void text_explains_each_figure(void **state)
     struct buffer out = { 0 };
     struct needs needs;
 
-    needs_init(&needs);
-    needs_add(&needs, run);
+    needs_of(run, NEEDS_MARGIN, &needs);
     recommendation_write_text(&needs, &plain, &out);
     assert_string_equal(
         out.text,
         "Recommended for the next run\n"
         "\n"
         "CPUs                   2  1.62 used on average, 3.90 at peak; the mean, rounded\n"
+        "                          up\n"
         "Memory           512 MiB  peak 338 MB, exact, times 1.2, rounded up to the next\n"
         "                          step\n"
         "GPUs                   2  2.00 busy at peak, 1.25 on average; the peak, rounded,\n"
@@ -117,25 +128,45 @@ static void text_explains_each_figure(void **state)
     buffer_done(&out);
 }
 
-static void text_of_many_runs_has_the_spread(void **state)
+static void choices_are_offered(void **state)
 {
     struct record *run = *state;
     struct buffer out = { 0 };
     struct needs needs;
 
-    needs_init(&needs);
-    needs_add(&needs, run);
+    needs_of(run, NEEDS_MARGIN, &needs);
+    needs.choices[1] = needs.choices[0];
+    needs.choices[0] = (struct need_choice){ 1, 52200, 43500 };
+    needs.choice_count = 2;
+    needs.quantile = 0.95;
+    recommendation_write_text(&needs, &plain, &out);
+    assert_non_null(strstr(out.text, "\nChoices                   1 CPU, 14 h 30 min; 2 CPUs, "
+                                     "5 min\n"));
+    assert_non_null(strstr(out.text, "\nWould fail             0  of 1 runs, with this request "
+                                     "at quantile 0.95\n"));
+    buffer_done(&out);
+}
+
+static void text_of_many_runs_has_the_spread(void **state)
+{
+    struct record *run = *state;
+    struct buffer out = { 0 };
+    struct needs needs, list[2];
+
+    needs_of(run, NEEDS_MARGIN, &list[0]);
     run->exit_code = 1;
     run->elapsed_seconds = 50;
     run->gpu_count = 0;
     run->whole_gpus = 0;
     fake_run_set(run, PEAK, 120e6);
     *fake_run_figure(run, "cpu.mean_cores") = record_unknown_figure("too short");
-    needs_add(&needs, run);
+    needs_of(run, NEEDS_MARGIN, &list[1]);
+    assert_int_equal(needs_combine(list, 2, 1, &needs), 0);
     recommendation_write_text(&needs, &plain, &out);
-    assert_non_null(strstr(out.text, "next run, judging by 2 runs, of which 1 failed\n"));
-    assert_non_null(strstr(out.text, "the mean, rounded;\n"
-                                     "                          unknown in 1 of 2 runs\n"));
+    assert_non_null(strstr(out.text, "next run, judging by 2 runs\n"));
+    assert_non_null(strstr(out.text, "Note                      1 of 2 runs failed: a "
+                                     "complete run may need more.\n"));
+    assert_non_null(strstr(out.text, "up; unknown in 1 of 2 runs\n"));
     assert_non_null(strstr(out.text, "step; 120 MB to 338 MB in 2 runs\n"));
     assert_non_null(strstr(out.text, " to 4 min 05 s in 2 runs\n"));
     buffer_done(&out);
@@ -149,8 +180,7 @@ static void hostile_reasons_are_escaped(void **state)
     struct needs needs;
 
     *fake_run_figure(run, PEAK) = record_unknown_figure("\x1b[2J\n\"x\xff");
-    needs_init(&needs);
-    needs_add(&needs, run);
+    needs_of(run, NEEDS_MARGIN, &needs);
     recommendation_write_text(&needs, &plain, &out);
     assert_non_null(strstr(out.text, "Memory               n/a  \\x1b[2J\\n\"x\\xff\n"));
     buffer_clear(&out);
@@ -168,10 +198,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_report_has_one_row, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_that_says_little_has_no_row, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_row_has_the_note, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_run_out_of_memory_has_a_row_however_short, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(text_explains_each_figure, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(choices_are_offered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(text_of_many_runs_has_the_spread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hostile_reasons_are_escaped, set_up, tear_down),
     };

@@ -21,7 +21,7 @@ static struct needs make_needs(double cpus, double memory_bytes, double gpus, do
 {
     struct needs needs;
 
-    needs_init(&needs);
+    (void)needs_combine(NULL, 0, 1, &needs);
     needs.cpus.value = cpus;
     needs.memory_bytes.value = memory_bytes;
     needs.gpus.value = gpus;

@@ -814,6 +814,9 @@ static void apply_formulas(const double *used, struct needs *needs)
              "the peak", runs, memory_rule);
     set_need(&needs->seconds, minute * ceil(margin * used[USED_SECONDS] / minute),
              "the longest time", runs, "times 1.2, rounded up to whole minutes");
+    (void)snprintf(needs->note, sizeof(needs->note), /* fits */
+                   "These amounts follow the formulas of resource-tracker; those of 'spoor "
+                   "recommend' differ.");
 }
 
 static int show_recommendation(void *data, const struct agent_request *request,
@@ -828,7 +831,7 @@ static int show_recommendation(void *data, const struct agent_request *request,
         if (*request->arguments[i] && decimal_parse(request->arguments[i], &used[i]) < 0)
             return error_set(err, EINVAL, "invalid number '%.100s'", request->arguments[i]);
     }
-    needs_init(&needs);
+    (void)needs_combine(NULL, 0, 1, &needs);
     apply_formulas(used, &needs);
     recommendation_add_json(json, &needs, RECOMMENDATION_REQUESTS);
     return 0;

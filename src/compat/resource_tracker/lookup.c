@@ -121,7 +121,7 @@ static int add_servers(const json_t *request, struct buffer *out, struct spoor_e
 
     for (size_t i = 0; i < json_array_size(list) && i < VENDORS_MAX; i++)
         vendors[i] = json_string_value(json_array_get(list, i));
-    needs_init(&needs);
+    (void)needs_combine(NULL, 0, 1, &needs);
     needs.cpus.value = number_of(request, "cpus");
     needs.memory_bytes.value = number_of(request, "memory_mib") * MIB;
     needs.gpus.value = number_of(request, "gpus");

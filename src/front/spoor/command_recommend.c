@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -168,18 +169,34 @@ static int server_search_find(struct server_search *search, const struct setting
 
 /* ---- the command -------------------------------------------------------- */
 
-static int add_file(struct needs *needs, struct server_search *search, const char *path,
-                    struct spoor_error *err)
+/* The needs of each run. */
+struct runs {
+    struct needs *items;
+    size_t count;
+};
+
+static void runs_done(struct runs *runs)
+{
+    free(runs->items);
+}
+
+static int add_file(struct runs *runs, double margin, struct server_search *search,
+                    const char *path, struct spoor_error *err)
 {
     CLEANUP(records_done) struct records records = { 0 };
-    size_t before = needs->runs;
+    size_t before = runs->count;
     int r = records_load(path, &records, err);
+    struct needs *items = reallocarray(runs->items, before + records.count + 1, sizeof(*items));
 
+    if (!items)
+        return error_set(err, ENOMEM, "out of memory");
+    runs->items = items;
     for (size_t i = 0; i < records.count; i++) {
-        needs_add(needs, &records.items[i]);
+        needs_of(&records.items[i], margin, &items[runs->count]);
+        runs->count += items[runs->count].runs;
         server_search_add_run(search, &records.items[i]);
     }
-    if (r == 0 && needs->runs == before)
+    if (r == 0 && runs->count == before)
         return error_set(err, EBADMSG,
                          "'%s': no job was tracked; expected a report of 'spoor run'", path);
     return r;
@@ -195,6 +212,9 @@ static void write_json(const struct needs *needs, const struct server_table *ser
     json_add_text(&json, "schema", RECORD_SCHEMA);
     json_add_u64(&json, "runs", needs->runs);
     json_add_u64(&json, "failed_runs", needs->failed_runs);
+    json_add_number(&json, "margin", needs->margin);
+    json_add_number(&json, "quantile", needs->quantile);
+    json_add_u64(&json, "would_fail_runs", needs->would_fail_runs);
     recommendation_add_json(&json, needs, RECOMMENDATION_SPREAD);
     if (servers)
         server_table_add_json(servers, &json);
@@ -244,6 +264,7 @@ int command_recommend(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     CLEANUP(server_search_done) struct server_search search = { 0 };
+    CLEANUP(runs_done) struct runs runs = { 0 };
     struct arguments arguments;
     struct spoor_error err = { 0 };
     struct needs needs;
@@ -254,9 +275,10 @@ int command_recommend(const struct command *command, int argc, char **argv)
         return code;
     if (arguments.operand_count == 0)
         return complain("missing argument: spoor recommend [OPTIONS] FILE...");
-    needs_init(&needs);
     for (int i = 0; r == 0 && i < arguments.operand_count; i++)
-        r = add_file(&needs, &search, argv[arguments.first_operand + i], &err);
+        r = add_file(&runs, settings.margin, &search, argv[arguments.first_operand + i], &err);
+    if (r == 0 && needs_combine(runs.items, runs.count, settings.quantile, &needs) < 0)
+        r = error_set(&err, ENOMEM, "out of memory");
     if (r < 0)
         return complain("%s", err.message);
     return recommend(&settings, &needs, &search);

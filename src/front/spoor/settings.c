@@ -13,6 +13,7 @@
 #include "front/spoor/program.h"
 #include "output/stream.h"
 #include "recommend/scheduler_request.h"
+#include "text/number.h"
 
 /* ---- durations ---------------------------------------------------------- */
 
@@ -71,7 +72,12 @@ int duration_parse(const char *text, uint64_t *ret_ns)
 
 /* ---- settings ----------------------------------------------------------- */
 
-enum { SERVERS_SHOWN = 5, SERVERS_SHOWN_MAX = 1000, PROCESSES_SHOWN_MAX = 200 };
+enum {
+    SERVERS_SHOWN = 5,
+    SERVERS_SHOWN_MAX = 1000,
+    PROCESSES_SHOWN_MAX = 200,
+    MARGIN_MAX = 10
+};
 
 #define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
 
@@ -84,6 +90,8 @@ void settings_init(struct settings *settings)
         .detail = defaults.detail,
         .summary_fd = -1,
         .server_count = SERVERS_SHOWN,
+        .margin = NEEDS_MARGIN,
+        .quantile = 1,
     };
 }
 
@@ -147,6 +155,32 @@ static int check_architecture(const char *value, struct spoor_error *err)
 {
     if (strcmp(value, "x86_64") != 0 && strcmp(value, "arm64") != 0)
         return error_set(err, EINVAL, "invalid value '%s': expected x86_64 or arm64", value);
+    return 0;
+}
+
+static int apply_margin(void *target, const struct option *option, const char *value,
+                        struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    if (decimal_parse(value, &settings->margin) < 0 || !(settings->margin >= 1) ||
+        settings->margin > MARGIN_MAX)
+        return error_set(err, EINVAL, "invalid number '%s': expected 1 to %d", value,
+                         MARGIN_MAX);
+    return 0;
+}
+
+static int apply_quantile(void *target, const struct option *option, const char *value,
+                          struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    if (decimal_parse(value, &settings->quantile) < 0 || !(settings->quantile > 0) ||
+        settings->quantile > 1)
+        return error_set(err, EINVAL, "invalid number '%s': expected more than 0, at most 1",
+                         value);
     return 0;
 }
 
@@ -312,6 +346,8 @@ static const struct option rows[] = {
 { '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, FLAG(wants_charts) },
 { '\0', "open",       NULL,                "open the page in a browser (xdg-open)", REPORT, FLAG(opens_page) },
 { '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool, to paste", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
+{ '\0', "margin",     "X",                 "multiply memory and time by X, from 1 to 10 (default: 1.2)", SCOPE_RECOMMEND, .apply = apply_margin },
+{ '\0', "quantile",   "Q",                 "with several runs: recommend what suffices for the share Q of them, such as 0.95 (default: 1, all), and count those that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
 { '\0', "server",     NULL,                "also list the cheapest cloud servers that fit, with the cost of a run; queries the Spare Cores keeper (https://keeper.sparecores.net), unless --catalog is given", SCOPE_RECOMMEND, FLAG(wants_servers) },
 { '\0', "catalog",    "FILE",              "with --server: search FILE (CSV or JSON) instead of querying the keeper", SCOPE_RECOMMEND, TEXT(catalog_path), .complete = COMPLETE_FILES },
 { '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },

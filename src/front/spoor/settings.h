@@ -47,6 +47,8 @@ struct settings {
     char *phase_file;
     char *cgroup;       /* auto, off, require or a folder */
     char *request;      /* a format of scheduler_request.h */
+    double margin;      /* of a recommendation */
+    double quantile;    /* of the runs that it is for */
     bool wants_servers; /* recommend servers too */
     char *catalog_path; /* that lists them; NULL: the keeper does */
     char *architecture;

@@ -1,17 +1,22 @@
 // The verdict, the warnings, and what to request for the next run.
 
 import { button, h, section } from "./dom";
-import { count, memoryStep, timeStep } from "./format";
-import { number, type Recommendation, type Request, type Run, recommendationOf } from "./report";
+import { count, counted, memoryStep, timeStep } from "./format";
+import {
+  type Choice,
+  number,
+  type Recommendation,
+  type Request,
+  type Run,
+  recommendationOf,
+} from "./report";
 import { copyButton } from "./save";
-import { shareWithoutCpu, verdictOf, whyNoRecommendation } from "./verdict";
+import { verdictOf } from "./verdict";
 
-const SHORT_OF_CPUS = 0.25; // of the time
 const REMEMBERED = "spoor-request-format";
 
 function verdict(run: Run): HTMLElement {
   const warnings = run.warnings ?? [];
-  const noAdvice = (recommendationOf(run) || run.context) && whyNoRecommendation(run);
   return section(
     "verdict",
     "Verdict",
@@ -22,7 +27,6 @@ function verdict(run: Run): HTMLElement {
         { class: "warnings", "aria-label": "Warnings" },
         ...warnings.map(({ message }) => h("li", {}, h("strong", {}, "Warning: "), message)),
       ),
-    noAdvice && h("p", { class: "dim no-advice" }, noAdvice),
   );
 }
 
@@ -88,21 +92,28 @@ function requestLines(requests: Request[], integration: string): HTMLElement {
   );
 }
 
+// "Choices: 1 CPU, 14 h 30 min; 2 CPUs, 8 h 00 min"
+function choicesText(choices: Choice[]): string {
+  const texts = choices.map((each) => `${counted(each.cpus, "CPU")}, ${timeStep(each.seconds)}`);
+  return `Choices: ${texts.join("; ")}`;
+}
+
 function recommendation(run: Run): HTMLElement | null {
-  if (whyNoRecommendation(run) !== "") return null;
-  const { requests = [] } = recommendationOf(run)!;
+  const recommendation = recommendationOf(run);
+  if (!recommendation) return null;
+  const { note, choices = [], requests = [] } = recommendation;
   return section(
     "next",
     "Request for the next run",
     h(
       "dl",
       { class: "amounts" },
-      ...amounts(recommendationOf(run)!).map(([name, text, reason]) =>
+      ...amounts(recommendation).map(([name, text, reason]) =>
         h("div", { title: reason }, h("dt", {}, name), h("dd", {}, text)),
       ),
     ),
-    shareWithoutCpu(run) > SHORT_OF_CPUS &&
-      h("p", { class: "dim" }, "The job waited for a CPU, so it may need more."),
+    note && h("p", { class: "dim note" }, note),
+    choices.length > 1 && h("p", { class: "dim" }, choicesText(choices)),
     requests.length > 0 && requestLines(requests, run.context?.integration ?? ""),
     h(
       "details",
@@ -111,7 +122,7 @@ function recommendation(run: Run): HTMLElement | null {
       h(
         "dl",
         {},
-        ...amounts(recommendationOf(run)!).map(([name, , reason]) =>
+        ...amounts(recommendation).map(([name, , reason]) =>
           h("div", {}, h("dt", {}, name), h("dd", {}, reason)),
         ),
       ),

@@ -62,7 +62,15 @@ export interface Request {
   text: string;
 }
 
+// CPUs, and the time to request with them.
+export interface Choice {
+  cpus: number;
+  seconds: number;
+}
+
 export interface Recommendation {
+  note?: string | null; // a sentence about the runs that it is from
+  choices?: Choice[];
   requests?: Request[];
   cpus?: Need;
   memory_bytes?: Need;
@@ -245,7 +253,7 @@ export function limitedMemoryOf(run: Run): number {
 }
 
 export function recommendationOf(run: Run): Recommendation | undefined {
-  return run.context?.recommendation ?? run.recommendation;
+  return run.context ? (run.context.recommendation ?? undefined) : run.recommendation;
 }
 
 // The GPUs assigned to the job.

@@ -11,7 +11,6 @@ import {
   measureAt,
   number,
   type Run,
-  recommendationOf,
   valueAt,
   wasOutOfMemory,
 } from "./report";
@@ -19,8 +18,6 @@ import {
 const SENTENCES_MAX = 4;
 const NOTABLE_STALL = 0.1; // of the time
 const NOTABLE_FOREIGN = 0.05; // of a GPU
-const SHORT_SECONDS = 10;
-const TOO_SHORT = "Nothing is recommended for the next run: this one was too short.";
 
 export type Outcome = "good" | "bad" | "unknown";
 
@@ -116,12 +113,6 @@ function isOfHost(run: Run, path: string): boolean {
   return measureAt(run, path)?.source?.startsWith("host.") ?? false;
 }
 
-// The share of the time in which the job had too few CPUs; NaN if it is not known.
-export function shareWithoutCpu(run: Run): number {
-  const path = "pressure.cpu_seconds";
-  return isOfHost(run, path) ? Number.NaN : valueAt(run, path) / elapsedOf(run);
-}
-
 function stalls(run: Run): string {
   const elapsed = elapsedOf(run);
   const throttled = valueAt(run, "events.throttled_seconds");
@@ -147,18 +138,4 @@ export function verdictOf(run: Run): string[] {
     .map((sentence) => sentence(run))
     .filter((sentence) => sentence !== "")
     .slice(0, SENTENCES_MAX);
-}
-
-// Why a run has nothing to recommend; empty if it has.
-export function whyNoRecommendation(run: Run): string {
-  const isShort = number(run.run.elapsed_seconds) < SHORT_SECONDS;
-  if (run.context && !run.context.recommendation && isShort) return TOO_SHORT;
-  if (!recommendationOf(run)) return "This report has no recommendation.";
-  if (run.context?.recommendation) return "";
-  if (wasOutOfMemory(run)) return "";
-  if (typeof run.run.exit_code !== "number" && !run.run.still_running)
-    return "Nothing is recommended for the next run: how this one ended is not known.";
-  if (run.run.exit_code !== 0 && !run.run.still_running)
-    return "Nothing is recommended for the next run: this one did not succeed.";
-  return isShort ? TOO_SHORT : "";
 }

@@ -600,6 +600,7 @@ export function failedJob(): Run {
     limitBytes: null,
     exitCode: 2,
   });
+  run.recommendation!.note = "The run failed: a complete run may need more.";
   const jitter = noise(21, 0.3);
   run.curve = curve(42.7, 43, 43, {
     main_cpu_seconds: rate(() => 0.01),
@@ -654,6 +655,7 @@ export function oomJob(): Run {
     { code: "oom", message: "the out-of-memory killer killed 1 process in the job's cgroup" },
     { code: "swapped", message: "up to 412 MB of the job was swapped out" },
   ];
+  run.recommendation!.note = "The run ran out of memory: the recommended memory is a guess.";
   run.recommendation!.memory_bytes = {
     value: 8 * GIB,
     guess: true,
@@ -703,6 +705,7 @@ export function emptyJob(): Run {
   run.memory = { combined: { total_rss_bytes: unknown("the job ended before the first sample") } };
   run.processes = undefined;
   (run.pressure as Record<string, Measure>).io_seconds = exact(0, "cgroup.io.pressure");
+  run.recommendation!.note = "The run took less than 10 s.";
   return run;
 }
 
@@ -720,6 +723,12 @@ export function buildJob(): Run {
     limitBytes: 16 * GB,
   });
   (run.pressure as Record<string, Measure>).cpu_seconds = exact(29, "cgroup.cpu.pressure");
+  run.recommendation!.note =
+    "The run waited for a CPU for a tenth of the time or more: with more CPUs, it may take less time.";
+  run.recommendation!.choices = [
+    { cpus: 4, seconds: 240 },
+    { cpus: 7, seconds: 120 },
+  ];
   const random = randomNumbers(5);
   const jitter = noise(31, 0.2);
   run.curve = curve(seconds, 94, 94, {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endingOf, shareWithoutCpu, verdictOf, whyNoRecommendation } from "../../src/verdict";
+import { endingOf, verdictOf } from "../../src/verdict";
 import {
   cpuJob,
   emptyJob,
@@ -51,17 +51,6 @@ describe("the verdict", () => {
     expect(verdictOf(run)[0]).toBe("Peak memory 8.00 GB of 8.00 GB allowed (100 %).");
     run.limits!.memory_source = "slurm";
     expect(verdictOf(run)[0]).toBe("Peak memory 8.64 GB of 8.00 GB allowed (108 %).");
-  });
-
-  it("knows if the job had too few CPUs, but not from the pressure of the host", () => {
-    const run = cpuJob();
-    const pressure = (source: string) => ({
-      cpu_seconds: { value: 1800, source, exact: true },
-    });
-    run.pressure = pressure("cgroup.cpu.pressure");
-    expect(shareWithoutCpu(run)).toBeCloseTo(0.5);
-    run.pressure = pressure("host.procfs.pressure");
-    expect(shareWithoutCpu(run)).toBeNaN();
   });
 
   it("tells how long GPUs were idle", () => {
@@ -123,35 +112,5 @@ describe("the ending", () => {
     expect(endingOf(oomJob()).text).toBe("out of memory: killed by SIGKILL");
     expect(endingOf({ run: { exit_code: null, still_running: true } }).text).toBe("still running");
     expect(endingOf({ run: { exit_code: null } }).outcome).toBe("unknown");
-  });
-});
-
-describe("a recommendation", () => {
-  it("is made for runs that succeeded, or ran out of memory", () => {
-    expect(whyNoRecommendation(cpuJob())).toBe("");
-    expect(whyNoRecommendation(oomJob())).toBe("");
-    expect(whyNoRecommendation(failedJob())).not.toBe("");
-    expect(whyNoRecommendation(emptyJob())).not.toBe("");
-    expect(whyNoRecommendation({ run: {} })).not.toBe("");
-    const unknown = cpuJob();
-    unknown.run.exit_code = null;
-    expect(whyNoRecommendation(unknown)).toContain("not known");
-  });
-
-  it("is not made by a short run, whoever recommends", () => {
-    const run = cpuJob();
-    run.run.elapsed_seconds = 1.25;
-    expect(whyNoRecommendation(run)).toContain("too short");
-    run.recommendation = undefined;
-    run.context = { recommendation: null };
-    expect(whyNoRecommendation(run)).toContain("too short");
-  });
-
-  it("a program that tracks itself is still running, and has not failed", () => {
-    const run = cpuJob();
-    run.run.exit_code = null;
-    expect(whyNoRecommendation(run)).toContain("not known");
-    run.run.still_running = true;
-    expect(whyNoRecommendation(run)).toBe("");
   });
 });
