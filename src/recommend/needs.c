@@ -574,8 +574,8 @@ static void set_note(struct needs *needs)
         [RUN_OUT_OF_MEMORY] = "ran out of memory: the recommended memory is a guess.",
         [RUN_FAILED] = "failed: a complete run may need more.",
         [RUN_SHORT] = "took less than 10 s.",
-        [RUN_STARVED] = "waited for a CPU for a tenth of the time or more: with more CPUs, it "
-                        "may take less time.",
+        [RUN_STARVED] = ("waited for a CPU for a tenth of the time or more: with more CPUs, it "
+                         "may take less time."),
     };
 
     for (size_t i = 0; i < RUN_CONDITIONS; i++) {

@@ -8,8 +8,8 @@
 #include "base/root.h"
 #include "base/unknown.h"
 #include "fuzz.h"
-#include "source/gpu/gpu.h"
 #include "source/gpu/drm_fdinfo.h"
+#include "source/gpu/gpu.h"
 #include "source/gpu/visible.h"
 
 static void run_drm_fdinfo(char *text, size_t length)

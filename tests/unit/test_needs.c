@@ -194,8 +194,7 @@ static void a_run_that_is_no_guide_has_a_note(void **state)
     fake_run_figure(run, "pressure.cpu_seconds")->source = "host.procfs.pressure";
     assert_string_equal(find_needs(run).note, "");
     run->elapsed_seconds = 9.9;
-    assert_string_equal(find_needs(run).note,
-                        "The run took less than 10 s.");
+    assert_string_equal(find_needs(run).note, "The run took less than 10 s.");
     run->exit_code = 1;
     assert_string_equal(find_needs(run).note, "The run failed: a complete run may need more.");
     fake_run_set(run, "events.oom_kills", 1);

@@ -9,7 +9,6 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
-
 #define NOW_US 2000000000ull
 #define MS(count) ((count)*1000000ull)
 
