@@ -37,7 +37,7 @@ def test_a_tracker_has_options_and_variables():
     assert tracker.variables == {"SPOOR_DISABLE": "perf,cgroup"}
 
 
-@pytest.mark.parametrize("text", ["", "/bin/true", "now=", "=/bin/true", "now=/nonexistent"])
+@pytest.mark.parametrize("text", ["", "/bin/true", "now=", "=/bin/true", "now=/proc/nonexistent"])
 def test_a_tracker_without_a_name_or_program_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError):
         comparing.Tracker.parse(text)
