@@ -655,7 +655,7 @@ static const struct need *pick(struct needs *list, size_t count, size_t field, d
     }
     if (known == 0)
         return NULL;
-    qsort(sorted, known, sizeof(*sorted), compare_needs);
+    qsort(sorted, known, sizeof(void *), compare_needs);
     rank = (size_t)fmax(1, ceil(quantile * (double)known - inexact));
     return sorted[rank - 1];
 }
@@ -744,7 +744,7 @@ int needs_combine(struct needs *list, size_t count, double quantile, struct need
     clear(ret, count > 0 ? list[0].margin : NEEDS_MARGIN, quantile);
     if (count == 0)
         return 0;
-    sorted = calloc(count, sizeof(*sorted));
+    sorted = calloc(count, sizeof(void *));
     if (!sorted)
         return -ENOMEM;
     for (size_t i = NEEDS_MEMORY; i < NEEDS_SECONDS; i++)

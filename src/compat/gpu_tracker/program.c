@@ -268,12 +268,12 @@ static int check_spelling(const char *text, bool *ret, struct spoor_error *err)
 
 static int check_command(const char *text, char ***ret, struct spoor_error *err)
 {
-    char **words;
+    char **words = NULL;
     int r = words_split(text, &words, err);
 
     if (r < 0)
         return r;
-    if (!words[0]) {
+    if (!words || !words[0]) {
         words_free(words);
         return error_set(err, EINVAL, "Empty command provided.");
     }
@@ -487,7 +487,8 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
 static int track_main(const struct command *command, int argc, char **argv)
 {
     CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
-    CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
+    CLEANUP(gpu_tracker_settings_done)
+    struct gpu_tracker_settings settings = { .given = &texts };
     struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &texts);
     struct spoor_error err = { 0 };
     int code = program_read(&arguments, argc, argv);

@@ -267,7 +267,7 @@ int command_recommend(const struct command *command, int argc, char **argv)
     CLEANUP(runs_done) struct runs runs = { 0 };
     struct arguments arguments;
     struct spoor_error err = { 0 };
-    struct needs needs;
+    struct needs needs = { 0 };
     int code = settings_begin(&settings, &arguments, command, argc, argv);
     int r = 0;
 

@@ -156,7 +156,7 @@ uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
 static void find_hwmon(const struct root *root, struct drm_device *device)
 {
     int fd = root_open_dir(root, "sys/class/drm/card%u/device/hwmon", device->card);
-    int numbers[NUMBERS_MAX];
+    int numbers[NUMBERS_MAX] = { 0 };
     ssize_t count = fd < 0 ? 0 : list_numbered(fd, "hwmon", numbers);
 
     for (ssize_t i = 1; i < count; i++)
@@ -220,7 +220,7 @@ bool drm_may_be_here(const struct root *root)
 int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret)
 {
     int fd = root_open_dir(root, "sys/class/drm");
-    int numbers[NUMBERS_MAX];
+    int numbers[NUMBERS_MAX] = { 0 };
     ssize_t count;
 
     if (fd < 0)

@@ -132,7 +132,7 @@ struct analysis;
 
 /* Takes the log apart; it may be freed afterwards. -EBADMSG: it contradicts itself. */
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err);
-void analysis_close(struct analysis **analysis); /* for CLEANUP */
+void analysis_close(struct analysis **ret); /* for CLEANUP */
 
 /* Takes one sample; for tracking_read(). 0 or -ENOMEM. */
 tracking_row_seen analysis_add;
