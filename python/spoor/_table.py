@@ -18,7 +18,7 @@ class Tabular:
     """Rows and columns: data frame libraries read it as they read a `Table`."""
 
     def to_table(self) -> Table:
-        """The rows and columns."""
+        """The rows and columns. Each class has its own."""
         raise NotImplementedError
 
     def to_pandas(self) -> Any:
@@ -91,6 +91,7 @@ class _Buffer:
         self.bufsize = count * data.itemsize
 
     def __dlpack__(self) -> Any:
+        """The protocol lets a library offer `ptr` alone."""
         raise NotImplementedError("DLPack")
 
     def __dlpack_device__(self) -> tuple[int, None]:

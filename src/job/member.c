@@ -443,10 +443,7 @@ int member_open(const struct look *look, pid_t pid, struct member *ret)
     struct member member = {
         .id.pid = pid,
         .id.start_ticks = UNKNOWN,
-        .files.stat = CACHED_FILE_CLOSED,
-        .files.statm = CACHED_FILE_CLOSED,
-        .files.io = CACHED_FILE_CLOSED,
-        .files.children = CACHED_FILE_CLOSED,
+        .files = MEMBER_FILES_CLOSED,
         .reading.clock_ns = UNKNOWN,
         .reading.stat_clock_ns = UNKNOWN,
         .reading.slow_clock_ns = UNKNOWN,

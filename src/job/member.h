@@ -45,6 +45,12 @@ struct member_files {
     struct cached_file stat, statm, io, children;
 };
 
+#define MEMBER_FILES_CLOSED                                                            \
+    (struct member_files)                                                              \
+    {                                                                                  \
+        CACHED_FILE_CLOSED, CACHED_FILE_CLOSED, CACHED_FILE_CLOSED, CACHED_FILE_CLOSED \
+    }
+
 /* The values that were last read. */
 struct member_reading {
     struct clock_span clock_span; /* when it was read, if it is the job's first process */

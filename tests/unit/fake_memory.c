@@ -106,10 +106,7 @@ struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
         .parent_pid = MAIN,
         .has_exec = true,
         .is_descendant = pid != MAIN,
-        .files.stat = CACHED_FILE_CLOSED,
-        .files.statm = CACHED_FILE_CLOSED,
-        .files.io = CACHED_FILE_CLOSED,
-        .files.children = CACHED_FILE_CLOSED,
+        .files = MEMBER_FILES_CLOSED,
         .reading.rss_bytes = rss_bytes,
         .survey.own_bytes = rss_bytes,
     };

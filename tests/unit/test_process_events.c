@@ -234,10 +234,7 @@ static void add_open(pid_t pid, uint64_t start_ticks)
     struct member member = {
         .id.pid = pid,
         .id.start_ticks = start_ticks,
-        .files.stat = CACHED_FILE_CLOSED,
-        .files.statm = CACHED_FILE_CLOSED,
-        .files.io = CACHED_FILE_CLOSED,
-        .files.children = CACHED_FILE_CLOSED,
+        .files = MEMBER_FILES_CLOSED,
     };
 
     assert_non_null(roster_add_member(&roster, &member));

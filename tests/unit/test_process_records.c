@@ -77,10 +77,7 @@ static void open_process(struct fixture *f, pid_t pid, const char *name)
 {
     struct member member = {
         .id.pid = pid,
-        .files.stat = CACHED_FILE_CLOSED,
-        .files.statm = CACHED_FILE_CLOSED,
-        .files.io = CACHED_FILE_CLOSED,
-        .files.children = CACHED_FILE_CLOSED,
+        .files = MEMBER_FILES_CLOSED,
         .notes.command = strdup(name),
     };
 

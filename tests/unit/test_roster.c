@@ -14,10 +14,7 @@ static struct member closed(pid_t pid, uint64_t start_ticks)
     return (struct member){
         .id.pid = pid,
         .id.start_ticks = start_ticks,
-        .files.stat = CACHED_FILE_CLOSED,
-        .files.statm = CACHED_FILE_CLOSED,
-        .files.io = CACHED_FILE_CLOSED,
-        .files.children = CACHED_FILE_CLOSED,
+        .files = MEMBER_FILES_CLOSED,
     };
 }
 
