@@ -169,7 +169,6 @@ struct spoor_options {
     const char *name;           /* label for this run, or NULL */
     const char *const *tags;    /* NULL-terminated "KEY=VALUE" strings, or NULL */
     const char *const *command; /* NULL-terminated arguments; NULL: read from /proc */
-    const char *samples_path;   /* a stream of our columns, .csv or .jsonl; or NULL */
     const char *root;           /* directory to use instead of "/", or NULL */
     enum spoor_cgroup cgroup;   /* used with SPOOR_CALLER_SPAWNED only */
     const char *cgroup_folder;  /* a cgroup delegated to the user, or NULL; with
@@ -180,7 +179,7 @@ struct spoor_options {
                          a job */
     spoor_sample_seen *sample_seen;     /* NULL: none */
     void *sample_data;                  /* passed to sample_seen */
-    const struct spoor_stream *streams; /* further streams, SPOOR_STREAMS_MAX at most in all */
+    const struct spoor_stream *streams; /* SPOOR_STREAMS_MAX at most */
     size_t stream_count;
     uint64_t second_sample_ns;  /* when to take the second sample, on CLOCK_MONOTONIC; 0: an
                                   interval after the first */
@@ -190,7 +189,7 @@ struct spoor_options {
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0    \
+            NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0          \
     }
 
 /* Checks the syntax of a list for options.gpus. Does not query any driver. */
@@ -252,8 +251,8 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
 SPOOR_API const char *spoor_session_warning(spoor_session *session, const char *code);
 
 /* Ends a stream with a last row, for which a sample is taken now; the session and its other
- * streams go on. Streams are numbered from 0 as in options.streams; samples_path, if given, comes
- * before them. EINVAL: there is no such stream, or the session is not running. */
+ * streams go on. Streams are numbered from 0 as in options.streams. EINVAL: there is no such stream,
+ * or the session is not running. */
 SPOOR_API int spoor_session_end_stream(spoor_session *session, size_t stream,
                                        struct spoor_error *err);
 

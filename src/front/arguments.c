@@ -13,6 +13,19 @@
 #include "front/option.h"
 #include "text/buffer.h"
 
+/* By this row, or by another name of the same member. */
+static bool is_set(const struct arguments *arguments, const struct option *option)
+{
+    const struct option_table *table = arguments->command->options;
+
+    for (size_t i = 0; i < table->count; i++) {
+        if (arguments->sources[i] != SET_BY_NOTHING && table->rows[i].apply == option->apply &&
+            table->rows[i].offset == option->offset)
+            return true;
+    }
+    return false;
+}
+
 /* ---- the config file ---------------------------------------------------- */
 
 static const char *key_of(const struct option *option)
@@ -165,19 +178,17 @@ static int apply_key(struct arguments *arguments, const char *key, json_t *value
 {
     const struct option_table *table = arguments->command->options;
     const struct option *option = find_option(arguments->command, key);
-    enum setting_source *source;
     int r;
 
     if (!option)
         return unknown_key(table, key, err);
     if (option->flags & OPTION_NO_FILE)
         return error_set(err, EINVAL, "\"%s\" cannot be set in a config file", key);
-    source = &arguments->sources[option - table->rows];
-    if (!(option->flags & arguments->command->scope) || *source != SET_BY_NOTHING ||
+    if (!(option->flags & arguments->command->scope) || is_set(arguments, option) ||
         (json_is_null(value) && arguments->program->ignores_null))
         return 0;
     r = apply_value(arguments, option, value, err);
-    *source = SET_BY_FILE;
+    arguments->sources[option - table->rows] = SET_BY_FILE;
     return r < 0 ? error_prefix(err, r, "%s", key) : 0;
 }
 
@@ -298,7 +309,7 @@ static int unknown_name(const struct arguments *arguments, const char *name,
     const char *near;
 
     for (size_t i = 0; i < command->options->count; i++) {
-        if (option_is_in(&command->options->rows[i], command->scope))
+        if (option_is_shown(&command->options->rows[i], command->scope))
             nearest_offer(&nearest, command->options->rows[i].name);
     }
     near = nearest_get(&nearest);
@@ -339,7 +350,8 @@ static const struct option *find_prefix(const struct command *command, const cha
         const struct option *option = &command->options->rows[i];
         size_t used = strlen(list);
 
-        if (!option_is_in(option, command->scope) || strncmp(option->name, name, length) != 0)
+        if (!option_is_shown(option, command->scope) ||
+            strncmp(option->name, name, length) != 0)
             continue;
         found = option;
         (void)snprintf(list + used, sizeof(list) - used, "%s--%s", count ? ", " : "",
@@ -542,14 +554,16 @@ static void variable_name(const char *prefix, const char *option, char *buf, siz
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
-/* A variable of a repeatable option holds several values, separated by commas. */
+/* A variable of a repeatable option holds several values, separated by commas; one file, because its name
+ * may have commas. */
 static int apply_variable(struct arguments *arguments, const struct option *option,
                           const char *text, struct spoor_error *err)
 {
     AUTO_FREE char *copy = NULL;
     char *rest, *value;
 
-    if (!(option->flags & OPTION_REPEATABLE))
+    if (!(option->flags & OPTION_REPEATABLE) ||
+        (option->complete && strcmp(option->complete, COMPLETE_FILES) == 0))
         return arguments_apply(arguments, option, text, err);
     copy = strdup(text);
     if (!copy)
@@ -575,7 +589,7 @@ static int read_variables(struct arguments *arguments, struct spoor_error *err)
         int r;
 
         if (!option_is_in(option, command->scope) || option->flags & OPTION_NO_VARIABLE ||
-            arguments->sources[i] != SET_BY_NOTHING)
+            is_set(arguments, option))
             continue;
         variable_name(arguments->program->environment_prefix, option->name, name, sizeof(name));
         text = getenv(name);

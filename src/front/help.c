@@ -51,7 +51,7 @@ static void put_full_line(FILE *out, const struct command *command)
     for (size_t i = 0; i < command->options->count; i++) {
         const struct option *option = &command->options->rows[i];
 
-        if (option_is_in(option, command->scope) && !is_action(option))
+        if (option_is_shown(option, command->scope) && !is_action(option))
             put_option_usage(out, option);
     }
     fputc('\n', out);
@@ -162,7 +162,7 @@ void help_command(FILE *out, const struct program *program, const struct command
     if (command->options) {
         fputs("\nOptions:\n", out);
         for (size_t i = 0; i < command->options->count; i++) {
-            if (option_is_in(&command->options->rows[i], command->scope))
+            if (option_is_shown(&command->options->rows[i], command->scope))
                 put_option(out, &command->options->rows[i]);
         }
     }
@@ -218,7 +218,7 @@ static void put_manual_option(FILE *out, const struct option *option)
 void man_options(FILE *out, const struct command *command)
 {
     for (size_t i = 0; i < command->options->count; i++) {
-        if (option_is_in(&command->options->rows[i], command->scope))
+        if (option_is_shown(&command->options->rows[i], command->scope))
             put_manual_option(out, &command->options->rows[i]);
     }
 }
@@ -308,7 +308,7 @@ static void offer_options(FILE *out, const struct command *command)
     for (size_t i = 0; command->options && i < command->options->count; i++) {
         const struct option *option = &command->options->rows[i];
 
-        if (option_is_in(option, command->scope))
+        if (option_is_shown(option, command->scope))
             offer_word(out, "--", option->name, option->help);
     }
 }

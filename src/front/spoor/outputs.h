@@ -2,9 +2,8 @@
 /*
  * outputs.h - where reports go: decided and checked before the job starts.
  *
- * The summary goes to stderr, unless --quiet is given. The report goes to the file of -o
- * and to the descriptor of --summary-fd; with neither, a report in another format than
- * text replaces the summary on stderr. The page of --report comes in addition.
+ * The summary goes to stderr, unless --quiet is given. The report goes to the files of -o; without one, a
+ * report in another format than text replaces the summary on stderr. The page of --report comes in addition.
  */
 #ifndef FRONT_SPOOR_OUTPUTS_H
 #define FRONT_SPOOR_OUTPUTS_H
@@ -17,18 +16,17 @@ struct output {
     enum spoor_format format;
     unsigned flags;   /* of spoor_session_write() */
     int fd;           /* -1: it is a file */
+    bool owns_fd;     /* of a device or a pipe, open until the end */
     const char *path; /* of the file, or the name of the descriptor in messages */
     enum spoor_save save;
 };
 
 struct outputs {
-    struct output items[4];
+    struct output items[SETTINGS_OUTPUTS_MAX + 2]; /* and the page and the summary */
     size_t count;
     enum spoor_save save;
-    size_t process_count;   /* in a text report */
-    const char *streams[2]; /* names of the streams of samples, numbered as in the session */
-    size_t stream_count;
-    int device_fd; /* of a device or pipe named by -o, open until the end; or -1 */
+    size_t process_count;            /* in a text report */
+    const struct text_list *streams; /* the files of samples, numbered as in the session */
 };
 
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be written in the end;

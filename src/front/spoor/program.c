@@ -83,8 +83,8 @@ static const struct command commands[] = {
         .summary = "show stored runs as a page with charts, or in another format",
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
-            "format. A FILE is a report stored as JSON (- for stdin), samples of --samples or "
-            "--stream, also of an interrupted run, or a tracking file of gpu-tracker. If a "
+            "format. A FILE is a report stored as JSON (- for stdin), samples of --samples, "
+            "also of an interrupted run, or a tracking file of gpu-tracker. If a "
             "report and the samples of the same run are given, the page has both. Exit code: "
             "0, "
             "or 125 if a file could not be read or written.",
