@@ -414,11 +414,11 @@ struct spoor_cloud {
 };
 
 /* Writes a description of the machine and its GPUs as SPOOR_TEXT or SPOOR_JSON. `gpus` is as in
- * struct spoor_options; `cloud` may be NULL. Waits at most 2 s for GPU drivers; the description
+ * struct spoor_options; `cloud` may be NULL; `flags` as in spoor_session_write(). Waits at most 2 s for GPU drivers; the description
  * says if they did not respond. */
 SPOOR_API int spoor_machine_write(const char *root, const char *gpus,
                                   const struct spoor_cloud *cloud, enum spoor_format format,
-                                  int fd, struct spoor_error *err);
+                                  unsigned flags, int fd, struct spoor_error *err);
 
 /* A GPU or a part of one (a MIG device). Parts follow their GPU in the list. The strings are
  * valid only during the call; they come from drivers and may contain any bytes. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -140,19 +141,22 @@ static int apply_value(struct arguments *arguments, const struct option *option,
     return 0;
 }
 
-/* The option of the command with that key, or else one of another command. */
+/* The option of the command with that key, or else one of another command: a command that takes it from
+ * its command line alone ignores it. */
 static const struct option *find_option(const struct command *command, const char *key)
 {
     const struct option *found = NULL;
 
     for (size_t i = 0; i < command->options->count; i++) {
         const struct option *option = &command->options->rows[i];
+        bool is_open = !(option->flags & OPTION_NO_FILE);
 
         if (strcmp(key_of(option), key) != 0)
             continue;
-        if (option->flags & command->scope)
+        if (option->flags & command->scope && is_open)
             return option;
-        found = option;
+        if (is_open || !found)
+            found = option;
     }
     return found;
 }
@@ -185,6 +189,7 @@ static int apply_key(struct arguments *arguments, const char *key, json_t *value
     if (option->flags & OPTION_NO_FILE)
         return error_set(err, EINVAL, "\"%s\" cannot be set in a config file", key);
     if (!(option->flags & arguments->command->scope) || is_set(arguments, option) ||
+        (arguments->is_restricted && !(option->flags & OPTION_COMMON)) ||
         (json_is_null(value) && arguments->program->ignores_null))
         return 0;
     r = apply_value(arguments, option, value, err);
@@ -589,6 +594,7 @@ static int read_variables(struct arguments *arguments, struct spoor_error *err)
         int r;
 
         if (!option_is_in(option, command->scope) || option->flags & OPTION_NO_VARIABLE ||
+            (command->ignores_variables && !(option->flags & OPTION_COMMON)) ||
             is_set(arguments, option))
             continue;
         variable_name(arguments->program->environment_prefix, option->name, name, sizeof(name));
@@ -603,8 +609,8 @@ static int read_variables(struct arguments *arguments, struct spoor_error *err)
     return 0;
 }
 
-/* The config file that an option or a variable named; NULL: none. */
-static const char *config_path(const struct arguments *arguments)
+/* The option that names the config file; NULL: the command has none. */
+static const struct option *config_option(const struct arguments *arguments)
 {
     const struct command *command = arguments->command;
 
@@ -612,18 +618,44 @@ static const char *config_path(const struct arguments *arguments)
         const struct option *option = &command->options->rows[i];
 
         if (option_is_in(option, command->scope) && option->flags & OPTION_CONFIG_FILE)
-            return *(char **)option_member(arguments->target, option);
+            return option;
     }
     return NULL;
 }
 
+/* Names the program's own config file, if it exists. A relative $XDG_CONFIG_HOME counts as unset. */
+static int find_config(struct arguments *arguments, const struct option *option,
+                       struct spoor_error *err)
+{
+    const char *folder = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    AUTO_FREE char *path = NULL;
+    bool is_set = folder && *folder == '/';
+
+    if (!is_set && !(home && *home == '/'))
+        return 0;
+    if (asprintf(&path, "%s%s/%s", is_set ? folder : home, is_set ? "" : "/.config",
+                 arguments->program->config_file) < 0) {
+        path = NULL;
+        return error_set(err, ENOMEM, "out of memory");
+    }
+    if (access(path, F_OK) < 0)
+        return 0;
+    return arguments_apply(arguments, option, path, err);
+}
+
 int arguments_complete(struct arguments *arguments, struct spoor_error *err)
 {
-    const char *path;
-    int r = 0;
+    const struct program *program = arguments->program;
+    const struct option *option = config_option(arguments);
+    char **path = option ? option_member(arguments->target, option) : NULL;
+    int r = program->environment_prefix ? read_variables(arguments, err) : 0;
 
-    if (arguments->program->environment_prefix && !arguments->command->ignores_variables)
-        r = read_variables(arguments, err);
-    path = r < 0 ? NULL : config_path(arguments);
-    return path ? config_read(arguments, path, err) : r;
+    arguments->is_restricted = arguments->command->ignores_variables &&
+                               !(option && *source_of(arguments, option) == SET_BY_OPTION);
+    if (r == 0 && path && !*path && program->config_file)
+        r = find_config(arguments, option, err);
+    if (r < 0 || !path || !*path || (program->config_file && strcmp(*path, "none") == 0))
+        return r;
+    return config_read(arguments, *path, err);
 }

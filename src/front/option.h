@@ -46,6 +46,7 @@ enum {
     OPTION_FILE_STRING = 1u << 22,
     OPTION_FILE_LIST = 1u << 23, /* a string, or a list of strings to join by commas */
     OPTION_OPTIONAL = 1u << 24,  /* --name without "=VALUE" is a flag: its value is NULL */
+    OPTION_COMMON = 1u << 26,    /* also of commands that ignore other variables */
     OPTION_HIDDEN = 1u << 25,    /* an old name: accepted, and neither listed nor offered */
 };
 
@@ -55,6 +56,7 @@ struct option {
     const char *value; /* its name in help; "a|b|c" lists all there are; NULL: a flag */
     const char *help;  /* a phrase without a full stop */
     unsigned flags;
+    const char *group; /* its heading in help and manual; NULL: Options */
     option_apply *apply;
     size_t offset; /* of the member in the target, for the functions below */
     /* Refuses a bad value before it is stored. NULL: any will do. */

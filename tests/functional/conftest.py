@@ -219,11 +219,15 @@ def sub_track(spoor, tmp_path):
 NO_METADATA = {"SPOOR_METADATA_URL": "http://127.0.0.1:1"}
 
 
+# The config file of the user who runs the tests is not read.
+NO_CONFIG = {"XDG_CONFIG_HOME": "/nonexistent"}
+
+
 @pytest.fixture
 def clean_environment():
     """The environment without what configures spoor."""
     return {**{key: value for key, value in os.environ.items() if not key.startswith("SPOOR_")},
-            **NO_METADATA}
+            **NO_METADATA, **NO_CONFIG}
 
 
 @pytest.fixture(autouse=True)
@@ -231,7 +235,7 @@ def without_configuration(monkeypatch):
     for key in list(os.environ):
         if key.startswith("SPOOR_") and key != "SPOOR_BINARY":
             monkeypatch.delenv(key)
-    for key, text in NO_METADATA.items():
+    for key, text in {**NO_METADATA, **NO_CONFIG}.items():
         monkeypatch.setenv(key, text)
 
 

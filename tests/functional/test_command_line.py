@@ -47,3 +47,90 @@ def test_one_file_and_its_format_are_given_together(spoor, tmp_path):
     spoor("run", "-q", "-o", "b.txt", "--", "true", cwd=tmp_path,
           env={**os.environ, "SPOOR_FORMAT": "json"})
     assert "CPU time" in (tmp_path / "b.txt").read_text()
+
+
+# Each prints something on stdout, as text or JSON.
+PRINTING = {"info": ["info", "--gpus", "none"], "doctor": ["doctor"], "system": ["system", "-i", "10ms"],
+            "report": ["report", "r.json"], "recommend": ["recommend", "r.json"]}
+
+
+@pytest.fixture
+def stored(spoor, tmp_path, monkeypatch):
+    """A report in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    spoor("run", "-q", "-o", "r.json", "--", "true")
+
+
+@pytest.mark.parametrize("arguments", PRINTING.values(), ids=PRINTING)
+def test_output_format_and_color_are_those_of_every_command(spoor, tmp_path, stored, arguments):
+    done = spoor(*arguments, "-o", "a.json", "-o", "a.txt")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    whole = json.loads((tmp_path / "a.json").read_text())
+    assert whole["schema"] == "spoor/1"
+    assert json.loads(spoor(*arguments, "-f", "json").stdout).keys() == whole.keys()
+    text = (tmp_path / "a.txt").read_text()
+    assert text and not text.startswith("{") and "\033" not in text
+    assert spoor(*arguments, "-o", "a.txt", "--no-such-option").returncode == 125
+    for options, has_color in ((["--color=always"], True), (["--color=never"], False), ([], False)):
+        done = spoor(*arguments, "-f", "text", *options)
+        assert ("\033[" in done.stdout) == has_color, done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["run", "true"], ["attach", "--duration=1ms", str(os.getpid())],
+                                       *PRINTING.values()], ids=lambda each: each[0])
+def test_every_command_reads_the_config_file(spoor, tmp_path, stored, arguments):
+    """That of the option, that of the variable, or that of the user."""
+    config = tmp_path / ".config" / "spoor" / "config.json"
+    config.parent.mkdir(parents=True)
+    config.write_text('{"color": "always", "output": "of-runs.json", "format": "csv", "append": true}')
+    home = {key: text for key, text in os.environ.items() if key != "XDG_CONFIG_HOME"}
+    home["HOME"] = str(tmp_path)
+    xdg = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / ".config")}
+    kind = ["-f", "text"] if arguments[0] in PRINTING else []
+    for environment, options in ((home, []), (xdg, []), (None, ["--config", config]),
+                                 ({**os.environ, "SPOOR_CONFIG": str(config)}, [])):
+        done = spoor(arguments[0], *kind, *options, *arguments[1:], env=environment)
+        assert done.returncode == 0 and "\033[" in (done.stdout or done.stderr), done
+        # The files of runs are not those of other commands.
+        assert (tmp_path / "of-runs.json").exists() == (arguments[0] in ("run", "attach"))
+        for environment_ in (environment, {**(environment or os.environ), "SPOOR_COLOR": "never"}):
+            options_ = ["--color=never"] if environment_ is environment else []
+            done = spoor(arguments[0], *kind, *options, *options_, *arguments[1:], env=environment_)
+            assert done.returncode == 0 and "\033[" not in done.stdout + done.stderr
+    done = spoor(arguments[0], *kind, "--config", "none", *arguments[1:], env=xdg)
+    assert done.returncode == 0 and "\033[" not in done.stdout + done.stderr
+    config.write_text('{"colour": "always"}')
+    done = spoor(*arguments, env=xdg)
+    assert done.returncode == 125
+    assert done.stderr == f'spoor: {config}: unknown key "colour"; did you mean "color"?\n'
+    config.write_text("{")
+    done = spoor(*arguments, env=xdg)
+    assert done.returncode == 125 and done.stderr.startswith(f"spoor: {config}:1:1: ")
+
+
+def test_the_config_file_of_the_user_is_for_spoor_alone(spoor, gpu_tracker, tmp_path):
+    """The predecessors have their own; the agent is started by programs."""
+    (tmp_path / "spoor").mkdir()
+    (tmp_path / "spoor" / "config.json").write_text("{")
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    assert gpu_tracker("-e", "true", env=environment).returncode == 0
+    assert spoor("agent", "--pid", str(os.getpid()), env=environment).returncode == 0
+    assert spoor("phase", "start", "x", "--file", tmp_path / "p.csv", env=environment).returncode == 0
+
+
+def test_quiet_report_does_not_name_its_page(spoor, stored):
+    assert spoor("report", "r.json").stderr == "spoor: the report is in 'r.html'\n"
+    assert spoor("report", "-q", "r.json").stderr == ""
+
+
+def test_help_and_manual_group_the_options(spoor):
+    """The most used first, and every option once."""
+    text = spoor("run", "--help").stdout
+    headings = [line for line in text.splitlines() if line.endswith(":") and " " not in line]
+    assert headings == ["Output:", "Sampling:", "Scope:", "Sources:", "General:", "Example:"]
+    assert text.index("  -o, --output") < text.index("--samples") < text.index("--gpus") < text.index("--help")
+    page = spoor("--man-options", "spoor", "run").stdout
+    assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == \
+        [heading[:-1] for heading in headings[:-1]]
+    options = [line.split("*--")[1].split("*")[0] for line in page.splitlines() if "*--" in line[:9]]
+    assert len(set(options)) == len(options) == text.count("\n      --") + text.count("\n  -")

@@ -71,7 +71,7 @@ def test_many_writers_and_one_header(spoor, tmp_path, kind, writers, rounds):
 BAD = {
     "nothing": [], "no name": ["start"], "no position": ["load", "x"], "empty name": ["start", ""],
     "three words": ["start", "two", "words"], "unknown option": ["start", "x", "--fil=p.csv"],
-    "option of run": ["start", "x", "-q"], "no kind of file": ["start", "x", "--file=p.txt"],
+    "option of run": ["start", "x", "-o", "x"], "no kind of file": ["start", "x", "--file=p.txt"],
     "no file": ["start", "x", "--file"], "empty file": ["start", "x", "--file="],
     "no folder": ["start", "x", "--file=no/such/p.csv"],
     "no folder, sqlite": ["start", "x", "--file=no/such/p.sqlite"],

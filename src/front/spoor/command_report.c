@@ -386,6 +386,7 @@ static int report(struct settings *settings, char **paths, size_t count)
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     CLEANUP(report_files_done) struct report_files files = { 0 };
     struct spoor_error err = { 0 };
+    bool is_quiet = settings->is_quiet;
 
     if (complete_settings(settings, paths[0], &err) < 0 ||
         outputs_plan_stdout(settings, &outputs, &err) < 0)
@@ -396,7 +397,7 @@ static int report(struct settings *settings, char **paths, size_t count)
     if (report_files_load(paths, count, &files, &err) < 0 ||
         write_outputs(settings, &outputs, paths, &files, &err) < 0)
         return complain("%s", err.message);
-    if (settings->names_page)
+    if (settings->names_page && !is_quiet)
         program_warn(&spoor_program, "the report is in '%s'", settings->outputs.items[0]);
     return settings->opens_page ? open_page(find_page(&outputs)) : 0;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -254,6 +255,41 @@ int outputs_plan_stdout(struct settings *settings, struct outputs *ret, struct s
         return -ENOMEM;
     settings->is_quiet = true;
     return outputs_plan(settings, ret, err);
+}
+
+/* A file is replaced once all is written. */
+static int print_one(const struct output *output, output_write *write, void *data,
+                     struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    AUTO_CLOSE int fd = -1;
+    int r;
+
+    if (output->format != SPOOR_TEXT && output->format != SPOOR_JSON)
+        return error_set(err, EINVAL, "--output '%s': only text and JSON can be written",
+                         output->path);
+    if (output->fd >= 0)
+        return write(data, output, output->fd, err);
+    fd = memfd_create("output", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_sys(err, errno, "--output '%s'", output->path);
+    r = write(data, output, fd, err);
+    if (r < 0)
+        return r;
+    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : buffer_read(&text, fd, BUFFER_MAX);
+    return r < 0 ? error_sys(err, r, "--output '%s'", output->path)
+                 : save_text(&text, -1, output->path, output->save, err);
+}
+
+int outputs_print(struct settings *settings, output_write *write, void *data)
+{
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
+    struct spoor_error err = { 0 };
+    int r = outputs_plan_stdout(settings, &outputs, &err);
+
+    for (size_t i = 0; r == 0 && i < outputs.count; i++)
+        r = print_one(&outputs.items[i], write, data, &err);
+    return r < 0 ? complain("%s", err.message) : 0;
 }
 
 void outputs_done(struct outputs *outputs)

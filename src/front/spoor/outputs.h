@@ -50,6 +50,12 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
  * shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
+/* For a command whose output is text or JSON: calls write(data, output, fd, err) for each of its outputs, -o or
+ * stdout. Returns the exit code. */
+typedef int output_write(void *data, const struct output *output, int fd,
+                         struct spoor_error *err);
+int outputs_print(struct settings *settings, output_write *write, void *data);
+
 /* Should text on this descriptor have color? */
 bool outputs_has_color(enum color color, int fd);
 

@@ -5,7 +5,8 @@
 
 #define PRECEDENCE                                                                            \
     "Options can also be set with environment variables (SPOOR_INTERVAL=0.5) or in a config " \
-    "file. An option overrides a variable, and a variable overrides the config file."
+    "file (--config). An option overrides a variable, and a variable overrides the config "   \
+    "file."
 
 static const struct command commands[] = {
     {
@@ -165,6 +166,7 @@ const struct program spoor_program = {
     .commands = commands,
     .version_prefix = "spoor ",
     .environment_prefix = "SPOOR_",
+    .config_file = "spoor/config.json",
     .error_prefix = "spoor: ",
     .warning_prefix = "spoor: ",
     .failure_code = EXIT_OWN_FAILURE,
