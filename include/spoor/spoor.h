@@ -286,7 +286,8 @@ struct spoor_cloud;
  * Both the struct and its texts must stay valid until the session is closed; NULL: not known. */
 SPOOR_API void spoor_session_set_cloud(spoor_session *session, const struct spoor_cloud *cloud);
 
-/* How many processes a text report lists, those with the most CPU time first (default: 0). */
+/* How many processes a text report lists, those with the most CPU time first (default: 0;
+ * SIZE_MAX: three, if there are several). */
 SPOOR_API void spoor_session_show_processes(spoor_session *session, size_t count);
 
 /* How spoor_session_save() treats an existing file. */

@@ -84,6 +84,7 @@ void settings_init(struct settings *settings)
         .interval_ns = defaults.interval_ns,
         .detail = defaults.detail,
         .server_count = SERVERS_SHOWN,
+        .process_count = SIZE_MAX,
     };
 }
 
@@ -304,7 +305,7 @@ static const struct option rows[] = {
 { '\0', "live",       NULL,                "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view", RUN, OUTPUT, FLAG(is_live) },
 { '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, OUTPUT, FLAG(is_live) },
 { '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, OUTPUT, FLAG(is_live) },
-{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 0)", BOTH | REPORT, OUTPUT, .apply = apply_process_count },
+{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 3, if there are several)", BOTH | REPORT, OUTPUT, .apply = apply_process_count },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, OUTPUT, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_append) },

@@ -54,7 +54,7 @@ struct settings {
     char *architecture;
     struct text_list vendors;
     size_t server_count;
-    size_t process_count; /* in a text report */
+    size_t process_count; /* in a text report; SIZE_MAX: the default */
     char *gpus;
     enum setting_source gpus_source;
     struct text_list tags; /* "KEY=VALUE" */
