@@ -134,3 +134,25 @@ def test_help_and_manual_group_the_options(spoor):
         [heading[:-1] for heading in headings[:-1]]
     options = [line.split("*--")[1].split("*")[0] for line in page.splitlines() if "*--" in line[:9]]
     assert len(set(options)) == len(options) == text.count("\n      --") + text.count("\n  -")
+
+
+@pytest.mark.parametrize("command, code, message", [
+    (["echo a | cat"], 127, "'echo a | cat': command not found (a command line for a shell); "
+                            "try: sh -c 'echo a | cat'"),
+    (["/bin/echo it's; true"], 127, "cannot run '/bin/echo it's; true': No such file or directory (a command line "
+                                    "for a shell); try: sh -c '/bin/echo it'\\''s; true'"),
+    (["cd", "/tmp"], 127, "'cd': command not found (a shell builtin); try: sh -c 'cd /tmp'"),
+    (["source", "env.sh"], 127, "'source': command not found (a shell builtin); try: bash -c 'source env.sh'"),
+    (["./job.py"], 126, "cannot run './job.py': Permission denied; try: python3 ./job.py"),
+    (["./job"], 126, "cannot run './job': Permission denied; try: chmod +x ./job"),
+    (["job"], 127, "'job': command not found; try: ./job"),
+    (["./folder"], 126, "cannot run './folder': Permission denied (a directory)"),
+    (["no-such-program"], 127, "'no-such-program': command not found"),
+    (["a b", "c"], 127, "'a b': command not found"),
+])
+def test_a_command_that_cannot_run_has_a_hint(spoor, tmp_path, command, code, message):
+    (tmp_path / "job.py").write_text("print()\n")
+    (tmp_path / "job").write_text("#!/bin/sh\n")
+    (tmp_path / "folder").mkdir()
+    done = spoor("run", "--", *command, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (code, f"spoor: {message}\n")
