@@ -156,3 +156,9 @@ def test_a_command_that_cannot_run_has_a_hint(spoor, tmp_path, command, code, me
     (tmp_path / "folder").mkdir()
     done = spoor("run", "--", *command, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (code, f"spoor: {message}\n")
+
+
+@pytest.mark.parametrize("name, other", [("slurm", "sbatch"), ("k8s", "kubernetes")])
+def test_schedulers_have_other_names(spoor, stored, name, other):
+    done = spoor("recommend", "--for", name, "r.json")
+    assert done.returncode == 0 and done.stdout == spoor("recommend", "--for", other, "r.json").stdout

@@ -283,12 +283,31 @@ static int default_file(pid_t process, char **ret, struct spoor_error *err)
                : 0;
 }
 
+static void say_nothing(const char *message)
+{
+    (void)message;
+}
+
+/* A script goes on outside a run, and the user learns where the phase is. Once per phase is enough. */
+static void note_missing_run(const struct phase_mark *mark, const char *path)
+{
+    if (!mark->is_stop)
+        program_warn(&spoor_program,
+                     "phase '%s': not in a 'spoor run'; its start and stop are written to '%s'",
+                     mark->name, path);
+    else if (access(path, F_OK) < 0)
+        program_warn(&spoor_program,
+                     "phase '%s': not in a 'spoor run', and this process has not started it",
+                     mark->name);
+}
+
 static int write_row(const struct settings *settings, const struct phase_mark *mark,
                      struct spoor_error *err)
 {
     const char *named = named_file(settings);
     AUTO_FREE char *path = NULL;
-    size_t run_count = phase_tell(mark->name, mark->is_stop, spoor_say);
+    size_t run_count =
+        phase_tell(mark->name, mark->is_stop, settings->is_quiet ? say_nothing : spoor_say);
     int r;
 
     if (named)
@@ -296,7 +315,11 @@ static int write_row(const struct settings *settings, const struct phase_mark *m
     if (run_count > 0)
         return 0;
     r = default_file((pid_t)mark->process_id, &path, err);
-    return r < 0 ? r : phase_file_append(path, mark, true, err);
+    if (r < 0)
+        return r;
+    if (!settings->is_quiet)
+        note_missing_run(mark, path);
+    return phase_file_append(path, mark, true, err);
 }
 
 int command_phase(const struct command *command, int argc, char **argv)

@@ -146,7 +146,8 @@ static const struct command commands[] = {
             "process, the name of the phase, start or stop, and the time; 'gpu-tracker "
             "sub-track analyze' reports what each phase used. With neither, the file is "
             "PID-START.csv in the working directory: the PID and start time of the calling "
-            "process. Exit code: 0, or 125 if the row could not be written.",
+            "process, and a warning names it. Exit code: 0, also outside a run or if a phase "
+            "was not started, which is a warning; 125 if the row could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
     },
