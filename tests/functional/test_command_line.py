@@ -162,3 +162,56 @@ def test_a_command_that_cannot_run_has_a_hint(spoor, tmp_path, command, code, me
 def test_schedulers_have_other_names(spoor, stored, name, other):
     done = spoor("recommend", "--for", name, "r.json")
     assert done.returncode == 0 and done.stdout == spoor("recommend", "--for", other, "r.json").stdout
+
+
+def leaves(node, path=""):
+    """The paths of all values of a report that do not depend on the run."""
+    for key, value in node.items():
+        if isinstance(value, dict) and value and "value" not in value:
+            yield from leaves(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
+
+
+def test_figures_are_printed_for_scripts(spoor, tmp_path):
+    """Every name of a report is accepted before a run, and prints what the report has."""
+    report = spoor.new_path("r.json")
+    spoor("run", "-q", "--tag", "a=b", "-o", report, "--", "true")
+    for name, value in leaves(load(report)):
+        value = value["value"] if isinstance(value, dict) and "value" in value else value
+        done = spoor("report", "--print", f"{{{name}}}", report)
+        assert done.returncode == 0, (name, done.stderr)
+        printed = done.stdout.removesuffix("\n")
+        assert (printed if isinstance(value, str) else json.loads(printed)) == value, name
+    done = spoor("run", "-o", report, "--print", "{elapsed_seconds} {cpu.total_seconds}\\n", "--", "echo", "out")
+    run = load(report)
+    assert done.stdout == "out\n", "that of the command"
+    assert done.stderr == f"{run['run']['elapsed_seconds']} {run['cpu']['total_seconds']['value']}\n"
+    done = spoor("report", "--print", "{{{run.command.1}}} {run.tags.b}\\t{gpu.devices.7.name}\\\\", report, report)
+    assert done.stdout == 2 * "{out} null\tnull\\\n"
+
+
+def test_the_template_takes_the_place_of_the_text(spoor, tmp_path):
+    template = ["--print", "{exit_code}"]
+    for options, stdout, stderr in ((["-o", "-"], "7\n", ""), (["-q"], "", "7\n"), ([], "", "7\n")):
+        done = spoor("run", *options, *template, "--", "sh", "-c", "exit 7")
+        assert (done.returncode, done.stdout, done.stderr) == (7, stdout, stderr)
+    path = tmp_path / "codes.txt"
+    for _ in range(2):
+        done = spoor("run", "--append", "-o", path, *template, "--", "sh", "-c", "exit 7")
+        assert "CPU time" in done.stderr
+    assert path.read_text() == "7\n7\n"
+
+
+@pytest.mark.parametrize("template, message", [
+    ("{elapsed_second}", "unknown name 'elapsed_second'; did you mean 'elapsed_seconds'?"),
+    ("{cpu.user_secnds}", "unknown name 'cpu.user_secnds'; did you mean 'cpu.user_seconds'?"),
+    ("{nothing.of.this.kind}", "unknown name 'nothing.of.this.kind': names are those of the JSON report"),
+    ("a {cpu", "expected {NAME} at '{cpu'; {{ is a brace"), ("{}", "expected {NAME} at '{}'; {{ is a brace"),
+    ("{" + 200 * "x" + "}", "expected {NAME} at '{" + 19 * "x" + "'; {{ is a brace"),
+    ("", "the value must not be empty"),
+])
+def test_a_wrong_template_is_refused_before_the_job_starts(spoor, tmp_path, template, message):
+    done = spoor("run", "--print", template, "--", "touch", tmp_path / "started")
+    assert (done.returncode, done.stderr) == (125, f"spoor: --print: {message}\n")
+    assert not (tmp_path / "started").exists()

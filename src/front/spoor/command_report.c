@@ -277,9 +277,11 @@ static int check_charts(const struct settings *settings, struct spoor_error *err
 {
     enum spoor_format format = SPOOR_TEXT;
 
-    if (settings->has_format || settings->is_append)
+    if (settings->has_format || settings->is_append || settings->print)
         return error_set(err, EINVAL, "--text and --%s cannot be combined",
-                         settings->has_format ? "format" : "append");
+                         settings->has_format  ? "format"
+                         : settings->is_append ? "append"
+                                               : "print");
     for (size_t i = 0; i < settings->outputs.count; i++) {
         if (spoor_format_for_path(settings->outputs.items[i], &format) && format != SPOOR_TEXT)
             return error_set(err, EINVAL,
@@ -296,7 +298,8 @@ static int complete_settings(struct settings *settings, const char *path,
     AUTO_FREE char *page = NULL;
     int r = settings->wants_charts ? check_charts(settings, err) : 0;
 
-    if (settings->outputs.count > 0 || settings->has_format || settings->wants_charts)
+    if (settings->outputs.count > 0 || settings->has_format || settings->wants_charts ||
+        settings->print)
         return r;
     settings->names_page = true;
     r = name_page(path, &page, err);
@@ -324,6 +327,8 @@ static int write_runs(const struct settings *settings, const struct report_files
 {
     if (settings->wants_charts)
         return write_charts(files, output, err);
+    if (output->print)
+        return outputs_print_records(output, files->runs, files->run_count, err);
     if (output->fd >= 0)
         return save_to_descriptor(files->runs, files->run_count, output->format,
                                   output->flags & SPOOR_COLOR, output->fd, err);

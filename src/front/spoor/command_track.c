@@ -24,8 +24,8 @@
 
 #define REASON "the job ran untracked"
 
-static int fill(const struct tracked *tracked, const struct spoor_options *options,
-                struct record *ret)
+int untracked_record_fill(const struct tracked *tracked, const struct spoor_options *options,
+                          struct record *ret)
 {
     struct host_facts host = { .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
     static const struct series series;
@@ -88,7 +88,9 @@ static int write_all(void *data)
         struct spoor_error err = { 0 };
         int r = 0;
 
-        if (output->fd < 0)
+        if (output->print && output->fd != STDERR_FILENO)
+            r = outputs_print_records(output, report->record, 1, &err);
+        else if (output->fd < 0)
             r = save_to_file(report->record, 1, output->format, output->path, output->save,
                              &err);
         else if (output->fd != STDERR_FILENO)
@@ -107,7 +109,7 @@ static void untracked_report_write(const struct outputs *outputs, const struct t
 {
     struct record record;
 
-    if (fill(tracked, options, &record) < 0)
+    if (untracked_record_fill(tracked, options, &record) < 0)
         return; /* no memory */
     set_times(tracked, &record);
     (void)program_write_report(&spoor_program, write_all, &(struct report){ outputs, &record });

@@ -11,6 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "front/agent.h"
+#include "front/spoor/print.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
 #include "output/output_file.h"
@@ -186,6 +188,20 @@ static int check_names(const struct settings *settings, struct spoor_error *err)
     return 0;
 }
 
+/* Whether the template of --print has a place; it replaces the text of each file. */
+static bool place_template(const struct settings *settings, struct outputs *plan)
+{
+    bool has_place = false;
+
+    for (size_t i = 0; i < plan->count && settings->print; i++) {
+        if (plan->items[i].format != SPOOR_TEXT)
+            continue;
+        plan->items[i].print = settings->print;
+        has_place = true;
+    }
+    return has_place;
+}
+
 /* Whether a text report already goes to the terminal of stderr. */
 static bool has_text(const struct outputs *plan)
 {
@@ -229,7 +245,10 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     if (r < 0)
         return r;
     plan->streams = &settings->samples;
-    if (!settings->is_quiet && !has_text(plan)) {
+    if (settings->print && !place_template(settings, plan)) {
+        add(plan, SPOOR_TEXT, STDERR_FILENO, "stderr");
+        plan->items[plan->count - 1].print = settings->print;
+    } else if (!settings->is_quiet && !has_text(plan)) {
         format = settings->outputs.count > 0 ? SPOOR_TEXT : format;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
     }
@@ -312,10 +331,35 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
                       struct spoor_error *err)
 {
     const struct output *output = &outputs->items[index];
+    CLEANUP(buffer_done) struct buffer json = { 0 }, text = { 0 };
+    int r = 0;
 
+    if (output->print) {
+        r = tracking_agent_format(session, SPOOR_JSON, &json, err);
+        if (r == 0)
+            r = print_report(output->print, &json, &text, err);
+        return r < 0 ? r : save_text(&text, output->fd, output->path, output->save, err);
+    }
     if (output->fd >= 0)
         return spoor_session_write(session, output->format, output->flags, output->fd, err);
     return spoor_session_save(session, output->format, output->path, output->save, err);
+}
+
+int outputs_print_records(const struct output *output, const struct record *records,
+                          size_t count, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct format_style style = { 0 };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        CLEANUP(buffer_done) struct buffer json = { 0 };
+
+        json_write(&records[i], &style, &json);
+        r = buffer_error(&json) < 0 ? error_set(err, ENOMEM, "out of memory")
+                                    : print_report(output->print, &json, &text, err);
+    }
+    return r < 0 ? r : save_text(&text, output->fd, output->path, output->save, err);
 }
 
 /* The format for the terminal of a report that could not be written: a page is unreadable there. */
@@ -361,7 +405,8 @@ static bool tells_of_clouds(const struct outputs *outputs)
     bool any = false;
 
     for (size_t i = 0; i < outputs->count; i++)
-        any |= outputs->items[i].format == SPOOR_JSON || outputs->items[i].format == SPOOR_HTML;
+        any |= outputs->items[i].format == SPOOR_JSON ||
+               outputs->items[i].format == SPOOR_HTML || outputs->items[i].print;
     return any;
 }
 

@@ -4,20 +4,24 @@
  *
  * The summary goes to stderr, unless --quiet is given. The report goes to the files of -o; without one, a
  * report in another format than text replaces the summary on stderr. The page of --report comes in addition.
+ * With --print, the template replaces the text in the files of -o or, if none is text, the summary.
  */
 #ifndef FRONT_SPOOR_OUTPUTS_H
 #define FRONT_SPOOR_OUTPUTS_H
 
 #include "front/spoor/settings.h"
+#include "record/record.h"
+#include "run/track.h"
 #include "spoor/spoor.h"
 
 /* One report to write, to a descriptor or a file. */
 struct output {
     enum spoor_format format;
-    unsigned flags;   /* of spoor_session_write() */
-    int fd;           /* -1: it is a file */
-    bool owns_fd;     /* of a device or a pipe, open until the end */
-    const char *path; /* of the file, or the name of the descriptor in messages */
+    unsigned flags;    /* of spoor_session_write() */
+    int fd;            /* -1: it is a file */
+    bool owns_fd;      /* of a device or a pipe, open until the end */
+    const char *path;  /* of the file, or the name of the descriptor in messages */
+    const char *print; /* the template of --print; NULL: the whole report */
     enum spoor_save save;
 };
 
@@ -55,6 +59,14 @@ void outputs_write(const struct outputs *outputs, spoor_session *session);
 typedef int output_write(void *data, const struct output *output, int fd,
                          struct spoor_error *err);
 int outputs_print(struct settings *settings, output_write *write, void *data);
+
+/* Writes the figures of reports as --print demands: one template after the other. */
+int outputs_print_records(const struct output *output, const struct record *records,
+                          size_t count, struct spoor_error *err);
+
+/* The report of a job that ran untracked: all figures are unknown. The caller ends *ret with record_done(). */
+int untracked_record_fill(const struct tracked *tracked, const struct spoor_options *options,
+                          struct record *ret);
 
 /* Should text on this descriptor have color? */
 bool outputs_has_color(enum color color, int fd);

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "front/spoor/print.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
 #include "output/stream.h"
@@ -297,6 +298,8 @@ static const struct option rows[] = {
 { 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; unknown ones are null; goes to the -o file that would be text, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; one line for each run", REPORT, OUTPUT, TEXT(print), .check = print_check },
 { 'q',  "quiet",      NULL,                "do not print the summary", BOTH | SYSTEM, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print the name of the page", REPORT | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print warnings", SCOPE_PHASE | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
@@ -394,6 +397,9 @@ static int finish_outputs(const struct arguments *arguments, struct settings *se
         return error_set(err, EINVAL, "--append and --no-clobber cannot be combined");
     if (settings->request && settings->has_format)
         return error_set(err, EINVAL, "--for and --format cannot be combined");
+    if (settings->print && arguments_source(arguments, "format") == SET_BY_OPTION)
+        return error_set(err, EINVAL, "--print and --format cannot be combined");
+    settings->has_format &= !settings->print; /* one of the config file */
     if (settings->outputs.count > SETTINGS_OUTPUTS_MAX)
         return error_set(err, EINVAL, "--output: at most %d files are allowed",
                          SETTINGS_OUTPUTS_MAX);
