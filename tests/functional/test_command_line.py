@@ -215,3 +215,26 @@ def test_a_wrong_template_is_refused_before_the_job_starts(spoor, tmp_path, temp
     done = spoor("run", "--print", template, "--", "touch", tmp_path / "started")
     assert (done.returncode, done.stderr) == (125, f"spoor: --print: {message}\n")
     assert not (tmp_path / "started").exists()
+
+
+WRONG = {"interval": "soon", "format": "xml", "report": "a.txt", "print": "{", "processes": "many", "tag": "x",
+         "samples-format": "xml", "dialect": "none", "budget": "much", "gpus": "0,,1", "detail": "some",
+         "color": "red", "quiet": "maybe", "live": "maybe", "append": "maybe", "no-clobber": "maybe",
+         "config": "/nonexistent"}
+
+
+@pytest.mark.parametrize("command, own", [("run", {"wait": "none", "cgroup": "some"}),
+                                          ("attach", {"duration": "long", "pid": "x"})])
+def test_a_variable_sets_each_option_of_run_and_attach(spoor, command, own):
+    """As spoor(1) has it: all but --help, --version, and --cgroup of attach."""
+    listed = {line.split("*--")[1].split("*")[0]
+              for line in spoor("--man-options", "spoor", command).stdout.splitlines() if "*--" in line[:9]}
+    wrong = {**WRONG, **own}
+    assert listed - set(wrong) == {"output", "name", "samples", "help", "version"} | \
+        ({"cgroup"} if command == "attach" else set())
+    operand = "true" if command == "run" else "1"
+    for name, value in wrong.items():
+        variable = "SPOOR_" + name.upper().replace("-", "_")
+        done = spoor(command, operand, env={**os.environ, variable: value})
+        assert done.returncode == 125
+        assert done.stderr.startswith("spoor: config file '/nonexistent'" if name == "config" else f"spoor: {variable}: ")
