@@ -168,7 +168,6 @@ struct spoor_options {
     const char *name;           /* label for this run, or NULL */
     const char *const *tags;    /* NULL-terminated "KEY=VALUE" strings, or NULL */
     const char *const *command; /* NULL-terminated arguments; NULL: read from /proc */
-    const char *samples_path;   /* a stream of our columns, .csv or .jsonl; or NULL */
     const char *root;           /* directory to use instead of "/", or NULL */
     enum spoor_cgroup cgroup;   /* used with SPOOR_CALLER_SPAWNED only */
     const char *cgroup_folder;  /* a cgroup delegated to the user, or NULL; with
@@ -179,7 +178,7 @@ struct spoor_options {
                          a job */
     spoor_sample_seen *sample_seen;     /* NULL: none */
     void *sample_data;                  /* passed to sample_seen */
-    const struct spoor_stream *streams; /* further streams, SPOOR_STREAMS_MAX at most in all */
+    const struct spoor_stream *streams; /* SPOOR_STREAMS_MAX at most */
     size_t stream_count;
     uint64_t second_sample_ns;  /* when to take the second sample, on CLOCK_MONOTONIC; 0: an
                                   interval after the first */
@@ -189,7 +188,7 @@ struct spoor_options {
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0    \
+            NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0          \
     }
 
 /* Checks the syntax of a list for options.gpus. Does not query any driver. */
@@ -251,8 +250,8 @@ SPOOR_API void spoor_session_warn(spoor_session *session, const char *code,
 SPOOR_API const char *spoor_session_warning(spoor_session *session, const char *code);
 
 /* Ends a stream with a last row, for which a sample is taken now; the session and its other
- * streams go on. Streams are numbered from 0 as in options.streams; samples_path, if given, comes
- * before them. EINVAL: there is no such stream, or the session is not running. */
+ * streams go on. Streams are numbered from 0 as in options.streams. EINVAL: there is no such stream,
+ * or the session is not running. */
 SPOOR_API int spoor_session_end_stream(spoor_session *session, size_t stream,
                                        struct spoor_error *err);
 
@@ -286,7 +285,8 @@ struct spoor_cloud;
  * Both the struct and its texts must stay valid until the session is closed; NULL: not known. */
 SPOOR_API void spoor_session_set_cloud(spoor_session *session, const struct spoor_cloud *cloud);
 
-/* How many processes a text report lists, those with the most CPU time first (default: 0). */
+/* How many processes a text report lists, those with the most CPU time first (default: 0;
+ * SIZE_MAX: three, if there are several). */
 SPOOR_API void spoor_session_show_processes(spoor_session *session, size_t count);
 
 /* How spoor_session_save() treats an existing file. */
@@ -414,11 +414,11 @@ struct spoor_cloud {
 };
 
 /* Writes a description of the machine and its GPUs as SPOOR_TEXT or SPOOR_JSON. `gpus` is as in
- * struct spoor_options; `cloud` may be NULL. Waits at most 2 s for GPU drivers; the description
+ * struct spoor_options; `cloud` may be NULL; `flags` as in spoor_session_write(). Waits at most 2 s for GPU drivers; the description
  * says if they did not respond. */
 SPOOR_API int spoor_machine_write(const char *root, const char *gpus,
                                   const struct spoor_cloud *cloud, enum spoor_format format,
-                                  int fd, struct spoor_error *err);
+                                  unsigned flags, int fd, struct spoor_error *err);
 
 /* A GPU or a part of one (a MIG device). Parts follow their GPU in the list. The strings are
  * valid only during the call; they come from drivers and may contain any bytes. */

@@ -7,11 +7,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "front/option.h"
 #include "text/buffer.h"
+
+/* By this row, or by another name of the same member. */
+static bool is_set(const struct arguments *arguments, const struct option *option)
+{
+    const struct option_table *table = arguments->command->options;
+
+    for (size_t i = 0; i < table->count; i++) {
+        if (arguments->sources[i] != SET_BY_NOTHING && table->rows[i].apply == option->apply &&
+            table->rows[i].offset == option->offset)
+            return true;
+    }
+    return false;
+}
 
 /* ---- the config file ---------------------------------------------------- */
 
@@ -127,19 +141,22 @@ static int apply_value(struct arguments *arguments, const struct option *option,
     return 0;
 }
 
-/* The option of the command with that key, or else one of another command. */
+/* The option of the command with that key, or else one of another command: a command that takes it from
+ * its command line alone ignores it. */
 static const struct option *find_option(const struct command *command, const char *key)
 {
     const struct option *found = NULL;
 
     for (size_t i = 0; i < command->options->count; i++) {
         const struct option *option = &command->options->rows[i];
+        bool is_open = !(option->flags & OPTION_NO_FILE);
 
         if (strcmp(key_of(option), key) != 0)
             continue;
-        if (option->flags & command->scope)
+        if (option->flags & command->scope && is_open)
             return option;
-        found = option;
+        if (is_open || !found)
+            found = option;
     }
     return found;
 }
@@ -165,19 +182,18 @@ static int apply_key(struct arguments *arguments, const char *key, json_t *value
 {
     const struct option_table *table = arguments->command->options;
     const struct option *option = find_option(arguments->command, key);
-    enum setting_source *source;
     int r;
 
     if (!option)
         return unknown_key(table, key, err);
     if (option->flags & OPTION_NO_FILE)
         return error_set(err, EINVAL, "\"%s\" cannot be set in a config file", key);
-    source = &arguments->sources[option - table->rows];
-    if (!(option->flags & arguments->command->scope) || *source != SET_BY_NOTHING ||
+    if (!(option->flags & arguments->command->scope) || is_set(arguments, option) ||
+        (arguments->is_restricted && !(option->flags & OPTION_COMMON)) ||
         (json_is_null(value) && arguments->program->ignores_null))
         return 0;
     r = apply_value(arguments, option, value, err);
-    *source = SET_BY_FILE;
+    arguments->sources[option - table->rows] = SET_BY_FILE;
     return r < 0 ? error_prefix(err, r, "%s", key) : 0;
 }
 
@@ -298,7 +314,7 @@ static int unknown_name(const struct arguments *arguments, const char *name,
     const char *near;
 
     for (size_t i = 0; i < command->options->count; i++) {
-        if (option_is_in(&command->options->rows[i], command->scope))
+        if (option_is_shown(&command->options->rows[i], command->scope))
             nearest_offer(&nearest, command->options->rows[i].name);
     }
     near = nearest_get(&nearest);
@@ -339,7 +355,8 @@ static const struct option *find_prefix(const struct command *command, const cha
         const struct option *option = &command->options->rows[i];
         size_t used = strlen(list);
 
-        if (!option_is_in(option, command->scope) || strncmp(option->name, name, length) != 0)
+        if (!option_is_shown(option, command->scope) ||
+            strncmp(option->name, name, length) != 0)
             continue;
         found = option;
         (void)snprintf(list + used, sizeof(list) - used, "%s--%s", count ? ", " : "",
@@ -542,14 +559,16 @@ static void variable_name(const char *prefix, const char *option, char *buf, siz
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
-/* A variable of a repeatable option holds several values, separated by commas. */
+/* A variable of a repeatable option holds several values, separated by commas; one file, because its name
+ * may have commas. */
 static int apply_variable(struct arguments *arguments, const struct option *option,
                           const char *text, struct spoor_error *err)
 {
     AUTO_FREE char *copy = NULL;
     char *rest, *value;
 
-    if (!(option->flags & OPTION_REPEATABLE))
+    if (!(option->flags & OPTION_REPEATABLE) ||
+        (option->complete && strcmp(option->complete, COMPLETE_FILES) == 0))
         return arguments_apply(arguments, option, text, err);
     copy = strdup(text);
     if (!copy)
@@ -575,7 +594,8 @@ static int read_variables(struct arguments *arguments, struct spoor_error *err)
         int r;
 
         if (!option_is_in(option, command->scope) || option->flags & OPTION_NO_VARIABLE ||
-            arguments->sources[i] != SET_BY_NOTHING)
+            (command->ignores_variables && !(option->flags & OPTION_COMMON)) ||
+            is_set(arguments, option))
             continue;
         variable_name(arguments->program->environment_prefix, option->name, name, sizeof(name));
         text = getenv(name);
@@ -589,8 +609,8 @@ static int read_variables(struct arguments *arguments, struct spoor_error *err)
     return 0;
 }
 
-/* The config file that an option or a variable named; NULL: none. */
-static const char *config_path(const struct arguments *arguments)
+/* The option that names the config file; NULL: the command has none. */
+static const struct option *config_option(const struct arguments *arguments)
 {
     const struct command *command = arguments->command;
 
@@ -598,18 +618,44 @@ static const char *config_path(const struct arguments *arguments)
         const struct option *option = &command->options->rows[i];
 
         if (option_is_in(option, command->scope) && option->flags & OPTION_CONFIG_FILE)
-            return *(char **)option_member(arguments->target, option);
+            return option;
     }
     return NULL;
 }
 
+/* Names the program's own config file, if it exists. A relative $XDG_CONFIG_HOME counts as unset. */
+static int find_config(struct arguments *arguments, const struct option *option,
+                       struct spoor_error *err)
+{
+    const char *folder = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    AUTO_FREE char *path = NULL;
+    bool is_set = folder && *folder == '/';
+
+    if (!is_set && !(home && *home == '/'))
+        return 0;
+    if (asprintf(&path, "%s%s/%s", is_set ? folder : home, is_set ? "" : "/.config",
+                 arguments->program->config_file) < 0) {
+        path = NULL;
+        return error_set(err, ENOMEM, "out of memory");
+    }
+    if (access(path, F_OK) < 0)
+        return 0;
+    return arguments_apply(arguments, option, path, err);
+}
+
 int arguments_complete(struct arguments *arguments, struct spoor_error *err)
 {
-    const char *path;
-    int r = 0;
+    const struct program *program = arguments->program;
+    const struct option *option = config_option(arguments);
+    char **path = option ? option_member(arguments->target, option) : NULL;
+    int r = program->environment_prefix ? read_variables(arguments, err) : 0;
 
-    if (arguments->program->environment_prefix && !arguments->command->ignores_variables)
-        r = read_variables(arguments, err);
-    path = r < 0 ? NULL : config_path(arguments);
-    return path ? config_read(arguments, path, err) : r;
+    arguments->is_restricted = arguments->command->ignores_variables &&
+                               !(option && *source_of(arguments, option) == SET_BY_OPTION);
+    if (r == 0 && path && !*path && program->config_file)
+        r = find_config(arguments, option, err);
+    if (r < 0 || !path || !*path || (program->config_file && strcmp(*path, "none") == 0))
+        return r;
+    return config_read(arguments, *path, err);
 }

@@ -4,7 +4,7 @@
  * its config file.
  *
  * Each setting is taken from the first of: the option, the variable, the config file, the
- * default.
+ * default. If no config file is named, that of the program is read, if it exists.
  *
  * Accepted on the command line: -i5, -i 5, -qi5, --interval 5, --interval=5. "--" ends the
  * options. Options may follow operands, unless the command's operands are a command line
@@ -33,7 +33,8 @@ struct arguments {
     enum setting_source sources[OPTIONS_MAX]; /* by row of the table of options */
     const char *operands[ARGUMENTS_OPERANDS_MAX];
     int operand_count;
-    int first_operand; /* with OPERANDS_REST and OPERANDS_MANY: its index in argv */
+    bool is_restricted; /* a config file sets OPTION_COMMON only */
+    int first_operand;  /* with OPERANDS_REST and OPERANDS_MANY: its index in argv */
 };
 
 #define ARGUMENTS_INIT(program_, command_, target_)                       \

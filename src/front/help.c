@@ -51,7 +51,7 @@ static void put_full_line(FILE *out, const struct command *command)
     for (size_t i = 0; i < command->options->count; i++) {
         const struct option *option = &command->options->rows[i];
 
-        if (option_is_in(option, command->scope) && !is_action(option))
+        if (option_is_shown(option, command->scope) && !is_action(option))
             put_option_usage(out, option);
     }
     fputc('\n', out);
@@ -152,6 +152,36 @@ static void put_option(FILE *out, const struct option *option)
     help_wrap(out, option->help, HELP_COLUMN, HELP_COLUMN);
 }
 
+static bool is_in_group(const struct command *command, size_t index, const char *group)
+{
+    const struct option *option = &command->options->rows[index];
+
+    return option_is_shown(option, command->scope) &&
+           (option->group && group ? strcmp(option->group, group) == 0
+                                   : option->group == group);
+}
+
+/* Every shown option, by group, in the order of the first row of each. The name of a group is between `before` and
+ * `after`; that of options without a group is `other`, or NULL: they have no heading. */
+static void put_groups(FILE *out, const struct command *command, const char *before,
+                       const char *after, const char *other,
+                       void (*put)(FILE *out, const struct option *option))
+{
+    for (size_t i = 0; i < command->options->count; i++) {
+        const char *group = command->options->rows[i].group;
+        bool is_first = is_in_group(command, i, group);
+
+        for (size_t j = 0; is_first && j < i; j++)
+            is_first = !is_in_group(command, j, group);
+        if (is_first && (group || other))
+            fprintf(out, "%s%s%s", before, group ? group : other, after);
+        for (size_t j = i; is_first && j < command->options->count; j++) {
+            if (is_in_group(command, j, group))
+                put(out, &command->options->rows[j]);
+        }
+    }
+}
+
 void help_command(FILE *out, const struct program *program, const struct command *command)
 {
     help_usage(out, program, command);
@@ -160,11 +190,7 @@ void help_command(FILE *out, const struct program *program, const struct command
     if (command->subcommands)
         put_commands(out, command->subcommands);
     if (command->options) {
-        fputs("\nOptions:\n", out);
-        for (size_t i = 0; i < command->options->count; i++) {
-            if (option_is_in(&command->options->rows[i], command->scope))
-                put_option(out, &command->options->rows[i]);
-        }
+        put_groups(out, command, "\n", ":\n", "Options", put_option);
     }
     if (command->notes) {
         fputc('\n', out);
@@ -217,10 +243,7 @@ static void put_manual_option(FILE *out, const struct option *option)
 
 void man_options(FILE *out, const struct command *command)
 {
-    for (size_t i = 0; i < command->options->count; i++) {
-        if (option_is_in(&command->options->rows[i], command->scope))
-            put_manual_option(out, &command->options->rows[i]);
-    }
+    put_groups(out, command, "## ", "\n\n", NULL, put_manual_option);
 }
 
 void man_page(FILE *out, const struct program *program, const struct command *command)
@@ -239,8 +262,10 @@ void man_page(FILE *out, const struct program *program, const struct command *co
         man_options(out, command);
     }
     if (command->ignores_variables)
-        fprintf(out, "*%s %s* ignores environment variables and the config file.\n\n",
-                program->name, command->name);
+        fprintf(out, "*%s %s* %s.\n\n", program->name, command->name,
+                command->is_hidden ? "ignores environment variables and the config file"
+                                   : "reads only *--color* from environment variables and the "
+                                     "default config file");
     if (command->notes) {
         put_scdoc(out, command->notes);
         fputs("\n\n", out);
@@ -308,7 +333,7 @@ static void offer_options(FILE *out, const struct command *command)
     for (size_t i = 0; command->options && i < command->options->count; i++) {
         const struct option *option = &command->options->rows[i];
 
-        if (option_is_in(option, command->scope))
+        if (option_is_shown(option, command->scope))
             offer_word(out, "--", option->name, option->help);
     }
 }

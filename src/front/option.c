@@ -83,6 +83,22 @@ void text_list_done(struct text_list *list)
     *list = (struct text_list){ 0 };
 }
 
+int text_list_add(struct text_list *list, const char *text, struct spoor_error *err)
+{
+    char **items = realloc(list->items, (list->count + 2) * sizeof(*items));
+    char *copy = strdup(text);
+
+    if (items)
+        list->items = items;
+    if (!items || !copy) {
+        free(copy);
+        return error_set(err, ENOMEM, "out of memory");
+    }
+    items[list->count++] = copy;
+    items[list->count] = NULL;
+    return 0;
+}
+
 int option_any_text(void *target, const struct option *option, const char *value,
                     struct spoor_error *err)
 {
@@ -107,19 +123,9 @@ int option_text(void *target, const struct option *option, const char *value,
 int option_list(void *target, const struct option *option, const char *value,
                 struct spoor_error *err)
 {
-    struct text_list *list = option_member(target, option);
-    char **items = realloc(list->items, (list->count + 2) * sizeof(*items));
-    char *copy = strdup(value);
-
-    if (items)
-        list->items = items;
-    if (!items || !copy) {
-        free(copy);
-        return error_set(err, ENOMEM, "out of memory");
-    }
-    items[list->count++] = copy;
-    items[list->count] = NULL;
-    return 0;
+    if (value && *value == '\0')
+        return error_set(err, EINVAL, "the value must not be empty");
+    return text_list_add(option_member(target, option), value ? value : "-", err);
 }
 
 int option_flag(void *target, const struct option *option, const char *value,

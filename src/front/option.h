@@ -46,6 +46,8 @@ enum {
     OPTION_FILE_STRING = 1u << 22,
     OPTION_FILE_LIST = 1u << 23, /* a string, or a list of strings to join by commas */
     OPTION_OPTIONAL = 1u << 24,  /* --name without "=VALUE" is a flag: its value is NULL */
+    OPTION_COMMON = 1u << 26,    /* also of commands that ignore other variables */
+    OPTION_HIDDEN = 1u << 25,    /* an old name: accepted, and neither listed nor offered */
 };
 
 struct option {
@@ -54,6 +56,7 @@ struct option {
     const char *value; /* its name in help; "a|b|c" lists all there are; NULL: a flag */
     const char *help;  /* a phrase without a full stop */
     unsigned flags;
+    const char *group; /* its heading in help and manual; NULL: Options */
     option_apply *apply;
     size_t offset; /* of the member in the target, for the functions below */
     /* Refuses a bad value before it is stored. NULL: any will do. */
@@ -82,10 +85,13 @@ struct text_list {
 
 void text_list_done(struct text_list *list);
 
+/* Adds a copy. -ENOMEM with a message. */
+int text_list_add(struct text_list *list, const char *text, struct spoor_error *err);
+
 /* Functions for rows. The macros below check the type of the member. */
 option_apply option_text;     /* char *: must not be empty */
 option_apply option_any_text; /* char *: may be empty */
-option_apply option_list;     /* struct text_list: adds a text */
+option_apply option_list;     /* struct text_list: adds a text that is not empty; NULL: "-" */
 option_apply option_flag;     /* bool: NULL, yes, true, on, 1 against no, false, off, 0 */
 option_apply option_choice;   /* an enum: the number of the word in option->value */
 option_apply option_help;     /* no member: stops reading */
@@ -127,6 +133,12 @@ void option_free(const struct option_table *table, void *target);
 static inline bool option_is_in(const struct option *option, unsigned scope)
 {
     return (option->flags & scope) && !(option->flags & OPTION_FILE_ONLY);
+}
+
+/* Do help, manual and completion show it? */
+static inline bool option_is_shown(const struct option *option, unsigned scope)
+{
+    return option_is_in(option, scope) && !(option->flags & OPTION_HIDDEN);
 }
 
 /* ---- the word that was meant --------------------------------------------

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,15 +82,109 @@ void program_warn(const struct program *program, const char *fmt, ...)
     va_end(args);
 }
 
-static int refuse_exec(const struct program *program, const char *file, int code)
+/* ---- commands that cannot run -------------------------------------------- */
+
+static bool is_builtin(const char *word)
 {
+    static const char *const builtins[] = { ".",      "alias", "bg",     "cd",    "eval",
+                                            "exec",   "exit",  "export", "fg",    "jobs",
+                                            "popd",   "pushd", "read",   "set",   "shift",
+                                            "source", "trap",  "ulimit", "umask", "unalias",
+                                            "unset",  "wait" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(builtins); i++) {
+        if (strcmp(builtins[i], word) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The program that runs a script of this name; NULL: unknown. */
+static const char *interpreter_of(const char *file)
+{
+    static const struct {
+        const char *suffix, *program;
+    } rows[] = { { ".py", "python3" }, { ".sh", "sh" },   { ".bash", "bash" },
+                 { ".pl", "perl" },    { ".rb", "ruby" }, { ".R", "Rscript" },
+                 { ".js", "node" } };
+    const char *dot = strrchr(file, '.');
+
+    for (size_t i = 0; dot && i < ARRAY_SIZE(rows); i++) {
+        if (strcmp(dot, rows[i].suffix) == 0)
+            return rows[i].program;
+    }
+    return NULL;
+}
+
+/* "; try: sh -c 'a | b'" */
+static void add_trial(struct buffer *out, const char *const *line)
+{
+    buffer_add_text(out, "; try: ");
+    escape_command(line, out);
+}
+
+static void hint_at_missing(const char *const *command, struct buffer *out)
+{
+    const char *file = command[0];
+    bool is_line = !command[1] && strpbrk(file, " |&;<>$`*");
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    buffer_add_text(&text, "./");
+    buffer_add_text(&text, file);
+    if (!is_line && !strchr(file, '/') && text.text && access(text.text, F_OK) == 0) {
+        const char *line[] = { text.text, NULL };
+
+        add_trial(out, line);
+    } else if (is_line || is_builtin(file)) {
+        bool is_of_bash = !is_line && (strcmp(file, "source") == 0 || file[0] == 'p');
+        const char *line[] = { is_of_bash ? "bash" : "sh", "-c", NULL, NULL };
+
+        buffer_clear(&text);
+        for (const char *const *word = command; *word; word++)
+            buffer_format(&text, "%s%s", word == command ? "" : " ", *word);
+        line[2] = text.text;
+        buffer_add_text(out, is_line ? " (a command line for a shell)" : " (a shell builtin)");
+        if (line[2])
+            add_trial(out, line);
+    }
+}
+
+/* A file that exists and cannot be executed: EACCES or ENOEXEC. */
+static void hint_at_script(const char *file, int code, struct buffer *out)
+{
+    const char *program = interpreter_of(file);
+    const char *change[] = { "chmod", "+x", file, NULL };
+    const char *run[] = { program ? program : "sh", file, NULL };
+    struct stat status;
+
+    if (stat(file, &status) < 0)
+        return;
+    if (S_ISDIR(status.st_mode))
+        buffer_add_text(out, " (a directory)");
+    else if (code == ENOEXEC || (code == EACCES && access(file, X_OK) < 0 && program))
+        add_trial(out, run);
+    else if (code == EACCES && S_ISREG(status.st_mode) && (status.st_mode & 0111) == 0)
+        add_trial(out, change);
+}
+
+static int refuse_exec(const struct program *program, const char *const *command, int code)
+{
+    CLEANUP(buffer_done) struct buffer hint = { 0 };
+    const char *file = command[0];
+
+    if (code == ENOENT)
+        hint_at_missing(command, &hint);
+    else
+        hint_at_script(file, code, &hint);
     if (code == ENOENT && !strchr(file, '/'))
-        program_complain(program, "'%s': command not found", file);
+        program_complain(program, "'%s': command not found%s", file,
+                         hint.text ? hint.text : "");
     else if (code == ENOENT && access(file, F_OK) == 0)
         program_complain(program, "cannot run '%s': the interpreter it names does not exist",
                          file);
     else
-        program_complain(program, "cannot run '%s': %s", file, strerror(code));
+        program_complain(program, "cannot run '%s': %s%s", file, strerror(code),
+                         hint.text ? hint.text : "");
     return code == ENOENT ? 127 : 126;
 }
 
@@ -103,7 +198,7 @@ int program_run(const struct program *program, struct track_options *options,
     case TRACK_REFUSED:
         return program_complain(program, "%s", err.message);
     case TRACK_NO_EXEC:
-        return refuse_exec(program, options->command[0], err.code);
+        return refuse_exec(program, (const char *const *)options->command, err.code);
     case TRACK_RAN:
         break;
     }

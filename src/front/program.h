@@ -28,13 +28,13 @@ struct command {
     unsigned scope;                     /* bits of option.flags: which of them it has */
     const char *operands;               /* as in "spoor attach [OPTIONS] PID"; NULL: none */
     int max_operands;
-    const char *complete; /* the operands, as option.complete; NULL: nothing is offered */
-    const char *summary;  /* a phrase, for the list of commands */
-    const char *about;    /* a few sentences, for its own help */
-    const char *notes;    /* the same, below the options; NULL: none */
-    const char *example;  /* NULL: none */
-    bool is_hidden;       /* from help and completion: for programs, not people */
-    bool ignores_variables;
+    const char *complete;   /* the operands, as option.complete; NULL: nothing is offered */
+    const char *summary;    /* a phrase, for the list of commands */
+    const char *about;      /* a few sentences, for its own help */
+    const char *notes;      /* the same, below the options; NULL: none */
+    const char *example;    /* NULL: none */
+    bool is_hidden;         /* from help and completion: for programs, not people */
+    bool ignores_variables; /* and the default config file, except OPTION_COMMON */
     const struct command *subcommands; /* ended by a row without a name; NULL: none */
     /* argv[0] is the command's name. Returns the exit code. NULL: a subcommand. */
     int (*main)(const struct command *command, int argc, char **argv);
@@ -49,6 +49,7 @@ struct program {
     const char *environment_prefix;     /* "SPOOR_"; NULL: reads no variables */
     const char *error_prefix;           /* "spoor: " */
     const char *warning_prefix;
+    const char *config_file;   /* read if it exists: below $XDG_CONFIG_HOME; NULL: none */
     int failure_code;          /* the exit code when it refuses to start */
     bool allows_abbreviations; /* --form for --format */
     bool flags_take_values;    /* --quiet=no */

@@ -212,12 +212,28 @@ int save_to_file(const struct record *records, size_t count, enum spoor_format f
     return r < 0 ? error_set(err, r, "cannot write '%s': %s", path, why.message) : 0;
 }
 
+static int append_text(const struct buffer *text, const char *path)
+{
+    AUTO_CLOSE int fd = save_open_to_append(path, O_CREAT);
+    int r;
+
+    if (fd < 0)
+        return take_fd(&fd);
+    output_file_lock(fd);
+    r = save_end_torn_line(fd);
+    if (r == 0)
+        r = buffer_write(text, fd);
+    return r == 0 && close(take_fd(&fd)) < 0 ? -errno : r;
+}
+
 int save_text(const struct buffer *text, int fd, const char *path, enum spoor_save how,
               struct spoor_error *err)
 {
     int r = buffer_error(text);
 
     if (r == 0)
-        r = fd >= 0 ? buffer_write(text, fd) : replace(text, path, how == SPOOR_NO_CLOBBER);
+        r = fd >= 0               ? buffer_write(text, fd)
+            : how == SPOOR_APPEND ? append_text(text, path)
+                                  : replace(text, path, how == SPOOR_NO_CLOBBER);
     return r < 0 ? error_sys(err, r, "cannot write '%s'", path) : 0;
 }

@@ -24,7 +24,7 @@ int save_to_descriptor(const struct record *records, size_t count, enum spoor_fo
 int save_to_file(const struct record *records, size_t count, enum spoor_format format,
                  const char *path, enum spoor_save how, struct spoor_error *err);
 
-/* Writes a text to a descriptor or, if that is -1, to a file, which it replaces. */
+/* Writes a text to a descriptor or, if that is -1, to a file in the way of `how`. */
 int save_text(const struct buffer *text, int fd, const char *path, enum spoor_save how,
               struct spoor_error *err);
 

@@ -19,6 +19,7 @@
 #include "output/text_layout.h"
 #include "output/text_system.h"
 #include "output/text_tables.h"
+#include "recommend/needs.h"
 #include "text/escape.h"
 #include "text/number.h"
 
@@ -44,10 +45,23 @@ static void headline_write(const struct record *record, struct page *page)
     page_headline(page, &text);
 }
 
+/* The command itself was killed, or some of its descendants. */
+static void add_out_of_memory(const struct record *record, struct buffer *out)
+{
+    double kills = record_value(record, "events.oom_kills");
+
+    if (record->signal && strcmp(record->signal, "SIGKILL") == 0)
+        buffer_add_text(out, " (out of memory)");
+    else
+        buffer_format(out, ", %s killed for lack of memory",
+                      kills > 1.5 ? "some processes were" : "a process was");
+}
+
 static void ending_write(const struct record *record, struct page *page)
 {
     struct clock_text date = clock_format(record->started_at);
     bool has_ended = is_known(record->exit_code);
+    bool ran_out = needs_is_out_of_memory(record);
     struct buffer text = { 0 };
 
     if (!has_ended) {
@@ -62,7 +76,9 @@ static void ending_write(const struct record *record, struct page *page)
     } else {
         buffer_format(&text, "exit code %llu", (unsigned long long)record->exit_code);
     }
-    page_add(page, has_ended && record->exit_code != 0 ? PAGE_RED : PAGE_PLAIN,
+    if (ran_out)
+        add_out_of_memory(record, &text);
+    page_add(page, ran_out || (has_ended && record->exit_code != 0) ? PAGE_RED : PAGE_PLAIN,
              text.text ? text.text : "");
     buffer_clear(&text);
     if (date.text[0])
@@ -163,7 +179,7 @@ static void limit_write(const struct record *record, struct page *page, double l
         buffer_format(page_item(&details), "%s left",
                       number_bytes(limit > peak ? limit - peak : 0).text);
     }
-    page_row(page, "  limit", number_bytes(limit).text, details.text);
+    page_row(page, "  limit", number_limit(limit).text, details.text);
     buffer_done(&details);
 }
 

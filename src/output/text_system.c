@@ -264,7 +264,7 @@ enum { DISKS_MAX = 8 };
 static void row_write(struct page *page, const char *label, struct buffer *text)
 {
     if (text->length > 0)
-        page_note(page, PAGE_PLAIN, label, text->text);
+        page_note(page, PAGE_BOLD, label, text->text);
     buffer_done(text);
 }
 
@@ -499,13 +499,12 @@ void machine_write_text(const struct record *record, const struct format_style *
     if (record->server)
         caches_write(record->server, &page);
     amount_write("Memory", number_bytes(as_number(record->memory_bytes)).text,
-                 isnan(memory_limit) ? NULL : number_bytes(memory_limit).text,
+                 isnan(memory_limit) ? NULL : number_limit(memory_limit).text,
                  record->memory_limit_source, &page);
     if (record->server)
         disk_list_write(record->server, &page);
     for (size_t i = 0; i < record->gpu_count; i++)
         gpu_write(&record->gpus[i], &page);
     if (record->gpu_count == 0 || record->gpus_reason)
-        page_note(&page, PAGE_PLAIN, "GPUs",
-                  record->gpus_reason ? record->gpus_reason : "none");
+        page_note(&page, PAGE_BOLD, "GPUs", record->gpus_reason ? record->gpus_reason : "none");
 }

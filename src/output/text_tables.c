@@ -219,6 +219,7 @@ void phase_table_write(const struct record *record, struct page *page)
 /* ---- process list ---------------------------------------------------------- */
 
 #define LABEL "Processes"
+enum { PROCESSES_SHOWN = 3 };
 enum { PID_COLUMNS = 15, COMMAND_START = PID_COLUMNS + 12 + 13 + 12 + 2 };
 
 /* Largest first; unknown is last. */
@@ -318,6 +319,8 @@ void process_list_write(const struct record *record, struct page *page)
     struct process_row *rows;
     uint64_t rest;
 
+    if (shown == SIZE_MAX)
+        shown = count > 1 ? PROCESSES_SHOWN : 0;
     if (shown == 0 || count == 0)
         return;
     if (shown > count)

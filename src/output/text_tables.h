@@ -21,7 +21,7 @@ void phase_table_write(const struct record *record, struct page *page);
 
 /* ---- The largest processes in the text report ------------------------------ */
 
-/* record->shown_processes of them, those with the most CPU time first; nothing if that is 0. */
+/* record->shown_processes of them, those with the most CPU time first. */
 void process_list_write(const struct record *record, struct page *page);
 
 #endif

@@ -205,6 +205,10 @@ const struct request_format *request_get(size_t index)
 
 const struct request_format *request_find(const char *name)
 {
+    if (strcmp(name, "slurm") == 0)
+        name = "sbatch";
+    else if (strcmp(name, "k8s") == 0)
+        name = "kubernetes";
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];

@@ -176,7 +176,8 @@ struct record {
     size_t process_count;
     struct record_process_sum *other_processes;
     size_t other_process_count;
-    size_t shown_processes; /* in a text report: so many of the largest; not in a JSON report */
+    size_t
+        shown_processes; /* in a text report: so many of the largest; SIZE_MAX: three, if there are several; not in JSON */
     struct record_system *system; /* NULL: a job was tracked */
     struct record_server *server; /* NULL: not of a machine alone */
     struct record_phase *phases;

@@ -679,7 +679,7 @@ bool sample_table_read(const struct sample_table *table, const char *line,
 
 /* ---- samples load ---------------------------------------------------------- */
 
-#define NOT_SAMPLES "expected a report, or samples as --samples or --stream writes them"
+#define NOT_SAMPLES "expected a report, or samples as --samples writes them"
 
 /* A run whose end has not been read. Concurrent runs may have written rows between its own. */
 struct open_run {

@@ -191,6 +191,9 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
         }
     } else {
         (void)sigaddset(&job->received, info->si_signo); /* it is a signal: it came */
+        if (info->si_signo == SIGCONT && job->options->session)
+            spoor_session_note_stop(job->options->session,
+                                    false); /* another process stopped us */
         facts.is_from_job =
             forward_is_sent(info) && process_descends(&job->root, info->si_pid, facts.self);
         facts.shares_group = getpgid(job->pid) == getpgrp();

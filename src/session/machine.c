@@ -74,10 +74,10 @@ static int describe(const struct root *root, const struct gpu_view *view,
 }
 
 static int write_machine(const struct root *root, const char *gpus,
-                         const struct spoor_cloud *cloud, enum spoor_format format, int fd,
-                         struct buffer *out, struct spoor_error *err)
+                         const struct spoor_cloud *cloud, enum spoor_format format,
+                         const struct format_style *style, struct buffer *out,
+                         struct spoor_error *err)
 {
-    struct format_style style = format_style_for(fd, false);
     struct gpu_inventory inventory = { 0 };
     struct gpu_view view = { 0 };
     struct spoor_error why = { 0 };
@@ -90,7 +90,7 @@ static int write_machine(const struct root *root, const char *gpus,
             if (format == SPOOR_JSON)
                 machine_write_json(&record, out);
             else
-                machine_write_text(&record, &style, out);
+                machine_write_text(&record, style, out);
             record_done(&record);
         }
         r = r < 0 || buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
@@ -100,9 +100,10 @@ static int write_machine(const struct root *root, const char *gpus,
 }
 
 int spoor_machine_write(const char *root_path, const char *gpus,
-                        const struct spoor_cloud *cloud, enum spoor_format format, int fd,
-                        struct spoor_error *err)
+                        const struct spoor_cloud *cloud, enum spoor_format format,
+                        unsigned flags, int fd, struct spoor_error *err)
 {
+    struct format_style style = format_style_for(fd, flags & SPOOR_COLOR);
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct root root;
     int r;
@@ -119,7 +120,7 @@ int spoor_machine_write(const char *root_path, const char *gpus,
     r = root_open(root_path, &root);
     if (r < 0)
         return error_sys(err, r, "root directory '%s'", root_path ? root_path : "/");
-    r = write_machine(&root, gpus, cloud, format, fd, &text, err);
+    r = write_machine(&root, gpus, cloud, format, &style, &text, err);
     root_close(&root);
     if (r < 0)
         return r;

@@ -129,15 +129,11 @@ static pid_t process_for_limits(const spoor_session *session)
 static int open_streams(spoor_session *session, const struct spoor_options *options,
                         struct spoor_error *err)
 {
-    const struct spoor_stream samples = { .path = options->samples_path };
-    size_t first = samples.path ? 1 : 0;
-
-    if (options->stream_count > SPOOR_STREAMS_MAX - first)
+    if (options->stream_count > SPOOR_STREAMS_MAX)
         return error_set(err, EINVAL, "at most %d streams are allowed", SPOOR_STREAMS_MAX);
-    for (size_t i = 0; i < first + options->stream_count; i++) {
-        const struct spoor_stream *stream = i < first ? &samples : &options->streams[i - first];
+    for (size_t i = 0; i < options->stream_count; i++) {
         struct samples_file *file = &session->streams[session->stream_count++];
-        int r = samples_file_open(file, stream, options, err);
+        int r = samples_file_open(file, &options->streams[i], options, err);
 
         if (r < 0)
             return r;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -151,6 +152,15 @@ static void take_asked_sample(spoor_session *session, const struct pace *pace)
     pthread_mutex_unlock(&session->mutex);
 }
 
+/* A caller that was stopped by another process, and blocks SIGCONT, calls spoor_session_note_stop() once it has
+ * taken the signal, which may be after the first sample. */
+static bool was_just_continued(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
+}
+
 static void take_due_sample(spoor_session *session, struct pace *pace)
 {
     unsigned stop_changes;
@@ -159,7 +169,8 @@ static void take_due_sample(spoor_session *session, struct pace *pace)
     take_sample(session, SAMPLE_REGULAR, pace);
     missed = pace_sampled(pace, clock_now().monotonic_ns);
     stop_changes = session->stop_changes;
-    if (stop_changes % 2 == 0 && stop_changes == pace->stop_changes)
+    if (missed > 0 && stop_changes % 2 == 0 && stop_changes == pace->stop_changes &&
+        !was_just_continued())
         session->late_samples += missed;
     pace->stop_changes = stop_changes;
 }

@@ -293,6 +293,17 @@ struct number number_bytes(double bytes)
     return scaled(bytes / 1000, units, ARRAY_SIZE(units));
 }
 
+struct number number_limit(double bytes)
+{
+    enum { MIB_SHOWN_MAX = 9999 };
+    double mib = bytes / (1 << 20);
+
+    if (!(fmod(mib, 1024) > 0) && mib > 0)
+        return fixed(mib / 1024, 0, " GiB");
+    return !(fmod(mib, 1) > 0) && mib > 0 && mib <= MIB_SHOWN_MAX ? fixed(mib, 0, " MiB")
+                                                                  : number_bytes(bytes);
+}
+
 struct number number_rate(double bytes_per_second)
 {
     struct number bytes = number_bytes(bytes_per_second);

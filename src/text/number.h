@@ -69,7 +69,8 @@ struct number number_percent(double fraction);      /* of 1: "0.3 %", "68 %" */
 struct number number_short(double value);           /* "3.35", "12.0", "128" */
 struct number number_count(double value);           /* "12" */
 struct number number_memory_step(double bytes);     /* "512 MiB", "7 GiB": whole ones */
-struct number number_time_step(double seconds);     /* "7 min", "2 h 24 min" */
+struct number number_limit(double bytes); /* "300 MiB" if it is round, otherwise "1.46 GB" */
+struct number number_time_step(double seconds); /* "7 min", "2 h 24 min" */
 
 /* Numbers with four significant digits, for long lists of measured values: no more than 0.05 % off, and
  * written fast. A number read back from such a text is written the same again. */

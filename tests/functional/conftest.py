@@ -230,19 +230,25 @@ def sub_track(spoor, tmp_path):
 NO_METADATA = {"SPOOR_METADATA_URL": "http://127.0.0.1:1"}
 
 
+@pytest.fixture(scope="session")
+def no_config(tmp_path_factory):
+    """The config file of the user who runs the tests is not read. Shells write theirs there."""
+    return {"XDG_CONFIG_HOME": str(tmp_path_factory.mktemp("config"))}
+
+
 @pytest.fixture
-def clean_environment():
+def clean_environment(no_config):
     """The environment without what configures spoor."""
     return {**{key: value for key, value in os.environ.items() if not key.startswith("SPOOR_")},
-            **NO_METADATA}
+            **NO_METADATA, **no_config}
 
 
 @pytest.fixture(autouse=True)
-def without_configuration(monkeypatch):
+def without_configuration(monkeypatch, no_config):
     for key in list(os.environ):
         if key.startswith("SPOOR_") and key != "SPOOR_BINARY":
             monkeypatch.delenv(key)
-    for key, text in NO_METADATA.items():
+    for key, text in {**NO_METADATA, **no_config}.items():
         monkeypatch.setenv(key, text)
 
 

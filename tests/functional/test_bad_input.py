@@ -55,9 +55,7 @@ OPTIONS = {
     "output folder missing": (["-o", "/no/such/folder/r.json"], ["/no/such/folder"]),
     "output is a folder": (["-o", "/tmp"], ["/tmp"]),
     "samples folder missing": (["--samples", "/no/such/folder/s.csv"], ["/no/such/folder"]),
-    "descriptor not open": (["--summary-fd", "777"], ["777"]),
-    "descriptor no number": (["--summary-fd", "two"], ["two"]),
-    "descriptor negative": (["--summary-fd", "-1"], ["-1"]),
+    "descriptor not open": (["-o", "/dev/fd/777"], ["777"]),
     "config missing": (["--config", "/no/such/config.json"], ["/no/such/config.json"]),
     "append and no-clobber": (["--append", "--no-clobber"], ["--append", "--no-clobber"]),
 }

@@ -75,7 +75,7 @@ def test_a_gpu_has_one_number_everywhere(spoor, machine):
         f"device 0.{part} {fact}" for part in (0, 1)
         for fact in (f"uuid MIG-{part}", f"name part {part}", "total 70000000000",
                      "used 1500000000", f"instance {part + 3}")))
-    done = spoor("info", env=machine.environment)
+    done = spoor("info", "--color", "never", env=machine.environment)
     shown = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("GPU")]
     assert shown == ["0", "0:0", "0:1", "1"]
     found = json.loads(spoor("info", "-f", "json", env=machine.environment).stdout)
@@ -135,7 +135,7 @@ def test_text_has_a_row_for_each_gpu_that_was_used(spoor, machine):
 
 def test_info_lists_the_machine_and_its_gpus(spoor, machine):
     machine.play(card(0), card(1))
-    done = spoor("info", env=machine.environment)
+    done = spoor("info", "--color", "never", env=machine.environment)
     assert done.returncode == 0 and done.stderr == ""
     assert "GPU 1        NVIDIA H200, 150 GB, GPU-1000-aaaa, 0000:3c:00.0" in done.stdout
     done = spoor("info", "-f", "json", "--gpus", "1", env=machine.environment)
@@ -233,8 +233,8 @@ def test_text_is_as_wide_as_the_terminal(spoor, machine):
     machine.play(card(0), f"device 0 name {name}")
     row = f"GPU 0        {name}, 150 GB, GPU-0000-aaaa, 0000:3b:00.0"
     assert 80 < len(row) < 120
-    assert row in on_terminal(spoor, 120, "info", env=machine.environment)
-    lines = on_terminal(spoor, 0, "info", env=machine.environment)
+    assert row in on_terminal(spoor, 120, "info", "--color", "never", env=machine.environment)
+    lines = on_terminal(spoor, 0, "info", "--color", "never", env=machine.environment)
     assert row not in lines and max(map(len, lines)) <= 80
     command = ["echo"] + 20 * ["word"]
     for columns, most in ((100, 100), (60, 60), (20, 60), (500, 160)):

@@ -56,7 +56,7 @@ SPOOR = {
     "samples suffix": lambda text: ["run", "--samples", text, "true"],
     "samples folder": lambda text: ["run", "--samples", text + b"/x.csv", "true"],
     "output folder": lambda text: ["run", "-o", text + b"/x", "true"],
-    "summary fd": lambda text: ["run", "--summary-fd", text, "true"],
+    "samples format": lambda text: ["run", "--samples-format", text, "true"],
     "no such program": lambda text: ["run", "--", text],
     "arguments": lambda text: ["run", "--", "true", text],
     "name and tags": lambda text: ["run", "--name", text, "--tag", b"key=" + text, "--tag",
@@ -84,7 +84,7 @@ def test_arguments_of_spoor(spoor, case, hostile):
 
 @pytest.mark.parametrize("name", ["SPOOR_INTERVAL", "SPOOR_DISABLE", "SPOOR_FORMAT", "SPOOR_TAG",
                                   "SPOOR_NAME", "SPOOR_GPUS", "SPOOR_OUTPUT", "SPOOR_CONFIG",
-                                  "SPOOR_SUMMARY_FD", "CUDA_VISIBLE_DEVICES", "TERM", "LC_ALL", "USER",
+                                  "SPOOR_SAMPLES_FORMAT", "CUDA_VISIBLE_DEVICES", "TERM", "LC_ALL", "USER",
                                   "SLURM_CPUS_ON_NODE", "SPOOR_PHASE_FILE"])
 def test_variables(spoor, name, hostile):
     environment = {**os.environb, name.encode(): hostile}

@@ -72,7 +72,7 @@ def test_samples_that_do_not_fit_on_the_disk_cost_the_job_nothing(spoor, tiny_di
 
 def test_full_device_behind_a_descriptor(spoor):
     with open("/dev/full", "wb", buffering=0) as full:
-        done = spoor("run", "-q", "--summary-fd", str(full.fileno()), "-f", "json", "--",
+        done = spoor("run", "-q", "-o", f"/dev/fd/{full.fileno()}", "-f", "json", "--",
                      "sh", "-c", "exit 6", pass_fds=(full.fileno(),))
     assert done.returncode == 6
     complaint, _, report = done.stderr.partition("\n")
@@ -83,7 +83,7 @@ def test_full_device_behind_a_descriptor(spoor):
 def test_closed_pipe_behind_a_descriptor(spoor):
     read, write = os.pipe()
     os.close(read)
-    done = spoor("run", "-q", "--summary-fd", str(write), "--", "sh", "-c", "exit 6",
+    done = spoor("run", "-q", "-o", f"/dev/fd/{write}", "--", "sh", "-c", "exit 6",
                  pass_fds=(write,))
     os.close(write)
     assert done.returncode == 6
@@ -98,9 +98,9 @@ def test_closed_pipe_as_stderr_does_not_change_the_exit_code(spoor):
     assert done.returncode == 6
 
 
-def test_summary_fd_takes_the_report(spoor):
+def test_a_descriptor_takes_the_report(spoor):
     read, write = os.pipe()
-    process = spoor.start("run", "-q", "--summary-fd", str(write), "-f", "csv", "--", "true",
+    process = spoor.start("run", "-q", "-o", f"/dev/fd/{write}", "-f", "csv", "--", "true",
                           pass_fds=(write,))
     os.close(write)
     with open(read, encoding="utf-8") as report:

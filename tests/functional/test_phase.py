@@ -69,7 +69,7 @@ def test_many_writers_and_one_header(spoor, tmp_path, kind, writers, rounds):
 BAD = {
     "nothing": [], "no name": ["start"], "no position": ["load", "x"], "empty name": ["start", ""],
     "three words": ["start", "two", "words"], "unknown option": ["start", "x", "--fil=p.csv"],
-    "option of run": ["start", "x", "-q"], "no kind of file": ["start", "x", "--file=p.txt"],
+    "option of run": ["start", "x", "-o", "x"], "no kind of file": ["start", "x", "--file=p.txt"],
     "no file": ["start", "x", "--file"], "empty file": ["start", "x", "--file="],
     "no folder": ["start", "x", "--file=no/such/p.csv"],
     "no folder, sqlite": ["start", "x", "--file=no/such/p.sqlite"],
@@ -242,7 +242,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as poser:
         assert read_line(poser.stdout) == "ready"
         done = phase(spoor, "start", "x", folder=tmp_path)
-        assert done.returncode == 0 and done.stderr == ""
+        assert done.returncode == 0 and "not in a 'spoor run'" in done.stderr
         assert read_line(poser.stdout) == "b''"
     assert len(list(tmp_path.glob("*.csv"))) == 1
 
@@ -284,3 +284,24 @@ def test_marks_of_phases_are_not_processes_of_the_job(spoor, tmp_path, cgroup):
     if os.geteuid() == 0:
         assert value(report, "processes.started") == 1
     assert [process["name"] for process in report["processes"]["largest"]] == ["sh"]
+
+
+def test_a_phase_outside_a_run_says_where_it_is(spoor, tmp_path):
+    """It does not fail: a script also runs without spoor run."""
+    done = phase(spoor, "stop", "x", folder=tmp_path)
+    assert (done.returncode, done.stderr) == \
+        (0, "spoor: phase 'x': not in a 'spoor run', and this process has not started it\n")
+    (path,) = tmp_path.iterdir()
+    done = phase(spoor, "start", "x", folder=tmp_path)
+    assert (done.returncode, done.stderr) == \
+        (0, f"spoor: phase 'x': not in a 'spoor run'; its start and stop are written to '{path.name}'\n")
+    assert phase(spoor, "stop", "x", folder=tmp_path).stderr == ""
+    assert phase(spoor, "-q", "start", "x", folder=tmp_path).stderr == ""
+    assert [row[2] for row in read_events(path)] == [1, 0, 1, 0]
+
+
+def test_a_stop_without_a_start_is_a_warning(spoor):
+    command = f"{shlex.quote(spoor.binary)} phase"
+    done = spoor("run", "-q", "--", "sh", "-c", f"{command} stop x && {command} -q stop x && exit 3")
+    assert done.returncode == 3
+    assert done.stderr == "spoor: phase 'x' is not open\n"

@@ -152,9 +152,16 @@ def test_text_report_lists_the_largest(spoor, workload):
     heading = "\nProcesses   PID    CPU time  peak memory        time  command\n"
     assert heading in done.stderr
     assert done.stderr.partition(heading)[2].split("\n")[1] in ("  and 2 more", "")
-    for more, is_listed in (((), False), (("--processes", "3"), True)):
+    for more, is_listed in (((), True), (("--processes", "0"), False)):
         text = spoor("report", "-f", "text", *more, path).stdout
         assert (heading in text) == is_listed
+
+
+def test_the_summary_names_three_of_several_processes(spoor):
+    text = spoor("run", "--", "sh", "-c", "true & true & true & true & wait").stderr
+    rows = text.partition("\nProcesses   PID ")[2].split("\n\n")[0].splitlines()[1:]
+    assert len(rows) == 4 and rows[3] == "  and 2 more"
+    assert "\nProcesses   PID " not in spoor("run", "--", "true").stderr
 
 
 @pytest.mark.parametrize("number", ["-1", "201", "many", ""])

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -105,7 +106,7 @@ def test_gpus_are_the_same_again(spoor, machine):
 def test_golden_reports_are_the_same_again(spoor, path):
     assert_same(spoor, path)
     text = path.with_suffix(".text").read_text(encoding="utf-8")
-    assert lines_of(again(spoor, path, env=UNICODE).decode()) == lines_of(text)
+    assert lines_of(again(spoor, path, "--processes", "0", env=UNICODE).decode()) == lines_of(text)
     assert again(spoor, path, "-f", "csv").decode() == path.with_suffix(".csv").read_text()
 
 
@@ -233,3 +234,25 @@ def test_large_report_is_read(spoor, tmp_path):
     report["later"] = "x" * (20 << 20)
     path.write_text(json.dumps(report))
     assert spoor("report", "-f", "text", path).stdout.startswith("true\n")
+
+
+@pytest.mark.parametrize("run, kills, line", [
+    ({"exit_code": 137, "signal": "SIGKILL"}, 1, "killed by SIGKILL (out of memory), started "),
+    ({"exit_code": 1, "signal": None}, 2, "exit code 1, some processes were killed for lack of memory, started "),
+    ({"exit_code": 0, "signal": None}, 1, "exit code 0, a process was killed for lack of memory, started "),
+    ({"exit_code": 0, "signal": None}, 0, "exit code 0, started "),
+])
+def test_lack_of_memory_is_in_the_headline(spoor, run, kills, line):
+    """A limit is written as it was given: 300 MiB is not 315 MB."""
+    path = spoor.new_path("r.json")
+    spoor("run", "-q", "-o", path, "--", "true")
+    report = json.loads(path.read_text())
+    report["run"].update(run)
+    report["events"]["oom_kills"]["value"] = kills
+    for limit, shown in ((300 << 20, "300 MiB"), (1536 << 20, "1536 MiB"), (4 << 30, "4 GiB"),
+                         (300_000_000, " 300 MB"), (25_214_177_280, "25.2 GB")):
+        report["limits"].update(memory_bytes=limit, memory_source="cgroup.memory.max")
+        path.write_text(json.dumps(report))
+        text = spoor("report", "-f", "text", path).stdout
+        assert text.splitlines()[1].startswith(line)
+        assert re.search(f"^  limit +{shown.strip()} ", text, re.M), text

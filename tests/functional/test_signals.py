@@ -71,19 +71,21 @@ def test_job_that_is_continued_by_another_process_takes_spoor_along(spoor, workl
     assert load(path)["processes"]["started"]["value"] == 1
 
 
-def test_samples_that_a_stop_of_the_job_costs_are_not_late(spoor, workload):
+@pytest.mark.parametrize("stopped", ["job", "tracker"])
+def test_samples_that_a_stop_costs_are_not_late(spoor, workload, stopped):
     """Those that the machine itself delays may be, but not the hundred of the stop."""
     path, samples = spoor.new_path("r.json"), spoor.new_path("s.csv")
     process = spoor.start("run", "-q", "-i", "10ms", "-o", path, "--samples", samples, "--",
                           workload("signals"))
     job = int(read_line(process.stdout).split()[1])
-    os.kill(job, signal.SIGSTOP)
+    target = job if stopped == "job" else process.pid
+    os.kill(target, signal.SIGSTOP)
     eventually(lambda: state_of(process.pid) == "T", "spoor stops too")
     end = time.monotonic() + 1
     while time.monotonic() < end:
         time.sleep(0.01)
     count = len(samples.read_bytes().splitlines())
-    os.kill(job, signal.SIGCONT)
+    os.kill(target, signal.SIGCONT)
     eventually(lambda: len(samples.read_bytes().splitlines()) > count + 2, "samples are taken again")
     process.stdin.close()
     assert process.wait() == 0

@@ -85,7 +85,7 @@ def start_with_full_stdout(program, full_pipe, *arguments):
 
 
 @pytest.mark.threads
-@pytest.mark.parametrize("options", [["-o", "-"], ["--summary-fd", "1"]], ids=lambda given: given[0])
+@pytest.mark.parametrize("options", [["-o", "-"], ["-o", "/dev/fd/1"]], ids=lambda given: given[1])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=int)
 def test_report_to_a_full_pipe_is_interrupted_by_a_signal(spoor, full_pipe, options, number):
     process = start_with_full_stdout(spoor, full_pipe, "run", "-q", "-f", "json", *options, "--",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--stream: rows as they are taken, in our columns or in a predecessor's, to a file or a pipe whose
+"""--samples, and its old name --stream: rows as they are taken, in our columns or in a predecessor's, to a file or a pipe whose
 reader may stall or leave."""
 import csv
 import fcntl
@@ -157,8 +157,44 @@ def test_rows_as_doubles(spoor):
     data = path.read_bytes()
     assert len(data) > 0 and len(data) % (8 * len(PROCESS)) == 0
     first = struct.unpack_from(f"<{len(PROCESS)}d", data)
-    assert first[0] == pytest.approx(float(rows_of(text.read_text())[1]["timestamp"]), abs=10)
+    assert first[0] == pytest.approx(float(rows_of(text.read_text())[0]["timestamp"]), abs=10)
     assert first[2] != first[2], "no children: NaN"
+
+
+def test_each_samples_option_is_a_stream(spoor):
+    """The format is that of the name, and --samples-format that of names without one."""
+    csv_path, json_path = spoor.new_path("rows.csv"), spoor.new_path("rows.jsonl")
+    done = spoor("run", "-q", "-i", "60", "--samples", csv_path, "--samples", json_path, "--samples", "-",
+                 "--samples-format", "jsonl", "--", "true")
+    assert done.returncode == 0, done.stderr
+    times = [row["timestamp"] for row in rows_of(csv_path.read_text())]
+    assert times and [json.loads(line)["timestamp"] for line in json_path.read_text().splitlines()] == \
+        list(map(float, times))
+    assert json_path.read_text() == done.stdout
+
+
+def test_samples_have_the_columns_of_a_dialect(spoor):
+    path = spoor.new_path("rows.csv")
+    spoor("run", "-q", "-i", "60", "--samples", path, "--dialect", "resource-tracker", "--", "true")
+    assert list(rows_of(path.read_text())[0]) == PROCESS
+    done = spoor("system", "-i", "0.02", "--duration", "0.05", "--samples", "-")
+    assert rows_of(done.stdout)
+
+
+def test_the_old_name_of_samples_is_one_setting_with_the_new(spoor, tmp_path):
+    """An option replaces the variable and the config file of either name."""
+    config = tmp_path / "c.json"
+    config.write_text('{"stream": "config.csv", "stream-format": "csv"}')
+    environment = {**os.environ, "SPOOR_STREAM": "a,variable.csv"}
+    for arguments, names in ((["--samples", "option.csv"], ["option.csv"]), ([], ["a,variable.csv"]),
+                             (["--samples", "1.csv", "--stream", "2.csv"], ["1.csv", "2.csv"])):
+        assert spoor("run", "-q", "--config", config, *arguments, "--", "true", cwd=tmp_path,
+                     env=environment).returncode == 0
+        found = sorted(path.name for path in tmp_path.glob("*.csv"))
+        assert found == names
+        for name in found:
+            (tmp_path / name).unlink()
+    assert "--stream" not in spoor("run", "--help").stdout
 
 
 def test_a_second_run_is_appended_without_a_header(spoor):
@@ -298,19 +334,19 @@ def test_rows_of_the_machine_for_a_time(spoor, dialect):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["--dialect", "resource-tracker"], "--dialect requires --stream"),
-    (["--stream-format", "csv"], "--stream-format requires --stream"),
+    (["--dialect", "resource-tracker"], "--dialect requires --samples"),
+    (["--stream-format", "csv"], "--samples-format requires --samples"),
     (["--stream", "-", "--dialect", "psrecord"], "--dialect: unknown dialect 'psrecord': expected spoor, "
      "resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs"),
     (["--stream", "-", "--stream-format", "xml"], "--stream-format: unknown format 'xml'"),
     (["--stream", "-", "--stream-format", "f64"], "--stream-format: unknown format 'f64'"),
-    (["--stream", "rows.txt"], "--stream 'rows.txt': the name must end in .csv or .jsonl"),
-    (["--stream", "rows.f64"], "--stream 'rows.f64': the name must end in .csv or .jsonl"),
-    (["--stream", "-", "-o", "-"], "--output and --stream name the same file"),
-    (["--stream", "x.csv", "--samples", "x.csv"], "--samples and --stream name the same file"),
-    (["--stream", "/dev/fd/77"], "--stream '/dev/fd/77': file descriptor 77 is not open"),
+    (["--stream", "rows.txt"], "--samples 'rows.txt': the name must end in .csv or .jsonl"),
+    (["--stream", "rows.f64"], "--samples 'rows.f64': the name must end in .csv or .jsonl"),
+    (["--stream", "-", "-o", "-"], "--output and --samples name the same file"),
+    (["--stream", "x.csv", "--samples", "x.csv"], "--samples: 'x.csv' and 'x.csv' are the same file"),
+    (["--stream", "/dev/fd/77"], "--samples '/dev/fd/77': file descriptor 77 is not open"),
     (["--stream", "x.f64", "--dialect", "resource-tracker", "--append"],
-     "--stream 'x.f64': cannot be appended to"),
+     "--samples 'x.f64': cannot be appended to"),
     (["--stream", "missing/x.csv"], "directory 'missing' does not exist"),
 ], ids=lambda each: each[-1] if isinstance(each, list) else "")
 def test_what_cannot_be_streamed_is_refused_before_the_job_starts(spoor, tmp_path, arguments,
@@ -324,7 +360,7 @@ def test_a_closed_stdout_is_refused(spoor):
     done = subprocess.run(["sh", "-c", '"$0" attach --stream $$ >&-', spoor.binary],
                           stderr=subprocess.PIPE, text=True, check=False, timeout=DEADLINE_SECONDS)
     assert done.returncode == 125
-    assert "--stream '-': file descriptor 1 is not open" in done.stderr
+    assert "--samples '-': file descriptor 1 is not open" in done.stderr
 
 
 def test_stdout_that_is_a_file_keeps_what_is_in_it(spoor, tmp_path):

@@ -110,7 +110,7 @@ def test_misuse_is_an_error(misuse, message):
     ({"tags": {"a=b": "x"}}, ValueError, "^tags: invalid name 'a=b'"),
     ({"append": True, "no_clobber": True}, ValueError,
      "^append and no_clobber cannot be combined$"),
-    ({"samples": "--append --x.txt"}, ValueError, "^samples: '--append --x.txt' must end in"),
+    ({"samples": "--append --x.txt"}, ValueError, "^samples '--append --x.txt': the name must end in"),
 ])
 def test_invalid_options_raise(options, kind, message):
     before = agents()

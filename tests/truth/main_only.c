@@ -23,7 +23,8 @@ int main(int argc, char **argv)
         return 2;
     options.pid = (pid_t)strtol(argv[1], NULL, 10);
     options.interval_ns = INTERVAL_NS;
-    options.samples_path = argv[3];
+    options.streams = &(struct spoor_stream){ .path = argv[3] };
+    options.stream_count = 1;
     options.flags = SPOOR_MAIN_ONLY;
     end.fd = (int)syscall(SYS_pidfd_open, options.pid, 0);
     if (end.fd < 0 || spoor_session_open(&options, &session, &err) < 0 ||

@@ -70,7 +70,8 @@ static void a_sample_allocates_nothing_after_the_first_few(void **state)
     (void)snprintf(path, sizeof(path), "%s/samples.csv", fake.path);
     options.pid = getpid();
     options.interval_ns = SPOOR_INTERVAL_MAX_NS;
-    options.samples_path = path;
+    options.streams = &(struct spoor_stream){ .path = path };
+    options.stream_count = 1;
     /* A read of shared memory allocates. It is rare, and looks between samples make it too. */
     options.detail = SPOOR_DETAIL_NEVER;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);

@@ -287,13 +287,13 @@ static void texts_numbers_and_booleans_are_taken(void **state)
 
     (void)state;
     assert_int_equal(apply("{\"interval\": 0.3, \"quiet\": true, \"append\": false,\n"
-                           " \"summary-fd\": 7, \"name\": \"n\", \"duration\": \"1m\"}",
+                           " \"processes\": 7, \"name\": \"n\", \"duration\": \"1m\"}",
                            &settings, NULL),
                      0);
     assert_int_equal(settings.interval_ns, 300 * NS_PER_MS);
     assert_true(settings.is_quiet);
     assert_false(settings.is_append);
-    assert_int_equal(settings.summary_fd, 7);
+    assert_int_equal(settings.process_count, 7);
     assert_string_equal(settings.name, "n");
     assert_int_equal(settings.duration_ns, 0); /* not an option of run: passed over */
     settings_done(&settings);

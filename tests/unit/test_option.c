@@ -131,10 +131,11 @@ static void lists_grow_and_end_with_null(void **state)
 
     (void)state;
     assert_int_equal(apply(&target, 2, "a", NULL), 0);
-    assert_int_equal(apply(&target, 2, "", NULL), 0);
+    assert_int_equal(apply(&target, 2, "", NULL), -EINVAL);
+    assert_int_equal(apply(&target, 2, "b", NULL), 0);
     assert_int_equal(target.list.count, 2);
     assert_string_equal(target.list.items[0], "a");
-    assert_string_equal(target.list.items[1], "");
+    assert_string_equal(target.list.items[1], "b");
     assert_null(target.list.items[2]);
     option_free(&table, &target);
     assert_int_equal(target.list.count, 0);

@@ -32,18 +32,30 @@ static void begin(struct fixture *f, const char *name)
     fake_root_init(&f->fake);
     settings_init(&f->settings);
     f->settings.color = COLOR_NEVER;
-    f->outputs = (struct outputs){ .device_fd = -1 };
+    f->outputs = (struct outputs){ 0 };
     (void)snprintf(f->path, sizeof(f->path), "%s/%s", f->fake.path, name);
 }
 
 static void end(struct fixture *f)
 {
-    f->settings.output_path = NULL; /* not the settings' own here */
-    f->settings.samples_path = NULL;
-    f->settings.report_path = NULL;
+    f->settings.report_path = NULL; /* not the settings' own here */
     settings_done(&f->settings);
     outputs_done(&f->outputs);
     fake_root_done(&f->fake);
+}
+
+/* One file, or none. */
+static void set_output(struct fixture *f, const char *path)
+{
+    text_list_done(&f->settings.outputs);
+    if (path)
+        assert_int_equal(text_list_add(&f->settings.outputs, path, NULL), 0);
+}
+
+static void set_stream(struct fixture *f, const char *path)
+{
+    f->settings.streams[0] = (struct spoor_stream){ .path = path };
+    f->settings.stream_count = 1;
 }
 
 static int plan(struct fixture *f)
@@ -97,7 +109,7 @@ static void the_name_of_the_file_chooses_the_format(void **state)
         struct fixture f;
 
         begin(&f, names[i].name);
-        f.settings.output_path = f.path;
+        set_output(&f, f.path);
         assert_int_equal(plan(&f), 0);
         assert_int_equal(f.outputs.count, 2);
         assert_int_equal(f.outputs.items[0].format, names[i].format);
@@ -106,6 +118,10 @@ static void the_name_of_the_file_chooses_the_format(void **state)
         assert_int_equal(f.outputs.items[1].format, SPOOR_TEXT);
         f.settings.has_format = true;
         f.settings.format = SPOOR_CSV;
+        assert_int_equal(plan(&f), 0); /* a format of the config file */
+        assert_int_equal(f.outputs.items[0].format,
+                         strchr(names[i].name, '.') ? names[i].format : SPOOR_CSV);
+        f.settings.ignores_suffix = true;
         assert_int_equal(plan(&f), 0);
         assert_int_equal(f.outputs.items[0].format, SPOOR_CSV);
         end(&f);
@@ -119,7 +135,7 @@ static void the_same_text_is_not_shown_twice(void **state)
 
     (void)state;
     begin(&f, "");
-    f.settings.output_path = dash;
+    set_output(&f, dash);
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 1);
     assert_int_equal(f.outputs.items[0].fd, STDOUT_FILENO);
@@ -153,7 +169,7 @@ static void a_file_that_could_not_be_written_is_refused(void **state)
     close(fd);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         (void)snprintf(f.path, sizeof(f.path), "%s/%s", f.fake.path, names[i].name);
-        f.settings.output_path = f.path;
+        set_output(&f, f.path);
         assert_int_equal(plan(&f), names[i].code);
         assert_non_null(strstr(f.err.message, f.path));
     }
@@ -167,7 +183,7 @@ static void no_clobber_refuses_a_file_that_exists(void **state)
     (void)state;
     begin(&f, "file");
     fake_root_write(&f.fake, "file", "x");
-    f.settings.output_path = f.path;
+    set_output(&f, f.path);
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.save, SPOOR_REPLACE);
     f.settings.is_no_clobber = true;
@@ -198,9 +214,9 @@ static void a_page_comes_in_addition(void **state)
     assert_int_equal(f.outputs.items[0].save, SPOOR_REPLACE);
     assert_int_equal(f.outputs.items[1].fd, STDERR_FILENO);
     assert_int_equal(f.outputs.items[1].format, SPOOR_TEXT);
-    f.settings.output_path = f.path;
+    set_output(&f, f.path);
     assert_int_equal(plan(&f), -EINVAL); /* the same file */
-    f.settings.output_path = NULL;
+    set_output(&f, NULL);
     f.settings.is_append = false;
     f.settings.is_no_clobber = true;
     fake_root_write(&f.fake, "page.html", "x");
@@ -215,12 +231,11 @@ static void a_device_is_written_and_never_replaced(void **state)
 
     (void)state;
     begin(&f, "");
-    f.settings.output_path = null;
+    set_output(&f, null);
     assert_int_equal(plan(&f), 0);
-    assert_true(f.outputs.device_fd >= 0);
-    assert_int_equal(f.outputs.items[0].fd, f.outputs.device_fd);
+    assert_true(f.outputs.items[0].fd >= 0 && f.outputs.items[0].owns_fd);
     end(&f);
-    assert_int_equal(f.outputs.device_fd, -1);
+    assert_int_equal(f.outputs.count, 0);
 }
 
 static void a_pipe_waits_for_its_reader(void **state)
@@ -232,10 +247,9 @@ static void a_pipe_waits_for_its_reader(void **state)
     begin(&f, "pipe");
     assert_int_equal(mkfifo(f.path, 0600), 0);
     reader = open(f.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    f.settings.output_path = f.path;
+    set_output(&f, f.path);
     assert_int_equal(plan(&f), 0);
-    assert_int_equal(f.outputs.items[0].fd, f.outputs.device_fd);
-    assert_int_equal(write(f.outputs.device_fd, "x", 1), 1);
+    assert_int_equal(write(f.outputs.items[0].fd, "x", 1), 1);
     close(reader);
     end(&f);
 }
@@ -256,12 +270,33 @@ static void a_descriptor_has_names(void **state)
 
         begin(&f, "");
         (void)snprintf(path, sizeof(path), "%s", names[i].path);
-        f.settings.output_path = path;
+        set_output(&f, path);
         assert_int_equal(plan(&f), 0);
         assert_int_equal(f.outputs.count, 1); /* the same text is not shown twice */
         assert_int_equal(f.outputs.items[0].fd, names[i].fd);
         end(&f);
     }
+}
+
+static void every_file_has_its_format(void **state)
+{
+    char second[160];
+    struct fixture f;
+
+    (void)state;
+    begin(&f, "a.json");
+    set_output(&f, f.path);
+    (void)snprintf(second, sizeof(second), "%s/b,c.csv", f.fake.path);
+    assert_int_equal(text_list_add(&f.settings.outputs, second, NULL), 0);
+    assert_int_equal(plan(&f), 0);
+    assert_int_equal(f.outputs.count, 3);
+    assert_int_equal(f.outputs.items[0].format, SPOOR_JSON);
+    assert_int_equal(f.outputs.items[1].format, SPOOR_CSV);
+    assert_int_equal(f.outputs.items[2].fd, STDERR_FILENO);
+    assert_int_equal(text_list_add(&f.settings.outputs, f.path, NULL), 0);
+    assert_int_equal(plan(&f), -EINVAL);
+    assert_non_null(strstr(f.err.message, "are the same file"));
+    end(&f);
 }
 
 static void samples_and_report_need_a_file_each(void **state)
@@ -270,8 +305,8 @@ static void samples_and_report_need_a_file_each(void **state)
 
     (void)state;
     begin(&f, "a.csv");
-    f.settings.output_path = f.path;
-    f.settings.samples_path = f.path;
+    set_output(&f, f.path);
+    set_stream(&f, f.path);
     assert_int_equal(plan(&f), -EINVAL);
     assert_string_equal(f.err.message, "--output and --samples name the same file");
     end(&f);
@@ -285,14 +320,21 @@ static void the_reader_of_a_stream_matters_if_nothing_else_is_written(void **sta
     (void)state;
     begin(&f, "a.csv");
     assert_int_equal(outputs_reader_fd(&f.settings), -1);
-    f.settings.stream_path = f.path;
+    set_stream(&f, f.path);
     assert_int_equal(outputs_reader_fd(&f.settings), -1);
-    f.settings.stream_path = stdout_path;
+    set_stream(&f, stdout_path);
     assert_int_equal(outputs_reader_fd(&f.settings), 1);
-    f.settings.output_path = report;
+    set_output(&f, report);
     assert_int_equal(outputs_reader_fd(&f.settings), -1);
-    f.settings.stream_path = NULL;
     end(&f);
+}
+
+static void set_descriptor(struct fixture *f, int fd)
+{
+    char path[32];
+
+    (void)snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+    set_output(f, path);
 }
 
 static void a_descriptor_must_be_open_for_writing(void **state)
@@ -303,16 +345,16 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     (void)state;
     begin(&f, "file");
     fake_root_write(&f.fake, "file", "x");
-    f.settings.summary_fd = 999;
+    set_descriptor(&f, 999);
     assert_int_equal(plan(&f), -EBADF);
     fd = open(f.path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(fcntl(fd, F_SETFD, 0), 0); /* as a shell would leave it */
-    f.settings.summary_fd = fd;
+    set_descriptor(&f, fd);
     assert_int_equal(plan(&f), -EBADF);
     close(fd);
     fd = open(f.path, O_RDWR | O_CLOEXEC);
     assert_int_equal(fcntl(fd, F_SETFD, 0), 0);
-    f.settings.summary_fd = fd;
+    set_descriptor(&f, fd);
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 2);
     assert_int_equal(f.outputs.items[0].fd, fd);
@@ -362,6 +404,7 @@ int main(void)
         cmocka_unit_test(a_device_is_written_and_never_replaced),
         cmocka_unit_test(a_pipe_waits_for_its_reader),
         cmocka_unit_test(a_descriptor_has_names),
+        cmocka_unit_test(every_file_has_its_format),
         cmocka_unit_test(samples_and_report_need_a_file_each),
         cmocka_unit_test(the_reader_of_a_stream_matters_if_nothing_else_is_written),
         cmocka_unit_test(a_descriptor_must_be_open_for_writing),

@@ -210,7 +210,8 @@ static void every_format_is_a_value_of_the_option(void **state)
     for (size_t i = 0; request_get(i); i++)
         buffer_format(&names, "%s%s", i > 0 ? "|" : "", request_get(i)->name);
     assert_string_equal(option->value, names.text);
-    assert_null(request_find("slurm"));
+    assert_ptr_equal(request_find("slurm"), request_find("sbatch"));
+    assert_null(request_find("lsf"));
     assert_null(request_find(""));
     buffer_done(&names);
 }

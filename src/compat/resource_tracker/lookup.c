@@ -70,7 +70,7 @@ static int add_server(const json_t *request, struct buffer *out, struct spoor_er
     (void)request;
     if (fd < 0)
         return error_sys(err, errno, "memfd_create");
-    r = spoor_machine_write(NULL, "all", NULL, SPOOR_JSON, fd, err);
+    r = spoor_machine_write(NULL, "all", NULL, SPOOR_JSON, 0, fd, err);
     if (r < 0)
         return r;
     if (lseek(fd, 0, SEEK_SET) < 0)

@@ -14,9 +14,12 @@
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
+#include "record/record.h"
 #include "run/job_socket.h"
 #include "run/process.h"
 #include "services/cloud/cloud.h"
+#include "text/buffer.h"
+#include "text/json_writer.h"
 
 /* ---- help --------------------------------------------------------------- */
 
@@ -39,14 +42,31 @@ int command_help(const struct command *command, int argc, char **argv)
 
 /* ---- info --------------------------------------------------------------- */
 
+struct machine {
+    const struct settings *settings;
+    struct spoor_cloud cloud;
+};
+
+static int write_machine(void *data, const struct output *output, int fd,
+                         struct spoor_error *err)
+{
+    const struct machine *machine = data;
+    int r = spoor_machine_write(NULL, machine->settings->gpus, &machine->cloud, output->format,
+                                output->flags, fd, err);
+
+    if (r < 0)
+        gpus_name_source(machine->settings, err);
+    return r;
+}
+
 int command_info(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
     struct root root = ROOT_CLOSED;
-    struct spoor_error err = { 0 }, cloud_err = { 0 };
+    struct spoor_error cloud_err = { 0 };
     struct cloud_facts facts = { 0 };
-    struct spoor_cloud cloud;
+    struct machine machine = { .settings = &settings };
     int code = settings_begin(&settings, &arguments, command, argc, argv);
     int r;
 
@@ -56,14 +76,9 @@ int command_info(const struct command *command, int argc, char **argv)
     if (r == 0)
         r = cloud_find(&root, &facts, &cloud_err);
     root_close(&root);
-    cloud = cloud_describe(&facts);
-    cloud.reason = r < 0 && r != -ENODEV ? cloud_err.message : NULL;
-    if (spoor_machine_write(NULL, settings.gpus, &cloud, settings.format, STDOUT_FILENO, &err) <
-        0) {
-        gpus_name_source(&settings, &err);
-        return complain("%s", err.message);
-    }
-    return 0;
+    machine.cloud = cloud_describe(&facts);
+    machine.cloud.reason = r < 0 && r != -ENODEV ? cloud_err.message : NULL;
+    return outputs_print(&settings, write_machine, &machine);
 }
 
 /* ---- doctor ------------------------------------------------------------- */
@@ -84,6 +99,7 @@ struct source_list {
     int source_width; /* of the widest */
     bool has_color;
     unsigned available_count;
+    FILE *out;
 };
 
 static void copy(char *buf, size_t size, const char *text)
@@ -117,19 +133,19 @@ static void print_row(const struct source_list *list, const struct row *row, boo
     const char *word = !is_available ? "no" : is_served ? "yes" : "used";
     const char *color = is_available ? "\033[32m" : "\033[31m";
 
-    printf("  %s%-4s%s  %-*s", list->has_color ? color : "", word,
-           list->has_color ? "\033[0m" : "", is_available ? 0 : list->source_width,
-           row->source);
+    fprintf(list->out, "  %s%-4s%s  %-*s", list->has_color ? color : "", word,
+            list->has_color ? "\033[0m" : "", is_available ? 0 : list->source_width,
+            row->source);
     if (is_available) {
-        putchar('\n');
+        fputc('\n', list->out);
     } else {
-        fputs("  ", stdout);
-        help_wrap(stdout, row->why_not, indent, indent);
+        fputs("  ", list->out);
+        help_wrap(list->out, row->why_not, indent, indent);
     }
     if (row->remedy[0]) {
-        int column = printf("%*sfix: ", 8, "");
+        int column = fprintf(list->out, "%*sfix: ", 8, "");
 
-        help_wrap(stdout, row->remedy, column, column);
+        help_wrap(list->out, row->remedy, column, column);
     }
 }
 
@@ -141,13 +157,75 @@ static void print_rows(const struct source_list *list)
         const struct row *row = &list->rows[i];
 
         if (i == 0 || strcmp(row->quantity, list->rows[i - 1].quantity) != 0) {
-            printf("\n%s%s%s\n", list->has_color ? "\033[1m" : "", row->quantity,
-                   list->has_color ? "\033[0m" : "");
+            fprintf(list->out, "\n%s%s%s\n", list->has_color ? "\033[1m" : "", row->quantity,
+                    list->has_color ? "\033[0m" : "");
             is_served = false;
         }
         print_row(list, row, is_served);
         is_served |= !row->why_not[0];
     }
+}
+
+static void write_sources_json(const struct source_list *list, struct buffer *out)
+{
+    struct json_writer json = { .out = out };
+    bool is_served = false;
+
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "schema", RECORD_SCHEMA);
+    json_begin(&json, "sources", '[');
+    for (size_t i = 0; i < list->count; i++) {
+        const struct row *row = &list->rows[i];
+        bool is_available = !row->why_not[0];
+
+        if (i == 0 || strcmp(row->quantity, list->rows[i - 1].quantity) != 0)
+            is_served = false;
+        json_begin(&json, NULL, '{');
+        json_add_text(&json, "quantity", row->quantity);
+        json_add_text(&json, "source", row->source);
+        json_add_bool(&json, "available", is_available);
+        json_add_bool(&json, "used", is_available && !is_served);
+        json_add_text(&json, "reason", is_available ? NULL : row->why_not);
+        json_add_text(&json, "fix", row->remedy[0] ? row->remedy : NULL);
+        json_end(&json);
+        is_served |= is_available;
+    }
+    json_end(&json);
+    json_end(&json);
+    buffer_add(out, "\n", 1);
+}
+
+static int write_sources(void *data, const struct output *output, int fd,
+                         struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct source_list *list = data;
+    char *page = NULL;
+    size_t length = 0;
+    int r;
+
+    if (output->format == SPOOR_JSON) {
+        write_sources_json(list, &text);
+    } else {
+        list->out = open_memstream(&page, &length);
+        if (!list->out)
+            return error_set(err, ENOMEM, "out of memory");
+        list->has_color = output->flags & SPOOR_COLOR;
+        help_wrap(list->out,
+                  "Sources of each quantity on this machine, best first. A run uses those "
+                  "marked 'used'; those marked 'yes' would work too, those marked 'no' do not.",
+                  0, 0);
+        print_rows(list);
+        fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
+                list->count);
+        fclose(list->out);
+        buffer_add(&text, page, length);
+        free(page);
+    }
+    r = buffer_error(&text);
+    if (r == 0)
+        r = buffer_write(&text, fd);
+    return r < 0 ? error_sys(err, r, "cannot write to '%s'", output->path) : 0;
 }
 
 int command_doctor(const struct command *command, int argc, char **argv)
@@ -161,17 +239,10 @@ int command_doctor(const struct command *command, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    list.has_color = outputs_has_color(settings.color, STDOUT_FILENO);
     options = session_options(&settings);
     if (spoor_machine_check(&options, collect, &list, &err) < 0)
         return complain("%s", err.message);
-    help_wrap(stdout,
-              "Sources of each quantity on this machine, best first. A run uses those "
-              "marked 'used'; those marked 'yes' would work too, those marked 'no' do not.",
-              0, 0);
-    print_rows(&list);
-    printf("\n%u of %zu sources are available.\n", list.available_count, list.count);
-    return 0;
+    return outputs_print(&settings, write_sources, &list);
 }
 
 /* ---- phase --------------------------------------------------------------
@@ -212,12 +283,31 @@ static int default_file(pid_t process, char **ret, struct spoor_error *err)
                : 0;
 }
 
+static void say_nothing(const char *message)
+{
+    (void)message;
+}
+
+/* A script goes on outside a run, and the user learns where the phase is. Once per phase is enough. */
+static void note_missing_run(const struct phase_mark *mark, const char *path)
+{
+    if (!mark->is_stop)
+        program_warn(&spoor_program,
+                     "phase '%s': not in a 'spoor run'; its start and stop are written to '%s'",
+                     mark->name, path);
+    else if (access(path, F_OK) < 0)
+        program_warn(&spoor_program,
+                     "phase '%s': not in a 'spoor run', and this process has not started it",
+                     mark->name);
+}
+
 static int write_row(const struct settings *settings, const struct phase_mark *mark,
                      struct spoor_error *err)
 {
     const char *named = named_file(settings);
     AUTO_FREE char *path = NULL;
-    size_t run_count = phase_tell(mark->name, mark->is_stop, spoor_say);
+    size_t run_count =
+        phase_tell(mark->name, mark->is_stop, settings->is_quiet ? say_nothing : spoor_say);
     int r;
 
     if (named)
@@ -225,7 +315,11 @@ static int write_row(const struct settings *settings, const struct phase_mark *m
     if (run_count > 0)
         return 0;
     r = default_file((pid_t)mark->process_id, &path, err);
-    return r < 0 ? r : phase_file_append(path, mark, true, err);
+    if (r < 0)
+        return r;
+    if (!settings->is_quiet)
+        note_missing_run(mark, path);
+    return phase_file_append(path, mark, true, err);
 }
 
 int command_phase(const struct command *command, int argc, char **argv)

@@ -222,42 +222,46 @@ static void write_json(const struct needs *needs, const struct server_table *ser
     buffer_add(out, "\n", 1);
 }
 
-static void write_needs(const struct settings *settings, const struct needs *needs,
-                        const struct server_table *servers, struct buffer *out)
-{
-    struct format_style style =
-        format_style_for(STDOUT_FILENO, outputs_has_color(settings->color, STDOUT_FILENO));
+struct answer {
+    const struct settings *settings;
+    const struct needs *needs;
+    const struct server_table *servers; /* NULL: they were not requested */
+};
 
-    if (settings->request) {
-        request_write(request_find(settings->request), needs, out);
-    } else if (settings->format == SPOOR_JSON) {
-        write_json(needs, servers, out);
+static int write_needs(void *data, const struct output *output, int fd, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer out = { 0 };
+    struct format_style style = format_style_for(fd, output->flags & SPOOR_COLOR);
+    const struct answer *answer = data;
+    int r;
+
+    if (answer->settings->request) {
+        request_write(request_find(answer->settings->request), answer->needs, &out);
+    } else if (output->format == SPOOR_JSON) {
+        write_json(answer->needs, answer->servers, &out);
     } else {
-        recommendation_write_text(needs, &style, out);
-        if (servers)
-            server_table_write_text(servers, &style, out);
+        recommendation_write_text(answer->needs, &style, &out);
+        if (answer->servers)
+            server_table_write_text(answer->servers, &style, &out);
     }
+    r = buffer_error(&out);
+    if (r == 0)
+        r = buffer_write(&out, fd);
+    return r < 0 ? error_sys(err, r, "cannot write to standard output") : 0;
 }
 
 /* Without servers the rest is still worth writing. Returns the exit code. */
-static int recommend(const struct settings *settings, const struct needs *needs,
+static int recommend(struct settings *settings, const struct needs *needs,
                      struct server_search *search)
 {
-    CLEANUP(buffer_done) struct buffer out = { 0 };
+    struct answer answer = { settings, needs, settings->wants_servers ? &search->table : NULL };
     struct spoor_error err = { 0 };
     int code = 0, r;
 
     if (settings->wants_servers && server_search_find(search, settings, needs, &err) < 0)
         code = complain("%s", err.message);
-    write_needs(settings, needs, settings->wants_servers ? &search->table : NULL, &out);
-    r = buffer_error(&out);
-    if (r == 0)
-        r = buffer_write(&out, STDOUT_FILENO);
-    if (r < 0) {
-        (void)error_sys(&err, r, "cannot write to standard output");
-        return complain("%s", err.message);
-    }
-    return code;
+    r = outputs_print(settings, write_needs, &answer);
+    return r != 0 ? r : code;
 }
 
 int command_recommend(const struct command *command, int argc, char **argv)

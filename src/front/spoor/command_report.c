@@ -262,13 +262,14 @@ static int check_own_page(const char *path, struct spoor_error *err)
                      path);
 }
 
-static bool is_page(const struct settings *settings)
+/* The page to open in a browser; NULL: none of the outputs is a page in a file. */
+static const char *find_page(const struct outputs *outputs)
 {
-    enum spoor_format format = settings->format;
-
-    return settings->has_format || spoor_format_for_path(settings->output_path, &format)
-               ? format == SPOOR_HTML
-               : false;
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (outputs->items[i].format == SPOOR_HTML && outputs->items[i].fd < 0)
+            return outputs->items[i].path;
+    }
+    return NULL;
 }
 
 /* Charts are text. */
@@ -276,14 +277,17 @@ static int check_charts(const struct settings *settings, struct spoor_error *err
 {
     enum spoor_format format = SPOOR_TEXT;
 
-    if (settings->has_format || settings->is_append)
+    if (settings->has_format || settings->is_append || settings->print)
         return error_set(err, EINVAL, "--text and --%s cannot be combined",
-                         settings->has_format ? "format" : "append");
-    if (settings->output_path && spoor_format_for_path(settings->output_path, &format) &&
-        format != SPOOR_TEXT)
-        return error_set(err, EINVAL,
-                         "--text cannot write '%s': name a .txt file, or omit --text",
-                         settings->output_path);
+                         settings->has_format  ? "format"
+                         : settings->is_append ? "append"
+                                               : "print");
+    for (size_t i = 0; i < settings->outputs.count; i++) {
+        if (spoor_format_for_path(settings->outputs.items[i], &format) && format != SPOOR_TEXT)
+            return error_set(err, EINVAL,
+                             "--text cannot write '%s': name a .txt file, or omit --text",
+                             settings->outputs.items[i]);
+    }
     return 0;
 }
 
@@ -291,21 +295,17 @@ static int check_charts(const struct settings *settings, struct spoor_error *err
 static int complete_settings(struct settings *settings, const char *path,
                              struct spoor_error *err)
 {
+    AUTO_FREE char *page = NULL;
     int r = settings->wants_charts ? check_charts(settings, err) : 0;
 
-    if (!settings->output_path && !settings->has_format && !settings->wants_charts) {
-        r = name_page(path, &settings->output_path, err);
-        if (r == 0)
-            r = check_own_page(settings->output_path, err);
-        settings->names_page = true;
-    }
-    if (r == 0 && settings->opens_page &&
-        (!settings->output_path || strcmp(settings->output_path, "-") == 0 ||
-         settings->wants_charts || !is_page(settings)))
-        return error_set(err, EINVAL,
-                         "--open requires a page in a file: omit --format and "
-                         "--text, or name a .html file with -o");
-    return r;
+    if (settings->outputs.count > 0 || settings->has_format || settings->wants_charts ||
+        settings->print)
+        return r;
+    settings->names_page = true;
+    r = name_page(path, &page, err);
+    if (r == 0)
+        r = check_own_page(page, err);
+    return r < 0 ? r : text_list_add(&settings->outputs, page, err);
 }
 
 static int write_charts(const struct report_files *files, const struct output *output,
@@ -325,10 +325,10 @@ static int write_charts(const struct report_files *files, const struct output *o
 static int write_runs(const struct settings *settings, const struct report_files *files,
                       const struct output *output, struct spoor_error *err)
 {
-    for (size_t i = 0; i < files->run_count; i++)
-        files->runs[i].shown_processes = settings->process_count;
     if (settings->wants_charts)
         return write_charts(files, output, err);
+    if (output->print)
+        return outputs_print_records(output, files->runs, files->run_count, err);
     if (output->fd >= 0)
         return save_to_descriptor(files->runs, files->run_count, output->format,
                                   output->flags & SPOOR_COLOR, output->fd, err);
@@ -337,20 +337,35 @@ static int write_runs(const struct settings *settings, const struct report_files
 }
 
 /* Only a JSON report may be written in its own place: any other output holds less than its input. */
-static int check_inputs(const struct settings *settings, const struct output *output,
-                        char **paths, const struct report_files *files, struct spoor_error *err)
+static int check_inputs(const struct output *output, char **paths,
+                        const struct report_files *files, struct spoor_error *err)
 {
-    bool is_lossless = output->format == SPOOR_JSON && !settings->is_append;
+    bool is_lossless = output->format == SPOOR_JSON && output->save != SPOOR_APPEND;
 
     for (size_t i = 0; i < files->count; i++) {
         const char *input = strcmp(paths[i], "-") == 0 ? "/dev/fd/0" : paths[i];
 
         if ((files->files[i].is_samples || !is_lossless) &&
-            output_file_is_same(input, settings->output_path))
+            output_file_is_same(input, output->path))
             return error_set(err, EINVAL, "--output '%s' is a file to read; name another file",
-                             settings->output_path);
+                             output->path);
     }
     return 0;
+}
+
+static int write_outputs(const struct settings *settings, const struct outputs *outputs,
+                         char **paths, const struct report_files *files,
+                         struct spoor_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < outputs->count; i++)
+        r = check_inputs(&outputs->items[i], paths, files, err);
+    for (size_t i = 0; i < files->run_count; i++)
+        files->runs[i].shown_processes = settings->process_count;
+    for (size_t i = 0; r == 0 && i < outputs->count; i++)
+        r = write_runs(settings, files, &outputs->items[i], err);
+    return r;
 }
 
 /* Returns the exit code. */
@@ -373,19 +388,23 @@ static int open_page(const char *path)
 
 static int report(struct settings *settings, char **paths, size_t count)
 {
-    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
     CLEANUP(report_files_done) struct report_files files = { 0 };
     struct spoor_error err = { 0 };
+    bool is_quiet = settings->is_quiet;
 
     if (complete_settings(settings, paths[0], &err) < 0 ||
-        outputs_plan_stdout(settings, &outputs, &err) < 0 ||
-        report_files_load(paths, count, &files, &err) < 0 ||
-        check_inputs(settings, &outputs.items[0], paths, &files, &err) < 0 ||
-        write_runs(settings, &files, &outputs.items[0], &err) < 0)
+        outputs_plan_stdout(settings, &outputs, &err) < 0)
         return complain("%s", err.message);
-    if (settings->names_page)
-        program_warn(&spoor_program, "the report is in '%s'", settings->output_path);
-    return settings->opens_page ? open_page(settings->output_path) : 0;
+    if (settings->opens_page && (settings->wants_charts || !find_page(&outputs)))
+        return complain("--open requires a page in a file: omit --format and --text, or name a "
+                        ".html file with -o");
+    if (report_files_load(paths, count, &files, &err) < 0 ||
+        write_outputs(settings, &outputs, paths, &files, &err) < 0)
+        return complain("%s", err.message);
+    if (settings->names_page && !is_quiet)
+        program_warn(&spoor_program, "the report is in '%s'", settings->outputs.items[0]);
+    return settings->opens_page ? open_page(find_page(&outputs)) : 0;
 }
 
 int command_report(const struct command *command, int argc, char **argv)

@@ -24,8 +24,8 @@
 
 #define REASON "the job ran untracked"
 
-static int fill(const struct tracked *tracked, const struct spoor_options *options,
-                struct record *ret)
+int untracked_record_fill(const struct tracked *tracked, const struct spoor_options *options,
+                          struct record *ret)
 {
     struct host_facts host = { .cpus = UNKNOWN, .memory_bytes = UNKNOWN };
     static const struct series series;
@@ -88,7 +88,9 @@ static int write_all(void *data)
         struct spoor_error err = { 0 };
         int r = 0;
 
-        if (output->fd < 0)
+        if (output->print && output->fd != STDERR_FILENO)
+            r = outputs_print_records(output, report->record, 1, &err);
+        else if (output->fd < 0)
             r = save_to_file(report->record, 1, output->format, output->path, output->save,
                              &err);
         else if (output->fd != STDERR_FILENO)
@@ -107,7 +109,7 @@ static void untracked_report_write(const struct outputs *outputs, const struct t
 {
     struct record record;
 
-    if (fill(tracked, options, &record) < 0)
+    if (untracked_record_fill(tracked, options, &record) < 0)
         return; /* no memory */
     set_times(tracked, &record);
     (void)program_write_report(&spoor_program, write_all, &(struct report){ outputs, &record });
@@ -219,7 +221,7 @@ int command_run(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
-    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err;
     int code = settings_begin(&settings, &arguments, command, argc, argv);
 
@@ -296,7 +298,7 @@ int command_attach(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
-    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err;
     int code = settings_begin(&settings, &arguments, command, argc, argv);
 
@@ -337,8 +339,9 @@ static struct live *begin_system_live(const struct settings *settings,
     struct buffer title = { 0 };
     struct live *live;
 
-    if (!settings->stream_path && (settings->has_format || !isatty(STDOUT_FILENO) ||
-                                   strcmp(settings->output_path, "-") != 0))
+    if (settings->stream_count == 0 &&
+        (settings->has_format || !isatty(STDOUT_FILENO) || settings->outputs.count > 1 ||
+         strcmp(settings->outputs.items[0], "-") != 0))
         return NULL;
     (void)gethostname(name, sizeof(name) - 1); /* else it has none */
     escape_terminal(settings->name ? settings->name : name, &title);
@@ -360,13 +363,13 @@ static int measure(const struct settings *settings, const struct outputs *output
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
     live = begin_system_live(settings, &options);
-    if (duration_ns == 0 && !live && !settings->stream_path)
+    if (duration_ns == 0 && !live && settings->stream_count == 0)
         duration_ns = settings->interval_ns;
     code = attachment_follow(&spoor_program, &options, duration_ns, live_end_fd(live),
                              outputs_reader_fd(settings), &attachment);
     live_stop(live);
     report.session = attachment.session;
-    if (code == 0 && settings->stream_path)
+    if (code == 0 && settings->stream_count > 0)
         outputs_write(outputs, attachment.session);
     else if (code == 0)
         code = program_write_report(&spoor_program, write_system_report, &report);
@@ -377,14 +380,14 @@ int command_system(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
-    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err;
     int code = settings_begin(&settings, &arguments, command, argc, argv);
 
     if (code >= 0)
         return code;
-    if (settings.stream_path ? outputs_plan(&settings, &outputs, &err) < 0
-                             : outputs_plan_stdout(&settings, &outputs, &err) < 0)
+    if (settings.stream_count > 0 ? outputs_plan(&settings, &outputs, &err) < 0
+                                  : outputs_plan_stdout(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
     return measure(&settings, &outputs);
 }
@@ -421,7 +424,7 @@ static int add_report(spoor_session *session, void *data, struct json_writer *js
 static int serve(struct settings *settings)
 {
     static const struct tracking_agent_kind kind = { write_files, add_report };
-    CLEANUP(outputs_done) struct outputs outputs = { .device_fd = -1 };
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
     struct agent_answer ready;

@@ -779,10 +779,14 @@ int live_start(struct live *live, struct spoor_error *err)
 /* Do the rows of a stream go to a terminal too, or to a program that may show them there? */
 static bool is_covered_by_rows(const struct settings *settings)
 {
-    int fd = settings->stream_path ? stream_descriptor(settings->stream_path) : -1;
-    struct stat stat;
+    for (size_t i = 0; i < settings->stream_count; i++) {
+        int fd = stream_descriptor(settings->streams[i].path);
+        struct stat stat;
 
-    return fd >= 0 && !(fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode));
+        if (fd >= 0 && !(fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)))
+            return true;
+    }
+    return false;
 }
 
 struct live *live_begin(const struct settings *settings, enum live_scope scope,

@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "front/agent.h"
+#include "front/spoor/print.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
 #include "output/output_file.h"
@@ -42,15 +45,15 @@ static bool promises_other_format(const char *path)
     return false;
 }
 
-static int file_format(const struct settings *settings, enum spoor_format *ret,
-                       struct spoor_error *err)
+/* The suffix of a name decides, unless one file and its format were given together. */
+static int file_format(const struct settings *settings, const char *path,
+                       enum spoor_format *ret, struct spoor_error *err)
 {
-    const char *path = settings->output_path;
+    bool has_suffix = spoor_format_for_path(path, ret);
 
-    *ret = SPOOR_TEXT;
-    if (settings->has_format)
+    if (settings->has_format && (settings->ignores_suffix || !has_suffix))
         *ret = settings->format;
-    else if (!spoor_format_for_path(path, ret) && promises_other_format(path))
+    else if (!has_suffix && promises_other_format(path))
         return error_set(
             err, EINVAL,
             "--output '%s': %s is not supported; name a .json, .csv, .html or .txt "
@@ -64,16 +67,10 @@ static const char *stdout_name(const char *path)
     return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
 }
 
-static int check_descriptor(int fd, const char *option, struct spoor_error *err)
-{
-    int r = output_file_check_descriptor(fd, err);
-
-    return r < 0 ? error_prefix(err, r, "%s", option) : 0;
-}
-
 static void add(struct outputs *outputs, enum spoor_format format, int fd, const char *path)
 {
-    outputs->items[outputs->count++] = (struct output){ format, 0, fd, path, outputs->save };
+    outputs->items[outputs->count++] =
+        (struct output){ .format = format, .fd = fd, .path = path, .save = outputs->save };
 }
 
 /* Text on a descriptor may have color, text in a file never has. */
@@ -85,21 +82,6 @@ static void add_descriptor(struct outputs *outputs, const struct settings *setti
         outputs->items[outputs->count - 1].flags = SPOOR_COLOR;
 }
 
-static int plan_named_descriptor(const struct settings *settings, int fd,
-                                 enum spoor_format format, struct outputs *plan,
-                                 struct spoor_error *err)
-{
-    const char *path = settings->output_path;
-    char option[64];
-    int r;
-
-    (void)snprintf(option, sizeof(option), "--output '%.40s'", path); /* cut is fine */
-    r = check_descriptor(fd, option, err);
-    if (r == 0)
-        add_descriptor(plan, settings, format, fd, path);
-    return r;
-}
-
 static int plan_special(const char *path, enum spoor_format format, struct outputs *plan,
                         struct spoor_error *err)
 {
@@ -107,24 +89,24 @@ static int plan_special(const char *path, enum spoor_format format, struct outpu
 
     if (r < 0)
         return r;
-    plan->device_fd = r;
-    add(plan, format, plan->device_fd, path);
+    add(plan, format, r, path);
+    plan->items[plan->count - 1].owns_fd = true;
     return 0;
 }
 
-static int plan_file(const struct settings *settings, struct outputs *plan,
+static int plan_file(const struct settings *settings, const char *path, struct outputs *plan,
                      struct spoor_error *err)
 {
-    const char *path = settings->output_path;
     int fd = strcmp(path, "-") == 0 ? STDOUT_FILENO : output_file_descriptor(path);
     enum spoor_format format = SPOOR_TEXT;
-    int r = file_format(settings, &format, err);
+    int r = file_format(settings, path, &format, err);
 
     if (r < 0)
         return r;
-    if (fd >= 0)
-        return plan_named_descriptor(settings, fd, format, plan, err);
-    if (output_file_is_special(path)) {
+    if (fd >= 0) {
+        r = output_file_check_descriptor(fd, err);
+        add_descriptor(plan, settings, format, fd, path);
+    } else if (output_file_is_special(path)) {
         r = plan_special(path, format, plan, err);
     } else {
         r = save_check(path, format, plan->save, err);
@@ -155,7 +137,7 @@ static int plan_page(const struct settings *settings, struct outputs *plan,
 }
 
 static int check_stream(const struct settings *settings, const struct spoor_stream *how,
-                        const char *option, struct spoor_error *err)
+                        struct spoor_error *err)
 {
     enum output_mode mode = settings->is_append       ? OUTPUT_APPEND
                             : settings->is_no_clobber ? OUTPUT_NO_CLOBBER
@@ -166,42 +148,58 @@ static int check_stream(const struct settings *settings, const struct spoor_stre
     r = stream_find(how->path, how->dialect, how->format, !settings->has_no_job, &stream, err);
     if (r == 0)
         r = stream_check(&stream, how->path, mode, err);
-    return r < 0 ? error_prefix(err, r, "%s '%s'", option, how->path) : 0;
+    return r < 0 ? error_prefix(err, r, "--samples '%s'", how->path) : 0;
 }
 
-static int check_streams(const struct settings *settings, struct spoor_error *err)
-{
-    const struct spoor_stream samples = { .path = settings->samples_path };
-    int r = 0;
+struct named_file {
+    const char *option, *path;
+};
 
-    if (settings->samples_path)
-        r = check_stream(settings, &samples, "--samples", err);
-    if (r == 0 && settings->stream_path)
-        r = check_stream(settings, &settings->stream, "--stream", err);
-    return r;
+static size_t list_files(const struct settings *settings, struct named_file *files)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < settings->outputs.count; i++)
+        files[count++] = (struct named_file){ "--output", settings->outputs.items[i] };
+    if (settings->report_path)
+        files[count++] = (struct named_file){ "--report", settings->report_path };
+    for (size_t i = 0; i < settings->stream_count; i++)
+        files[count++] = (struct named_file){ "--samples", settings->streams[i].path };
+    return count;
 }
 
 /* Before any of them is opened. */
 static int check_names(const struct settings *settings, struct spoor_error *err)
 {
-    const struct {
-        const char *option, *path;
-    } files[] = {
-        { "--output", settings->output_path },
-        { "--report", settings->report_path },
-        { "--samples", settings->samples_path },
-        { "--stream", settings->stream_path },
-    };
+    struct named_file files[SETTINGS_OUTPUTS_MAX + 1 + SPOOR_STREAMS_MAX];
+    size_t count = list_files(settings, files);
 
-    for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-        for (size_t j = i + 1; j < ARRAY_SIZE(files); j++) {
-            if (files[i].path && files[j].path &&
-                output_file_is_same(stdout_name(files[i].path), stdout_name(files[j].path)))
-                return error_set(err, EINVAL, "%s and %s name the same file", files[i].option,
-                                 files[j].option);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = i + 1; j < count; j++) {
+            if (!output_file_is_same(stdout_name(files[i].path), stdout_name(files[j].path)))
+                continue;
+            if (strcmp(files[i].option, files[j].option) == 0)
+                return error_set(err, EINVAL, "%s: '%s' and '%s' are the same file",
+                                 files[i].option, files[i].path, files[j].path);
+            return error_set(err, EINVAL, "%s and %s name the same file", files[i].option,
+                             files[j].option);
         }
     }
     return 0;
+}
+
+/* Whether the template of --print has a place; it replaces the text of each file. */
+static bool place_template(const struct settings *settings, struct outputs *plan)
+{
+    bool has_place = false;
+
+    for (size_t i = 0; i < plan->count && settings->print; i++) {
+        if (plan->items[i].format != SPOOR_TEXT)
+            continue;
+        plan->items[i].print = settings->print;
+        has_place = true;
+    }
+    return has_place;
 }
 
 /* Whether a text report already goes to the terminal of stderr. */
@@ -224,18 +222,19 @@ static int plan_files(const struct settings *settings, struct outputs *plan,
 
     if (r == 0)
         r = check_names(settings, err);
-    if (r == 0 && settings->output_path)
-        r = plan_file(settings, plan, err);
+    for (size_t i = 0; r == 0 && i < settings->outputs.count; i++)
+        r = plan_file(settings, settings->outputs.items[i], plan, err);
     if (r == 0 && settings->report_path)
         r = plan_page(settings, plan, err);
-    return r < 0 ? r : check_streams(settings, err);
+    for (size_t i = 0; r == 0 && i < settings->stream_count; i++)
+        r = check_stream(settings, &settings->streams[i], err);
+    return r;
 }
 
 static int plan_all(const struct settings *settings, struct outputs *plan,
                     struct spoor_error *err)
 {
     enum spoor_format format = settings->has_format ? settings->format : SPOOR_TEXT;
-    int fd = settings->summary_fd;
     int r;
 
     plan->process_count = settings->process_count;
@@ -243,18 +242,14 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
                  : settings->is_no_clobber ? SPOOR_NO_CLOBBER
                                            : SPOOR_REPLACE;
     r = plan_files(settings, plan, err);
-    if (r == 0 && fd >= 0)
-        r = check_descriptor(fd, "--summary-fd", err);
     if (r < 0)
         return r;
-    if (fd >= 0)
-        add_descriptor(plan, settings, format, fd, "the file descriptor of --summary-fd");
-    if (settings->samples_path)
-        plan->streams[plan->stream_count++] = settings->samples_path;
-    if (settings->stream_path)
-        plan->streams[plan->stream_count++] = settings->stream_path;
-    if (!settings->is_quiet && !has_text(plan)) {
-        format = settings->output_path || fd >= 0 ? SPOOR_TEXT : format;
+    plan->streams = &settings->samples;
+    if (settings->print && !place_template(settings, plan)) {
+        add(plan, SPOOR_TEXT, STDERR_FILENO, "stderr");
+        plan->items[plan->count - 1].print = settings->print;
+    } else if (!settings->is_quiet && !has_text(plan)) {
+        format = settings->outputs.count > 0 ? SPOOR_TEXT : format;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
     }
     return 0;
@@ -262,7 +257,7 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
 
 int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err)
 {
-    struct outputs plan = { .device_fd = -1 };
+    struct outputs plan = { 0 };
     int r = plan_all(settings, &plan, err);
 
     if (r < 0) {
@@ -275,38 +270,96 @@ int outputs_plan(const struct settings *settings, struct outputs *ret, struct sp
 
 int outputs_plan_stdout(struct settings *settings, struct outputs *ret, struct spoor_error *err)
 {
-    if (!settings->output_path)
-        settings->output_path = strdup("-");
-    if (!settings->output_path)
-        return error_set(err, ENOMEM, "out of memory");
+    if (settings->outputs.count == 0 && text_list_add(&settings->outputs, "-", err) < 0)
+        return -ENOMEM;
     settings->is_quiet = true;
     return outputs_plan(settings, ret, err);
 }
 
+/* A file is replaced once all is written. */
+static int print_one(const struct output *output, output_write *write, void *data,
+                     struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    AUTO_CLOSE int fd = -1;
+    int r;
+
+    if (output->format != SPOOR_TEXT && output->format != SPOOR_JSON)
+        return error_set(err, EINVAL, "--output '%s': only text and JSON can be written",
+                         output->path);
+    if (output->fd >= 0)
+        return write(data, output, output->fd, err);
+    fd = memfd_create("output", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_sys(err, errno, "--output '%s'", output->path);
+    r = write(data, output, fd, err);
+    if (r < 0)
+        return r;
+    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : buffer_read(&text, fd, BUFFER_MAX);
+    return r < 0 ? error_sys(err, r, "--output '%s'", output->path)
+                 : save_text(&text, -1, output->path, output->save, err);
+}
+
+int outputs_print(struct settings *settings, output_write *write, void *data)
+{
+    CLEANUP(outputs_done) struct outputs outputs = { 0 };
+    struct spoor_error err = { 0 };
+    int r = outputs_plan_stdout(settings, &outputs, &err);
+
+    for (size_t i = 0; r == 0 && i < outputs.count; i++)
+        r = print_one(&outputs.items[i], write, data, &err);
+    return r < 0 ? complain("%s", err.message) : 0;
+}
+
 void outputs_done(struct outputs *outputs)
 {
-    if (outputs->device_fd >= 0)
-        close(outputs->device_fd);
-    outputs->device_fd = -1;
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (outputs->items[i].owns_fd)
+            close(outputs->items[i].fd);
+    }
     outputs->count = 0;
 }
 
 int outputs_reader_fd(const struct settings *settings)
 {
-    if (!settings->stream_path || settings->output_path || settings->samples_path ||
-        settings->summary_fd >= 0)
+    if (settings->stream_count != 1 || settings->outputs.count > 0)
         return -1;
-    return stream_descriptor(settings->stream_path);
+    return stream_descriptor(settings->streams[0].path);
 }
 
 int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session *session,
                       struct spoor_error *err)
 {
     const struct output *output = &outputs->items[index];
+    CLEANUP(buffer_done) struct buffer json = { 0 }, text = { 0 };
+    int r = 0;
 
+    if (output->print) {
+        r = tracking_agent_format(session, SPOOR_JSON, &json, err);
+        if (r == 0)
+            r = print_report(output->print, &json, &text, err);
+        return r < 0 ? r : save_text(&text, output->fd, output->path, output->save, err);
+    }
     if (output->fd >= 0)
         return spoor_session_write(session, output->format, output->flags, output->fd, err);
     return spoor_session_save(session, output->format, output->path, output->save, err);
+}
+
+int outputs_print_records(const struct output *output, const struct record *records,
+                          size_t count, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    struct format_style style = { 0 };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        CLEANUP(buffer_done) struct buffer json = { 0 };
+
+        json_write(&records[i], &style, &json);
+        r = buffer_error(&json) < 0 ? error_set(err, ENOMEM, "out of memory")
+                                    : print_report(output->print, &json, &text, err);
+    }
+    return r < 0 ? r : save_text(&text, output->fd, output->path, output->save, err);
 }
 
 /* The format for the terminal of a report that could not be written: a page is unreadable there. */
@@ -352,19 +405,20 @@ static bool tells_of_clouds(const struct outputs *outputs)
     bool any = false;
 
     for (size_t i = 0; i < outputs->count; i++)
-        any |= outputs->items[i].format == SPOOR_JSON || outputs->items[i].format == SPOOR_HTML;
+        any |= outputs->items[i].format == SPOOR_JSON ||
+               outputs->items[i].format == SPOOR_HTML || outputs->items[i].print;
     return any;
 }
 
 static void complain_of_lost_rows(const struct outputs *outputs, spoor_session *session)
 {
-    for (size_t i = 0; i < outputs->stream_count && !has_text(outputs); i++) {
+    for (size_t i = 0; i < outputs->streams->count && !has_text(outputs); i++) {
         const char *reason = NULL;
         uint64_t count = spoor_session_lost_rows(session, i, &reason);
 
         if (count > 0)
             complain("could not write %llu row%s to '%s': %s", (unsigned long long)count,
-                     count == 1 ? "" : "s", stdout_name(outputs->streams[i]), reason);
+                     count == 1 ? "" : "s", stdout_name(outputs->streams->items[i]), reason);
     }
 }
 

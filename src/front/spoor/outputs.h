@@ -2,33 +2,35 @@
 /*
  * outputs.h - where reports go: decided and checked before the job starts.
  *
- * The summary goes to stderr, unless --quiet is given. The report goes to the file of -o
- * and to the descriptor of --summary-fd; with neither, a report in another format than
- * text replaces the summary on stderr. The page of --report comes in addition.
+ * The summary goes to stderr, unless --quiet is given. The report goes to the files of -o; without one, a
+ * report in another format than text replaces the summary on stderr. The page of --report comes in addition.
+ * With --print, the template replaces the text in the files of -o or, if none is text, the summary.
  */
 #ifndef FRONT_SPOOR_OUTPUTS_H
 #define FRONT_SPOOR_OUTPUTS_H
 
 #include "front/spoor/settings.h"
+#include "record/record.h"
+#include "run/track.h"
 #include "spoor/spoor.h"
 
 /* One report to write, to a descriptor or a file. */
 struct output {
     enum spoor_format format;
-    unsigned flags;   /* of spoor_session_write() */
-    int fd;           /* -1: it is a file */
-    const char *path; /* of the file, or the name of the descriptor in messages */
+    unsigned flags;    /* of spoor_session_write() */
+    int fd;            /* -1: it is a file */
+    bool owns_fd;      /* of a device or a pipe, open until the end */
+    const char *path;  /* of the file, or the name of the descriptor in messages */
+    const char *print; /* the template of --print; NULL: the whole report */
     enum spoor_save save;
 };
 
 struct outputs {
-    struct output items[4];
+    struct output items[SETTINGS_OUTPUTS_MAX + 2]; /* and the page and the summary */
     size_t count;
     enum spoor_save save;
-    size_t process_count;   /* in a text report */
-    const char *streams[2]; /* names of the streams of samples, numbered as in the session */
-    size_t stream_count;
-    int device_fd; /* of a device or pipe named by -o, open until the end; or -1 */
+    size_t process_count;            /* in a text report */
+    const struct text_list *streams; /* the files of samples, numbered as in the session */
 };
 
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be written in the end;
@@ -51,6 +53,20 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
  * there too. Rows of a stream that could not be written are a line there as well, if no text report
  * shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
+
+/* For a command whose output is text or JSON: calls write(data, output, fd, err) for each of its outputs, -o or
+ * stdout. Returns the exit code. */
+typedef int output_write(void *data, const struct output *output, int fd,
+                         struct spoor_error *err);
+int outputs_print(struct settings *settings, output_write *write, void *data);
+
+/* Writes the figures of reports as --print demands: one template after the other. */
+int outputs_print_records(const struct output *output, const struct record *records,
+                          size_t count, struct spoor_error *err);
+
+/* The report of a job that ran untracked: all figures are unknown. The caller ends *ret with record_done(). */
+int untracked_record_fill(const struct tracked *tracked, const struct spoor_options *options,
+                          struct record *ret);
 
 /* Should text on this descriptor have color? */
 bool outputs_has_color(enum color color, int fd);

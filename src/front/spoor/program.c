@@ -5,7 +5,8 @@
 
 #define PRECEDENCE                                                                            \
     "Options can also be set with environment variables (SPOOR_INTERVAL=0.5) or in a config " \
-    "file. An option overrides a variable, and a variable overrides the config file."
+    "file (--config). An option overrides a variable, and a variable overrides the config "   \
+    "file."
 
 static const struct command commands[] = {
     {
@@ -83,8 +84,8 @@ static const struct command commands[] = {
         .summary = "show stored runs as a page with charts, or in another format",
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
-            "format. A FILE is a report stored as JSON (- for stdin), samples of --samples or "
-            "--stream, also of an interrupted run, or a tracking file of gpu-tracker. If a "
+            "format. A FILE is a report stored as JSON (- for stdin), samples of --samples, "
+            "also of an interrupted run, or a tracking file of gpu-tracker. If a "
             "report and the samples of the same run are given, the page has both. Exit code: "
             "0, "
             "or 125 if a file could not be read or written.",
@@ -145,7 +146,8 @@ static const struct command commands[] = {
             "process, the name of the phase, start or stop, and the time; 'gpu-tracker "
             "sub-track analyze' reports what each phase used. With neither, the file is "
             "PID-START.csv in the working directory: the PID and start time of the calling "
-            "process. Exit code: 0, or 125 if the row could not be written.",
+            "process, and a warning names it. Exit code: 0, also outside a run or if a phase "
+            "was not started, which is a warning; 125 if the row could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
     },
@@ -165,6 +167,7 @@ const struct program spoor_program = {
     .commands = commands,
     .version_prefix = "spoor ",
     .environment_prefix = "SPOOR_",
+    .config_file = "spoor/config.json",
     .error_prefix = "spoor: ",
     .warning_prefix = "spoor: ",
     .failure_code = EXIT_OWN_FAILURE,

@@ -10,7 +10,9 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "front/spoor/print.h"
 #include "front/spoor/program.h"
+#include "output/format.h"
 #include "output/stream.h"
 #include "recommend/scheduler_request.h"
 #include "text/number.h"
@@ -88,10 +90,10 @@ void settings_init(struct settings *settings)
     *settings = (struct settings){
         .interval_ns = defaults.interval_ns,
         .detail = defaults.detail,
-        .summary_fd = -1,
         .server_count = SERVERS_SHOWN,
         .margin = NEEDS_MARGIN,
         .quantile = 1,
+        .process_count = SIZE_MAX,
     };
 }
 
@@ -102,15 +104,6 @@ void settings_done(struct settings *settings)
 }
 
 /* ---- checks and values of single options ----------------------------------- */
-
-static int check_samples(const char *value, struct spoor_error *err)
-{
-    struct stream stream;
-
-    if (stream_find(value, NULL, NULL, true, &stream, NULL) < 0)
-        return error_set(err, EINVAL, "'%s' must end in .csv or .jsonl", value);
-    return 0;
-}
 
 static int check_page(const char *value, struct spoor_error *err)
 {
@@ -128,17 +121,11 @@ static int check_dialect(const char *value, struct spoor_error *err)
     return stream_find("-", value, NULL, true, &stream, err);
 }
 
-static int check_stream_format(const char *value, struct spoor_error *err)
+static int check_samples_format(const char *value, struct spoor_error *err)
 {
     struct stream stream;
 
     return stream_find("-", NULL, value, true, &stream, err);
-}
-
-static int apply_stream(void *target, const struct option *option, const char *value,
-                        struct spoor_error *err)
-{
-    return option_text(target, option, value ? value : "-", err);
 }
 
 static int check_request(const char *value, struct spoor_error *err)
@@ -295,19 +282,6 @@ static int apply_budget(void *target, const struct option *option, const char *v
     return 0;
 }
 
-static int apply_summary_fd(void *target, const struct option *option, const char *value,
-                            struct spoor_error *err)
-{
-    struct settings *settings = target;
-    uint64_t fd;
-
-    (void)option;
-    if (parse_whole_u64(value, &fd) < 0 || fd > INT_MAX)
-        return error_set(err, EINVAL, "invalid file descriptor '%s'", value);
-    settings->summary_fd = (int)fd;
-    return 0;
-}
-
 static int apply_pid(void *target, const struct option *option, const char *value,
                      struct spoor_error *err)
 {
@@ -327,66 +301,79 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define SYSTEM SCOPE_SYSTEM
 #define EVERY \
     (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND)
+#define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
+/* The groups of options in help and manual pages. */
+#define OUTPUT "Output"
+#define SAMPLING "Sampling"
+#define EXTENT "Scope"
+#define SOURCES "Sources"
+#define GENERAL "General"
 #define TEXT(member) OPTION_TEXT(struct settings, member)
 #define FLAG(member) OPTION_FLAG(struct settings, member)
+#define LIST(member) OPTION_LIST(struct settings, member)
 #define CHOICE(member) OPTION_CHOICE(struct settings, member)
 
-/* In the order in which help lists them. */
+/* Most used first; help lists the groups in the order of their first rows. */
 /* clang-format off */
 static const struct option rows[] = {
-{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html or .txt), in addition to the summary on stderr", TRACK, TEXT(output_path), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt; default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT, TEXT(output_path), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write the report to FILE instead of stdout", SYSTEM, TEXT(output_path), .complete = COMPLETE_FILES },
-{ 'f',  "format",     "text|json|csv|html", "format of the report (default: from the suffix of FILE, otherwise text); without -o, the report replaces the summary on stderr", TRACK, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM, .apply = apply_format },
-{ 'f',  "format",     "text|json",         "output format (default: text)", SCOPE_INFO | SCOPE_RECOMMEND, .apply = apply_format },
-{ '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
-{ '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, FLAG(wants_charts) },
-{ '\0', "open",       NULL,                "open the page in a browser (xdg-open)", REPORT, FLAG(opens_page) },
 { '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool, to paste", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
 { '\0', "margin",     "X",                 "multiply memory and time by X, from 1 to 10 (default: 1.2)", SCOPE_RECOMMEND, .apply = apply_margin },
 { '\0', "quantile",   "Q",                 "with several runs: recommend what suffices for the share Q of them, such as 0.95 (default: 1, all), and count those that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
 { '\0', "server",     NULL,                "also list the cheapest cloud servers that fit, with the cost of a run; queries the Spare Cores keeper (https://keeper.sparecores.net), unless --catalog is given", SCOPE_RECOMMEND, FLAG(wants_servers) },
 { '\0', "catalog",    "FILE",              "with --server: search FILE (CSV or JSON) instead of querying the keeper", SCOPE_RECOMMEND, TEXT(catalog_path), .complete = COMPLETE_FILES },
 { '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
-{ '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, OPTION_LIST(struct settings, vendors) },
+{ '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, LIST(vendors) },
 { '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, TEXT(architecture), .check = check_architecture },
-{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 0)", BOTH | REPORT, .apply = apply_process_count },
-{ '\0', "samples",    "FILE",              "write one row per sample to FILE (.csv or .jsonl)", TRACK, TEXT(samples_path), .check = check_samples, .complete = COMPLETE_FILES },
-{ '\0', "stream",     "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) in the columns of --dialect; rows that its reader does not take in time are dropped", RUN, TEXT(stream_path), .complete = COMPLETE_FILES },
-{ '\0', "stream",     "FILE",              "write one row per sample to stdout, or to FILE (.csv or .jsonl), in the columns of --dialect; rows that the reader does not take in time are dropped", ATTACH | SYSTEM | OPTION_OPTIONAL, .apply = apply_stream, .offset = offsetof(struct settings, stream_path), .complete = COMPLETE_FILES },
-{ '\0', "dialect",    "NAME",              "columns of --stream: spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects process, system or combined", BOTH | SYSTEM, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
-{ '\0', "stream-format", "csv|jsonl",      "format of --stream (default: from the suffix of FILE, csv for stdout)", BOTH | SYSTEM, TEXT(stream_format), .check = check_stream_format },
-{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s)", TRACK, .apply = apply_interval },
-{ 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --stream, time between samples; 1ms to 1h (default: 1s)", SYSTEM, .apply = apply_interval },
-{ 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, .apply = apply_pid },
-{ 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, .apply = apply_pid, .complete = COMPLETE_PIDS },
-{ '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --stream, until you press Ctrl-C)", SYSTEM, .apply = apply_duration },
-{ '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, .apply = apply_duration },
-{ '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have (all)", RUN, CHOICE(wait_for) },
-{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH | SYSTEM, FLAG(is_quiet) },
-{ '\0', "live",       NULL,                "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view", RUN, FLAG(is_live) },
-{ '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, FLAG(is_live) },
-{ '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, FLAG(is_live) },
-{ '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, TEXT(name) },
-{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OPTION_LIST(struct settings, tags), .check = option_check_tag },
-{ '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, FLAG(is_append) },
-{ '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, FLAG(is_no_clobber) },
-{ '\0', "summary-fd", "N",                 "also write the report to file descriptor N", BOTH, .apply = apply_summary_fd },
-{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, CHOICE(detail) },
-{ '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); readings of memory and GPUs between samples are skipped beyond it; none: no limit", TRACK, .apply = apply_budget, .complete = "none" },
-{ '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, TEXT(cgroup), .check = check_cgroup, .complete = "auto off require" },
-{ '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, TEXT(cgroup), .complete = COMPLETE_FILES },
-{ '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", TRACK, TEXT(gpus), .check = spoor_check_gpus },
-{ '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", SCOPE_INFO, TEXT(gpus), .check = spoor_check_gpus },
-{ '\0', "gpus",       "LIST",              "the GPUs to show: all (the default), none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3; 'spoor info' lists them", SYSTEM, TEXT(gpus), .check = spoor_check_gpus },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | SCOPE_DOCTOR | REPORT | SYSTEM | SCOPE_RECOMMEND, CHOICE(color) },
-{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names", BOTH | SCOPE_DOCTOR | OPTION_NO_FILE | OPTION_CONFIG_FILE, TEXT(config_path), .complete = COMPLETE_FILES },
-{ '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, TEXT(phase_file), .complete = COMPLETE_FILES },
-{ 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, .apply = option_help },
-{ 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, .apply = option_version },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html or .txt), in addition to the summary on stderr; may be repeated", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt); may be repeated (default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'f',  "format",     "text|json|csv|html", "format of the report (default: from the suffix of FILE, otherwise text); of several files, for those without a known suffix; without -o, the report replaces the summary on stderr", TRACK, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; unknown ones are null; goes to the -o file that would be text, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; one line for each run", REPORT, OUTPUT, TEXT(print), .check = print_check },
+{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH | SYSTEM, OUTPUT, FLAG(is_quiet) },
+{ 'q',  "quiet",      NULL,                "do not print the name of the page", REPORT | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
+{ 'q',  "quiet",      NULL,                "do not print warnings", SCOPE_PHASE | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
+{ '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, OUTPUT, FLAG(wants_charts) },
+{ '\0', "open",       NULL,                "open the page in a browser (xdg-open)", REPORT, OUTPUT, FLAG(opens_page) },
+{ '\0', "live",       NULL,                "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view", RUN, OUTPUT, FLAG(is_live) },
+{ '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, OUTPUT, FLAG(is_live) },
+{ '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, OUTPUT, FLAG(is_live) },
+{ '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 3, if there are several)", BOTH | REPORT, OUTPUT, .apply = apply_process_count },
+{ '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, OUTPUT, TEXT(name) },
+{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
+{ '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_append) },
+{ '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_no_clobber) },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
+{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s)", TRACK, SAMPLING, .apply = apply_interval },
+{ 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, .apply = apply_interval },
+{ '\0', "samples",    "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) as soon as it is taken; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
+{ '\0', "stream",     "FILE",              "old name of --samples", RUN | OPTION_REPEATABLE | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
+{ '\0', "stream",     "FILE",              "old name of --samples; stdout if no FILE is given", ATTACH | SYSTEM | OPTION_REPEATABLE | OPTION_OPTIONAL | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
+{ '\0', "samples-format", "csv|jsonl",     "format of --samples (default: from the suffix of FILE, csv for stdout)", BOTH | SYSTEM, SAMPLING, TEXT(samples_format), .check = check_samples_format },
+{ '\0', "stream-format", "csv|jsonl",      "old name of --samples-format", BOTH | SYSTEM | OPTION_HIDDEN, SAMPLING, TEXT(samples_format), .check = check_samples_format },
+{ '\0', "dialect",    "NAME",              "columns of --samples: spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects process, system or combined", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
+{ '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); readings of memory and GPUs between samples are skipped beyond it; none: no limit", TRACK, SAMPLING, .apply = apply_budget, .complete = "none" },
+{ 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, EXTENT, .apply = apply_pid },
+{ 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, EXTENT, .apply = apply_pid, .complete = COMPLETE_PIDS },
+{ '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --samples, until you press Ctrl-C)", SYSTEM, EXTENT, .apply = apply_duration },
+{ '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, EXTENT, .apply = apply_duration },
+{ '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have (all)", RUN, EXTENT, CHOICE(wait_for) },
+{ '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, EXTENT, TEXT(cgroup), .complete = COMPLETE_FILES },
+{ '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", TRACK, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
+{ '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", SCOPE_INFO, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
+{ '\0', "gpus",       "LIST",              "the GPUs to show: all (the default), none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3; 'spoor info' lists them", SYSTEM, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
+{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, SOURCES, CHOICE(detail) },
+{ '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, SOURCES, TEXT(cgroup), .check = check_cgroup, .complete = "auto off require" },
+{ '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, OUTPUT, TEXT(phase_file), .complete = COMPLETE_FILES },
+{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | OTHERS | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
+{ 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_help },
+{ 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_version },
 };
 
 /* clang-format on */
@@ -396,21 +383,33 @@ const struct option_table settings_table = { rows, ARRAY_SIZE(rows) };
 
 /* ---- all settings --------------------------------------------------------------- */
 
-static int finish_stream(const struct arguments *arguments, struct settings *settings,
-                         struct spoor_error *err)
+static int finish_streams(const struct arguments *arguments, struct settings *settings,
+                          struct spoor_error *err)
 {
     settings->has_no_job = arguments->command->scope == SCOPE_SYSTEM;
-    settings->stream = (struct spoor_stream){
-        .path = settings->stream_path,
-        .dialect = settings->dialect,
-        .format = settings->stream_format,
-    };
-    if (settings->stream_path)
+    settings->stream_count = settings->samples.count;
+    if (settings->stream_count > SPOOR_STREAMS_MAX)
+        return error_set(err, EINVAL, "--samples: at most %d files are allowed",
+                         SPOOR_STREAMS_MAX);
+    for (size_t i = 0; i < settings->stream_count; i++) {
+        const char *path = settings->samples.items[i];
+        bool has_suffix = path_has_suffix(path, ".csv") || path_has_suffix(path, ".jsonl");
+
+        settings->streams[i] = (struct spoor_stream){
+            .path = path,
+            .dialect = settings->dialect,
+            .format =
+                settings->stream_count > 1 && has_suffix ? NULL : settings->samples_format,
+        };
+    }
+    if (settings->stream_count > 0)
         return 0;
     if (arguments_source(arguments, "dialect") == SET_BY_OPTION)
-        return error_set(err, EINVAL, "--dialect requires --stream");
-    if (arguments_source(arguments, "stream-format") == SET_BY_OPTION)
-        return error_set(err, EINVAL, "--stream-format requires --stream");
+        return error_set(err, EINVAL, "--dialect requires --samples");
+    if (settings->samples_format &&
+        (arguments_source(arguments, "samples-format") == SET_BY_OPTION ||
+         arguments_source(arguments, "stream-format") == SET_BY_OPTION))
+        return error_set(err, EINVAL, "--samples-format requires --samples");
     return 0;
 }
 
@@ -424,6 +423,24 @@ static int finish_servers(const struct arguments *arguments, const struct settin
     for (size_t i = 0; i < ARRAY_SIZE(names) && !settings->wants_servers; i++)
         if (arguments_source(arguments, names[i]) == SET_BY_OPTION)
             return error_set(err, EINVAL, "--%s requires --server", names[i]);
+    return 0;
+}
+
+static int finish_outputs(const struct arguments *arguments, struct settings *settings,
+                          struct spoor_error *err)
+{
+    if (settings->is_append && settings->is_no_clobber)
+        return error_set(err, EINVAL, "--append and --no-clobber cannot be combined");
+    if (settings->request && settings->has_format)
+        return error_set(err, EINVAL, "--for and --format cannot be combined");
+    if (settings->print && arguments_source(arguments, "format") == SET_BY_OPTION)
+        return error_set(err, EINVAL, "--print and --format cannot be combined");
+    settings->has_format &= !settings->print; /* one of the config file */
+    if (settings->outputs.count > SETTINGS_OUTPUTS_MAX)
+        return error_set(err, EINVAL, "--output: at most %d files are allowed",
+                         SETTINGS_OUTPUTS_MAX);
+    settings->ignores_suffix =
+        settings->outputs.count == 1 && arguments_source(arguments, "format") == SET_BY_OPTION;
     return 0;
 }
 
@@ -447,11 +464,9 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         return error_set(err, EINVAL, "a PID and --cgroup cannot be combined");
     if (settings->tags.count > SETTINGS_TAGS_MAX)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
-    if (settings->is_append && settings->is_no_clobber)
-        return error_set(err, EINVAL, "--append and --no-clobber cannot be combined");
-    if (settings->request && settings->has_format)
-        return error_set(err, EINVAL, "--for and --format cannot be combined");
-    return finish_stream(arguments, settings, err);
+    if (finish_outputs(arguments, settings, err) < 0)
+        return -EINVAL;
+    return finish_streams(arguments, settings, err);
 }
 
 int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err)

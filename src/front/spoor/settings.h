@@ -14,6 +14,7 @@
 /* ---- settings ----------------------------------------------------------- */
 
 #define SETTINGS_TAGS_MAX 64
+#define SETTINGS_OUTPUTS_MAX 16
 
 /* Which commands have an option: bits of option.flags. */
 enum {
@@ -34,14 +35,16 @@ enum wait_for { WAIT_FOR_MAIN, WAIT_FOR_ALL };
 
 /* The settings own their texts; NULL: not given. */
 struct settings {
-    char *output_path; /* "-": stdout */
-    char *report_path; /* of the page */
-    char *samples_path;
-    char *stream_path; /* "-": stdout */
-    char *stream_format;
+    struct text_list outputs; /* files of the report; "-": stdout */
+    char *report_path;        /* of the page */
+    char *print;              /* a template: print.h */
+    struct text_list samples; /* files of rows; "-": stdout */
+    char *samples_format;
     char *dialect;
-    struct spoor_stream stream; /* of these three; its texts are theirs */
-    bool has_no_job;            /* the host is measured: spoor system */
+    struct spoor_stream
+        streams[SPOOR_STREAMS_MAX]; /* of these three; their texts are borrowed */
+    size_t stream_count;
+    bool has_no_job; /* the host is measured: spoor system */
     char *config_path;
     char *name;
     char *phase_file;
@@ -54,11 +57,12 @@ struct settings {
     char *architecture;
     struct text_list vendors;
     size_t server_count;
-    size_t process_count; /* in a text report */
+    size_t process_count; /* in a text report; SIZE_MAX: the default */
     char *gpus;
     enum setting_source gpus_source;
     struct text_list tags; /* "KEY=VALUE" */
     bool has_format;       /* a format was given */
+    bool ignores_suffix;   /* and it is that of the only file, whatever its name */
     enum spoor_format format;
     enum spoor_detail detail;
     uint64_t budget_millionths; /* of the job's CPU time; 0: the default */
@@ -71,8 +75,7 @@ struct settings {
     bool is_live; /* show a live view */
     bool is_append;
     bool is_no_clobber;
-    int summary_fd; /* -1: none */
-    pid_t pid;      /* 0: not given */
+    pid_t pid; /* 0: not given */
     uint64_t interval_ns;
     uint64_t duration_ns; /* 0: no end */
 };
@@ -129,9 +132,8 @@ static inline struct spoor_options session_options(const struct settings *settin
     options.gpus = settings->gpus;
     options.name = settings->name;
     options.tags = (const char *const *)settings->tags.items;
-    options.samples_path = settings->samples_path;
-    options.streams = &settings->stream;
-    options.stream_count = settings->stream_path ? 1 : 0;
+    options.streams = settings->streams;
+    options.stream_count = settings->stream_count;
     if (settings->is_append)
         options.flags |= SPOOR_SAMPLES_APPEND;
     if (settings->is_no_clobber)
