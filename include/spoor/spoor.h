@@ -111,6 +111,9 @@ enum {
     /* The process ends soon after the session: leave the GPU drivers open for the kernel to close.
      * NVIDIA's library needs 8 ms of CPU time and 13 MB to shut down. */
     SPOOR_LEAVE_DRIVERS = 1u << 7,
+    /* Sample more often at first: every 10 ms or so while the job is active, then less and less often,
+     * until `interval_ns` is reached after 16 intervals. Paid for by the budget. */
+    SPOOR_FINE_AT_FIRST = 1u << 8,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */

@@ -57,7 +57,7 @@ static struct ending ending_of(bool has_ended, int wait_status)
 /* ---- fill gpu -------------------------------------------------------------- */
 
 static void fill_measures(struct record *record, const struct gpu_device_view *device,
-                          struct spoor_figure *ret)
+                          bool has_job, struct spoor_figure *ret)
 {
     static const struct {
         enum gpu_measure measure;
@@ -77,9 +77,12 @@ static void fill_measures(struct record *record, const struct gpu_device_view *d
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         const struct gpu_figure *from = &device->figures[rows[i].measure];
         const struct origin *origin = &from->measure.origin;
-        uint64_t raw = rows[i].is_mean ? from->mean : from->peak;
-        struct spoor_figure figure =
-            record_unknown_figure(origin->reason ? origin->reason : gpu_not_told);
+        bool is_unused = !has_job && (rows[i].measure == GPU_JOB_MEMORY ||
+                                      rows[i].measure == GPU_JOB_UTILIZATION);
+        uint64_t raw = is_unused ? UNKNOWN : rows[i].is_mean ? from->mean : from->peak;
+        struct spoor_figure figure = record_unknown_figure(is_unused ? "no job is tracked"
+                                                           : origin->reason ? origin->reason
+                                                                            : gpu_not_told);
 
         if (is_known(raw)) {
             figure.value = gpu_measure_value(rows[i].measure, raw);
@@ -114,7 +117,8 @@ static const char **make_throttled(struct record *record, uint64_t reasons)
     return list;
 }
 
-static void fill_gpu(struct record *record, const struct gpu_view *view, size_t index)
+static void fill_gpu(struct record *record, const struct gpu_view *view, bool has_job,
+                     size_t index)
 {
     const struct gpu_unit *unit = &view->units[index];
     struct record_gpu *gpu = &record->gpus[index];
@@ -133,17 +137,17 @@ static void fill_gpu(struct record *record, const struct gpu_view *view, size_t 
     for (size_t i = 0; i < RECORD_GPU_MEASURES; i++)
         gpu->measures[i] = record_unknown_figure(NULL);
     if (gpu->is_selected && view->devices) {
-        fill_measures(record, &view->devices[index], gpu->measures);
+        fill_measures(record, &view->devices[index], has_job, gpu->measures);
         gpu->throttled = make_throttled(record, view->devices[index].throttle_reasons);
     }
 }
 
-static void fill_gpus(struct record *record, const struct gpu_view *view)
+static void fill_gpus(struct record *record, const struct gpu_view *view, bool has_job)
 {
     record->gpus = record_alloc(record, view->count, sizeof(*record->gpus));
     record->gpu_count = record->gpus ? view->count : 0;
     for (size_t i = 0; i < record->gpu_count; i++)
-        fill_gpu(record, view, i);
+        fill_gpu(record, view, has_job, i);
     if ((view->state != GPU_PENDING && view->reason != origins_gpus_unwanted) ||
         view->count > 0)
         record->whole_gpus = gpu_units_count_whole(view->units, view->count);
@@ -757,7 +761,7 @@ static void add_cloud(struct record *record, const struct spoor_cloud *cloud)
 }
 
 static void fill_machine(struct record *record, const struct host_facts *host,
-                         const struct limits *limits, const struct gpu_view *gpu)
+                         const struct limits *limits)
 {
     record->host = record_known_text(record, host->hostname);
     record->os = record_known_text(record, host->os);
@@ -769,7 +773,6 @@ static void fill_machine(struct record *record, const struct host_facts *host,
     record->cpus_limit_source = record_text(record, limits->cpus_source);
     record->memory_limit_bytes = limits->memory_bytes;
     record->memory_limit_source = record_text(record, limits->memory_source);
-    fill_gpus(record, gpu);
 }
 
 /* `like`: figures that are probably from the same sources, or NULL. */
@@ -822,7 +825,8 @@ int record_fill(const struct record_input *input, struct record *ret)
 {
     record_init(ret);
     fill_run(ret, input);
-    fill_machine(ret, input->host, input->limits, input->gpu);
+    fill_machine(ret, input->host, input->limits);
+    fill_gpus(ret, input->gpu, input->is_tracked);
     add_cloud(ret, input->cloud);
     ret->figures = make_figures(ret, input->summary, NULL);
     fill_processes(ret, input);
@@ -839,7 +843,8 @@ int record_fill_machine(const struct host_facts *host, const struct limits *limi
                         const struct spoor_cloud *cloud, struct record *ret)
 {
     record_init(ret);
-    fill_machine(ret, host, limits, gpu);
+    fill_machine(ret, host, limits);
+    fill_gpus(ret, gpu, false);
     fill_server(ret, server, cloud);
     return end_fill(ret);
 }

@@ -61,8 +61,9 @@ int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now);
 void sampler_done(struct sampler *sampler);
 
-/* At the border of a phase and at the end, all is read that is read once a second otherwise. */
-enum sample_kind { SAMPLE_REGULAR, SAMPLE_BORDER, SAMPLE_LAST };
+/* At the border of a phase and at the end, all is read that is read once a second otherwise. Early samples
+ * come before the regular ones: session/pace.h. */
+enum sample_kind { SAMPLE_EARLY, SAMPLE_REGULAR, SAMPLE_BORDER, SAMPLE_LAST };
 
 void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind kind,
                   struct sample *ret);

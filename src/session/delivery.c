@@ -48,11 +48,12 @@ static void show_sample(const spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
-/* If a stream ends, all streams have a row, so that their rows are of the same moments. */
-static void write_rows(spoor_session *session, bool is_last)
+/* If a stream ends, all streams have a row, so that their rows are of the same moments. Dialects have only
+ * the rows that their program would have written. */
+static void write_rows(spoor_session *session, enum sample_kind kind)
 {
     bool must_end[ARRAY_SIZE(session->streams)];
-    bool must_write = is_last;
+    bool must_write = kind == SAMPLE_LAST;
 
     for (size_t i = 0; i < session->stream_count; i++) {
         must_end[i] = atomic_exchange(&session->streams[i].must_end, false);
@@ -61,6 +62,8 @@ static void write_rows(spoor_session *session, bool is_last)
     for (size_t i = 0; i < session->stream_count; i++) {
         struct samples_file *file = &session->streams[i];
 
+        if (kind == SAMPLE_EARLY && file->stream.dialect && !must_write)
+            continue;
         samples_file_add(file, &session->latest, &session->gpu,
                          (struct samples_machine){ &session->root, &session->space },
                          must_write);
@@ -69,9 +72,9 @@ static void write_rows(spoor_session *session, bool is_last)
     }
 }
 
-void session_deliver_sample(spoor_session *session, bool is_last)
+void session_deliver_sample(spoor_session *session, enum sample_kind kind)
 {
-    write_rows(session, is_last);
+    write_rows(session, kind);
     if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
         show_sample(session);
 }
@@ -84,7 +87,7 @@ void session_begin_delivery(spoor_session *session)
     for (size_t i = 0; i < session->stream_count; i++)
         samples_file_begin(&session->streams[i]);
     if (session->has_sample)
-        session_deliver_sample(session, false);
+        session_deliver_sample(session, SAMPLE_REGULAR);
 }
 
 int spoor_session_end_stream(spoor_session *session, size_t stream, struct spoor_error *err)

@@ -17,11 +17,18 @@ static const struct {
 
 #define SENTINEL_GAP_NS (25 * NS_PER_MS)
 
+#define EARLY_GAP_NS (10 * NS_PER_MS)
+/* Early samples are so much of the run apart, and are taken only while some more could be paid for: glances find
+ * peaks, and must not wait for them. */
+enum { EARLY_SHARE = 32, EARLY_RESERVE = 8 };
+
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_job)
 {
     *pace = (struct pace){
         .interval_ns = interval_ns,
         .deadline_ns = start_ns + interval_ns,
+        .start_ns = start_ns,
+        .sampled_ns = start_ns,
         .glance_ns = has_job ? start_ns + gaps[JOB_GROWS].first_ns : PACE_NEVER,
         .sentinel_ns = has_job ? start_ns + SENTINEL_GAP_NS : PACE_NEVER,
         .state = JOB_GROWS,
@@ -59,10 +66,26 @@ void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
             pace->glance_ns, now_ns + budget_wait_ns(budget, SPENT_GLANCES, pace->cost_ns));
 }
 
+bool pace_wants_sample(const struct pace *pace, uint64_t now_ns, const struct budget *budget)
+{
+    uint64_t gap_ns = larger(EARLY_GAP_NS, sub_floor0(now_ns, pace->start_ns) / EARLY_SHARE);
+
+    return pace->is_fine_at_first && pace->state != JOB_RESTS &&
+           now_ns >= pace->sampled_ns + gap_ns && now_ns + gap_ns <= pace->deadline_ns &&
+           budget_wait_ns(budget, SPENT_SAMPLES, EARLY_RESERVE * pace->sample_cost_ns) == 0;
+}
+
+void pace_sampled_early(struct pace *pace, uint64_t now_ns, uint64_t cost_ns)
+{
+    pace->sampled_ns = now_ns;
+    pace->sample_cost_ns = smoothed(pace->sample_cost_ns, cost_ns);
+}
+
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns)
 {
     uint64_t missed = 0;
 
+    pace->sampled_ns = now_ns;
     /* It has just been looked at. */
     if (pace->glance_ns != PACE_NEVER && pace->state == JOB_RESTS)
         pace->glance_ns = larger(pace->glance_ns, now_ns + pace->gap_ns);

@@ -8,6 +8,9 @@
  *
  * It does not stretch those of the sentinel: one number is read every 25 ms, and if memory has grown the
  * job is glanced at as soon as the budget allows.
+ *
+ * The curve of a short job would have two points: if the session is fine at first, some glances are samples,
+ * at least 10 ms and a 32nd of the run so far apart. A job at rest has none.
  */
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H
@@ -23,11 +26,15 @@
 struct pace {
     uint64_t interval_ns;
     uint64_t deadline_ns;  /* of the next sample */
-    uint64_t glance_ns;    /* of the next glance; PACE_NEVER: there is no job */
-    uint64_t sentinel_ns;  /* when the sentinel is read next; likewise */
-    uint64_t gap_ns;       /* between the last two glances, the budget apart */
-    uint64_t cost_ns;      /* CPU time of a glance and of the wake-up for it, smoothed */
-    unsigned stop_changes; /* of the session, at the last due sample */
+    bool is_fine_at_first; /* set by the caller, see above */
+    uint64_t start_ns;
+    uint64_t sampled_ns;     /* the latest sample */
+    uint64_t sample_cost_ns; /* CPU time of an early sample, smoothed */
+    uint64_t glance_ns;      /* of the next glance; PACE_NEVER: there is no job */
+    uint64_t sentinel_ns;    /* when the sentinel is read next; likewise */
+    uint64_t gap_ns;         /* between the last two glances, the budget apart */
+    uint64_t cost_ns;        /* CPU time of a glance and of the wake-up for it, smoothed */
+    unsigned stop_changes;   /* of the session, at the last due sample */
     enum activity_state state;
 };
 
@@ -44,7 +51,13 @@ void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
 void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
                   const struct budget *budget);
 
-/* After a sample. Returns how many deadlines were missed. */
+/* After a glance: whether to take an early sample. */
+bool pace_wants_sample(const struct pace *pace, uint64_t now_ns, const struct budget *budget);
+
+/* After an early sample that cost so much. */
+void pace_sampled_early(struct pace *pace, uint64_t now_ns, uint64_t cost_ns);
+
+/* After any other sample. Returns how many deadlines were missed. */
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns);
 
 #endif

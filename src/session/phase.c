@@ -80,7 +80,7 @@ static int add_phase(spoor_session *session, const char *name)
     phase = &session->phases[session->phase_count++];
     *phase = (struct phase){ .is_open = true, .open_count = 1 };
     memcpy(phase->name, name, strlen(name) + 1); /* measured by check_phase */
-    summary_init(&phase->summary, session->interval_ns);
+    session_init_summary(session, &phase->summary);
     (void)session_ask_sample(session); /* if that hangs, its figures start later */
     summary_continue(&phase->summary, &session->summary);
     return 0;

@@ -170,8 +170,18 @@ static int open_parts(spoor_session *session, const struct spoor_options *option
     limits_read(&session->root, process_for_limits(session),
                 session->sampler.has_cgroups ? &session->sampler.cgroups : NULL,
                 environment_own, &session->limits);
-    summary_init(&session->summary, options->interval_ns);
+    session_init_summary(session, &session->summary);
     return 0;
+}
+
+/* Rates of early samples are those of 100 ms. */
+#define FINE_INTERVAL_NS (200 * NS_PER_MS)
+
+void session_init_summary(const spoor_session *session, struct summary *ret)
+{
+    summary_init(ret, session->flags & SPOOR_FINE_AT_FIRST
+                          ? smaller(session->interval_ns, FINE_INTERVAL_NS)
+                          : session->interval_ns);
 }
 
 static void close_session(spoor_session **session)
@@ -309,7 +319,7 @@ void session_take_sample(spoor_session *session, struct instant now, enum sample
     publish(session, &sample, now, is_last);
     pthread_mutex_unlock(&session->mutex);
     if (session->delivers_samples)
-        session_deliver_sample(session, is_last);
+        session_deliver_sample(session, kind);
 }
 
 /* Without a job: reads the devices again, at the first or last sample. For the sampler's user. */

@@ -125,7 +125,10 @@ void session_take_sample(spoor_session *session, struct instant now, enum sample
 void session_begin_delivery(spoor_session *session);
 
 /* Delivers the latest sample. Likewise. */
-void session_deliver_sample(spoor_session *session, bool is_last);
+void session_deliver_sample(spoor_session *session, enum sample_kind kind);
+
+/* The empty summary of the run or a phase. */
+void session_init_summary(const spoor_session *session, struct summary *ret);
 
 /* Has the session's thread take a sample, and waits for it. With the mutex held, which is
  * released meanwhile. -ETIMEDOUT: it hangs. */

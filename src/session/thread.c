@@ -94,17 +94,6 @@ static uint64_t charge(spoor_session *session, struct bill *bill, enum spending 
     return cost_ns;
 }
 
-static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
-{
-    struct job *job = &session->sampler.job;
-    uint64_t cost_ns;
-
-    sampler_glance(&session->sampler, clock_now());
-    cost_ns = charge(session, bill, SPENT_GLANCES);
-    pace_glanced(pace, clock_now().monotonic_ns, cost_ns, activity_state(&job->activity),
-                 &job->budget);
-}
-
 /* The cost of the sentinel is known beforehand and does not depend on the job: it takes no tokens. */
 static void watch_memory(spoor_session *session, struct pace *pace, struct bill *bill)
 {
@@ -175,6 +164,21 @@ static void take_due_sample(spoor_session *session, struct pace *pace)
     pace->stop_changes = stop_changes;
 }
 
+static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
+{
+    struct job *job = &session->sampler.job;
+    uint64_t cost_ns, now_ns;
+
+    sampler_glance(&session->sampler, clock_now());
+    cost_ns = charge(session, bill, SPENT_GLANCES);
+    now_ns = clock_now().monotonic_ns;
+    pace_glanced(pace, now_ns, cost_ns, activity_state(&job->activity), &job->budget);
+    if (session->holds_samples || !pace_wants_sample(pace, now_ns, &job->budget))
+        return;
+    take_sample(session, SAMPLE_EARLY, pace);
+    pace_sampled_early(pace, now_ns, charge(session, bill, SPENT_SAMPLES));
+}
+
 /* What falls asleep and wakes up has its cost, too: it is charged with what comes first. */
 static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill)
 {
@@ -215,6 +219,7 @@ static void sample_until_stopped(spoor_session *session)
 
     pace_init(&pace, session->sampler.started.monotonic_ns, session->interval_ns,
               session->sampler.job.is_tracked);
+    pace.is_fine_at_first = session->flags & SPOOR_FINE_AT_FIRST;
     if (session->second_sample_ns != 0)
         pace.deadline_ns = session->second_sample_ns;
     (void)session_begin_sampling(session, FOREVER_NS);

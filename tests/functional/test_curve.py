@@ -21,7 +21,7 @@ def integral(curve, name, points=None):
 
 
 def test_the_last_part_of_an_interval_is_in_the_curve(spoor):
-    _, report = spoor.result("sh", "-c", BURST)
+    _, report = spoor.result("sh", "-c", BURST, options=["-i", "1"])
     curve = report["curve"]
     total = value(report, "cpu.total_seconds")
     # Points have four digits, and times are in steps of 0.1 ms.
@@ -72,3 +72,27 @@ def test_private_and_shared_memory_are_the_total_in_every_row(spoor, tmp_path):
         parts = row["main_private_bytes"], row["descendants_private_bytes"]
         if all(parts) and row["job_private_bytes"]:
             assert sum(map(int, parts)) == int(row["job_private_bytes"])
+
+
+STEPS = """
+import sys, time
+held = []
+for i in range(20):
+    held.append(b"x" * (5 << 20))
+    end = time.process_time() + 0.03
+    while time.process_time() < end: pass
+"""
+
+
+def test_a_short_job_has_a_curve(spoor, tmp_path):
+    """Without --interval, samples are 10 ms apart at first; with it, they are as it says."""
+    rows = tmp_path / "rows.csv"
+    _, report = spoor.result("/usr/bin/python3", "-c", STEPS, options=["--samples", rows])
+    levels = [high for high in report["curve"]["columns"]["job_rss_bytes"]["high"] if high is not None]
+    assert len({level // (5 << 20) for level in levels}) >= 10, levels
+    assert len(rows.read_text(encoding="utf-8").splitlines()) > 10
+    curve = report["curve"]
+    total = value(report, "cpu.total_seconds")
+    assert integral(curve, "job_cpu_seconds") == pytest.approx(total, rel=2e-3, abs=1e-4)
+    _, report = spoor.result("/usr/bin/python3", "-c", STEPS, options=["-i", "1"])
+    assert len(report["curve"]["seconds"]) <= report["run"]["elapsed_seconds"] + 3

@@ -186,7 +186,9 @@ def test_gpus_of_the_machine_are_shown_whatever_the_environment_says(spoor, mach
     assert result["gpu"]["selected"] == ["GPU-0000-aaaa", "GPU-1000-aaaa"]
     assert [device["memory"]["peak_bytes"]["value"] for device in result["gpu"]["devices"]][1] == \
         USED_BYTES
-    assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] in (None, 0)
+    for device in result["gpu"]["devices"]:
+        assert device["memory"]["job_peak_bytes"]["value"] is None
+        assert device["memory"]["job_peak_bytes"]["reason"] == "no job is tracked"
     assert find(result, "gpu.memory.combined_bytes")["reason"] == "no job is tracked"
     assert find(result, "gpu.memory.system_bytes")["value"] > USED_BYTES
     text = spoor("report", "-f", "text", path).stdout

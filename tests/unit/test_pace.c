@@ -135,6 +135,53 @@ static void samples_come_at_absolute_deadlines(void **state)
     assert_int_equal(pace.deadline_ns, START + 600 * MS);
 }
 
+/* Glances for 30 s. Returns the number of early samples, which are far enough apart. */
+static unsigned early_samples(enum activity_state activity, struct budget *budget,
+                              uint64_t cost_ns, bool is_fine)
+{
+    struct pace pace = begin(NS_PER_SECOND);
+    unsigned count = 0;
+
+    pace.is_fine_at_first = is_fine;
+    while (pace.glance_ns < START + 30 * NS_PER_SECOND) {
+        uint64_t now_ns = pace.glance_ns;
+
+        if (now_ns >= pace.deadline_ns)
+            (void)pace_sampled(&pace, now_ns);
+        (void)next_gap(&pace, budget, MS / 10, activity);
+        if (!pace_wants_sample(&pace, now_ns, budget))
+            continue;
+        assert_true(now_ns - pace.sampled_ns >= 10 * MS);
+        assert_true(32 * (now_ns - pace.sampled_ns) >= now_ns - START);
+        assert_true(now_ns < START + 16 * NS_PER_SECOND);
+        pace_sampled_early(&pace, now_ns, cost_ns);
+        budget_charge(budget, SPENT_SAMPLES, cost_ns);
+        count++;
+    }
+    return count;
+}
+
+static void an_active_job_is_sampled_early(void **state)
+{
+    struct budget budget = plenty();
+
+    (void)state;
+    assert_in_range(early_samples(JOB_GROWS, &budget, MS / 10, true), 80, 160);
+    assert_in_range(early_samples(JOB_RUNS, &budget, MS / 10, true), 20, 80);
+    assert_int_equal(early_samples(JOB_RESTS, &budget, MS / 10, true), 0);
+    assert_int_equal(early_samples(JOB_GROWS, &budget, MS / 10, false), 0);
+}
+
+static void early_samples_leave_tokens_for_glances(void **state)
+{
+    struct budget budget;
+
+    (void)state;
+    budget_init(&budget, BUDGET_MILLIONTHS, START);
+    assert_in_range(early_samples(JOB_GROWS, &budget, MS / 2, true), 32, 33); /* of 20 ms */
+    assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, 3 * MS), 0);
+}
+
 static void without_a_job_there_are_samples_alone(void **state)
 {
     struct pace pace;
@@ -155,6 +202,8 @@ int main(void)
         cmocka_unit_test(the_sentinel_is_read_while_glances_are_rare),
         cmocka_unit_test(growth_is_glanced_at_when_it_can_be_paid),
         cmocka_unit_test(samples_come_at_absolute_deadlines),
+        cmocka_unit_test(an_active_job_is_sampled_early),
+        cmocka_unit_test(early_samples_leave_tokens_for_glances),
         cmocka_unit_test(without_a_job_there_are_samples_alone),
     };
 

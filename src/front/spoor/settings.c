@@ -246,6 +246,7 @@ static int apply_interval(void *target, const struct option *option, const char 
     struct settings *settings = target;
 
     (void)option;
+    settings->has_interval = true;
     return parse_time(value, SPOOR_INTERVAL_MIN_NS, SPOOR_INTERVAL_MAX_NS, "1ms to 1h",
                       &settings->interval_ns, err);
 }
@@ -350,7 +351,7 @@ static const struct option rows[] = {
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_no_clobber) },
 { '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
-{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s)", TRACK, SAMPLING, .apply = apply_interval },
+{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, and less in the first 16 s)", TRACK, SAMPLING, .apply = apply_interval },
 { 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, .apply = apply_interval },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) as soon as it is taken; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "old name of --samples", RUN | OPTION_REPEATABLE | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },

@@ -77,6 +77,7 @@ struct settings {
     bool is_no_clobber;
     pid_t pid; /* 0: not given */
     uint64_t interval_ns;
+    bool has_interval;    /* it was given */
     uint64_t duration_ns; /* 0: no end */
 };
 
@@ -134,6 +135,8 @@ static inline struct spoor_options session_options(const struct settings *settin
     options.tags = (const char *const *)settings->tags.items;
     options.streams = settings->streams;
     options.stream_count = settings->stream_count;
+    if (!settings->has_interval)
+        options.flags |= SPOOR_FINE_AT_FIRST;
     if (settings->is_append)
         options.flags |= SPOOR_SAMPLES_APPEND;
     if (settings->is_no_clobber)
