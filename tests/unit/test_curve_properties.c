@@ -34,7 +34,7 @@ struct run {
     double main_ns, descendants_ns;
     uint64_t read_job_ns, read_main_ns; /* as last read: clocks do not go back */
     uint64_t host_ns, read_host_ns;
-    uint64_t settled_descendants_ns; /* see cpu_parts_settle() */
+    uint64_t settled_descendants_ns; /* see cpu_parts_reconcile() */
     uint64_t read_bytes, disk_bytes, missed_ns;
     size_t cpu_gap, io_gap; /* samples for which they are unknown yet */
     struct summary summary;
@@ -87,7 +87,7 @@ static void read_cpu(struct run *run, struct sample *sample)
     sample->missed_cpu_ns = run->missed_ns;
     sample->value[METRIC_JOB_CPU] = run->read_job_ns;
     sample->value[METRIC_MAIN_CPU] = run->read_main_ns;
-    cpu_parts_settle(sample, &run->settled_descendants_ns);
+    cpu_parts_reconcile(sample, &run->settled_descendants_ns);
 }
 
 /* In ticks, and long after the time of the sample if the tracker had to wait. */

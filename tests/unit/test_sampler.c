@@ -41,7 +41,7 @@ static void parts_that_are_older_than_the_total_are_unknown(void **state)
     set(sample.value, 1350, 800, 100);
     set(sample.moment, 1350, 800, 100);
     sample.at_peak = (struct memory_split){ 900, 800, 100 };
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_job(sample.value, UNKNOWN, UNKNOWN);
     assert_job(sample.moment, UNKNOWN, UNKNOWN);
     assert_int_equal(sample.value[METRIC_MAIN_PRIVATE], UNKNOWN);
@@ -57,7 +57,7 @@ static void a_little_more_is_shared(void **state)
     sample_clear(&sample);
     set(sample.value, 1010, 800, 200);
     sample.at_peak = (struct memory_split){ 1000, 800, 200 };
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_job(sample.value, 800, 210);
     assert_int_equal(sample.value[METRIC_MAIN_SHARED], 210);
 }
@@ -71,7 +71,7 @@ static void parts_are_of_the_moment_of_the_total(void **state)
     sample_clear(&sample);
     set(sample.value, 1000, 700, 600);
     sample.at_peak = (struct memory_split){ 1000, 400, 600 };
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_job(sample.value, 400, 600);
     assert_int_equal(sample.value[METRIC_MAIN_PRIVATE], 400);
     assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 700);
@@ -91,11 +91,11 @@ static void parts_of_main_and_descendants_are_those_of_the_job(void **state)
     value[METRIC_DESCENDANTS_PRIVATE] = 400;
     value[METRIC_DESCENDANTS_SHARED] = 300;
     sample.at_peak = (struct memory_split){ 1000, 700, 300 };
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_int_equal(value[METRIC_MAIN_SHARED], 300);
     assert_int_equal(value[METRIC_DESCENDANTS_SHARED], 300);
     value[METRIC_DESCENDANTS_PRIVATE] = 450; /* of another moment */
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_int_equal(value[METRIC_MAIN_PRIVATE], UNKNOWN);
     assert_int_equal(value[METRIC_DESCENDANTS_PRIVATE], UNKNOWN);
     assert_job(value, 700, 300);
@@ -156,7 +156,7 @@ static void cpus_and_devices_are_read_anew(void **state)
 
 /* ---- sampler gpus ---------------------------------------------------------- */
 
-static uint64_t said(struct sampler *sampler, struct gpu_view *view, uint64_t busy_ns,
+static uint64_t reported(struct sampler *sampler, struct gpu_view *view, uint64_t busy_ns,
                      bool is_last)
 {
     struct sample sample;
@@ -175,10 +175,10 @@ static void busy_time_steps_back_at_the_end_alone(void **state)
 
     (void)state;
     gpu_totals_clear(&view.totals);
-    assert_int_equal(said(&sampler, &view, 5 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
-    assert_int_equal(said(&sampler, &view, 3 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
-    assert_false(is_known(said(&sampler, &view, UNKNOWN, false)));
-    assert_int_equal(said(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
+    assert_int_equal(reported(&sampler, &view, 5 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
+    assert_int_equal(reported(&sampler, &view, 3 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
+    assert_false(is_known(reported(&sampler, &view, UNKNOWN, false)));
+    assert_int_equal(reported(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
 }
 
 /* It answered when the job's memory was at its peak, and then no more. */
