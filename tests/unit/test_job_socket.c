@@ -168,14 +168,14 @@ static void exit_refused(const char *message)
     _exit(100);
 }
 
-/* phase_tell() in a child: the number of trackers that it has told, or 100. */
+/* phase_send() in a child: the number of trackers that it has told, or 100. */
 static int tell(const char *name, bool is_stop)
 {
     pid_t pid = fork();
     int status;
 
     if (pid == 0)
-        _exit((int)phase_tell(name, is_stop, exit_refused));
+        _exit((int)phase_send(name, is_stop, exit_refused));
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
