@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* delivery.c - hands samples to the streams and the caller. */
+/* delivery.c - passes samples to the streams and the caller. */
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -48,7 +48,7 @@ static void show_sample(const spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
-/* If a stream ends, all streams have a row, so that their rows are of the same moments. */
+/* If one stream ends, all streams get a row, so that their rows have the same times. */
 static void write_rows(spoor_session *session, bool is_last)
 {
     bool must_end[ARRAY_SIZE(session->streams)];
@@ -72,7 +72,7 @@ static void write_rows(spoor_session *session, bool is_last)
 void session_deliver_sample(spoor_session *session, bool is_last)
 {
     write_rows(session, is_last);
-    if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
+    if (session->sample_seen && !session->is_abandoned) /* else the caller's data may be freed */
         show_sample(session);
 }
 
