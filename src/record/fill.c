@@ -79,7 +79,7 @@ static void fill_measures(struct record *record, const struct gpu_device_view *d
         const struct origin *origin = &from->measure.origin;
         uint64_t raw = rows[i].is_mean ? from->mean : from->peak;
         struct spoor_figure figure =
-            record_unknown_figure(origin->reason ? origin->reason : gpu_not_told);
+            record_unknown_figure(origin->reason ? origin->reason : gpu_not_reported);
 
         if (is_known(raw)) {
             figure.value = gpu_measure_value(rows[i].measure, raw);
