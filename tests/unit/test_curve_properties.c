@@ -316,7 +316,7 @@ static void check(const struct record_curve *curve, const struct run *run,
     check_order(curve);
 }
 
-static void a_curve_holds_all_that_was_counted(void **state)
+static void the_integral_of_a_curve_is_the_counter(void **state)
 {
     struct run run;
 
@@ -344,7 +344,7 @@ static void pass_through_json(const struct record *from, size_t max_points, stru
     buffer_done(&out);
 }
 
-static void a_curve_of_fewer_points_in_json_does_too(void **state)
+static void a_reduced_curve_in_json_keeps_the_integral(void **state)
 {
     struct run run;
 
@@ -362,7 +362,7 @@ static void a_curve_of_fewer_points_in_json_does_too(void **state)
 }
 
 /* Rows have neither the time at which a counter was read nor what was missed: totals are of the rows. */
-static void a_curve_of_rows_does_too(void **state)
+static void a_curve_of_rows_keeps_the_integral(void **state)
 {
     struct run run;
 
@@ -396,9 +396,9 @@ static void a_curve_of_rows_does_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_curve_holds_all_that_was_counted),
-        cmocka_unit_test(a_curve_of_fewer_points_in_json_does_too),
-        cmocka_unit_test(a_curve_of_rows_does_too),
+        cmocka_unit_test(the_integral_of_a_curve_is_the_counter),
+        cmocka_unit_test(a_reduced_curve_in_json_keeps_the_integral),
+        cmocka_unit_test(a_curve_of_rows_keeps_the_integral),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,7 @@ static void set_up(struct machine *machine, const char *pid_namespace)
     fake_drm_fd(fake, 41, 5, "/dev/dri/renderD128", CLIENT);
 }
 
-static void kfd_tells_the_memory_of_rocm_and_nobody_its_time(void **state)
+static void kfd_reports_memory_of_rocm_but_no_time(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -91,7 +91,7 @@ static void kfd_tells_the_memory_of_rocm_and_nobody_its_time(void **state)
     tear_down(&machine);
 }
 
-static void in_a_container_kfd_would_name_strangers(void **state)
+static void in_a_container_kfd_is_not_read(void **state)
 {
     struct machine machine;
 
@@ -105,7 +105,7 @@ static void in_a_container_kfd_would_name_strangers(void **state)
 }
 
 /* The files of a GPU may be hidden from us, as by the cgroup of devices. */
-static void a_gpu_that_kfd_does_not_tell_of_costs_itself_alone(void **state)
+static void a_gpu_unknown_to_kfd_is_left_out_alone(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -126,7 +126,7 @@ static void a_gpu_that_kfd_does_not_tell_of_costs_itself_alone(void **state)
     tear_down(&machine);
 }
 
-static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
+static void kfd_reports_processes_that_may_not_be_read(void **state)
 {
     enum { NOBODY = 65534 };
     struct machine machine;
@@ -158,10 +158,10 @@ static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kfd_tells_the_memory_of_rocm_and_nobody_its_time),
-        cmocka_unit_test(in_a_container_kfd_would_name_strangers),
-        cmocka_unit_test(a_gpu_that_kfd_does_not_tell_of_costs_itself_alone),
-        cmocka_unit_test(a_process_we_may_not_look_into_is_known_to_kfd),
+        cmocka_unit_test(kfd_reports_memory_of_rocm_but_no_time),
+        cmocka_unit_test(in_a_container_kfd_is_not_read),
+        cmocka_unit_test(a_gpu_unknown_to_kfd_is_left_out_alone),
+        cmocka_unit_test(kfd_reports_processes_that_may_not_be_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static const char *reason_with_rights(struct machine *machine, mode_t mode)
 }
 
 /* The folder of a zombie belongs to root: it is refused to others, and is empty. */
-static void what_has_ended_holds_nothing_and_is_not_refused(void **state)
+static void an_exited_process_holds_nothing_and_is_not_refused(void **state)
 {
     struct machine machine;
 
@@ -113,7 +113,7 @@ static void what_has_ended_holds_nothing_and_is_not_refused(void **state)
 }
 
 /* Threads may outlive the first one, which alone /proc/PID/fd speaks of. */
-static void a_process_whose_first_thread_ended_may_hold_anything(void **state)
+static void a_process_without_its_first_thread_may_hold_anything(void **state)
 {
     struct machine machine;
 
@@ -130,7 +130,7 @@ static void a_process_whose_first_thread_ended_may_hold_anything(void **state)
     tear_down(&machine);
 }
 
-static void a_process_that_could_not_be_looked_at_may_hold_anything(void **state)
+static void an_unreadable_process_may_hold_anything(void **state)
 {
     struct machine machine;
 
@@ -147,7 +147,7 @@ static void a_process_that_could_not_be_looked_at_may_hold_anything(void **state
     tear_down(&machine);
 }
 
-static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **state)
+static void use_of_a_device_without_reports_is_unknown(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -189,7 +189,7 @@ static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **stat
 
 /* A quick sweep of a live machine does not list the descriptors of a process again, and must not
  * take what it does not list for closed. */
-static void what_is_not_told_stays_so_between_listings(void **state)
+static void unreported_use_stays_unknown_between_listings(void **state)
 {
     struct machine machine;
 
@@ -212,11 +212,11 @@ static void what_is_not_told_stays_so_between_listings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_has_ended_holds_nothing_and_is_not_refused),
-        cmocka_unit_test(a_process_whose_first_thread_ended_may_hold_anything),
-        cmocka_unit_test(a_process_that_could_not_be_looked_at_may_hold_anything),
-        cmocka_unit_test(a_device_whose_driver_tells_nothing_is_used_unknown_much),
-        cmocka_unit_test(what_is_not_told_stays_so_between_listings),
+        cmocka_unit_test(an_exited_process_holds_nothing_and_is_not_refused),
+        cmocka_unit_test(a_process_without_its_first_thread_may_hold_anything),
+        cmocka_unit_test(an_unreadable_process_may_hold_anything),
+        cmocka_unit_test(use_of_a_device_without_reports_is_unknown),
+        cmocka_unit_test(unreported_use_stays_unknown_between_listings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
 /* There were none at first, and then some that were never seen. */
-static void nothing_and_then_unknown_is_unknown(void **state)
+static void a_0_followed_by_unknown_is_unknown(void **state)
 {
     struct machine machine;
 
@@ -84,7 +84,7 @@ static const char *const not_above[][2] = {
 };
 
 /* Whatever the sources say, the report does not contradict itself. */
-static void figures_of_memory_agree(void **state)
+static void memory_figures_are_consistent(void **state)
 {
     uint64_t seed = 1;
 
@@ -118,9 +118,9 @@ static void figures_of_memory_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_and_then_unknown_is_unknown),
+        cmocka_unit_test(a_0_followed_by_unknown_is_unknown),
         cmocka_unit_test(a_lower_bound_is_discounted_by_its_own_scope),
-        cmocka_unit_test(figures_of_memory_agree),
+        cmocka_unit_test(memory_figures_are_consistent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

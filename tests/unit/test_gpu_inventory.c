@@ -121,7 +121,7 @@ static void check(const struct environment *given, const char *gpus)
     gpu_choice_done(&choice);
 }
 
-static void the_environment_says_which_gpus_are_the_jobs(void **state)
+static void the_environment_selects_the_gpus_of_the_job(void **state)
 {
     static const struct environment cases[] = {
         { { NULL }, "xxxx", NULL },
@@ -181,7 +181,7 @@ static void the_environment_says_which_gpus_are_the_jobs(void **state)
         check(&cases[i], NULL);
 }
 
-static void the_option_wins_and_counts_over_all_vendors(void **state)
+static void the_option_overrides_and_counts_over_all_vendors(void **state)
 {
     (void)state;
     check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=1" }, "x...x.", NULL }, "0,4");
@@ -195,8 +195,8 @@ static void the_option_wins_and_counts_over_all_vendors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_environment_says_which_gpus_are_the_jobs),
-        cmocka_unit_test(the_option_wins_and_counts_over_all_vendors),
+        cmocka_unit_test(the_environment_selects_the_gpus_of_the_job),
+        cmocka_unit_test(the_option_overrides_and_counts_over_all_vendors),
     };
 
     return cmocka_run_group_tests(tests, number_devices, NULL);

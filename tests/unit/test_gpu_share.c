@@ -21,7 +21,7 @@ static struct gpu_share begun(void)
     return share;
 }
 
-static void nothing_is_known_before_the_first_window(void **state)
+static void before_the_first_window_the_share_is_unknown(void **state)
 {
     struct gpu_share share = begun();
 
@@ -32,7 +32,7 @@ static void nothing_is_known_before_the_first_window(void **state)
     assert_true(share.last == UNKNOWN && share.max == UNKNOWN);
 }
 
-static void a_lump_is_spread_over_the_time_since_the_last(void **state)
+static void late_counts_are_spread_over_the_time_before(void **state)
 {
     struct gpu_share share = begun();
 
@@ -74,7 +74,7 @@ static void no_share_is_above_one_and_no_counter_steps_back(void **state)
     assert_int_equal(share.total_ns, MS(1000));
 }
 
-static void a_counter_of_all_the_time_is_measured_by_the_clock(void **state)
+static void a_counter_without_covered_time_uses_the_clock(void **state)
 {
     struct gpu_share share = begun();
 
@@ -97,7 +97,7 @@ static void a_short_window_is_not_the_largest(void **state)
 }
 
 /* The counter of the time covered went on while nothing was there to be counted. */
-static void work_after_idleness_is_not_thinned_by_it(void **state)
+static void work_after_an_idle_time_is_not_diluted(void **state)
 {
     struct gpu_share share = begun();
 
@@ -110,7 +110,7 @@ static void work_after_idleness_is_not_thinned_by_it(void **state)
     assert_int_equal(share.total_ns, MS(800));
 }
 
-static void what_is_not_heard_of_does_not_go_on_for_ever(void **state)
+static void extrapolation_is_limited(void **state)
 {
     struct gpu_share share = begun();
 
@@ -122,14 +122,14 @@ static void what_is_not_heard_of_does_not_go_on_for_ever(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_known_before_the_first_window),
-        cmocka_unit_test(a_lump_is_spread_over_the_time_since_the_last),
+        cmocka_unit_test(before_the_first_window_the_share_is_unknown),
+        cmocka_unit_test(late_counts_are_spread_over_the_time_before),
         cmocka_unit_test(time_after_the_end_does_not_count),
         cmocka_unit_test(no_share_is_above_one_and_no_counter_steps_back),
-        cmocka_unit_test(a_counter_of_all_the_time_is_measured_by_the_clock),
+        cmocka_unit_test(a_counter_without_covered_time_uses_the_clock),
         cmocka_unit_test(a_short_window_is_not_the_largest),
-        cmocka_unit_test(work_after_idleness_is_not_thinned_by_it),
-        cmocka_unit_test(what_is_not_heard_of_does_not_go_on_for_ever),
+        cmocka_unit_test(work_after_an_idle_time_is_not_diluted),
+        cmocka_unit_test(extrapolation_is_limited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

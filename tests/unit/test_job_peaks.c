@@ -54,7 +54,7 @@ static void the_parts_of_a_peak_add_up(void **state)
 }
 
 /* What came and went since the last reading is in one, what is there now in the other. */
-static void a_peak_is_not_what_is_held_now(void **state)
+static void a_peak_is_not_the_current_value(void **state)
 {
     struct fake_job f;
 
@@ -87,7 +87,7 @@ static void without_detail_a_peak_has_no_parts(void **state)
 }
 
 /* It is a copy of the tracker until then, and nobody says when that ends. */
-static void a_glance_sees_the_program_that_was_loaded_since(void **state)
+static void a_glance_finds_a_newly_loaded_program(void **state)
 {
     struct fake_job f;
 
@@ -169,7 +169,7 @@ static void begin_copies(struct fake_job *f)
 }
 
 /* No resident size changes, and the fork ends before its memory is read. */
-static void copies_that_were_not_read_are_expected(void **state)
+static void unread_copies_are_expected(void **state)
 {
     struct fake_job f;
 
@@ -208,10 +208,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_parts_of_a_peak_add_up),
-        cmocka_unit_test(a_peak_is_not_what_is_held_now),
+        cmocka_unit_test(a_peak_is_not_the_current_value),
         cmocka_unit_test(without_detail_a_peak_has_no_parts),
-        cmocka_unit_test(a_glance_sees_the_program_that_was_loaded_since),
-        cmocka_unit_test(copies_that_were_not_read_are_expected),
+        cmocka_unit_test(a_glance_finds_a_newly_loaded_program),
+        cmocka_unit_test(unread_copies_are_expected),
         cmocka_unit_test(a_read_overrules_expected_copies),
     };
 

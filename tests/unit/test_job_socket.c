@@ -84,7 +84,7 @@ static int start(struct job_listener *listener, struct asked *asked)
 }
 
 /* A job may ask as soon as it runs. */
-static void a_request_waits_until_it_can_be_served(void **state)
+static void a_request_waits_for_the_listener(void **state)
 {
     struct job_listener listener = { 0 };
     struct asked asked = { 0 };
@@ -100,7 +100,7 @@ static void a_request_waits_until_it_can_be_served(void **state)
     job_listener_stop(&listener);
 }
 
-static void a_request_that_is_never_served_ends_with_the_listener(void **state)
+static void an_unserved_request_ends_with_the_listener(void **state)
 {
     struct job_listener listener = { 0 };
     char answer[JOB_REQUEST_BYTES];
@@ -130,7 +130,7 @@ static void a_request_is_answered(void **state)
     assert_string_equal(asked.last, "x");
 }
 
-static void one_listener_has_a_name(void **state)
+static void a_name_has_one_listener(void **state)
 {
     struct job_listener first = { 0 }, second = { 0 };
     struct asked asked = { 0 };
@@ -221,10 +221,10 @@ static void second_listener_of_a_process_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_waits_until_it_can_be_served),
-        cmocka_unit_test(a_request_that_is_never_served_ends_with_the_listener),
+        cmocka_unit_test(a_request_waits_for_the_listener),
+        cmocka_unit_test(an_unserved_request_ends_with_the_listener),
         cmocka_unit_test(a_request_is_answered),
-        cmocka_unit_test(one_listener_has_a_name),
+        cmocka_unit_test(a_name_has_one_listener),
         cmocka_unit_test(child_starts_and_stops_a_phase),
         cmocka_unit_test(second_listener_of_a_process_is_refused),
     };

@@ -21,7 +21,7 @@ static void live(struct lives *lives, uint64_t from_ns, uint64_t to_ns,
     lives_end(lives, &process);
 }
 
-static void the_bound_is_of_those_that_lived_together(void **state)
+static void the_bound_is_over_processes_alive_together(void **state)
 {
     struct lives lives = { 0 };
 
@@ -57,7 +57,7 @@ static void without_a_record_there_is_no_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bound_is_of_those_that_lived_together),
+        cmocka_unit_test(the_bound_is_over_processes_alive_together),
         cmocka_unit_test(without_a_record_there_is_no_bound),
     };
 

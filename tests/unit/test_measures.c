@@ -100,7 +100,7 @@ static void remove_cgroup(struct machine *m)
     assert_int_equal(rename(from, to), 0);
 }
 
-static void pressure_does_not_become_that_of_the_machine(void **state)
+static void job_pressure_is_not_replaced_by_the_machines(void **state)
 {
     const struct origin *origin;
     struct machine m;
@@ -122,7 +122,7 @@ static void pressure_does_not_become_that_of_the_machine(void **state)
     end(&m);
 }
 
-static void pressure_of_the_machine_says_so(void **state)
+static void pressure_of_the_machine_is_labelled(void **state)
 {
     const struct origin *origin;
     struct machine m;
@@ -141,7 +141,7 @@ static void pressure_of_the_machine_says_so(void **state)
     end(&m);
 }
 
-static void kills_in_a_removed_cgroup_do_not_become_those_around_it(void **state)
+static void kills_in_a_removed_cgroup_are_not_replaced_by_the_parents(void **state)
 {
     struct machine m;
 
@@ -156,7 +156,7 @@ static void kills_in_a_removed_cgroup_do_not_become_those_around_it(void **state
     end(&m);
 }
 
-static void storage_says_who_counted(void **state)
+static void storage_figures_name_their_source(void **state)
 {
     const struct origin *read, *written;
     struct machine m;
@@ -228,10 +228,10 @@ static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pressure_does_not_become_that_of_the_machine),
-        cmocka_unit_test(pressure_of_the_machine_says_so),
-        cmocka_unit_test(kills_in_a_removed_cgroup_do_not_become_those_around_it),
-        cmocka_unit_test(storage_says_who_counted),
+        cmocka_unit_test(job_pressure_is_not_replaced_by_the_machines),
+        cmocka_unit_test(pressure_of_the_machine_is_labelled),
+        cmocka_unit_test(kills_in_a_removed_cgroup_are_not_replaced_by_the_parents),
+        cmocka_unit_test(storage_figures_name_their_source),
         cmocka_unit_test(storage_of_hundreds_of_disks_is_counted),
         cmocka_unit_test(cpu_time_does_not_jump_if_the_cgroup_is_removed),
     };

@@ -13,7 +13,7 @@
 #include "fake_memory.h"
 
 /* The child was read and ended before the end: its statm shows a zombie. */
-static void a_process_that_ends_meanwhile_leaves_the_safe_bound(void **state)
+static void an_exit_during_the_read_leaves_the_safe_bound(void **state)
 {
     struct memory_fixture f;
 
@@ -28,7 +28,7 @@ static void a_process_that_ends_meanwhile_leaves_the_safe_bound(void **state)
     memory_end(&f);
 }
 
-static void an_empty_file_is_a_process_that_ended(void **state)
+static void an_empty_file_is_an_exited_process(void **state)
 {
     struct memory_fixture f;
 
@@ -44,7 +44,7 @@ static void an_empty_file_is_a_process_that_ended(void **state)
 }
 
 /* The mappings of a child are gone when their turn comes: the sums stand. */
-static void a_process_that_ends_before_its_mappings_leaves_no_correction(void **state)
+static void a_process_without_mappings_causes_no_correction(void **state)
 {
     struct memory_fixture f;
 
@@ -57,7 +57,7 @@ static void a_process_that_ends_before_its_mappings_leaves_no_correction(void **
     memory_end(&f);
 }
 
-static void a_process_that_may_not_be_read_makes_sharing_unknown(void **state)
+static void an_unreadable_process_makes_sharing_unknown(void **state)
 {
     struct memory_fixture f;
     char path[160];
@@ -98,7 +98,7 @@ static void merged_pages_are_not_resident_memory(void **state)
     memory_end(&f);
 }
 
-static void huge_pages_stand_apart(void **state)
+static void huge_pages_are_counted_separately(void **state)
 {
     struct memory_fixture f;
 
@@ -140,7 +140,7 @@ static void borrowed_memory_counts_once(void **state)
     memory_end(&f);
 }
 
-static void faults_are_pages_of_the_machine(void **state)
+static void faults_use_the_page_size_of_the_machine(void **state)
 {
     struct memory_fixture f;
 
@@ -190,15 +190,15 @@ static void growth_during_a_read_is_no_double_mapping(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_are_pages_of_the_machine),
+        cmocka_unit_test(faults_use_the_page_size_of_the_machine),
         cmocka_unit_test(pss_follows_private_memory),
         cmocka_unit_test(growth_during_a_read_is_no_double_mapping),
-        cmocka_unit_test(a_process_that_ends_meanwhile_leaves_the_safe_bound),
-        cmocka_unit_test(an_empty_file_is_a_process_that_ended),
-        cmocka_unit_test(a_process_that_ends_before_its_mappings_leaves_no_correction),
-        cmocka_unit_test(a_process_that_may_not_be_read_makes_sharing_unknown),
+        cmocka_unit_test(an_exit_during_the_read_leaves_the_safe_bound),
+        cmocka_unit_test(an_empty_file_is_an_exited_process),
+        cmocka_unit_test(a_process_without_mappings_causes_no_correction),
+        cmocka_unit_test(an_unreadable_process_makes_sharing_unknown),
         cmocka_unit_test(merged_pages_are_not_resident_memory),
-        cmocka_unit_test(huge_pages_stand_apart),
+        cmocka_unit_test(huge_pages_are_counted_separately),
         cmocka_unit_test(borrowed_memory_counts_once),
     };
 

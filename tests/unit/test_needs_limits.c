@@ -15,7 +15,7 @@
 
 /* ---- what only we know ------------------------------------------------------ */
 
-static void an_upper_bound_is_said_and_not_used(void **state)
+static void an_upper_bound_is_mentioned_but_not_used(void **state)
 {
     static const struct {
         double value, high, needed;
@@ -43,7 +43,7 @@ static void an_upper_bound_is_said_and_not_used(void **state)
     }
 }
 
-static void a_run_out_of_memory_is_not_recommended_its_limit(void **state)
+static void a_run_out_of_memory_needs_more_than_its_limit(void **state)
 {
     static const double limits_mib[] = { 64, 100, 128, 512, 2048, 51200 };
     struct record *run = *state;
@@ -67,7 +67,7 @@ static void a_run_out_of_memory_is_not_recommended_its_limit(void **state)
     }
 }
 
-static void a_run_out_of_memory_counts_though_no_peak_is_known(void **state)
+static void a_run_out_of_memory_counts_without_a_peak(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -79,7 +79,7 @@ static void a_run_out_of_memory_counts_though_no_peak_is_known(void **state)
 }
 
 /* The whole machine ran out: the limit of the job has nothing to do with it. */
-static void a_machine_out_of_memory_gives_twice_the_peak(void **state)
+static void a_machine_out_of_memory_doubles_the_peak(void **state)
 {
     struct record_warning warning = { "oom", "the job was killed" };
     struct record *run = *state;
@@ -117,7 +117,7 @@ static void a_run_near_its_limit_may_need_more(void **state)
     assert_false(find_needs(run).memory_bytes.is_guess);
 }
 
-static void memory_that_was_swapped_out_counts(void **state)
+static void swapped_memory_counts(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -236,15 +236,15 @@ static void time_of_an_incomplete_run_is_a_guess(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_upper_bound_is_said_and_not_used, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_is_not_recommended_its_limit,
+        cmocka_unit_test_setup_teardown(an_upper_bound_is_mentioned_but_not_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_needs_more_than_its_limit,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_counts_though_no_peak_is_known,
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_counts_without_a_peak,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_machine_out_of_memory_gives_twice_the_peak, set_up,
+        cmocka_unit_test_setup_teardown(a_machine_out_of_memory_doubles_the_peak, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_run_near_its_limit_may_need_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_that_was_swapped_out_counts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(swapped_memory_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_in_memory_count_and_page_cache_does_not, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_throttled_run_gets_more_cpus_than_its_quota, set_up,

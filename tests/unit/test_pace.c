@@ -38,7 +38,7 @@ static uint64_t next_gap(struct pace *pace, struct budget *budget, uint64_t cost
     return pace->glance_ns - now_ns;
 }
 
-static void a_job_that_grows_is_glanced_at_often(void **state)
+static void a_growing_job_is_glanced_at_often(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -102,7 +102,7 @@ static void the_sentinel_is_read_while_glances_are_rare(void **state)
     }
 }
 
-static void growth_is_glanced_at_when_it_can_be_paid(void **state)
+static void growth_is_glanced_at_when_the_budget_allows(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -135,7 +135,7 @@ static void samples_come_at_absolute_deadlines(void **state)
     assert_int_equal(pace.deadline_ns, START + 600 * MS);
 }
 
-static void without_a_job_there_are_samples_alone(void **state)
+static void without_a_job_there_are_only_samples(void **state)
 {
     struct pace pace;
 
@@ -149,13 +149,13 @@ static void without_a_job_there_are_samples_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_that_grows_is_glanced_at_often),
+        cmocka_unit_test(a_growing_job_is_glanced_at_often),
         cmocka_unit_test(gaps_double_while_nothing_changes),
         cmocka_unit_test(the_budget_stretches_the_gaps),
         cmocka_unit_test(the_sentinel_is_read_while_glances_are_rare),
-        cmocka_unit_test(growth_is_glanced_at_when_it_can_be_paid),
+        cmocka_unit_test(growth_is_glanced_at_when_the_budget_allows),
         cmocka_unit_test(samples_come_at_absolute_deadlines),
-        cmocka_unit_test(without_a_job_there_are_samples_alone),
+        cmocka_unit_test(without_a_job_there_are_only_samples),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

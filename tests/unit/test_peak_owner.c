@@ -11,7 +11,7 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static void faults_tell_whose_peak_it_is(void **state)
+static void page_faults_decide_the_owner_of_a_peak(void **state)
 {
     static const struct {
         struct peak_evidence evidence;
@@ -43,7 +43,7 @@ static void faults_tell_whose_peak_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_tell_whose_peak_it_is),
+        cmocka_unit_test(page_faults_decide_the_owner_of_a_peak),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static bool is_pre_exec(const struct member *member)
     return is_pre_exec;
 }
 
-static void the_young_are_not_yet_what_they_will_be(void **state)
+static void a_young_process_may_not_have_called_exec(void **state)
 {
     struct member member = of_vfork();
 
@@ -53,7 +53,7 @@ static void the_young_are_not_yet_what_they_will_be(void **state)
     assert_false(is_pre_exec(&member));
 }
 
-static void age_does_not_count_while_it_waits_for_a_cpu(void **state)
+static void a_process_waiting_for_a_cpu_stays_young(void **state)
 {
     struct member member = of_vfork();
 
@@ -64,7 +64,7 @@ static void age_does_not_count_while_it_waits_for_a_cpu(void **state)
     assert_false(is_pre_exec(&member));
 }
 
-static void memory_of_its_own_makes_a_process(void **state)
+static void a_process_with_its_own_memory_has_called_exec(void **state)
 {
     struct member member = of_vfork();
 
@@ -74,7 +74,7 @@ static void memory_of_its_own_makes_a_process(void **state)
     assert_false(is_pre_exec(&member));
 }
 
-static void a_fixture_has_none(void **state)
+static void on_a_fixture_no_process_is_pre_exec(void **state)
 {
     struct member member = of_vfork();
     struct fake_root fake;
@@ -89,10 +89,10 @@ static void a_fixture_has_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_young_are_not_yet_what_they_will_be),
-        cmocka_unit_test(age_does_not_count_while_it_waits_for_a_cpu),
-        cmocka_unit_test(memory_of_its_own_makes_a_process),
-        cmocka_unit_test(a_fixture_has_none),
+        cmocka_unit_test(a_young_process_may_not_have_called_exec),
+        cmocka_unit_test(a_process_waiting_for_a_cpu_stays_young),
+        cmocka_unit_test(a_process_with_its_own_memory_has_called_exec),
+        cmocka_unit_test(on_a_fixture_no_process_is_pre_exec),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,7 @@ static void thread(struct process_events *events, enum process_event_kind kind, 
                         &(struct process_event){ .kind = kind, .pid = pid, .is_thread = true });
 }
 
-static void the_most_at_once_is_kept(void **state)
+static void the_peak_is_kept(void **state)
 {
     struct process_events events;
 
@@ -90,7 +90,7 @@ static void event_at(struct process_events *events, enum process_event_kind kind
 }
 
 /* The connector delivers events of different CPUs out of order. */
-static void an_end_that_is_read_late_is_not_in_the_most_at_once(void **state)
+static void a_late_exit_event_lowers_the_peak(void **state)
 {
     struct process_events events;
 
@@ -111,7 +111,7 @@ static void an_end_that_is_read_late_is_not_in_the_most_at_once(void **state)
     end(&events);
 }
 
-static void an_end_may_be_read_after_one_that_was_later(void **state)
+static void exit_events_may_arrive_out_of_order(void **state)
 {
     struct process_events events;
 
@@ -159,7 +159,7 @@ static void a_process_ends_with_its_last_thread(void **state)
 }
 
 /* Whether its exit was read before is a matter of luck. */
-static void who_outlives_the_main_process_does_not_depend_on_its_exit_event(void **state)
+static void survivors_of_main_do_not_depend_on_its_exit_event(void **state)
 {
     struct process_events events;
 
@@ -179,7 +179,7 @@ static void who_outlives_the_main_process_does_not_depend_on_its_exit_event(void
     end(&events);
 }
 
-static void of_the_machine_only_descendants_count(void **state)
+static void only_descendants_count(void **state)
 {
     struct process_events events;
 
@@ -199,7 +199,7 @@ static void of_the_machine_only_descendants_count(void **state)
 }
 
 /* The ring speaks of the job alone, also when a beginning was lost. */
-static void an_end_without_a_beginning_is_a_loss(void **state)
+static void an_exit_without_a_fork_is_a_loss(void **state)
 {
     struct process_events events;
 
@@ -212,7 +212,7 @@ static void an_end_without_a_beginning_is_a_loss(void **state)
     end(&events);
 }
 
-static void a_number_used_again_is_another_process(void **state)
+static void a_reused_pid_is_another_process(void **state)
 {
     struct process_events events;
 
@@ -241,7 +241,7 @@ static void add_open(pid_t pid, uint64_t start_ticks)
 }
 
 /* A search may find a process before its event is read. */
-static void a_process_that_was_found_is_not_another_one(void **state)
+static void a_process_found_by_a_search_is_not_added_again(void **state)
 {
     struct process_event event = { .kind = PROCESS_FORKED,
                                    .pid = MAIN + 1,
@@ -267,7 +267,7 @@ static void a_process_that_was_found_is_not_another_one(void **state)
 }
 
 /* The machine slept for an hour after the fork and before its event was read. */
-static void a_process_is_known_again_after_a_suspend(void **state)
+static void a_process_is_recognized_after_a_suspend(void **state)
 {
     enum { HOUR = 3600 };
     const uint64_t slept_before_ns = 100 * NS_PER_SECOND;
@@ -335,7 +335,7 @@ static bool announce(pid_t pid, void *data)
     return announced->waits;
 }
 
-static void those_that_live_for_a_while_are_announced_parents_first(void **state)
+static void long_lived_processes_are_announced_parents_first(void **state)
 {
     struct announced announced = { .waits = true };
     struct process_events events;
@@ -364,7 +364,7 @@ static void those_that_live_for_a_while_are_announced_parents_first(void **state
     end(&events);
 }
 
-static void the_end_of_the_last_process_is_that_of_the_job(void **state)
+static void the_job_ends_with_its_last_process(void **state)
 {
     struct process_events events;
 
@@ -383,7 +383,7 @@ static void the_end_of_the_last_process_is_that_of_the_job(void **state)
 }
 
 /* As after a set-uid exec: perf says that it ended. */
-static void an_end_that_is_none_makes_it_inexact(void **state)
+static void a_false_exit_makes_counts_inexact(void **state)
 {
     struct process_event event = { .kind = PROCESS_EXITED };
     struct gated_job job;
@@ -412,7 +412,7 @@ static void an_end_that_is_none_makes_it_inexact(void **state)
     root_close(&root);
 }
 
-static void without_a_source_nothing_is_known(void **state)
+static void without_a_source_counts_are_unknown(void **state)
 {
     struct process_events events;
     struct root root;
@@ -431,7 +431,7 @@ static void without_a_source_nothing_is_known(void **state)
     root_close(&root);
 }
 
-static void an_agent_is_disowned_with_its_go_between(void **state)
+static void an_agent_is_disowned_with_its_intermediate_process(void **state)
 {
     struct process_events events;
 
@@ -480,24 +480,24 @@ static void a_child_of_an_agent_is_not_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_most_at_once_is_kept),
-        cmocka_unit_test(an_end_that_is_read_late_is_not_in_the_most_at_once),
-        cmocka_unit_test(an_end_may_be_read_after_one_that_was_later),
+        cmocka_unit_test(the_peak_is_kept),
+        cmocka_unit_test(a_late_exit_event_lowers_the_peak),
+        cmocka_unit_test(exit_events_may_arrive_out_of_order),
         cmocka_unit_test(threads_are_not_processes),
         cmocka_unit_test(a_process_ends_with_its_last_thread),
-        cmocka_unit_test(who_outlives_the_main_process_does_not_depend_on_its_exit_event),
-        cmocka_unit_test(of_the_machine_only_descendants_count),
+        cmocka_unit_test(survivors_of_main_do_not_depend_on_its_exit_event),
+        cmocka_unit_test(only_descendants_count),
         cmocka_unit_test(a_child_of_an_agent_is_not_counted),
-        cmocka_unit_test(an_end_without_a_beginning_is_a_loss),
-        cmocka_unit_test(a_number_used_again_is_another_process),
-        cmocka_unit_test(a_process_that_was_found_is_not_another_one),
-        cmocka_unit_test(a_process_is_known_again_after_a_suspend),
+        cmocka_unit_test(an_exit_without_a_fork_is_a_loss),
+        cmocka_unit_test(a_reused_pid_is_another_process),
+        cmocka_unit_test(a_process_found_by_a_search_is_not_added_again),
+        cmocka_unit_test(a_process_is_recognized_after_a_suspend),
         cmocka_unit_test(lost_processes_are_adopted),
-        cmocka_unit_test(those_that_live_for_a_while_are_announced_parents_first),
-        cmocka_unit_test(the_end_of_the_last_process_is_that_of_the_job),
-        cmocka_unit_test(an_end_that_is_none_makes_it_inexact),
-        cmocka_unit_test(without_a_source_nothing_is_known),
-        cmocka_unit_test(an_agent_is_disowned_with_its_go_between),
+        cmocka_unit_test(long_lived_processes_are_announced_parents_first),
+        cmocka_unit_test(the_job_ends_with_its_last_process),
+        cmocka_unit_test(a_false_exit_makes_counts_inexact),
+        cmocka_unit_test(without_a_source_counts_are_unknown),
+        cmocka_unit_test(an_agent_is_disowned_with_its_intermediate_process),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

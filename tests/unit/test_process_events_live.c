@@ -136,7 +136,7 @@ static int start_three_hundred(void)
     return 0;
 }
 
-static void processes_in_a_row_are_all_counted(void **state)
+static void consecutive_processes_are_all_counted(void **state)
 {
     (void)state;
     count_job(start_three_hundred, 301, 2);
@@ -168,7 +168,7 @@ static int start_ten_at_once(void)
     return 0;
 }
 
-static void processes_at_once_are_counted_at_once(void **state)
+static void concurrent_processes_raise_the_peak(void **state)
 {
     (void)state;
     count_job(start_ten_at_once, 11, 11);
@@ -294,7 +294,7 @@ static int thread_then_children(void)
     return run_child(exec_true) || run_child(exec_true);
 }
 
-static void an_adopted_process_outlives_its_threads(void **state)
+static void an_adopted_process_outlives_its_first_thread(void **state)
 {
     struct roster roster = { 0 };
     struct process_events events;
@@ -358,7 +358,7 @@ static int stop_with_a_child(void)
     return waitpid(pid, &status, 0) != pid;
 }
 
-static void the_living_are_announced_once(void **state)
+static void living_processes_are_announced_once(void **state)
 {
     unsigned served = 0;
 
@@ -414,7 +414,7 @@ static int touch_in_main_and_child(void)
     return touch(MAIN_BYTES);
 }
 
-static void peaks_of_the_ended_are_kept(void **state)
+static void peaks_of_exited_processes_are_kept(void **state)
 {
     unsigned served = 0;
 
@@ -451,14 +451,14 @@ static void peaks_of_the_ended_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_in_a_row_are_all_counted),
-        cmocka_unit_test(processes_at_once_are_counted_at_once),
+        cmocka_unit_test(consecutive_processes_are_all_counted),
+        cmocka_unit_test(concurrent_processes_raise_the_peak),
         cmocka_unit_test(children_of_a_thread_count),
         cmocka_unit_test(a_process_outlives_its_first_thread),
         cmocka_unit_test(daemons_count),
-        cmocka_unit_test(an_adopted_process_outlives_its_threads),
-        cmocka_unit_test(the_living_are_announced_once),
-        cmocka_unit_test(peaks_of_the_ended_are_kept),
+        cmocka_unit_test(an_adopted_process_outlives_its_first_thread),
+        cmocka_unit_test(living_processes_are_announced_once),
+        cmocka_unit_test(peaks_of_exited_processes_are_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void all_rows_are_in_the_file(void **state)
     fake_root_done(&fake);
 }
 
-static void a_file_that_cannot_be_opened_is_refused(void **state)
+static void an_unopenable_file_is_refused(void **state)
 {
     struct writer_process writer;
 
@@ -132,7 +132,7 @@ static void a_file_has_one_header(void **state)
     fake_root_done(&fake);
 }
 
-static void nothing_is_changed_before_it_begins(void **state)
+static void the_file_is_unchanged_before_the_first_row(void **state)
 {
     struct writer_process writer;
     struct fake_root fake;
@@ -152,7 +152,7 @@ static void nothing_is_changed_before_it_begins(void **state)
     fake_root_done(&fake);
 }
 
-static void it_is_no_child_that_is_waited_for(void **state)
+static void no_wait_returns_the_writer(void **state)
 {
     struct writer_process writer;
     struct fake_root fake;
@@ -169,7 +169,7 @@ static void it_is_no_child_that_is_waited_for(void **state)
 }
 
 /* Its user is killed: what was handed over is written. */
-static void rows_outlive_who_wrote_them(void **state)
+static void rows_are_written_after_their_creator_exited(void **state)
 {
     enum { ROWS = 50 };
     struct timespec moment = { 0, 1000000 };
@@ -250,7 +250,7 @@ static void a_full_disk_leaves_whole_rows(void **state)
 }
 
 /* A job that writes to the same file loses nothing. */
-static void what_others_wrote_is_not_cut_off(void **state)
+static void rows_of_others_are_not_truncated(void **state)
 {
     struct buffer text = { 0 };
     struct writer_process writer;
@@ -283,14 +283,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_rows_are_in_the_file),
-        cmocka_unit_test(a_file_that_cannot_be_opened_is_refused),
+        cmocka_unit_test(an_unopenable_file_is_refused),
         cmocka_unit_test(a_full_disk_costs_the_rows),
         cmocka_unit_test(a_file_has_one_header),
-        cmocka_unit_test(nothing_is_changed_before_it_begins),
-        cmocka_unit_test(it_is_no_child_that_is_waited_for),
-        cmocka_unit_test(rows_outlive_who_wrote_them),
+        cmocka_unit_test(the_file_is_unchanged_before_the_first_row),
+        cmocka_unit_test(no_wait_returns_the_writer),
+        cmocka_unit_test(rows_are_written_after_their_creator_exited),
         cmocka_unit_test(a_full_disk_leaves_whole_rows),
-        cmocka_unit_test(what_others_wrote_is_not_cut_off),
+        cmocka_unit_test(rows_of_others_are_not_truncated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

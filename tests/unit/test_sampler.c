@@ -32,7 +32,7 @@ static void assert_job(const uint64_t *value, uint64_t private, uint64_t shared)
 }
 
 /* A program that has loaded 450 MB of libraries since its memory was read. */
-static void parts_that_are_older_than_the_total_are_unknown(void **state)
+static void parts_older_than_the_total_are_unknown(void **state)
 {
     struct sample sample;
 
@@ -49,7 +49,7 @@ static void parts_that_are_older_than_the_total_are_unknown(void **state)
     assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* its peak is not lost */
 }
 
-static void a_little_more_is_shared(void **state)
+static void a_small_rest_counts_as_shared(void **state)
 {
     struct sample sample;
 
@@ -63,7 +63,7 @@ static void a_little_more_is_shared(void **state)
 }
 
 /* Private memory was highest at another moment than the total. */
-static void parts_are_of_the_moment_of_the_total(void **state)
+static void parts_are_read_at_the_moment_of_the_total(void **state)
 {
     struct sample sample;
 
@@ -77,7 +77,7 @@ static void parts_are_of_the_moment_of_the_total(void **state)
     assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 700);
 }
 
-static void parts_of_main_and_descendants_are_those_of_the_job(void **state)
+static void main_and_descendants_add_up_to_the_job(void **state)
 {
     struct sample sample;
     uint64_t *value = sample.value;
@@ -131,7 +131,7 @@ static void the_last_sample_of_an_ended_job_is_not_late(void **state)
 
 /* ---- device sample --------------------------------------------------------- */
 
-static void cpus_and_devices_are_read_anew(void **state)
+static void cpus_and_devices_are_read_again(void **state)
 {
     uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     struct device_sample sample = { 0 };
@@ -168,7 +168,7 @@ static uint64_t reported(struct sampler *sampler, struct gpu_view *view, uint64_
 }
 
 /* A driver's samples come late; until then the busy time is carried on. */
-static void busy_time_steps_back_at_the_end_alone(void **state)
+static void busy_time_may_fall_only_at_the_end(void **state)
 {
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_READY };
@@ -182,7 +182,7 @@ static void busy_time_steps_back_at_the_end_alone(void **state)
 }
 
 /* It answered when the job's memory was at its peak, and then no more. */
-static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **state)
+static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
 {
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_SILENT, .reason = "it is silent" };
@@ -202,14 +202,14 @@ static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_that_are_older_than_the_total_are_unknown),
-        cmocka_unit_test(a_little_more_is_shared),
-        cmocka_unit_test(parts_are_of_the_moment_of_the_total),
-        cmocka_unit_test(parts_of_main_and_descendants_are_those_of_the_job),
+        cmocka_unit_test(parts_older_than_the_total_are_unknown),
+        cmocka_unit_test(a_small_rest_counts_as_shared),
+        cmocka_unit_test(parts_are_read_at_the_moment_of_the_total),
+        cmocka_unit_test(main_and_descendants_add_up_to_the_job),
         cmocka_unit_test(the_last_sample_of_an_ended_job_is_not_late),
-        cmocka_unit_test(cpus_and_devices_are_read_anew),
-        cmocka_unit_test(busy_time_steps_back_at_the_end_alone),
-        cmocka_unit_test(levels_that_a_silent_driver_told_before_are_in_the_sample),
+        cmocka_unit_test(cpus_and_devices_are_read_again),
+        cmocka_unit_test(busy_time_may_fall_only_at_the_end),
+        cmocka_unit_test(gauges_of_a_silent_driver_are_in_the_sample),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

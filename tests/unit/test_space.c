@@ -57,7 +57,7 @@ static int read_now(struct space *space, const struct root *root)
     return r;
 }
 
-static void a_disk_that_does_not_respond_is_not_waited_for(void **state)
+static void a_hanging_disk_is_not_waited_for(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -96,7 +96,7 @@ static bool is_asking(void)
     return is_found;
 }
 
-static void it_can_be_left_behind(void **state)
+static void a_hanging_inquiry_can_be_left_behind(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -117,7 +117,7 @@ static void it_can_be_left_behind(void **state)
 }
 
 /* To start one costs more than to ask the disks. */
-static void disks_that_cannot_stall_need_no_thread(void **state)
+static void disks_that_cannot_block_need_no_thread(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -132,7 +132,7 @@ static void disks_that_cannot_stall_need_no_thread(void **state)
     root_close(&root);
 }
 
-static void a_fixture_has_no_disks_to_ask(void **state)
+static void a_fixture_has_no_disks(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -147,10 +147,10 @@ static void a_fixture_has_no_disks_to_ask(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_disk_that_does_not_respond_is_not_waited_for),
-        cmocka_unit_test(it_can_be_left_behind),
-        cmocka_unit_test(disks_that_cannot_stall_need_no_thread),
-        cmocka_unit_test(a_fixture_has_no_disks_to_ask),
+        cmocka_unit_test(a_hanging_disk_is_not_waited_for),
+        cmocka_unit_test(a_hanging_inquiry_can_be_left_behind),
+        cmocka_unit_test(disks_that_cannot_block_need_no_thread),
+        cmocka_unit_test(a_fixture_has_no_disks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static spoor_session *open_session(void)
     return session;
 }
 
-static void a_thread_that_cannot_be_made_leaves_nothing_open(void **state)
+static void a_failed_thread_start_leaves_nothing_open(void **state)
 {
     int before = count_open("eventfd");
     spoor_session *session = open_session();
@@ -153,7 +153,7 @@ static void *ask_for_sample(void *data)
 }
 
 /* A listener waits for such a thread when the job has ended: not as long as for one that hangs. */
-static void who_waits_for_a_sample_is_let_go_when_the_session_stops(void **state)
+static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
 {
     struct obstacle obstacle;
     spoor_session *session = open_hanging(&obstacle);
@@ -176,7 +176,7 @@ static void who_waits_for_a_sample_is_let_go_when_the_session_stops(void **state
     obstacle_done(&obstacle);
 }
 
-static void a_thread_that_hangs_keeps_nobody_waiting(void **state)
+static void a_hanging_thread_blocks_no_caller(void **state)
 {
     struct obstacle obstacle;
     spoor_session *session = open_hanging(&obstacle);
@@ -204,7 +204,7 @@ static void a_thread_that_hangs_keeps_nobody_waiting(void **state)
 }
 
 /* A sanitizer sees whether the thread frees all. */
-static void a_session_whose_thread_hangs_can_be_closed(void **state)
+static void a_session_with_a_hanging_thread_can_be_closed(void **state)
 {
     static struct obstacle obstacle; /* the thread leaves it after the session is closed */
     int count = count_open("eventfd");
@@ -252,7 +252,7 @@ static int count_successes(void *(*act)(void *data), spoor_session *session)
     return count;
 }
 
-static void many_may_start_and_stop_a_session(void **state)
+static void several_threads_may_start_and_stop_a_session(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++) {
@@ -268,11 +268,11 @@ static void many_may_start_and_stop_a_session(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thread_that_cannot_be_made_leaves_nothing_open),
-        cmocka_unit_test(who_waits_for_a_sample_is_let_go_when_the_session_stops),
-        cmocka_unit_test(a_thread_that_hangs_keeps_nobody_waiting),
-        cmocka_unit_test(a_session_whose_thread_hangs_can_be_closed),
-        cmocka_unit_test(many_may_start_and_stop_a_session),
+        cmocka_unit_test(a_failed_thread_start_leaves_nothing_open),
+        cmocka_unit_test(stopping_wakes_callers_that_wait_for_a_sample),
+        cmocka_unit_test(a_hanging_thread_blocks_no_caller),
+        cmocka_unit_test(a_session_with_a_hanging_thread_can_be_closed),
+        cmocka_unit_test(several_threads_may_start_and_stop_a_session),
     };
 
     (void)setenv("SPOOR_DISABLE", "gpu", 1); /* whose library has eventfds of its own */

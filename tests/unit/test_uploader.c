@@ -41,7 +41,7 @@ static void assert_summary(const struct spool *spool, const char *answer, const 
     buffer_done(&body);
 }
 
-static void a_summary_is_json_whatever_the_service_says(void **state)
+static void a_summary_is_json_for_every_response(void **state)
 {
     struct spool spool = { .run = { "", "s3://b" } };
 
@@ -58,7 +58,7 @@ static void a_summary_is_json_whatever_the_service_says(void **state)
 }
 
 /* A damaged state.json may say anything. */
-static void a_list_of_names_that_has_no_room_ends(void **state)
+static void a_too_long_list_of_names_is_an_error(void **state)
 {
     struct spool spool = { .run = { "r", "s3://b" }, .batches = UINT64_MAX };
     struct buffer text = { 0 }, none = { 0 };
@@ -77,8 +77,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_numbered),
-        cmocka_unit_test(a_summary_is_json_whatever_the_service_says),
-        cmocka_unit_test(a_list_of_names_that_has_no_room_ends),
+        cmocka_unit_test(a_summary_is_json_for_every_response),
+        cmocka_unit_test(a_too_long_list_of_names_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
