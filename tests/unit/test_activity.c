@@ -12,7 +12,7 @@
 
 #define SECOND NS_PER_SECOND
 
-/* Asks, does what it is told, and says what that was. */
+/* Decides on a look, records it, and returns the decision. */
 static enum activity_look look(struct activity *activity, uint64_t cpu_ns, uint64_t now_ns,
                                uint64_t moved_ns)
 {
@@ -148,7 +148,7 @@ static void growth_ends_after_three_notes_without_any(void **state)
     assert_int_equal(activity_state(&activity), JOB_GROWS);
     for (int i = 0; i < 3; i++)
         activity_note_memory(&activity, 102 * MB, 3);
-    for (int i = 0; i < 100; i++) /* what comes and goes below the most is no new peak */
+    for (int i = 0; i < 100; i++) /* changes below the maximum are no new peak */
         activity_note_memory(&activity, i % 2 ? 102 * MB : 50 * MB, i % 2 ? 3 : 1);
     assert_int_equal(activity_state(&activity), JOB_RUNS);
     activity_note_memory(&activity, 50 * MB, 1);

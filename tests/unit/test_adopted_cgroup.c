@@ -45,7 +45,8 @@ static void put_cpu(struct adopted *a, unsigned milliseconds)
     fake_root_write(&a->fake, JOB "/cpu.stat", text);
 }
 
-/* Two processes of no common parent; one of them in a cgroup below. The cgroup has had others. */
+/* Two processes without a common parent; one of them is in a cgroup below. The cgroup had
+ * other processes before. */
 static void begin(struct adopted *a)
 {
     struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
@@ -165,7 +166,7 @@ static void there_is_no_main_process(void **state)
     end(&a);
 }
 
-/* One of its processes was moved in and has used time elsewhere; others have ended. */
+/* One of its processes was moved in and has used time elsewhere; others have exited. */
 static void the_cgroup_counts_the_cpu_time(void **state)
 {
     struct adopted a;

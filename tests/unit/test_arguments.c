@@ -295,7 +295,7 @@ static void texts_numbers_and_booleans_are_taken(void **state)
     assert_false(settings.is_append);
     assert_int_equal(settings.process_count, 7);
     assert_string_equal(settings.name, "n");
-    assert_int_equal(settings.duration_ns, 0); /* not an option of run: passed over */
+    assert_int_equal(settings.duration_ns, 0); /* not an option of run: ignored */
     settings_done(&settings);
 }
 

@@ -148,7 +148,7 @@ static void no_kind_of_spending_takes_all_tokens(void **state)
         }
         assert_true(i < 5 || budget_allows(&budget, SPENT_GPUS, NS_PER_MS));
     }
-    /* an eighth of 350 ms, and what was there at first */
+    /* an eighth of 350 ms, and the initial tokens */
     assert_in_range(spent_ns, 50 * NS_PER_MS, 55 * NS_PER_MS);
     assert_true(budget_wait_ns(&budget, SPENT_SHARING, NS_PER_MS) > 0);
     assert_int_equal(budget_wait_ns(&budget, SPENT_GPUS, NS_PER_MS), 0);

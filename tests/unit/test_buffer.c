@@ -142,7 +142,7 @@ static void *read_all(void *data)
 
 static void a_nonblocking_descriptor_is_waited_for(void **state)
 {
-    enum { SIZE = 1 << 20 }; /* many times what a pipe holds */
+    enum { SIZE = 1 << 20 }; /* many times the size of a pipe */
     struct buffer buffer = { 0 };
     pthread_t reader;
     int fds[2];

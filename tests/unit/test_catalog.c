@@ -41,7 +41,7 @@ static struct needs need(double cpus, double memory_bytes, double gpus, double v
                            .seconds.value = NO };
 }
 
-/* Names of those that fit, in their order, each with a blank behind. */
+/* Compares the names of the fitting servers in order, each followed by a blank. */
 static void check(const struct server_filter *filter, const char *expected)
 {
     struct servers servers = { 0 };
@@ -67,7 +67,7 @@ static void the_cheapest_fitting_server_is_first(void **state)
     (void)state;
     check(&(struct server_filter){ &needs, NULL, NULL },
           "arm medium radeon large nvidia 8-nvidia unpriced ");
-    needs = need(4, 8 * GIB, 0, 0); /* exactly what two of them have */
+    needs = need(4, 8 * GIB, 0, 0); /* the exact size of two of them */
     check(&(struct server_filter){ &needs, NULL, NULL },
           "arm medium radeon large nvidia 8-nvidia unpriced ");
     needs = need(4, 8 * GIB + 1, 0, 0);
@@ -347,7 +347,7 @@ static void damaged_texts_are_survived(void **state)
 
         for (size_t at = 0; at < length * sizeof(bytes); at++) {
             struct catalog catalog = { 0 };
-            char *text = malloc(length); /* of the right size, for the sanitizer */
+            char *text = malloc(length); /* of the exact size, for the sanitizer */
 
             assert_non_null(text);
             memcpy(text, texts[i], length);

@@ -87,7 +87,7 @@ static void a_bind_mount_shows_a_part_of_the_tree(void **state)
     assert_string_equal(path(&cgroups, CGROUP_MEMORY), "sys/fs/cgroup/memory");
     assert_int_equal(cgroups_parse("4:memory:/docker/id/sub\n", mount, &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_MEMORY), "sys/fs/cgroup/memory/sub");
-    /* not below it: another container, one whose name only starts the same, the top */
+    /* not below the mount: another container, a name with the same prefix, the root */
     assert_int_equal(cgroups_parse("4:memory:/docker/other\n", mount, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("4:memory:/docker/id2\n", mount, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("4:memory:/\n", mount, &cgroups), -ENOENT);
@@ -101,7 +101,7 @@ static void cgroups_outside_of_the_namespace_are_not_visible(void **state)
     assert_int_equal(cgroups_parse("0::/../x\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/..\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/a/../../x\n", V2_MOUNT, &cgroups), -ENOENT);
-    /* unless the mount was made outside of it too */
+    /* unless the mount was created outside of it too */
     assert_int_equal(
         cgroups_parse("0::/../x\n", "31 23 0:28 /.. /cg rw - cgroup2 none rw\n", &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "cg/x");

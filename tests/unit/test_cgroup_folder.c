@@ -22,7 +22,7 @@
 
 struct place {
     struct root root;
-    struct cgroup own; /* made by us, below the cgroup that we are in */
+    struct cgroup own; /* created by us, below our own cgroup */
 };
 
 static struct cgroup below(const struct cgroup *cgroup, const char *name)
@@ -142,7 +142,7 @@ static void processes_are_moved_to_the_parent_cgroup(void **state)
     place_close(&place);
 }
 
-/* It cannot be moved, and is still in the cgroup until its memory is freed. */
+/* An exiting process cannot be moved, and stays in the cgroup until its memory is freed. */
 static void a_process_that_is_exiting_is_waited_for(void **state)
 {
     enum { BYTES = 32 << 20 };
@@ -195,7 +195,7 @@ static void a_cgroup_in_use_below_stays(void **state)
     place_close(&place);
 }
 
-/* How many calls of read() this process has made. */
+/* Returns how many calls of read() this process has made. */
 static uint64_t count_reads(void)
 {
     FILE *file = fopen("/proc/self/io", "re");
@@ -245,7 +245,7 @@ static void the_only_cgroup_with_its_prefix_is_alone(void **state)
     place_close(&place);
 }
 
-/* Files that stand for a cgroup, taken for the live machine. */
+/* Files in place of a cgroup, treated as the live machine. */
 static void controllers_enabled_earlier_are_not_disabled(void **state)
 {
     static const char *const controllers[] = { "memory", "pids", "io", NULL };

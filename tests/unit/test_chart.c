@@ -209,7 +209,7 @@ static void without_unicode_charts_are_ascii(void **state)
                 "            0                    30.0 s           1 min 00 s\n");
 }
 
-/* The points have four digits of what the figures are. */
+/* The points have four digits of the figures. */
 static void means_and_peaks_match_the_figures(void **state)
 {
     struct spoor_figure *figures = calloc(figure_count(), sizeof(*figures));

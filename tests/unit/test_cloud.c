@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cloud the strings of real machines name. */
-/* What is known without an answer. Answers: tests/functional/test_cloud.py. */
+/* Recognizes the clouds of real machines by their firmware. */
+/* Facts that need no response. Responses: tests/functional/test_cloud.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

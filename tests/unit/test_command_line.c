@@ -23,7 +23,7 @@ static void arguments_are_quoted_for_a_shell(void **state)
 
 static void a_long_line_is_cut_between_characters(void **state)
 {
-    char word[400] = "x"; /* so that the cut falls into a character */
+    char word[400] = "x"; /* so that the limit is within a character */
     const char *const arguments[] = { word, NULL };
     char *line;
 

@@ -25,7 +25,7 @@ static struct cpu_choice choose(uint64_t tree_ms, uint64_t cgroup_ms, uint64_t p
     return cpu_sources_choose(&counts);
 }
 
-/* Of a job that has ended. */
+/* For a job that has ended. */
 static bool is_exact(struct cpu_choice choice)
 {
     static const enum counted_by by[] = {
@@ -117,7 +117,7 @@ static void much_more_by_perf_means_unwaited_processes(void **state)
     assert_true(choice.has_unwaited);
 }
 
-/* As seen: 0.61 s, of which perf's clock made 0.77 while the hypervisor had the CPU. */
+/* Measured: 0.61 s, counted by perf as 0.77 because the hypervisor had the CPU. */
 static void stolen_time_does_not_count_as_unwaited_processes(void **state)
 {
     struct cpu_counts counts = {
@@ -143,7 +143,7 @@ static void stolen_time_does_not_count_as_unwaited_processes(void **state)
     assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_PERF);
 }
 
-/* As seen: 0.20 s, of which perf's clock made 0.51. */
+/* Measured: 0.20 s, counted by perf as 0.51. */
 static void a_single_process_has_no_children_to_wait_for(void **state)
 {
     struct cpu_counts counts = {
@@ -191,7 +191,7 @@ static uint64_t add(struct cpu_total *total, uint64_t tree_ms, uint64_t perf_ms,
     return cpu_total_add(total, &counts, source) / MS;
 }
 
-/* perf is read at the end of an attached job, and has what was never waited for. */
+/* perf is read at the end of an attached job, and includes unwaited processes. */
 static void a_change_of_source_does_not_count_as_usage(void **state)
 {
     struct cpu_total total = { 0 };
@@ -217,7 +217,7 @@ static void an_unread_counter_does_not_catch_up(void **state)
     assert_int_equal(total.reported_ns, 2300 * MS);
 }
 
-/* The sum gets at the end of a process what perf got while it ran. */
+/* The tree gets the time of a process at its exit, perf while it runs. */
 static void time_is_not_counted_twice(void **state)
 {
     struct cpu_total total = { 0 };

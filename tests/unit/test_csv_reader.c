@@ -85,7 +85,7 @@ static void an_unterminated_record_is_refused(void **state)
     free(text);
 }
 
-/* What the program writes for Python it reads back. */
+/* The reader accepts the program's output for Python. */
 static void quoted_cells_survive_a_round_trip(void **state)
 {
     static const char *const cells[] = { "plain", "a,b", "say \"x\"", "two\nlines", "" };

@@ -53,7 +53,7 @@ static void assert_json(const struct record_curve *from, size_t max_points,
     buffer_done(&out);
 }
 
-/* What is the same as the highest everywhere is left out. */
+/* Series that equal the highest values are omitted. */
 static void json_has_four_digits_and_no_duplicates(void **state)
 {
     (void)state;

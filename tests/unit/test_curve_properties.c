@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holds for the curve of every run, checked on runs that are made up: samples that come late or are
- * asked for in between, counters that are read late, are unknown for a while or begin anew, and memory
- * whose parts are not always known. The seeds are fixed.
+ * Properties of the curve of every run, checked on generated runs: with late and requested
+ * samples, counters that are read late, unknown for a while or reset, and memory whose parts
+ * are not always known. The seeds are fixed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,7 +234,7 @@ static void assert_near(double value, double expected, double tolerance, uint64_
         fail_msg("seed %d: %.9g instead of %.9g", (int)seed, value, expected);
 }
 
-/* Of all the time, one point after the other, up to the last sample. */
+/* The points cover all of the time up to the last sample without gaps. */
 static void check_times(const struct record_curve *curve, double end, uint64_t seed)
 {
     assert_true(curve->count > 0);
@@ -263,7 +263,7 @@ static void check_rates(const struct record_curve *curve, const struct summary *
     }
 }
 
-/* The machine's CPU time is known to a few ticks: what there is of it comes from its rate. */
+/* The machine's CPU time is known to a few ticks: its growth comes from its rate. */
 static void check_host_cpu(const struct record_curve *curve, const struct summary *summary,
                            double error, double seconds_error, uint64_t seed)
 {
@@ -361,7 +361,7 @@ static void a_reduced_curve_in_json_keeps_the_integral(void **state)
     }
 }
 
-/* Rows have neither the time at which a counter was read nor what was missed: totals are of the rows. */
+/* Rows contain neither reading times nor missed usage: totals are those of the rows. */
 static void a_curve_of_rows_keeps_the_integral(void **state)
 {
     struct run run;

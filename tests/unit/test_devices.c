@@ -92,7 +92,7 @@ static void a_removed_device_does_not_reduce_the_sum(void **state)
     assert_false(known_devices.is_exact);
     assert_sum("r2 7 5\n", 1114, 1015);
     assert_sum("", 1114, 1015);
-    assert_sum("r0 110 10\nr1 1 1\n", 1114, 1015); /* they are back */
+    assert_sum("r0 110 10\nr1 1 1\n", 1114, 1015); /* they are present again */
     assert_sum("r0 111 10\nr1 2 2\n", 1116, 1016);
 }
 
@@ -580,7 +580,7 @@ static void a_whole_disk_is_listed_once(void **state)
     fake_root_done(&fake);
 }
 
-/* What host.h sums up is what is listed here. */
+/* The sum in host.h equals the sum over this list. */
 static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
 {
     struct device_table table = { .count = 0 };
@@ -603,7 +603,7 @@ static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
     fake_root_done(&fake);
 }
 
-/* Sectors of /proc and /sys have 512 bytes, on a disk whose own have 4096 too. */
+/* Sectors of /proc and /sys have 512 bytes, even if the disk's own have 4096. */
 static void a_4kn_disk_counts_in_512_byte_sectors(void **state)
 {
     static const struct block_device disk = { "sdb", 8, 16, 1 << 20, NULL };
@@ -760,7 +760,7 @@ static void without_files_there_are_no_devices(void **state)
                     "8 0 sda 1 2\ngarbage\n8 16 sdb 1 1 1 1 1 1 1 1\n");
     fake_root_write(&fake, "proc/net/dev", "x\n");
     assert_int_equal(devices_read(&fake.root, &space, &devices), 0);
-    assert_int_equal(devices.disk_count, 1); /* a damaged line is passed over */
+    assert_int_equal(devices.disk_count, 1); /* a damaged line is skipped */
     assert_int_equal(devices.interface_count, 0);
     assert_int_equal(devices.mount_count, 0);
     devices_done(&devices);
@@ -769,7 +769,7 @@ static void without_files_there_are_no_devices(void **state)
     fake_root_done(&fake);
 }
 
-/* A partition, a volume on top of it, and what sysfs does not know. */
+/* A partition, a volume on top of it, and a device that is not in sysfs. */
 static void the_disk_of_a_mount_is_found(void **state)
 {
     static const struct {

@@ -281,7 +281,7 @@ static void memory_is_proportional_or_resident_or_the_last_value(void **state)
     assert_cell(f, "resource-tracker", "memory_mib", 5);
     f->now.moment[METRIC_JOB_PSS] = UNKNOWN;
     assert_cell(f, "resource-tracker", "memory_mib", 6);
-    f->now.moment[METRIC_JOB_PSS] = f->now.moment[METRIC_JOB_RSS] = 0; /* it has ended */
+    f->now.moment[METRIC_JOB_PSS] = f->now.moment[METRIC_JOB_RSS] = 0; /* it has exited */
     assert_cell(f, "resource-tracker", "memory_mib", 7);
     f->now.value[METRIC_JOB_PSS] = 0;
     assert_cell(f, "resource-tracker", "memory_mib", 9);
@@ -300,7 +300,7 @@ static void memory_left_in_the_cgroup_of_an_ended_job_does_not_count(void **stat
     f->before.moment[METRIC_JOB_PROCESSES] = 1;
     f->now.moment[METRIC_JOB_PSS] = f->now.value[METRIC_JOB_PSS] = 0;
     f->now.moment[METRIC_JOB_RSS] = f->now.value[METRIC_JOB_RSS] = 1 * MIB;
-    f->now.moment[METRIC_JOB_PROCESSES] = 1; /* it is ending */
+    f->now.moment[METRIC_JOB_PROCESSES] = 1; /* it is exiting */
     assert_cell(f, "resource-tracker", "memory_mib", 9);
     f->now.moment[METRIC_JOB_PROCESSES] = 0;
     assert_cell(f, "resource-tracker", "memory_mib", 9);
@@ -324,7 +324,7 @@ static void children_are_the_processes_without_the_main_one(void **state)
     assert_cell(f, "resource-tracker-0.1", "children", 0);
     f->now.moment[METRIC_JOB_PROCESSES] = 3;
     assert_cell(f, "resource-tracker", "children", 2);
-    f->now.moment[METRIC_MAIN_THREADS] = 0; /* it has ended */
+    f->now.moment[METRIC_MAIN_THREADS] = 0; /* it has exited */
     assert_cell(f, "resource-tracker", "children", 3);
     f->row.is_main_only = true;
     assert_cell(f, "resource-tracker-0.1", "children", nan(""));

@@ -213,7 +213,7 @@ static void without_a_job_gpus_are_those_of_all_processes(void **state)
     machine.now.moment[METRIC_HOST_GPU_UTILIZATION] = 500000;
     machine.now.moment[METRIC_HOST_GPU_MEMORY] = 3 << 19;
     dialect_rust_json_row(&machine.row, &text);
-    assert_lacks(&text, "process_gpu"); /* of the job, they are not known */
+    assert_lacks(&text, "process_gpu"); /* unknown for the job */
     buffer_clear(&text);
     machine.row.is_machine_only = true;
     machine.row.pid = 0;

@@ -17,7 +17,7 @@ static void unread_memory_may_be_mapped_twice(void **state)
     (void)state;
     double_mapping_seen(&mapping, 200 * MB);
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
-    double_mapping_seen(&mapping, 50 * MB); /* it was there, though */
+    double_mapping_seen(&mapping, 50 * MB); /* it was seen nevertheless */
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
 }
 

@@ -209,7 +209,7 @@ static void missing_files_make_only_their_figure_unknown(void **state)
     assert_true(reading.temperature_celsius == UNKNOWN);
     assert_true(reading.busy_ns == UNKNOWN);
     assert_non_null(reading.busy_reason);
-    assert_true(reading.memory_used_bytes == UNKNOWN); /* it has none of its own */
+    assert_true(reading.memory_used_bytes == UNKNOWN); /* it has no memory of its own */
     assert_true(amd->device(machine.vendor, 0)->memory_total_bytes == UNKNOWN);
     assert_true(reading.energy_microjoules == UNKNOWN);
     tear_down(&machine);
@@ -231,7 +231,7 @@ static void a_sleeping_device_is_not_woken(void **state)
         assert_int_equal(reading.busy_ns, 0);
         assert_true(reading.power_milliwatts == UNKNOWN);
         assert_true(reading.energy_microjoules == UNKNOWN);
-        assert_int_equal(reading.memory_used_bytes, 1 << 30); /* not asked of the device */
+        assert_int_equal(reading.memory_used_bytes, 1 << 30); /* read without waking the device */
     }
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
     assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
@@ -255,7 +255,7 @@ static void a_removed_device_is_lost(void **state)
     fake_drm_card(&machine.fake, 1, "0000:04:00.0", "0x1002\n"); /* another has its number */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
-    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* it is back */
+    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* it is present again */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), 0);
     tear_down(&machine);
 }
@@ -339,7 +339,7 @@ static void the_busy_time_of_an_exited_process_is_kept(void **state)
     count(&machine, &both, 1000 * MS);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "100000000", "1 MiB"));
     count(&machine, &both, 2000 * MS);
-    /* Seen once more between two counts: that value is the last one, and is counted. */
+    /* A value read between two counts is the last one, and is counted. */
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "170000000", "1 MiB"));
     assert_int_equal(process(&machine, &both, 41).busy_ns, 100 * MS);
     fake_drm_close(&machine.fake, 41, 5);
@@ -401,8 +401,8 @@ static void other_descriptors_are_skipped(void **state)
     fake_drm_fd(&machine.fake, 41, 3, "/dev/dri/renderD129",
                 "drm-driver: i915\ndrm-client-id: 7\ndrm-pdev: 0000:00:02.0\n");
     fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", NULL);
-    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129", ""); /* of another vendor */
-    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", "");      /* of no device */
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129", ""); /* a device of another vendor */
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", "");      /* no device */
     fake_drm_fd(&machine.fake, 41, 7, "/tmp/dri/cardinal", CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 8, long_name, CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/card1 (deleted)", "pos:\t0\n");
@@ -418,7 +418,7 @@ static void other_descriptors_are_skipped(void **state)
     tear_down(&machine);
 }
 
-/* On a live machine a quick sweep does not list descriptors whose number has not changed. */
+/* On a live machine a quick sweep does not list descriptors if their number is unchanged. */
 static void known_clients_are_read_and_new_ones_found_at_the_next_count(void **state)
 {
     struct machine machine;

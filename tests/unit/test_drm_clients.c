@@ -21,7 +21,7 @@ static int open_clients(void **state)
 
     assert_non_null(clients);
     assert_int_equal(drm_clients_init(clients, 2, false), 0);
-    /* A first sweep without any client, so that those of the tests count from 0. */
+    /* A first sweep without any client, so that later clients count from 0. */
     drm_clients_begin(clients);
     drm_clients_end(clients, true);
     drm_clients_count(clients, 1000 * MS);
@@ -37,7 +37,7 @@ static int close_clients(void **state)
     return 0;
 }
 
-/* The client's file says this much more than its identity. */
+/* `text`: the client's file without its identity. */
 static void see(struct drm_clients *clients, int pid, int fd, int id, const char *figures)
 {
     struct drm_fdinfo info;
@@ -172,7 +172,7 @@ static void an_idle_client_is_not_waited_for(void **state)
     assert_int_equal(only(*state).busy_ns, 0);
 }
 
-/* Seen once: what it did is told by the clock of those that come after it. */
+/* A client found once: the clock of later clients gives the length of its cycles. */
 static void cycles_of_an_ended_client_are_counted_later(void **state)
 {
     struct drm_clients *clients = *state;

@@ -78,7 +78,7 @@ static void old_amdgpu_reports_percentages(void **state)
     assert_int_equal(drm_fdinfo_parse(text, &info), 0);
     assert_string_equal(info.driver, "");
     assert_int_equal(info.pci, 0xb00);
-    assert_int_equal(info.client_id, 32769); /* the address space stands for the client */
+    assert_int_equal(info.client_id, 32769); /* the id of the address space is used */
     assert_int_equal(info.engine_count, 3);
     assert_int_equal(engine(&info, "gfx0")->busy_percent_x100, 1205);
     assert_int_equal(engine(&info, "dec0")->busy_percent_x100, 10000); /* work that overlaps */
@@ -149,7 +149,7 @@ static void unreported_memory_is_unknown(void **state)
     assert_true(drm_fdinfo_memory(&info) == UNKNOWN);
     assert_int_equal(
         drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-total-vram: 5\n", &info), 0);
-    assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total where nothing better is told */
+    assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total if nothing better is reported */
     assert_int_equal(drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-shared-vram0: 5\n"
                                       "drm-resident-vram1: 6\ndrm-resident-gtt: 7\n",
                                       &info),
@@ -169,7 +169,7 @@ static void frequencies_have_units(void **state)
                      0);
     assert_int_equal(engine(&info, "gpu")->max_hz, 800000000);
     assert_int_equal(engine(&info, "b")->max_hz, 5);
-    assert_int_equal(info.engine_count, 2); /* one without a unit is not believed */
+    assert_int_equal(info.engine_count, 2); /* an engine without a unit is ignored */
 }
 
 static void other_files_are_refused(void **state)

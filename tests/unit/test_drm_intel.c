@@ -206,8 +206,8 @@ static void local_memory_of_i915_counts_alone(void **state)
     close_both(&fake, vendor);
 }
 
-/* Where a driver says that a GPU has no memory, none of that is in use: what it uses is another's,
- * and 0 would be said of what processes hold. */
+/* If a driver reports a GPU without memory, used memory belongs to another device, and 0
+ * would be wrong for processes. */
 static void use_of_missing_memory_is_unknown(void **state)
 {
     struct fake_root fake;

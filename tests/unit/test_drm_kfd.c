@@ -60,7 +60,7 @@ static void set_up(struct machine *machine, const char *pid_namespace)
                     "simd_count 192\nvendor_id 4098\nlocation_id 768\ndomain 0\n");
     fake_root_write(fake, NODES "2/gpu_id", "999\n"); /* a GPU that is not ours to see */
     fake_root_write(fake, NODES "3/gpu_id", "");
-    fake_root_write(fake, NODES "4/gpu_id", "777\n"); /* on another bus: of no card */
+    fake_root_write(fake, NODES "4/gpu_id", "777\n"); /* on another bus: no card */
     fake_root_write(fake, NODES "4/properties", "location_id 16384\ndomain 0\n");
     fake_root_write(fake, "sys/class/kfd/kfd/proc/41/vram_54321", "8388608\n");
     fake_root_write(fake, "sys/class/kfd/kfd/proc/41/vram_777", "5\n");
@@ -82,7 +82,7 @@ static void kfd_reports_memory_of_rocm_but_no_time(void **state)
     assert_int_equal(list[0].memory_bytes, 8 << 20);
     assert_true(list[0].busy_ns == UNKNOWN);
     assert_non_null(list[0].reason);
-    /* Without a descriptor of the device, KFD alone tells. */
+    /* Without a descriptor of the device, only KFD reports it. */
     fake_drm_close(&machine.fake, 41, 5);
     assert_int_equal(process(&machine, 41).memory_bytes, 8 << 20);
     assert_false(process(&machine, 41).has_ended);
@@ -99,8 +99,8 @@ static void in_a_container_kfd_is_not_read(void **state)
     set_up(&machine, "pid:[4026532999]");
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
-    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* what fdinfo tells */
-    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* it computes there */
+    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* from fdinfo */
+    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* it uses compute */
     tear_down(&machine);
 }
 
@@ -121,7 +121,7 @@ static void a_gpu_unknown_to_kfd_is_left_out_alone(void **state)
     fake_root_write(&machine.fake, "sys/class/kfd/kfd/proc/41/vram_111", "4096\n");
     assert_int_equal(fake_drm_process(amd, machine.vendor, &both, 41, 1).memory_bytes, 4096);
     fake_drm_remove(&machine.fake, "sys/class/kfd/kfd/proc/41/vram_54321");
-    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* what fdinfo tells */
+    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* from fdinfo */
     assert_int_equal(fake_drm_process(amd, machine.vendor, &both, 41, 1).memory_bytes, 4096);
     tear_down(&machine);
 }
@@ -137,7 +137,7 @@ static void kfd_reports_processes_that_may_not_be_read(void **state)
     (void)state;
     set_up(&machine, "pid:[4026531836]");
     fake_root_write(fake, "proc/42/fd/0", "");
-    fake_root_write(fake, "proc/42/stat", /* it lives: what has ended is refused to all */
+    fake_root_write(fake, "proc/42/stat", /* alive: an exited process is unreadable for all users */
                     "42 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
     assert_int_equal(chmod(fake->path, 0755), 0);
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0, 0), 0);

@@ -75,7 +75,7 @@ static const char *const broken[] = {
     "\x80", /* a continuation alone */
     "\xff",
     "\xfe",
-    "\xc3", /* cut short */
+    "\xc3", /* truncated */
     "\xe2\x82",
     "\xf0\x9f\x90",
     "\xc0\xaf", /* overlong '/' */

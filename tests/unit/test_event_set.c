@@ -10,7 +10,7 @@
 
 #include "source/perf/event_set.h"
 
-/* A job whose threads are those of `lists`, one list for each time they are asked for. */
+/* A job whose threads are those of `lists`, one list per call. */
 struct fake {
     const pid_t (*lists)[4]; /* ended by 0; the last one stays */
     size_t list_count, asked;

@@ -86,7 +86,7 @@ static void a_job_wrote_no_more_than_the_disks_did(void **state)
     assert_string_equal(figure.source, "disks");
     OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 10 * MB);
     assert_near(find(&machine, "io.written_bytes").value, 10e6);
-    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, UNKNOWN); /* and in the end nobody knows */
+    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, UNKNOWN); /* and finally unknown */
     assert_true(isnan(find(&machine, "io.written_bytes").value));
 }
 
@@ -206,7 +206,7 @@ static void a_peak_is_never_below_the_kernel_mark(void **state)
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB, 50 * MB);
     OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB, 600 * MB);
     assert_false(
-        find(&machine, MAIN_PEAK).is_exact); /* of a phase: it may not be the last word */
+        find(&machine, MAIN_PEAK).is_exact); /* a phase: it may not be final */
     OBSERVE(&machine, METRIC_MAIN_RSS_BOUND, UNKNOWN, UNKNOWN, 600 * MB);
     figure = find(&machine, MAIN_PEAK);
     assert_near(figure.value, 600e6);
@@ -274,7 +274,7 @@ static void sampled_peaks_have_bounds(void **state)
     figure = find(&machine, JOB_PEAK);
     assert_near(figure.low, 120e6);
     assert_near(figure.high, 150e6);
-    /* What contradicts the value is no bound; a few pages less are the same. */
+    /* A contradicting bound is ignored; a few pages less are tolerated. */
     OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 100 * MB, 100 * MB);
     figure = find(&machine, JOB_PEAK);
     assert_true(isnan(figure.high));
@@ -349,7 +349,7 @@ static void context_switches_count_for_the_whole_run(void **state)
     machine_init(&machine);
     machine.origins[METRIC_JOB_VOLUNTARY_SWITCHES] = (struct origin){ "wait4", "later", true };
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, UNKNOWN);
-    assert_true(isnan(find(&machine, SWITCHES).value)); /* it still runs */
+    assert_true(isnan(find(&machine, SWITCHES).value)); /* it is still running */
     assert_string_equal(find(&machine, SWITCHES).reason, "later");
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, UNKNOWN, 700); /* a phase up to the end */
     assert_true(isnan(find(&machine, SWITCHES).value));
@@ -395,7 +395,7 @@ static void parts_read_far_from_the_peak_are_unknown(void **state)
     assert_true(isnan(find(&machine, AT_PEAK("private")).value));
     assert_string_equal(find(&machine, AT_PEAK("total")).reason,
                         "memory was not read near its peak");
-    /* That much of the mark may be pages that are mapped twice. */
+    /* This much of the mark may be pages that are mapped twice. */
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
     assert_near(find(&machine, AT_PEAK("private")).value, 90e6);
     /* Never read at all. */

@@ -34,7 +34,7 @@ static void all_online_cpus_are_used_if_few(void **state)
     fake_root_done(&fake);
 }
 
-/* Where they are many, or not told, the process's own mask decides. */
+/* With many or unlisted CPUs, the process's own mask is used. */
 static void otherwise_the_cpus_of_the_process_are_used(void **state)
 {
     unsigned long available = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
@@ -160,7 +160,7 @@ static void losses_are_reported(void **state)
     struct fixture f;
 
     (void)state;
-    begin(&f, RING_BYTES - 8); /* the count stands at the start of the ring */
+    begin(&f, RING_BYTES - 8); /* the count is at the start of the ring */
     put_lost(&f, 1234);
     assert_int_equal(task_record_peek(&f.ring, &record), 1);
     assert_int_equal(record.kind, RECORD_LOST);
@@ -185,7 +185,7 @@ static void other_records_are_skipped(void **state)
     assert_int_equal(record.event.pid, 5);
 }
 
-/* What an event with more attributes appends is not looked at. */
+/* Fields appended by events with more attributes are ignored. */
 static void a_longer_record_is_read_up_to_the_known_fields(void **state)
 {
     const uint32_t numbers[] = { 5, 1, 5, 1 };
@@ -285,13 +285,13 @@ static void count(const struct process_event *event, void *data)
     tally->disordered += event->time_ns < tally->last_ns;
     tally->last_ns = event->time_ns;
     if (event->is_thread)
-        return; /* of a sanitizer */
+        return; /* a thread of a sanitizer */
     if (event->kind == PROCESS_FORKED) {
         tally->forked++;
         tally->strangers += event->parent_pid != tally->main_pid;
         tally->living = event->pid;
     } else if (event->pid != tally->main_pid) {
-        /* One after another: who ends is who was forked last. */
+        /* The processes are consecutive: the one that exits was forked last. */
         tally->exited++;
         tally->disordered += event->pid != tally->living;
     }
@@ -367,7 +367,7 @@ static void every_process_is_reported_in_order(void **state)
     fork_ring_close(&ring);
 }
 
-/* Nobody drains: more records than there is room for. */
+/* Without draining, there are more records than fit. */
 static void a_loss_is_counted(void **state)
 {
     struct tally tally = { 0 };

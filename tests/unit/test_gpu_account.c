@@ -18,7 +18,7 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     const struct gpu_row rows[] = {
         fake_row(PART_0, 10, GB, 0, 0),      fake_row(PART_1, 10, GB, 0, 0),
         fake_row(PART_1, 20, 3 * GB, 0, 0),  fake_row(OTHER, 10, 50 * GB, 0, 0),
-        fake_row(PART_0, 500, 7 * GB, 0, 0), /* a stranger */
+        fake_row(PART_0, 500, 7 * GB, 0, 0), /* foreign */
     };
     const struct measure *levels = account->totals.measures;
 
@@ -60,12 +60,13 @@ static void memory_held_by_processes_is_in_use(void **state)
     const struct gpu_row row = fake_row(WHOLE, 10, 5 * GB, 0, 0);
 
     (void)state;
-    fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
+    fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
     gpu_account_memory(account, &row, 1, MS(900));
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 5 * GB);
 }
 
-/* The quick look sees a device's memory too, others' and what falls again included. */
+/* The quick look also reads a device's memory, including that of other processes and
+ * decreases. */
 static void memory_of_a_device_is_updated_between_readings(void **state)
 {
     (void)state;
@@ -86,7 +87,7 @@ static void memory_of_a_device_is_updated_between_readings(void **state)
 static void memory_of_parts_is_in_use_on_the_whole(void **state)
 {
     (void)state;
-    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
+    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
     gpu_account_device_memory(account, PART_0, 4 * GB);
     gpu_account_device_memory(account, PART_1, 5 * GB);
     gpu_account_memory(account, NULL, 0, MS(900));
@@ -94,7 +95,7 @@ static void memory_of_parts_is_in_use_on_the_whole(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 9 * GB);
 }
 
-/* Intel's xe: what the job has is no memory of the device. */
+/* Intel's xe: the job's memory is not memory of the device. */
 static void a_device_without_memory_is_not_compared(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, 5 * GB, 0, 0);
@@ -144,7 +145,7 @@ static void processes_that_may_be_missing_make_memory_unknown(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, GB);
 }
 
-/* Busy time is told; the 0 bytes from before the lists were refused are no peak. */
+/* Busy time is reported; the 0 bytes from before the lists were refused are no peak. */
 static void memory_without_processes_makes_only_itself_unknown(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
@@ -214,7 +215,7 @@ static void energy_counts_from_the_first_reading(void **state)
 
     (void)state;
     reading.energy_microjoules = 0;
-    for (uint64_t i = 0; i < 2; i++) { /* it is read seldom, and looked at often */
+    for (uint64_t i = 0; i < 2; i++) { /* read seldom, viewed often */
         fake_see(WHOLE, reading, MS(i));
         gpu_account_memory(account, NULL, 0, MS(i));
         assert_true(account->list[WHOLE].view.figures[GPU_ENERGY].measure.value == UNKNOWN);
@@ -315,7 +316,7 @@ static void gauges_keep_their_maximum_until_taken(void **state)
 
 /* ---- the busy time of the job ------------------------------------------- */
 
-/* The job's share: of processes that come, go on, end and are forgotten. */
+/* The job's share: processes that start, continue, exit and are dropped. */
 static void the_busy_time_of_the_job_is_that_of_its_processes(void **state)
 {
     const struct gpu_row first[] = { fake_row(WHOLE, 10, GB, MS(100), MS(1000)),
@@ -353,15 +354,15 @@ static void mixed_processes_are_reported(void **state)
     rows[1].process.computes = true;
     fake_see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
     assert_int_equal(gpu_account_busy(account, rows, 2, MS(1000)),
-                     0); /* it can tell them apart */
+                     0); /* the driver separates them */
     assert_false(account->totals.is_busy_mixed);
     fake_gpus.units[WHOLE].sources = &names_one;
     assert_int_equal(gpu_account_busy(account, rows, 1, MS(2000)), 0); /* the job is alone */
-    assert_int_equal(gpu_account_busy(account, rows + 1, 1, MS(3000)), 0); /* it is away */
+    assert_int_equal(gpu_account_busy(account, rows + 1, 1, MS(3000)), 0); /* the other process is absent */
     rows[1].process.computes = false;
     assert_int_equal(gpu_account_busy(account, rows, 2, MS(3500)), 0); /* a desktop */
     rows[1].process.computes = true;
-    fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* nobody was busy */
+    fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* no process was busy */
     assert_int_equal(gpu_account_busy(account, rows, 2, MS(4000)), 0);
     assert_false(account->totals.is_busy_mixed);
     fake_see(WHOLE, fake_reading(GB, MS(600), MS(5000)), MS(5000));
@@ -377,7 +378,7 @@ static void unreported_busy_time_is_not_0(void **state)
     assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1000)), 0);
     gpu_account_memory(account, NULL, 0, MS(1000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
-                     0); /* nobody was there */
+                     0); /* no process was present */
     assert_int_equal(gpu_account_busy(account, &row, 1, MS(2000)), 0);
     gpu_account_memory(account, &row, 1, MS(2000));
     assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN &&
@@ -401,7 +402,7 @@ static void busy_time_reported_again_counts_once(void **state)
     assert_in_range(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(299), MS(300));
 }
 
-/* xe: what was done is counted once the speed of the clock is known. */
+/* xe: work is counted once the frequency of the clock is known. */
 static void late_busy_time_is_unknown_until_it_arrives(void **state)
 {
     const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
@@ -436,7 +437,7 @@ static void lost_busy_time_of_an_exited_process_stays_unknown(void **state)
     assert_true(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].mean == UNKNOWN);
 }
 
-/* A driver's samples come late: what a process that just came does is not known before. */
+/* A driver's samples come late: the work of a new process is unknown until then. */
 static void a_process_without_samples_has_no_busy_time(void **state)
 {
     const struct gpu_row early = fake_row(ALONE, 10, GB, 0, 0);
@@ -448,7 +449,7 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     gpu_account_memory(account, NULL, 0, MS(50));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, 0);
     assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value,
-                     0); /* nobody was there */
+                     0); /* no process was present */
     gpu_account_memory(account, &early, 1, MS(200));
     assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN);
     assert_true(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value == UNKNOWN);

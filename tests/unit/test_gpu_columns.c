@@ -41,7 +41,7 @@ static void columns_without_a_value_are_unknown(void **state)
     gpu_columns_read(&view, units[1].place, values);
     assert_true(fabs(values[GPU_POWER] - 250.5) < 1e-9);
     assert_true(isnan(values[GPU_MEMORY]));
-    gpu_columns_read(&view, (struct gpu_place){ 7, -1 }, values); /* it is gone */
+    gpu_columns_read(&view, (struct gpu_place){ 7, -1 }, values); /* no such GPU */
     assert_true(isnan(values[GPU_POWER]));
     view.state = GPU_SILENT;
     gpu_columns_read(&view, units[1].place, values);

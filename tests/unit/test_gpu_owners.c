@@ -142,7 +142,7 @@ static void an_exited_process_is_kept_for_a_while(void **state)
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     update(&owners, living, 2, SECOND);
-    assert_int_equal(gpu_owners_add_ended(&owners, 300, SECOND), 0); /* it is about to end */
+    assert_int_equal(gpu_owners_add_ended(&owners, 300, SECOND), 0); /* about to exit */
     update(&owners, living, 1, 2 * SECOND);
     assert_true(gpu_owners_has(&owners, &fake.root, 200, 3 * SECOND));
     assert_true(gpu_owners_has(&owners, &fake.root, 300, 3 * SECOND));

@@ -105,12 +105,12 @@ static void a_job_without_a_gpu_is_looked_at_rarely(void **state)
 
     (void)state;
     begin(&run, false);
-    run.found = (struct gpu_findings){ .utilization = 900000 }; /* of others */
+    run.found = (struct gpu_findings){ .utilization = 900000 }; /* by other processes */
     go_on_until(&run, S(11));
     assert_in_range(run.quick, 24, 28);
     assert_int_equal(run.slow, 1);
     run.job.started_count += 10;
-    look(&run); /* that many start, or none */
+    look(&run); /* this many looks start, or none */
     assert_int_equal(next_gap(&run), MS(400));
     run.found.holds_context = true;
     go_on_until(&run, S(14));
@@ -141,7 +141,7 @@ static void an_idle_job_is_not_read_until_it_runs(void **state)
     go_on_until(&run, S(3));
     quick = run.quick;
     run.job.rests = true;
-    look(&run); /* what it has come to rest with */
+    look(&run); /* the look when it becomes idle */
     assert_int_equal(run.quick, quick + 1);
     slow = run.slow;
     go_on_until(&run, S(23));
@@ -173,7 +173,7 @@ static void the_machines_gpus_are_read_even_if_the_job_is_idle(void **state)
     run.job.rests = true;
     run.found = (struct gpu_findings){ 0 };
     go_on_until(&run, S(21));
-    assert_in_range(run.slow, 5, 6); /* by what they cost */
+    assert_in_range(run.slow, 5, 6); /* because of their cost */
     assert_in_range(run.quick, 40, 50);
 }
 

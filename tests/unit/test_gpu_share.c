@@ -28,7 +28,7 @@ static void before_the_first_window_the_share_is_unknown(void **state)
     (void)state;
     assert_true(gpu_share_total_ns(&share, START + MS(100)) == UNKNOWN);
     assert_false(gpu_share_advance(&share, UNKNOWN, MS(100), START + MS(100)));
-    assert_false(gpu_share_advance(&share, 0, 0, START + MS(100))); /* it speaks of no time */
+    assert_false(gpu_share_advance(&share, 0, 0, START + MS(100))); /* covers no time */
     assert_true(share.last == UNKNOWN && share.max == UNKNOWN);
 }
 
@@ -41,7 +41,7 @@ static void late_counts_are_spread_over_the_time_before(void **state)
     assert_true(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1200)));
     assert_int_equal(share.last, 500000);
     assert_int_equal(share.max, 500000);
-    assert_int_equal(share.total_ns, MS(600)); /* the hole is filled with what came after */
+    assert_int_equal(share.total_ns, MS(600)); /* the hole is filled with the next share */
     assert_false(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1300)));
     assert_int_equal(gpu_share_total_ns(&share, START + MS(1300)), MS(650));
     assert_true(gpu_share_advance(&share, MS(500), MS(2000), START + MS(2200)));
@@ -79,7 +79,7 @@ static void a_counter_without_covered_time_uses_the_clock(void **state)
     struct gpu_share share = begun();
 
     (void)state;
-    assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1))); /* too short to tell */
+    assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1))); /* too short to decide */
     assert_true(gpu_share_advance(&share, MS(250), UNKNOWN, START + MS(1000)));
     assert_int_equal(share.last, 250000);
     assert_int_equal(share.total_ns, MS(250));
@@ -96,7 +96,7 @@ static void a_short_window_is_not_the_largest(void **state)
     assert_int_equal(share.max, 500000);
 }
 
-/* The counter of the time covered went on while nothing was there to be counted. */
+/* The covered time went on while there was nothing to count. */
 static void work_after_an_idle_time_is_not_diluted(void **state)
 {
     struct gpu_share share = begun();

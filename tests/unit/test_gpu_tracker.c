@@ -75,7 +75,7 @@ static void other_characters_have_no_special_meaning(void **state)
     check("echo $HOME * | cat; a && b > c # d", "echo|$HOME|*|||cat;|a|&&|b|>|c|#|d|");
 }
 
-/* The predecessor knew no quotes: what worked there works here. */
+/* The predecessor had no quotes: its command lines still work. */
 static void an_unclosed_quote_is_literal(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void an_unclosed_quote_is_literal(void **state)
 
 /* ---- gpu tracker gpus --------------------------------------------------- */
 
-/* Two of NVIDIA, the second in parts, and one of AMD whose memory is not known. */
+/* Two of NVIDIA, the second in parts, and one of AMD whose memory is unknown. */
 static const struct spoor_gpu machine[] = {
     { .uuid = "GPU-b", .vendor = "nvidia", .memory_bytes = 16000000000 },
     { .uuid = "GPU-a", .vendor = "nvidia", .memory_bytes = 80000000000 },

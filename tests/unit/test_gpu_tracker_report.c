@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports against what the predecessor wrote for the same numbers. */
+/* Compares reports with those of the predecessor for the same numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static struct usage_facts facts_in(const char *memory_unit, const char *time_uni
 
 static void same(double a, double b)
 {
-    assert_memory_equal(&a, &b, sizeof(a)); /* to the last bit */
+    assert_memory_equal(&a, &b, sizeof(a)); /* bitwise equal */
 }
 
 static void bytes_are_multiplied_by_the_unit(void **state)
@@ -152,7 +152,7 @@ static void mean_is_cpu_time_over_wall_time(void **state)
     same(usage.cpu.combined.mean_sum, 250);
     same(usage.cpu.combined.max_hardware, 175);
     same(usage.cpu.system.max_sum, 600);
-    same(usage.cpu.system.max_hardware, 50); /* of the machine, whatever is expected */
+    same(usage.cpu.system.max_hardware, 50); /* of the whole machine, whatever the expected number */
     same(usage.cpu.system.mean_sum, 450);
     same(usage.gpu.percentages.max_sum, 50);
     same(usage.gpu.percentages.mean_hardware, 25);
@@ -263,7 +263,7 @@ static void set(struct moment *moment, const char *name, double value)
     set_peak(moment, name, value, value);
 }
 
-/* One process: its CPU time, its memory and the peak of that since the sample before. */
+/* One process: its CPU time, its memory and the peak since the previous sample. */
 static struct moment process(double elapsed, double cpu, double rss, double peak,
                              double threads)
 {
@@ -294,7 +294,7 @@ static bool take(struct rows *rows, double elapsed, double cpu, double rss, doub
     return rows_take(rows, &moment.sample, NULL, row);
 }
 
-/* One that somebody asked for, who wants a row later than `wanted_after`. */
+/* A requested sample, for a row later than `wanted_after`. */
 static bool take_wanted(struct rows *rows, double elapsed, double cpu, double rss,
                         double wanted_after, double row[TRACKING_COLUMNS])
 {
@@ -360,7 +360,7 @@ static void a_last_sample_with_a_row_adds_no_second(void **state)
     assert_false(rows_finish(&rows, row));
 }
 
-/* 300 MB came and went since the row before: they were another block's. */
+/* 300 MB came and went since the previous row: they belonged to another block. */
 static void a_row_has_current_values_instead_of_peaks(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -415,7 +415,7 @@ static void rows_are_a_millisecond_apart_within_a_block(void **state)
     near(row[TRACKING_MAIN_RAM], 2);
 }
 
-/* What a function held is free again when it has returned. */
+/* Memory held by a function is free again after its return. */
 static void a_block_gets_a_row_with_its_maximum(void **state)
 {
     struct moment moment = process(0.15, 0.05, 10e6, 300e6, 1);
@@ -456,7 +456,7 @@ static void the_only_row_holds_the_peak(void **state)
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 50);
 
     rows_init(&rows, &facts, 1);
-    take(&rows, 0, 0, 1e6, 500e6, 1, row); /* it rose before us */
+    take(&rows, 0, 0, 1e6, 500e6, 1, row); /* it rose before the run */
     take(&rows, 0.1, 0, 1e6, 500e6, 1, row);
     assert_true(rows_finish(&rows, row));
     near(row[TRACKING_MAIN_RAM], 1);
@@ -668,7 +668,7 @@ static const char workstation_text[] = "Max RAM:\n"
                                        "   Unit: hours\n"
                                        "   Time: 0.001";
 
-/* To be freed. */
+/* The caller frees the result. */
 static char *written(const struct resource_usage *usage, struct report_style style)
 {
     struct buffer out = { 0 };

@@ -226,7 +226,7 @@ static void an_exited_process_keeps_its_busy_time(void **state)
     tear_down(&machine);
 }
 
-/* Nobody comes or goes for a while, so that nothing is told. */
+/* No process comes or goes for a while, so that there are no events. */
 static void the_pid_of_a_long_exited_process_may_be_reused(void **state)
 {
     struct machine machine;
@@ -348,7 +348,7 @@ static void sources_are_those_of_the_vendors_in_use(void **state)
     totals = gpu_watch_totals(&machine.watch);
     assert_string_equal(totals.measures[GPU_TOTAL_JOB_MEMORY].origin.source, "drm.fdinfo");
     assert_string_equal(totals.measures[GPU_TOTAL_HOST_MEMORY].origin.source,
-                        "amdgpu.sysfs+intel.sysfs"); /* of all GPUs */
+                        "amdgpu.sysfs+intel.sysfs"); /* over all GPUs */
     tear_down(&machine);
 }
 

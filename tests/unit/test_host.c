@@ -228,7 +228,7 @@ static uint64_t count_listed(const struct root *root)
     return count;
 }
 
-/* Others may start and end processes: it waits for a moment in which they do not. */
+/* Other processes may start and exit: waits for a moment without changes. */
 static void the_live_machine_is_counted(void **state)
 {
     struct process_count count = { 0 };
@@ -393,8 +393,8 @@ static void a_reading_holds_every_figure(void **state)
     assert_int_equal(reading.pressure_ns[PRESSURE_MEMORY], 2000);
     assert_int_equal(reading.pressure_ns[PRESSURE_IO], 3000);
     assert_int_equal(reading.oom_kills_count, 4);
-    assert_true(reading.space.used_bytes == UNKNOWN); /* a fixture has no disks to ask */
-    assert_true(reading.process_count == UNKNOWN);    /* nobody wants to know */
+    assert_true(reading.space.used_bytes == UNKNOWN); /* a fixture has no disks */
+    assert_true(reading.process_count == UNKNOWN);    /* not requested */
     machine_free(machine);
 }
 

@@ -75,7 +75,8 @@ static void the_main_process_can_be_tracked_alone(void **state)
     fake_root_done(&fake);
 }
 
-/* `process_chars`: with ended threads and children that were waited for; `thread_chars`: of its first thread. */
+/* `process_chars`: includes exited threads and waited-for children; `thread_chars`: of its
+ * first thread. */
 static uint64_t written_alone(struct fake_job *f, unsigned process_chars, unsigned thread_chars,
                               unsigned child_faults)
 {
@@ -136,7 +137,7 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
     fclose(file);
 }
 
-/* One that was looked at has ended before the next began. */
+/* A process that was read exited before the next began. */
 static void events_limit_the_number_at_once(void **state)
 {
     struct fake_job f;
@@ -176,7 +177,7 @@ static void an_agent_belongs_to_no_job(void **state)
     fake_process_put(&f.fake,
                      &(struct fake_process){
                          .pid = 13, .parent = 10, .user_ticks = 8, .name = "spoor-agent" });
-    run_file(&f.fake, 13, "/usr/bin/miner"); /* it calls itself so */
+    run_file(&f.fake, 13, "/usr/bin/miner"); /* it sets this name */
     fake_process_put(
         &f.fake,
         &(struct fake_process){
@@ -205,7 +206,7 @@ static void the_time_of_an_exited_agent_is_kept(void **state)
 
     (void)state;
     agents_note(&agents, (struct process_id){ 11, 1 });
-    agents_note(&agents, (struct process_id){ 11, 1 }); /* it is found by every search */
+    agents_note(&agents, (struct process_id){ 11, 1 }); /* every search finds it */
     agents_note(&agents, (struct process_id){ 12, 1 });
     assert_int_equal(agents.live_count, 2);
     agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
@@ -358,7 +359,7 @@ static uint64_t counter_of(struct job *job, uint64_t now_ns, enum usage_counter 
     return reading.usage.counter[counter];
 }
 
-/* No file has them, but the kernel hands them to the process that waits: to us. */
+/* No file has them, but wait4 returns them to us. */
 static void context_switches_are_known_once_main_has_ended(void **state)
 {
     struct job_options options = {
@@ -408,8 +409,8 @@ static void wait_until_asleep(const struct root *root, pid_t pid)
     cached_file_close(&file);
 }
 
-/* A process that sleeps, seen to have come to rest, on the real machine. It waits at its gate, with
- * no thread of a sanitizer beside it that would wake now and then. */
+/* A sleeping, idle process on the real machine. It waits at its gate, without a thread of a
+ * sanitizer that would wake up now and then. */
 static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct root *root)
 {
     struct job_options options = { .disabled = ~0u & ~(unsigned)SOURCE_CLOCK };
@@ -441,7 +442,7 @@ static void idle_processes_are_skipped_for_ten_seconds(void **state)
     assert_int_equal(job.roster.list[0].reading.rss_bytes, mark); /* was not read */
     job_refresh(&job, 11 * SECOND, false);
     assert_true(job.roster.list[0].reading.rss_bytes != mark);
-    /* It ends, and is reaped: its clock is gone, and so is it. */
+    /* It exits and is reaped: its clock no longer exists. */
     gated_job_begin(&sleeper);
     gated_job_end(&sleeper);
     job_refresh(&job, 12 * SECOND, false);

@@ -187,7 +187,7 @@ static void a_job_cgroup_is_created_and_removed(void **state)
     job_cgroup_read(&job_cgroup, &reading);
     assert_true(is_known(reading.cpu_ns));
     (void)snprintf(own, sizeof(own), "/%s", job_cgroup.folders[CGROUP_TREE_UNIFIED].own.path);
-    /* The child is still there: it goes back to the cgroup above. */
+    /* The child is still alive: it goes back to the parent cgroup. */
     job_cgroup_close(&job_cgroup);
     assert_int_equal(access(own, F_OK), -1);
     end_child(child, end_fd);
@@ -199,7 +199,7 @@ struct given {
     struct root root;
     struct cgroup above, cgroup;
     char path[CGROUP_PATH_SIZE + 1];
-    char controller[256]; /* that it passes on; "": none */
+    char controller[256]; /* a controller enabled for children; "": none */
     unsigned enabled_above, enabled;
     struct job_cgroup job_cgroup; /* in it, of a child */
     pid_t child;
@@ -267,8 +267,8 @@ static bool holds_child(const struct given *given, const struct cgroup *cgroup)
     return cgroup_holds_only(&given->root, cgroup, given->child);
 }
 
-/* Where there are controllers, those that were enabled for the job are disabled first: the kernel
- * allows no process in a cgroup that passes some on. */
+/* Controllers enabled for the job are disabled first: the kernel allows no process in a
+ * cgroup that has some enabled for its children. */
 static void a_remaining_process_is_moved_to_the_parent(void **state)
 {
     struct given given;

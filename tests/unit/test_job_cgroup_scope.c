@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What systemd does for real is not to be had in a test of a unit: this is about when it is
- * asked. How it is asked: test_systemd_scope.c. */
+/* A unit test has no real systemd: this tests when it is called. The call itself:
+ * test_systemd_scope.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

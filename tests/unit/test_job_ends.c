@@ -12,7 +12,7 @@
 
 #define SECOND NS_PER_SECOND
 
-/* What a child used moves to the parent that waits for it: the sum stays. */
+/* The usage of a child moves to the parent that waits for it: the sum stays. */
 static void a_waited_for_child_is_counted_once(void **state)
 {
     struct fake_job f;
@@ -137,7 +137,7 @@ static void a_process_being_reaped_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
-/* A glance settles who has left: the zombie with the parent that had waited for it. */
+/* A glance accounts for both: the zombie and the parent that had waited for it. */
 static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .children = "11 " };
@@ -277,7 +277,7 @@ static void peaks_outlive_their_process(void **state)
     fake_job_look(&f);
     assert_int_equal(f.reading.descendants_rss_peak_bytes, 5000 * 4096);
     assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
-    assert_false(is_known(f.reading.rss_bound_bytes)); /* of a job we did not start */
+    assert_false(is_known(f.reading.rss_bound_bytes)); /* not for a job that we did not start */
     fake_job_end(&f);
 }
 

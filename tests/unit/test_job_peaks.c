@@ -25,7 +25,7 @@ static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
     fake_root_write(&f->fake, "proc/10/smaps_rollup", text);
 }
 
-/* A peak between samples has the parts that were read, and what is certainly new. */
+/* A peak between samples has the last parts read, plus certain growth. */
 static void the_parts_of_a_peak_add_up(void **state)
 {
     const struct memory_split *at_peak;
@@ -53,7 +53,7 @@ static void the_parts_of_a_peak_add_up(void **state)
     fake_job_end(&f);
 }
 
-/* What came and went since the last reading is in one, what is there now in the other. */
+/* A maximum since the last reading differs from the current value. */
 static void a_peak_is_not_the_current_value(void **state)
 {
     struct fake_job f;
@@ -86,7 +86,7 @@ static void without_detail_a_peak_has_no_parts(void **state)
     fake_job_end(&f);
 }
 
-/* It is a copy of the tracker until then, and nobody says when that ends. */
+/* Before exec it is a copy of the tracker, and no event reports the exec. */
 static void a_glance_finds_a_newly_loaded_program(void **state)
 {
     struct fake_job f;
@@ -180,7 +180,7 @@ static void unread_copies_are_expected(void **state)
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.combined.total_bytes, (SHARED_MB + COPIED_MB) * MB);
     assert_int_equal(f.reading.discount.combined,
-                     COPIED_MB * MB); /* what was seen is certain */
+                     COPIED_MB * MB); /* the lower bound is the value seen */
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
     fake_job_end(&f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_keeper.c - what the keeper is asked, and what is made of its answers. Requests are answered
- * by the test. */
+/* test_keeper.c - requests to the keeper, and the use of its responses, which come from the
+ * test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

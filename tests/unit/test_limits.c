@@ -284,7 +284,7 @@ static void the_batch_system_limits_too(void **state)
     assert_float_equal(limits.cpus, 4, 0);
     assert_int_equal(limits.memory_bytes, 512 * MIB);
 
-    write_v2(&fake); /* what the kernel holds it to is tighter */
+    write_v2(&fake); /* the cgroup's limit is lower */
     fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");
     fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1048576\n");
     read_limits(&fake.root, slurm_per_node, &limits);

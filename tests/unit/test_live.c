@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a terminal gets, also if it stalls. */
+/* The output to a terminal, also if it is blocked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -175,7 +175,7 @@ static void modes_are_restored(void **state)
     assert_int_equal(dup2(terminal.screen.fd, STDIN_FILENO), STDIN_FILENO);
     assert_int_equal(tcgetattr(STDIN_FILENO, &before), 0);
     live_screen_take_modes(&terminal.screen);
-    live_screen_take_modes(&terminal.screen); /* those before are not overwritten */
+    live_screen_take_modes(&terminal.screen); /* the earlier modes are kept */
     assert_int_equal(tcgetattr(STDIN_FILENO, &during), 0);
     live_screen_clear(&terminal.screen);
     assert_int_equal(tcgetattr(STDIN_FILENO, &after), 0);
@@ -200,14 +200,14 @@ static void the_line_of_the_cursor_is_not_used(void **state)
     (void)state;
     begin(&terminal);
     live_screen_read_size(&terminal.screen, &columns, &lines);
-    assert_int_equal(columns, 80); /* it does not say */
+    assert_int_equal(columns, 80); /* the default */
     assert_int_equal(lines, 23);
     assert_int_equal(ioctl(terminal.master, TIOCSWINSZ, &size), 0);
     live_screen_read_size(&terminal.screen, &columns, &lines);
     assert_int_equal(columns, 40);
     assert_int_equal(lines, 9);
     assert_true(
-        live_screen_is_in_foreground(&terminal.screen)); /* it is not the controlling one */
+        live_screen_is_in_foreground(&terminal.screen)); /* it is not the controlling terminal */
     end(&terminal);
 }
 

@@ -34,7 +34,7 @@ static void the_bound_is_over_processes_alive_together(void **state)
     assert_int_equal(lives_bound_bytes(&lives), 150);
     lives_close_moments(&lives, &(struct roster){ 0 });
     assert_int_equal(lives.timeline->count, 0);
-    /* What is borrowed is another's. */
+    /* Borrowed memory belongs to another process. */
     live(&lives, 110, 120,
          &(struct exit_record){ .peak_rss_bytes = 900, .may_be_borrowed = true });
     assert_int_equal(lives_bound_bytes(&lives), 150);

@@ -125,7 +125,7 @@ static void odd_numbers_are_the_same_after_loading(void **state)
     assert_same(example);
 }
 
-/* Bytes that are not UTF-8 are U+FFFD in JSON: so they are from then on. */
+/* Bytes that are not UTF-8 become U+FFFD in JSON, and stay so. */
 static void hostile_text_is_the_same_after_loading(void **state)
 {
     static const char *const bytes[] = { "\xff\xc0\xaf", "a\xe2\x82", NULL };
@@ -315,7 +315,7 @@ static void missing_keys_are_unknown_and_new_keys_ignored(void **state)
     record_done(&record);
 }
 
-/* Loads a text that may be anything; what can be loaded can be written. */
+/* Loads any text; if it is accepted, it can be written again. */
 static void try(const char *text, size_t length)
 {
     static const struct format_style style = { false, true, TEXT_COLUMNS, true };
@@ -384,7 +384,7 @@ static void wrong_types_are_harmless(void **state)
     unsigned figures = 3;
     json_t *root;
 
-    example_system(example); /* one section more */
+    example_system(example); /* one more section */
     example->input.phase_count = 1;
     example->gpu = (struct gpu_view){ .state = GPU_READY, .units = units, .count = 2 };
     example_write(example, SPOOR_JSON, NULL, &text);
@@ -468,7 +468,7 @@ static void unreadable_files_are_named(void **state)
 
 #define REPORT "{\"schema\": \"spoor/1\", \"run\": {}, \"context\": "
 
-/* The context as a report that was loaded writes it; NULL: it does not. */
+/* Returns the context as written by a loaded report; NULL: none. */
 static const char *context_again(const char *report, struct buffer *out)
 {
     struct spoor_error err = { 0 };

@@ -61,7 +61,7 @@ static void prepare(struct machine *m)
     put_process(m);
 }
 
-/* Tracks it as if the cgroup had been made for the job. */
+/* Tracks it as if the cgroup had been created for the job. */
 static void begin(struct machine *m)
 {
     struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
@@ -80,7 +80,7 @@ static void begin(struct machine *m)
 static void look(struct machine *m)
 {
     m->now_ns += NS_PER_SECOND;
-    m->ticks++; /* it does not rest */
+    m->ticks++; /* it is not idle */
     put_process(m);
     sampler_tick(&m->sampler, (struct instant){ m->now_ns, 0 }, SAMPLE_REGULAR, &m->sample);
 }
@@ -134,7 +134,7 @@ static void pressure_of_the_machine_is_labelled(void **state)
     look(&m);
     assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 7200 * NS_PER_SECOND);
     assert_string_equal(origin->source, "host.procfs.pressure");
-    put_pressure(&m, JOB "/cpu.pressure", 2000); /* it was chosen at the start */
+    put_pressure(&m, JOB "/cpu.pressure", 2000); /* the source was chosen at the start */
     look(&m);
     assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 7200 * NS_PER_SECOND);
     assert_string_equal(origin->source, "host.procfs.pressure");

@@ -25,7 +25,7 @@ static void mappings_resolve_ambiguous_sums(void **state)
     memory_end(&f);
 }
 
-/* By default, and if smaps is disabled, the sums stand. */
+/* By default, and if smaps is disabled, only the sums are used. */
 static void mappings_are_read_only_on_request(void **state)
 {
     struct memory_fixture f;
@@ -45,8 +45,8 @@ static void mappings_are_read_only_on_request(void **state)
     memory_end(&f);
 }
 
-/* A file shown twice, 50 MB later: 150 of 200 resident MB are distinct. Between reads the
- * total follows the size from there; it does not jump to it. */
+/* A file mapped twice, the second time at 50 MB: 150 of 200 resident MB are distinct.
+ * Between reads the total follows the size from there and does not jump to it. */
 static void a_file_mapped_twice_counts_once(void **state)
 {
     struct memory_fixture f;
@@ -113,7 +113,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
     assert_int_equal(f.estimate.combined.private_bytes, 50 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 60 * MB);
-    /* The child ends: its own memory goes, what it shared stays with main. */
+    /* The child exits: its own memory is freed, shared memory stays with main. */
     roster_member(&f.roster, CHILD)->reading.rss_bytes = 0;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
@@ -146,8 +146,8 @@ static void growth_that_main_also_maps_is_not_added(void **state)
     memory_end(&f);
 }
 
-/* It was loaded after the last read: its memory of no file is nobody else's. A copy of its
- * parent has nothing of its own at first. */
+/* It was loaded after the last read: its anonymous memory is private. A copy of its parent
+ * has no private memory at first. */
 static void memory_of_a_new_program_counts_in_full(void **state)
 {
     struct memory_fixture f;
@@ -184,7 +184,8 @@ static void shared_memory_is_not_new(void **state)
     memory_end(&f);
 }
 
-/* The sizes were 50 MB before the read and are 60 after it: nobody knows what it saw. */
+/* The sizes were 50 MB before the read and are 60 after it: the moment of the read is
+ * unknown. */
 static void growth_during_a_read_causes_another(void **state)
 {
     struct memory_fixture f;
@@ -206,7 +207,7 @@ static void growth_during_a_read_causes_another(void **state)
     memory_end(&f);
 }
 
-/* A megabyte of 100 is not worth another read, and need not be read: a lone process has it. */
+/* A megabyte of 100 does not cause another read: the memory of a single process is private. */
 static void growth_after_the_walk_is_not_lost(void **state)
 {
     struct memory_fixture f;
@@ -243,7 +244,7 @@ static void without_detail_only_totals_are_known(void **state)
     memory_end(&f);
 }
 
-/* Main with 100 MB that were read and a child, so that sizes alone do not tell everything. */
+/* Main with 100 MB that were read and a child, so that sizes alone are not sufficient. */
 static void begin_pair(struct memory_fixture *f)
 {
     memory_begin(f, SPOOR_DETAIL_AUTO);
@@ -309,7 +310,7 @@ static void a_maximum_is_read_on_credit(void **state)
     memory_end(&f);
 }
 
-/* However dear a read is: there is a moment at which it can be afforded. */
+/* However expensive a read is, it can be afforded at some time. */
 static void a_peak_is_read_at_any_cost(void **state)
 {
     (void)state;
@@ -326,8 +327,8 @@ static void a_peak_is_read_at_any_cost(void **state)
     }
 }
 
-/* Two of 100 MB, all shared; one maps 1 MB more while the other is read. What was read of either
- * may count that twice. */
+/* Two processes of 100 MB, all shared; one maps 1 MB more while the other is read. Both
+ * results may include it. */
 static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
 {
     struct memory_fixture f;
@@ -359,7 +360,7 @@ static void memory_that_becomes_shared_counts_once(void **state)
     memory_end(&f);
 }
 
-/* What a lone process has of no file is its own: its size tells all. */
+/* Anonymous memory of a single process is private: its size is sufficient. */
 static void a_single_process_is_read_when_its_mappings_change(void **state)
 {
     struct memory_fixture f;
@@ -380,7 +381,7 @@ static void a_single_process_is_read_when_its_mappings_change(void **state)
     memory_end(&f);
 }
 
-/* Going down is no maximum: it is read only if time for one more read is left. */
+/* A decrease is no maximum: it is read only if the budget allows one more read. */
 static void a_read_for_a_maximum_has_priority(void **state)
 {
     struct memory_fixture f;
@@ -431,7 +432,7 @@ static void unopened_forks_are_like_those_that_were_read(void **state)
     memory_end(&f);
 }
 
-/* They were opened, and have nothing of their own. */
+/* They were opened, and have no private memory. */
 static void a_full_read_overrules_the_estimate_for_forks(void **state)
 {
     struct memory_fixture f;
@@ -449,7 +450,7 @@ static void a_full_read_overrules_the_estimate_for_forks(void **state)
     memory_end(&f);
 }
 
-/* They exited before they were opened: nothing shows that they had less. */
+/* They exited before they were opened: no evidence shows that they had less. */
 static void a_read_does_not_overrule_exited_processes(void **state)
 {
     struct memory_fixture f;

@@ -43,7 +43,7 @@ static void an_empty_file_is_an_exited_process(void **state)
     memory_end(&f);
 }
 
-/* The mappings of a child are gone when their turn comes: the sums stand. */
+/* The mappings of a child no longer exist when they are to be read: the sums are used. */
 static void a_process_without_mappings_causes_no_correction(void **state)
 {
     struct memory_fixture f;
@@ -80,7 +80,7 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
     memory_end(&f);
 }
 
-/* 100 MB of one content: one page, though the kernel calls all of it resident. */
+/* 100 MB of the same content: one page, though the kernel counts all of it as resident. */
 static void merged_pages_are_not_resident_memory(void **state)
 {
     struct memory_fixture f;
@@ -152,7 +152,7 @@ static void faults_use_the_page_size_of_the_machine(void **state)
     memory_end(&f);
 }
 
-/* Between reads PSS grows and falls with what each process has of its own. */
+/* Between reads PSS follows the private memory of each process. */
 static void pss_follows_private_memory(void **state)
 {
     struct memory_fixture f;
@@ -172,7 +172,7 @@ static void pss_follows_private_memory(void **state)
     memory_end(&f);
 }
 
-/* The size after the read is larger than what was read: it has grown, and maps nothing twice. */
+/* The size after the read is larger than the result: it has grown, and maps nothing twice. */
 static void growth_during_a_read_is_no_double_mapping(void **state)
 {
     struct memory_fixture f;

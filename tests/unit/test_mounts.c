@@ -239,7 +239,7 @@ static void disks_count_only_local_writes(void **state)
     }
 }
 
-/* A mountinfo line that says "/" is a disk, whatever it is on this machine. */
+/* A mountinfo line with "/" as a disk, whatever it is on this machine. */
 static void describe_root_folder(char *buf, size_t size)
 {
     struct stat root;
@@ -306,7 +306,7 @@ static void a_pool_counts_once(void **state)
     assert_int_equal(pool.total_bytes, 115);
 }
 
-/* Writes lines that say "/" is of these types and sources, and reads them. */
+/* Writes lines for "/" with these types and sources, and reads them. */
 static int read_as(const char *const (*lines)[2], size_t count, struct mount_list *ret)
 {
     struct root root = ROOT_CLOSED;

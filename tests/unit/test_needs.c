@@ -36,7 +36,7 @@ static void memory_is_the_peak_times_1_2(void **state)
     static const struct {
         double peak_bytes, value_bytes;
     } rows[] = {
-        { 50 * GIB, 60 * GIB }, /* the predecessor said 128 MiB */
+        { 50 * GIB, 60 * GIB }, /* the predecessor had 128 MiB */
         { 338 * MIB, 512 * MIB }, { 1 * MIB, 128 * MIB },  { 106.6 * MIB, 128 * MIB },
         { 107 * MIB, 256 * MIB }, { 1707 * MIB, 3 * GIB }, { 2 * GIB, 3 * GIB },
     };
@@ -112,7 +112,7 @@ static void gpus_with_memory_are_all_needed(void **state)
     needs = find_needs(run);
     assert_true(is_value(&needs.gpus, 4));
     assert_says(&needs.gpus, "2.10 busy at peak, 1.10 on average, 4 with memory of the run");
-    run->gpus[1].is_part = run->gpus[2].is_part = true; /* of the first */
+    run->gpus[1].is_part = run->gpus[2].is_part = true; /* parts of the first */
     needs = find_needs(run);
     assert_true(is_value(&needs.gpus, 3));
     run->gpus[2].measures[RECORD_GPU_JOB_MEMORY].value = 0;
@@ -377,7 +377,7 @@ static void a_larger_run_replaces_a_guess(void **state)
         assert_true(is_value(&needs.memory_bytes, 14 * GIB));
         assert_false(needs.memory_bytes.is_guess);
         assert_string_equal(needs.note, "");
-        fake_run_set(run, "events.oom_kills", 1); /* one that had still more */
+        fake_run_set(run, "events.oom_kills", 1); /* a run with a larger peak */
         run->memory_limit_bytes = (uint64_t)(12 * GIB);
         list[2] = find_needs(run);
         assert_int_equal(needs_combine(list, 3, 1, &needs), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs that hit a limit, and what else only we know of a run. */
+/* Runs that hit a limit, and facts that predecessors do not record. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,7 @@ static void a_run_near_its_limit_may_need_more(void **state)
     run->memory_limit_source = "cgroup.memory.max";
     fake_run_set(run, "memory.job_peak_bytes", GIB);
     assert_true(find_needs(run).memory_bytes.is_guess);
-    fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB); /* the rest is charged to others */
+    fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB); /* the rest is charged to other processes */
     assert_false(find_needs(run).memory_bytes.is_guess);
 }
 
@@ -159,7 +159,7 @@ static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
         { 2, 2, (double)NAN, 60, 4, true },
         { 0.5, 0.5, 1, 60, 1, true }, /* a quota of half a CPU */
         { 0.3, 2, 8, 5, 1, false },   /* bursts */
-        { 1, 2, 2, 60, 1, false },    /* it has no more threads than CPUs */
+        { 1, 2, 2, 60, 1, false },    /* no more threads than CPUs */
         { 2, (double)NAN, 8, 60, 2, false },
     };
     struct record *run = *state;

@@ -69,9 +69,9 @@ static void a_fixed_number_has_all_its_decimals(void **state)
     (void)state;
     assert_string_equal(decimal_fixed(0, 4).text, "0.0000");
     assert_string_equal(decimal_fixed(1.5, 3).text, "1.500");
-    assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* to the even one */
+    assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* to the even number */
     assert_string_equal(decimal_fixed(0.125, 2).text, "0.12");
-    assert_string_equal(decimal_fixed(2.675, 2).text, "2.67"); /* it is a little less */
+    assert_string_equal(decimal_fixed(2.675, 2).text, "2.67"); /* 2.675 is stored a little lower */
     assert_string_equal(decimal_fixed(123456789012345.678, 9).text,
                         "123456789012345.671875000");
     assert_string_equal(decimal_fixed(1e15, 2).text, "");
@@ -349,7 +349,7 @@ static void four_digits_have_no_trailing_zeros(void **state)
     buffer_done(&out);
 }
 
-/* Also as a float, which is what curves are kept as. */
+/* Also as a float, the type of curves. */
 static void numbers_that_were_read_are_written_unchanged(void **state)
 {
     struct buffer first = { 0 }, second = { 0 };

@@ -144,7 +144,7 @@ static void the_period_is_the_shortest_plausible_one(void **state)
     assert_int_equal(busy_learn_period(0, 5000000), 0);
 }
 
-/* As doubles: -1 made an unsigned number, as assert_int_equal() does, is 0 on ARM. */
+/* As doubles: -1 converted to unsigned, as by assert_int_equal(), is 0 on ARM. */
 static void values_of_every_type_are_read(void **state)
 {
     static const struct {

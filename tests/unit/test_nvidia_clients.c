@@ -45,7 +45,7 @@ static void answer(struct nvidia_clients *clients, const struct nvml_process_usa
     assert_int_equal(nvidia_clients_add(clients, &all), 0);
 }
 
-/* No process is told any more, and the device was busy for so long. */
+/* No process is listed any more, and the device was busy for this long. */
 static void end_all(struct nvidia_clients *clients, uint64_t device_busy_ns, uint64_t now_ms)
 {
     const struct nvidia_answer all = {
@@ -98,7 +98,7 @@ static void the_time_after_the_newest_sample_was_idle(void **state)
 
     (void)state;
     nvidia_clients_begin(&clients, AT(0));
-    add(&clients, 10, 400, 20, 2050); /* those of 600 to 2000 were counted by the driver */
+    add(&clients, 10, 400, 20, 2050); /* the driver counted those of 600 to 2000 */
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(400));
     assert_int_equal(clients.covered_ns, MS(2000));
     nvidia_clients_done(&clients);
@@ -212,7 +212,7 @@ static void a_living_process_without_samples_was_idle(void **state)
     nvidia_clients_done(&clients);
 }
 
-/* Device samples of 0 0 0 0 0 0 2 55 99 99 %, the first six of which name nobody. */
+/* Device samples of 0 0 0 0 0 0 2 55 99 99 %, the first six of which name no process. */
 static void samples_without_a_process_are_not_counted(void **state)
 {
     const struct nvml_process_usage usage = { .pid = 10,
@@ -236,7 +236,7 @@ static void samples_without_a_process_are_not_counted(void **state)
     all.device_busy_ns = UNKNOWN;
     nvidia_clients_begin(&blind, AT(0));
     assert_int_equal(nvidia_clients_add(&blind, &all), 0);
-    assert_int_equal(nvidia_clients_find(&blind, 10)->busy_ns, MS(1280)); /* as told */
+    assert_int_equal(nvidia_clients_find(&blind, 10)->busy_ns, MS(1280)); /* as reported */
     nvidia_clients_done(&clients);
     nvidia_clients_done(&blind);
 }
@@ -304,7 +304,7 @@ static void the_covered_time_ends_with_the_last_device_sample(void **state)
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_int_equal(clients.covered_ns, MS(2000));
-    all.now_us = AT(9000); /* it had no more */
+    all.now_us = AT(9000); /* the last one */
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_int_equal(clients.covered_ns, MS(2000));
     nvidia_clients_done(&clients);

@@ -188,7 +188,8 @@ static void no_clobber_needs_neither_links_nor_renameat2(void **state)
     check_count(f, 1);
 }
 
-/* Another user may open the file before its mode is changed: so it is not changed here. */
+/* Another user may open the file before its mode is changed: so it is created with that
+ * mode. */
 static void exit_with_first_mode(const char *path, bool is_private)
 {
     struct replacement new_file;

@@ -44,7 +44,7 @@ static void end(struct fixture *f)
     fake_root_done(&f->fake);
 }
 
-/* One file, or none. */
+/* Sets one file, or none. */
 static void set_output(struct fixture *f, const char *path)
 {
     text_list_done(&f->settings.outputs);
@@ -358,7 +358,7 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 2);
     assert_int_equal(f.outputs.items[0].fd, fd);
-    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* one of our own */
+    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* our own descriptor */
     assert_int_equal(plan(&f), -EBADF);
     close(fd);
     end(&f);

@@ -47,7 +47,7 @@ static void a_growing_job_is_glanced_at_often(void **state)
     assert_int_equal(pace_wake_ns(&pace), START + 5 * MS);
     for (int i = 0; i < 100; i++)
         assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
-    assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS); /* dear */
+    assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS); /* expensive */
 }
 
 static void gaps_double_while_nothing_changes(void **state)
@@ -66,7 +66,7 @@ static void gaps_double_while_nothing_changes(void **state)
     assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
 }
 
-/* However dear a glance is, the job's CPU time pays for all of them. */
+/* The job's CPU time pays for all glances, even expensive ones. */
 static void the_budget_stretches_the_gaps(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
@@ -81,7 +81,7 @@ static void the_budget_stretches_the_gaps(void **state)
         spent_ns += MS;
         (void)next_gap(&pace, &budget, MS, JOB_GROWS);
     }
-    /* a quarter of 0.35 % of 100 s, and what was there at first */
+    /* a quarter of 0.35 % of 100 s, and the initial tokens */
     assert_in_range(spent_ns, 90 * MS, 105 * MS);
     assert_true(budget.postponed[SPENT_GLANCES] > 70);
 }
@@ -118,7 +118,7 @@ static void growth_is_glanced_at_when_the_budget_allows(void **state)
     budget_charge(&budget, SPENT_GLANCES, 50 * MS);
     (void)next_gap(&pace, &budget, MS, JOB_RESTS);
     pace_watched(&pace, pace.sentinel_ns, true, &budget);
-    assert_true(pace.glance_ns > pace.sentinel_ns); /* it is owed too much */
+    assert_true(pace.glance_ns > pace.sentinel_ns); /* too much is owed */
 }
 
 static void samples_come_at_absolute_deadlines(void **state)
@@ -127,7 +127,7 @@ static void samples_come_at_absolute_deadlines(void **state)
 
     (void)state;
     assert_int_equal(pace.deadline_ns, START + 100 * MS);
-    assert_int_equal(pace_sampled(&pace, START + 50 * MS), 0); /* asked for, not due */
+    assert_int_equal(pace_sampled(&pace, START + 50 * MS), 0); /* requested, not due */
     assert_int_equal(pace.deadline_ns, START + 100 * MS);
     assert_int_equal(pace_sampled(&pace, START + 130 * MS), 0);
     assert_int_equal(pace.deadline_ns, START + 200 * MS);

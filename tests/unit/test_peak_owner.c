@@ -26,7 +26,7 @@ static void page_faults_decide_the_owner_of_a_peak(void **state)
         { { 300 * MB, 20 * MB, 72000, 100, 4096 }, OWNER_SELF },
         { { 300 * MB, 20 * MB, 72000, 400, 4096 }, OWNER_PROBABLY_SELF },
         { { 300 * MB, 20 * MB, 600, 400, 4096 }, OWNER_PROBABLY_SELF },
-        /* It was seen at almost its largest. */
+        /* It was seen close to its maximum. */
         { { 200 * MB, 199 * MB, 0, 100, 4096 }, OWNER_PROBABLY_SELF },
         { { 200 * MB, 190 * MB, 100, 100, 4096 }, OWNER_PROBABLY_SELF },
         { { 210 * MB, 100 * MB, 55, 110, 4096 }, OWNER_PROBABLY_SELF }, /* huge pages */

@@ -25,7 +25,7 @@ static void only_processes_alive_together_add_up(void **state)
     assert_int_equal(peak_timeline_highest(&timeline), 150);
 }
 
-/* The event of a start may come after that of an end which was later. */
+/* The event of a start may arrive after that of a later exit. */
 static void a_late_start_counts_exited_processes(void **state)
 {
     struct peak_timeline timeline = { 0 };
@@ -71,7 +71,7 @@ static void many_processes_have_an_upper_bound(void **state)
     }
     peak_timeline_end(&timeline, &(struct peak_life){ 0, count, 100 });
     assert_in_range(timeline.count, 1, PEAK_MOMENTS_MAX);
-    /* Joining adds those that lived next to each other, a few times ten of them. */
+    /* Joining adds lives next to each other, a few times ten of them. */
     assert_in_range(peak_timeline_highest(&timeline), 110, 100 + 64);
 }
 

@@ -14,7 +14,7 @@
 
 #include "spoor/spoor.h"
 
-/* Of this process, with samples on request only. */
+/* Tracks this process, with samples on request only. */
 static spoor_session *open_session(void)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;

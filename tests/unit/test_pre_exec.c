@@ -12,7 +12,7 @@
 #include "fake_root.h"
 #include "job/member.h"
 
-/* What vfork has made: it has the memory of its parent. It began when the machine did. */
+/* A child of vfork: it has the memory of its parent. It started at boot. */
 static struct member of_vfork(void)
 {
     return (struct member){ .id.pid = getpid(),
@@ -46,7 +46,7 @@ static void a_young_process_may_not_have_called_exec(void **state)
     struct member member = of_vfork();
 
     (void)state;
-    assert_false(is_pre_exec(&member)); /* it sleeps, since long ago */
+    assert_false(is_pre_exec(&member)); /* it has been asleep for long */
     member.id.start_ticks = now_ticks();
     assert_true(is_pre_exec(&member));
     member.reading.is_zombie = true;
@@ -60,7 +60,7 @@ static void a_process_waiting_for_a_cpu_stays_young(void **state)
     (void)state;
     member.reading.is_busy = true;
     assert_true(is_pre_exec(&member));
-    member.reading.cpu_ns = 50 * NS_PER_MS; /* it had its time, and has not called exec */
+    member.reading.cpu_ns = 50 * NS_PER_MS; /* it has run long enough without exec */
     assert_false(is_pre_exec(&member));
 }
 

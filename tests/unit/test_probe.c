@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ladder.c - what doctor asks the machine, where no process can be started. */
+/* test_probe.c - probes of `spoor doctor` if no process can be started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

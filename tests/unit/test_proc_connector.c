@@ -106,7 +106,7 @@ static void other_events_are_ignored(void **state)
     (void)state;
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
-    event.what = PROC_EVENT_NONE; /* an answer to somebody's request */
+    event.what = PROC_EVENT_NONE; /* a reply to another request */
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
     event = fork_event(42, 42);
@@ -129,7 +129,7 @@ static void a_truncated_datagram_is_refused(void **state)
     assert_int_equal(seen.pid, -1);
 }
 
-/* Each length in turn says more than was sent, or less than it needs. */
+/* Each length in turn is larger than the data, or too small. */
 static void wrong_lengths_are_refused(void **state)
 {
     struct proc_event event = fork_event(42, 42);
@@ -202,8 +202,8 @@ static void the_kernel_reports_every_process(void **state)
     tally.parent_pid = job.pid;
     events.fd = connector.fd;
     gated_job_begin(&job);
-    /* Read all the while, as a tracker does: it tells of the whole machine, and there is room for
-     * so much only. The last end is told after it could be waited for. */
+    /* Read continuously, as by a tracker: events cover the whole machine, and the buffer is
+     * limited. The last exit is reported after it could be waited for. */
     do {
         (void)poll(&events, 1, 5);
         has_ended = has_ended || gated_job_has_ended(&job);

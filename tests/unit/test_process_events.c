@@ -14,7 +14,7 @@
 #include "job/process_events.h"
 #include "job/source_names.h"
 
-/* Beyond all pids there can be: nobody lives there. */
+/* Above all possible PIDs: no such process exists. */
 enum { MAIN = 5000000, OTHER = 6000000 };
 
 static struct roster roster;
@@ -191,14 +191,14 @@ static void only_descendants_count(void **state)
     forked(&events, MAIN, MAIN + 1);
     exited(&events, MAIN);
     forked(&events, MAIN + 1, MAIN + 2);
-    forked(&events, MAIN, MAIN + 3); /* a number that was used again by a stranger */
+    forked(&events, MAIN, MAIN + 3); /* a PID reused by a foreign process */
     assert_int_equal(events.started_count, 3);
     assert_int_equal(events.now.processes, 2);
     assert_true(events.is_exact);
     end(&events);
 }
 
-/* The ring speaks of the job alone, also when a beginning was lost. */
+/* The ring reports only the job, also if a fork was lost. */
 static void an_exit_without_a_fork_is_a_loss(void **state)
 {
     struct process_events events;
@@ -286,14 +286,14 @@ static void a_process_is_recognized_after_a_suspend(void **state)
                            (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
     process_events_note(&events, &event);
     assert_non_null(roster_member(&roster, MAIN + 1));
-    event.pid = MAIN + 2; /* of the same number, before the machine slept for the first time */
+    event.pid = MAIN + 2; /* the same PID, before the machine was first suspended */
     add_open(MAIN + 2, event.time_ns / (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
     process_events_note(&events, &event);
     assert_null(roster_member(&roster, MAIN + 2));
     end(&events);
 }
 
-/* What a search finds after a loss is followed again. */
+/* Processes found by a search after a loss are followed again. */
 static void lost_processes_are_adopted(void **state)
 {
     struct process_events events;
@@ -314,7 +314,7 @@ static void lost_processes_are_adopted(void **state)
     assert_int_equal(events.now.processes, 2);
     process_events_note(&events, &(struct process_event){
                                      .kind = PROCESS_EXITED, .pid = MAIN + 1, .time_ns = 1 });
-    process_events_resume(&events); /* it has ended, and is not counted again */
+    process_events_resume(&events); /* it has exited, and is not counted again */
     assert_int_equal(events.now.processes, 1);
     assert_int_equal(events.started_count, 2);
     end(&events);
@@ -382,7 +382,7 @@ static void the_job_ends_with_its_last_process(void **state)
     end(&events);
 }
 
-/* As after a set-uid exec: perf says that it ended. */
+/* As after a set-uid exec: perf reports an exit. */
 static void a_false_exit_makes_counts_inexact(void **state)
 {
     struct process_event event = { .kind = PROCESS_EXITED };
@@ -405,7 +405,7 @@ static void a_false_exit_makes_counts_inexact(void **state)
     event.pid = MAIN;
     process_events_note(&events, &event);
     assert_int_equal(events.now.processes, 0);
-    assert_int_equal(process_events_ended_ns(&events), 0); /* it lives */
+    assert_int_equal(process_events_ended_ns(&events), 0); /* it is alive */
     gated_job_begin(&job);
     gated_job_end(&job);
     end(&events);
@@ -443,7 +443,7 @@ static void an_agent_is_disowned_with_its_intermediate_process(void **state)
     exited(&events, MAIN + 1);
     process_events_disown(&events, MAIN + 2);
     process_events_disown(&events, MAIN + 2); /* once is enough */
-    process_events_disown(&events, OTHER);    /* nobody */
+    process_events_disown(&events, OTHER);    /* no such process */
     assert_int_equal(events.started_count, 1);
     assert_int_equal(events.now.processes, 1);
     assert_int_equal(events.peak.processes, 1);

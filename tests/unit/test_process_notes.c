@@ -190,7 +190,7 @@ static void the_largest_gpu_memory_is_kept(void **state)
     fake_job_look(&f);
     job_note_gpu(&f.job, 10, 200);
     job_note_gpu(&f.job, 10, 100);
-    job_note_gpu(&f.job, 77, 900); /* it is not of the job */
+    job_note_gpu(&f.job, 77, 900); /* it does not belong to the job */
     table = list(&f, UNKNOWN);
     assert_int_equal(table.list[0].gpu_bytes, 200);
     process_table_done(&table);

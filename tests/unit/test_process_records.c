@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What events and exit records say about processes that have ended. */
+/* Events and exit records of exited processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -165,7 +165,7 @@ static void missing_cpu_time_belongs_to_unknown_processes(void **state)
     process_table_done(&table);
 }
 
-/* Nobody has counted them. */
+/* They were not counted. */
 static void without_events_the_number_of_unknown_processes_is_unknown(void **state)
 {
     struct process_table table = { 0 };
@@ -215,7 +215,7 @@ static void estimates_are_scaled_to_the_cpu_time_of_the_job(void **state)
     process_table_done(&table);
 }
 
-/* A clock tick is at most 10 ms: what is beyond is not theirs. */
+/* A clock tick is at most 10 ms: more does not belong to them. */
 static void estimates_grow_by_at_most_a_tick(void **state)
 {
     struct process_table table = { 0 };

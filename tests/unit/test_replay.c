@@ -68,7 +68,7 @@ static void values_make_figures_and_a_curve(void **state)
     replay_free(replay);
 }
 
-/* A tracker may look more than once before it is told that the job has ended. */
+/* A tracker may take several samples before it notices the end of the job. */
 static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
 {
     struct replay *replay = begin();

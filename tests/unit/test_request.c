@@ -195,7 +195,7 @@ static void without_any_figure_there_are_comments_only(void **state)
     }
 }
 
-/* The option lists what there is. */
+/* The option lists all formats. */
 static void every_format_is_a_value_of_the_option(void **state)
 {
     const struct option *option = NULL;

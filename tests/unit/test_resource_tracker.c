@@ -169,7 +169,7 @@ static void a_file_fills_only_unset_values(void **state)
     setup_done(&setup);
 }
 
-/* Checks the settings of a file. `message`: what it is refused with; NULL: it is good. */
+/* Checks the settings of a file. `message`: the expected error; NULL: none. */
 static void check_file(const char *text, const char *name, pid_t pid, const char *message)
 {
     struct setup setup;
@@ -289,7 +289,7 @@ static void nesting_is_limited(void **state)
     check_file(text, NULL, 0, "resource-tracker.toml:1: missing ']' at the end of an array");
 }
 
-/* Cut anywhere, then with bytes that are changed. */
+/* Truncated anywhere, then with changed bytes. */
 static void hostile_text_is_harmless(void **state)
 {
     static const char good[] = "[job]\nname = \"a\\tb\" # c\r\n'x'.\"y\" = -1.5e+3\n[[t.u]]\n"

@@ -13,7 +13,7 @@
 
 enum { MANY = 100000 };
 
-/* The most that results.c has asked for at once. */
+/* The largest allocation of results.c. */
 static size_t largest_bytes;
 
 void *__real_calloc(size_t count, size_t size);

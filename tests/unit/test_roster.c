@@ -41,7 +41,7 @@ static void an_added_process_is_found(void **state)
     assert_int_equal(roster.process_count, 1);
     assert_int_equal(roster_find(&roster, 42)->threads, 3);
     assert_null(roster_find(&roster, 43));
-    assert_null(roster_member(&roster, 42)); /* it is not open */
+    assert_null(roster_member(&roster, 42)); /* not open */
     roster_done(&roster);
     assert_null(roster_find(&roster, 42));
 }
@@ -181,7 +181,7 @@ static void parents_come_before_their_children(void **state)
     roster_order(&roster, 1);
     for (size_t i = 0; i < roster.count; i++)
         assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);
-    assert_int_equal(roster.list[0].id.pid, 50); /* it was there before */
+    assert_int_equal(roster.list[0].id.pid, 50); /* the earlier one */
     assert_int_equal(roster.list[1].id.pid, 43);
     assert_int_equal(roster.list[2].id.pid, 44);
     assert_int_equal(roster.list[3].id.pid, 45);

@@ -34,8 +34,8 @@ static void check_rows(const char *text, size_t length, int count)
 
 static void all_rows_are_in_the_file(void **state)
 {
-    /* Several times what the queue holds; on a busy machine its writer may not run in time to make
-     * room, so that it is waited for. */
+    /* Several times the size of the queue; on a busy machine its writer may be slow to make
+     * room, so the test waits for it. */
     enum { ROWS = 5000, FITS = 500 };
     struct buffer text = { 0 };
     struct writer_process writer;
@@ -143,7 +143,7 @@ static void the_file_is_unchanged_before_the_first_row(void **state)
     path_of(&fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     (void)writer_process_close(&writer, NULL);
-    assert_int_equal(access(path, F_OK), -1); /* it was created for nothing */
+    assert_int_equal(access(path, F_OK), -1); /* created but not used */
     fake_root_write(&fake, "rows", "old\n");
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_NO_CLOBBER), -EEXIST);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
@@ -168,7 +168,7 @@ static void no_wait_returns_the_writer(void **state)
     fake_root_done(&fake);
 }
 
-/* Its user is killed: what was handed over is written. */
+/* Its user is killed: rows already passed on are written. */
 static void rows_are_written_after_their_creator_exited(void **state)
 {
     enum { ROWS = 50 };
@@ -204,7 +204,8 @@ static void limit_file_size(pid_t pid, rlim_t bytes)
     assert_int_equal(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
-/* `path` is that of the file, or of a descriptor for it. There is room for two and a half rows. */
+/* `path` is the file's, or that of a descriptor for it. There is room for two and a half
+ * rows. */
 static void check_full_disk(const char *path, const char *file)
 {
     struct buffer text = { 0 };

@@ -54,7 +54,7 @@ static void rows_in_an_unread_pipe_are_not_lost(void **state)
     pid = writer.pid;
     add_rows(&writer, 0, ROWS); /* returns */
     assert_true(writer.dropped_rows > 0);
-    end = writer_process_close(&writer, NULL); /* so does this */
+    end = writer_process_close(&writer, NULL); /* the same */
     assert_true(end.lost_rows > 0 && end.lost_rows < ROWS);
     assert_int_equal(end.error, -ETIMEDOUT);
     assert_int_equal(waitpid(pid, NULL, __WALL), -1); /* the writer has ended and was reaped */
@@ -82,7 +82,7 @@ static void a_descriptor_gets_the_header_and_the_rows(void **state)
     assert_int_equal(writer_process_close(&writer, NULL).lost_rows, 0);
     assert_int_equal(read(fds[0], text, 7), 7);
     assert_memory_equal(text, "header\n", 7);
-    assert_int_equal(count_lines(fds[0]), 3); /* and nobody has it open */
+    assert_int_equal(count_lines(fds[0]), 3); /* and no process has it open */
     close(fds[0]);
     buffer_done(&header);
 }
@@ -104,7 +104,7 @@ static void a_closed_reader_ends_the_rows(void **state)
     close(fds[0]);
     add_rows(&writer, 1, 4);
     end = writer_process_close(&writer, NULL);
-    assert_int_equal(end.lost_rows, 0); /* it did not want them */
+    assert_int_equal(end.lost_rows, 0); /* it closed the pipe */
     assert_int_equal(end.error, -EPIPE);
 }
 
@@ -151,7 +151,7 @@ static int fill_named_pipe(struct writer_process *writer, const char *path)
     return -1;
 }
 
-/* A busy machine may take long once, or twice. `path`: that of a named pipe, or NULL. */
+/* A busy machine may take long once, or twice. `path`: a named pipe, or NULL. */
 static void check_end_is_soon(const char *path, uint64_t least_lost)
 {
     uint64_t least_ns = UINT64_MAX;
@@ -190,7 +190,7 @@ static void a_named_pipe_without_a_reader_is_soon_given_up(void **state)
     fake_root_done(&fake);
 }
 
-/* What a reader does in another process; `taken` is shared with it. */
+/* Starts a reader in another process; `taken` is shared with it. */
 static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
 {
     struct timespec moment = clock_timespec(5 * NS_PER_MS);
@@ -212,7 +212,7 @@ static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
     _exit(0);
 }
 
-/* It takes a byte every 5 ms, for 10 s; there would be room for the next row after 20 s. */
+/* It reads a byte every 5 ms, for 10 s; there would be room for the next row after 20 s. */
 static void a_slow_reader_is_given_up(void **state)
 {
     enum { LONG = 2000 };

@@ -139,7 +139,7 @@ static void cpus_and_devices_are_read_again(void **state)
 
     (void)state;
     fake_root_init(&fake);
-    device_sample_read(&sample, &fake.root, NULL); /* a machine that says nothing */
+    device_sample_read(&sample, &fake.root, NULL); /* a machine without files */
     assert_int_equal(sample.cpu_count, 0);
     fake_root_write(&fake, "proc/stat",
                     "cpu 9 0 0 9 0 0 0 0\ncpu1 1 0 2 9 0 0 0 0\n"
@@ -181,7 +181,7 @@ static void busy_time_may_fall_only_at_the_end(void **state)
     assert_int_equal(reported(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
 }
 
-/* It answered when the job's memory was at its peak, and then no more. */
+/* The driver responded at the peak of the job's memory, and not since. */
 static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
 {
     static struct sampler sampler;

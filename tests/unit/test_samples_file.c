@@ -139,7 +139,7 @@ static void add_cpu(struct fixture *f, uint64_t elapsed_ms, uint64_t cpu_ms, boo
     add_sample(f, elapsed_ms * NS_PER_MS, is_last);
 }
 
-/* Of a process table: timestamp, pid, children, utime, stime, cpu_usage. */
+/* A process table has: timestamp, pid, children, utime, stime, cpu_usage. */
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
@@ -247,7 +247,7 @@ static void rows_wait_for_the_list_of_gpus(void **state)
     close_file(&f, &text);
 }
 
-/* They were held in memory, and there was none. */
+/* Memory for the waiting rows ran out. */
 static void rows_that_could_not_wait_are_lost(void **state)
 {
     struct fixture f = { .gpu.state = GPU_PENDING };

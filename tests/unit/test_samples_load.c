@@ -182,7 +182,7 @@ static void tables_of_resource_tracker_have_other_units(void **state)
     assert_true(is_near(row.value[METRIC_HOST_MEMORY_USED], 10485760));
 }
 
-/* The first row lacks what later ones have. */
+/* The first row has fewer keys than later ones. */
 static void objects_of_resource_tracker_are_read(void **state)
 {
     AUTO_DONE struct sample_table table =

@@ -142,12 +142,12 @@ static void damaged_messages_are_refused(void **state)
         { 0, 0 },                   /* */
         { 3, 2 },                   /* another version */
         { 7, 0xff },                /* a body of 4 GB */
-        { 4, 1 },                   /* one that is shorter than the message */
+        { 4, 1 },                   /* shorter than the message */
         { 15, 0xff },               /* fields of 4 GB */
         { 12, 0xff },               /* more than there are */
         { AT_BODY + 4, 200 },       /* a path that runs on */
         { AT_BODY + 7, 0xff },      /* for 4 GB */
-        { AT_BODY + 4, 31 },        /* one that does not end where it says */
+        { AT_BODY + 4, 31 },        /* not terminated at its length */
         { AT_BODY + 44, 60 },       /* likewise the unit */
         { sizeof(removed) - 9, 5 }, /* and the result */
         { sizeof(removed) - 1, 'x' },
@@ -164,7 +164,8 @@ static void damaged_messages_are_refused(void **state)
     }
 }
 
-/* Every byte set to values that lengths and types do not expect: the sanitizers say something. */
+/* Sets every byte to values that lengths and types do not expect: the sanitizers report
+ * invalid reads. */
 static void no_changed_byte_causes_an_invalid_read(void **state)
 {
     static const uint8_t values[] = { 0, 1, 4, 's', 'g', 'v', 0x7f, 0x80, 0xff };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is compressed can be unpacked by zlib. */
+/* zlib can unpack the compressed text. */
 /* The URLs of objects. */
 /* The variables of uploads. */
 /* The answers of the service. */

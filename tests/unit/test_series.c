@@ -252,7 +252,7 @@ static void the_end_of_a_run_causes_no_peak(void **state)
     begin(&run);
     add(&run, 0, 1, 0, &no_gpus);
     add(&run, 0.02, 1, 0.01, &no_gpus);
-    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 0.5)); /* all that there is */
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 0.5)); /* the only value */
     add(&run, 1, 1, 1, &no_gpus);
     add(&run, 1.001, 1, 1.1,
         &no_gpus); /* 100 cores for 1 ms: too short, so with the 499 before */

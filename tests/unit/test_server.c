@@ -167,7 +167,7 @@ static void a_missing_value_has_a_reason(void **state)
     struct fake_root fake;
 
     (void)state;
-    fake_root_init(&fake); /* it says nothing at all */
+    fake_root_init(&fake); /* without any file */
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct buffer out = { 0 };
 

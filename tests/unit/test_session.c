@@ -24,7 +24,7 @@
 #include "fake_root.h"
 #include "spoor/spoor.h"
 
-/* A child that waits until it is told to end, through a pipe. */
+/* A child that waits for the end of a pipe. */
 struct child {
     pid_t pid;
     int end_fd;
@@ -213,8 +213,8 @@ struct seen {
     size_t metric_count;
     double last_elapsed_seconds;
     double last_unix_seconds;
-    double rss_bytes; /* of the first process, at the first sample */
-    size_t rss;       /* which metric that is */
+    double rss_bytes; /* of the main process, at the first sample */
+    size_t rss;       /* index of that metric */
     bool is_in_order;
 };
 
@@ -333,7 +333,7 @@ static void a_stream_may_end_before_the_session(void **state)
     assert_int_equal(spoor_session_end_stream(session, 2, &err), -EINVAL);
     assert_int_equal(spoor_session_end_stream(session, 0, &err), 0);
     assert_int_equal(file_size(paths[0]), process_row);
-    assert_int_equal(spoor_session_end_stream(session, 0, &err), 0); /* it has */
+    assert_int_equal(spoor_session_end_stream(session, 0, &err), 0); /* it has already ended */
     assert_int_equal(spoor_session_stop(session, &err), 0);
     assert_int_equal(file_size(paths[0]), process_row);
     assert_int_equal(file_size(paths[1]), 3 * system_row);

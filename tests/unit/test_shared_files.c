@@ -66,7 +66,7 @@ static void no_mappings_give_0(void **state)
 }
 
 /* 300 MB of a file, 150 MB by each of three, at 0, 75 and 150; an outsider maps it all, so
- * that PSS is less than what is mapped. */
+ * that PSS is less than the mapped size. */
 static void disjoint_parts_of_a_file_add_up(void **state)
 {
     struct memory_areas areas;

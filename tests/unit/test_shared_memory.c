@@ -74,7 +74,7 @@ static void shared_pages_count_once(void **state)
     assert_int_equal(estimate.pss_bytes, 304 * MB);
 }
 
-/* A library that outsiders map too: its PSS says little, its largest user at least that. */
+/* A library that outsiders map too: its PSS is too low, its largest user is a lower bound. */
 static void a_library_counts_as_its_largest_user(void **state)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 20 * MB, MB),
@@ -120,7 +120,7 @@ static void merged_pages_count_by_their_pss(void **state)
     assert_int_equal(estimate.combined.private_bytes, 2 * MB);
 }
 
-/* What a process shares with no other of the job, it may have mapped twice. */
+/* Pages that a process shares, but with no other process of the job, may be mapped twice. */
 static void a_possible_double_mapping_is_suspected(void **state)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 40 * MB, 20 * MB),

@@ -135,7 +135,7 @@ static void refuses_damaged_text(void **state)
         "x" HEAD "\n" LINES,  /* likewise */
         HEAD "\n",            /* no lines */
         HEAD "\nRss: 1 kB\n", /* too few */
-        HEAD "\nRss: 1 kB",   /* cut in a line */
+        HEAD "\nRss: 1 kB",   /* truncated in a line */
         HEAD "\nRss: x kB\n", /* no number */
         HEAD "\nRss: -1 kB\n",
         HEAD "\nRss: 99999999999999999999 kB\n",

@@ -25,7 +25,7 @@ int __wrap_mounts_read(const struct root *root, const char *text, struct mounts 
 
 bool __wrap_mounts_may_stall(const char *text);
 
-static bool may_stall;                /* what mounts_may_stall() says */
+static bool may_stall;                /* result of mounts_may_stall() */
 static _Thread_local bool has_called; /* this thread has called mounts_read() */
 
 bool __wrap_mounts_may_stall(const char *text)
@@ -78,7 +78,7 @@ static void a_hanging_disk_is_not_waited_for(void **state)
     root_close(&root);
 }
 
-/* Whether a thread that asks the disks is still there. */
+/* Whether a thread that reads the disks still exists. */
 static bool is_asking(void)
 {
     bool is_found = false;
@@ -116,7 +116,7 @@ static void a_hanging_inquiry_can_be_left_behind(void **state)
         (void)sched_yield();
 }
 
-/* To start one costs more than to ask the disks. */
+/* Starting one costs more than reading the disks. */
 static void disks_that_cannot_block_need_no_thread(void **state)
 {
     struct space space = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which stream a path, a dialect and a format mean. What it writes is in test_csv.c and
- * test_dialect.c. */
+/* Selects the stream of a path, a dialect and a format. test_csv.c and test_dialect.c test
+ * its rows. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

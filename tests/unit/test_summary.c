@@ -90,7 +90,7 @@ static void a_short_interval_causes_no_peak_rate(void **state)
     add(&summary, 1000, METRIC_JOB_CPU, 1000 * NS_PER_MS);
     add(&summary, 1001, METRIC_JOB_CPU, 1100 * NS_PER_MS); /* 100 cores for 1 ms */
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
-    /* The moment is not lost: it counts in the window that it is part of. */
+    /* The growth is not lost: it counts in the window that contains it. */
     add(&summary, 2000, METRIC_JOB_CPU, 2500 * NS_PER_MS);
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1.5);
 }
@@ -321,7 +321,7 @@ static void a_resumed_phase_excludes_the_time_between(void **state)
     assert_int_equal(cpu->last_ns - cpu->first_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.ended_ns - phase.started_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.started_realtime_ns, 6000 * NS_PER_MS);
-    assert_near(cpu->max_rate, 500 / 1e9); /* of a window, never of what lies between two */
+    assert_near(cpu->max_rate, 500 / 1e9); /* the rate of a window, never of the time between two */
 }
 
 static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
@@ -339,10 +339,10 @@ static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
     assert_int_equal(phase.tally[METRIC_JOB_RSS].max, 60);
     add(&phase, 7000, METRIC_JOB_RSS, 70);
     assert_int_equal(phase.tally[METRIC_JOB_RSS].max, 70);
-    assert_false(is_known(phase.tally[METRIC_JOB_CPU].first)); /* what was unknown stays so */
+    assert_false(is_known(phase.tally[METRIC_JOB_CPU].first)); /* unknown values stay unknown */
 }
 
-/* Another source of CPU time has more of it, and does not say when it was used. */
+/* Another source of CPU time has more, used at an unknown time. */
 static void missed_cpu_time_counts_only_in_totals(void **state)
 {
     struct summary summary;

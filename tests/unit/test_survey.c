@@ -37,7 +37,7 @@ int __wrap_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_ro
     return __real_smaps_rollup_read(root, pid, ret);
 }
 
-/* Main was read as it shared those pages, the child as it had copies of its own. */
+/* Main was read while it shared those pages, the child after it had its own copies. */
 static void pages_copied_before_their_process_is_read_count(void **state)
 {
     struct memory_fixture f = { 0 };
@@ -81,7 +81,7 @@ static void many_small_processes_are_not_walked(void **state)
     assert_int_equal(survey.count, CROWD);
     assert_false(survey.has_ended);
     assert_int_equal(views[1].private_total, MB);
-    /* What a copy and its parent share, nothing but a walk shows. */
+    /* Only a walk shows the pages shared by a copy and its parent. */
     roster_member(&f.roster, CHILD + 1)->has_exec = false;
     roster_member(&f.roster, CHILD + 1)->parent_pid = CHILD + 2;
     assert_int_equal(survey_plan(&f.roster, MAIN, false).walk_count, 4);
@@ -89,7 +89,7 @@ static void many_small_processes_are_not_walked(void **state)
     memory_end(&f);
 }
 
-/* Only those that are walked have files. */
+/* Only walked processes have files. */
 static void only_some_of_many_similar_copies_are_walked(void **state)
 {
     enum { ALIKE = 40, EACH = 3, ALL = ALIKE + 2, OTHER = CHILD + ALIKE };
@@ -129,7 +129,8 @@ static void only_some_of_many_similar_copies_are_walked(void **state)
     memory_end(&f);
 }
 
-/* Twenty walks over so much that took so long; what the next is expected to take, in microseconds. */
+/* Twenty walks over this much memory that took this long; returns the expected time of the
+ * next, in microseconds. */
 static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, double *page_ns)
 {
     const struct survey survey = { .walk_count = processes, .walk_bytes = megabytes * MB };

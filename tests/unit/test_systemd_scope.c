@@ -24,7 +24,8 @@
 
 /* ---- systemd scope --------------------------------------------------------- */
 
-/* For those that answer: only a hung test waits so long. For those that do not. */
+/* Timeouts for managers that respond, which only a hung test reaches, and for those that do
+ * not. */
 #define PATIENT_NS (20 * NS_PER_SECOND)
 #define HASTY_NS (40 * NS_PER_MS)
 
@@ -118,7 +119,7 @@ static void a_manager_that_refuses_the_login_is_not_called(void **state)
         int r = converse(&fake, cases[i].manner);
 
         if (cases[i].manner == FAKE_HANGS_UP && r == -1000 - EPIPE)
-            r = -1000 - ECONNRESET; /* it was faster than our first word */
+            r = -1000 - ECONNRESET; /* closed before our first message */
         assert_int_equal(r, cases[i].result - 1000);
         assert_int_equal(fake.call_length, 0);
     }
@@ -146,7 +147,7 @@ static void the_deadline_always_holds(void **state)
 {
     static const struct {
         enum fake_manner manner;
-        uint64_t connect_ns; /* a log-in that succeeds takes what time it needs */
+        uint64_t connect_ns; /* a successful login may take its time */
         int result;
     } cases[] = {
         { FAKE_IS_MUTE, HASTY_NS, -ETIMEDOUT - 1000 },
@@ -179,7 +180,7 @@ static void a_socket_without_a_listener_is_no_manager(void **state)
     memset(long_path, '/', sizeof(long_path));
     long_path[sizeof(long_path) - 1] = '\0';
     assert_int_equal(systemd_connect(long_path, UINT64_MAX), -ENAMETOOLONG);
-    /* One that has been closed. */
+    /* A socket that was closed. */
     fake_manager_start(&fake, FAKE_WORKS);
     shutdown(fake.listen_fd, SHUT_RDWR);
     assert_int_equal(systemd_connect(fake.path, UINT64_MAX), -ECONNREFUSED);
@@ -233,7 +234,7 @@ static void no_wait_returns_the_keeper(void **state)
     assert_int_equal(waitpid(keeper->pid, NULL, WNOHANG), -1);
 }
 
-/* Its parent is the tracker, as that of an orphan of the job is. */
+/* Its parent is the tracker, as for an orphan of the job. */
 static void no_job_counts_the_keeper(void **state)
 {
     struct scope_keeper *keeper = get(state);
@@ -254,7 +255,7 @@ static void the_keeper_has_none_of_our_files_open(void **state)
     int fds[2];
 
     (void)state;
-    assert_int_equal(pipe2(fds, 0), 0); /* one that would be handed down */
+    assert_int_equal(pipe2(fds, 0), 0); /* inheritable */
     if (start(state) != 0 || !*state) {
         close(fds[0]);
         close(fds[1]);
@@ -294,7 +295,7 @@ static void a_stopped_keeper_can_be_ended(void **state)
     scope_keeper_stop(keeper); /* none: nothing happens */
 }
 
-/* Plays a tracker that is killed. What it started must not outlive it. */
+/* Simulates a tracker that is killed. The keeper must not outlive it. */
 static void the_keeper_exits_with_the_tracker(void **state)
 {
     int fds[2];

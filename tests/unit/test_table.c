@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_table.c - tables that others wrote: what is in them is not trusted. */
+/* test_table.c - tables written by other programs: their content is not trusted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void make_database(const struct folder *folder, const char *sql)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Reads the first row. Returns what failed first, or 0. */
+/* Reads the first row. Returns the first error, or 0. */
 static int read_first(const char *path, double *ret, struct spoor_error *err)
 {
     struct table *table = NULL;
@@ -89,7 +89,7 @@ static void a_row_has_as_many_cells_as_the_header(void **state)
     assert_non_null(strstr(err.message, "3 cells, but the header has 2"));
 }
 
-/* It could have rows without end, by joins or recursion. */
+/* A view could have endless rows, by joins or recursion. */
 static void a_view_is_not_a_table(void **state)
 {
     struct folder *folder = *state;

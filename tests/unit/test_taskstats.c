@@ -46,7 +46,7 @@ static void put_attribute(struct datagram *d, uint16_t type, const void *value, 
     put(d, value, size);
 }
 
-/* The lengths of what encloses the rest are filled in when that is known. */
+/* The lengths of enclosing attributes are filled in at their end. */
 static size_t open_nest(struct datagram *d, uint16_t type)
 {
     size_t start = d->size;
@@ -254,7 +254,7 @@ static void a_truncated_datagram_is_refused(void **state)
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         if (size < sizeof(struct nlmsghdr))
             continue;
-        memcpy(d.bytes, &size, sizeof(size)); /* the frame itself says so */
+        memcpy(d.bytes, &size, sizeof(size)); /* of the frame itself */
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         end(&d);
     }

@@ -31,8 +31,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Writes without colour and checks what holds for every report: it fits a screen
- * of 80 columns and no line ends with blanks. Returns the number of lines. */
+/* Writes without colour and checks properties of every report: it fits a screen of 80
+ * columns and no line ends with blanks. Returns the number of lines. */
 static size_t write_text(const struct example *example, bool has_unicode, struct buffer *out)
 {
     size_t lines = 0;

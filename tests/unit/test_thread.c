@@ -77,7 +77,7 @@ static void a_failed_thread_start_leaves_nothing_open(void **state)
     assert_int_equal(spoor_session_sample(session, &err), -EINVAL);
     assert_int_equal(spoor_session_stop(session, &err), 0);
     is_refused = false;
-    assert_int_equal(spoor_session_start(session, &err), 0); /* it may be tried again */
+    assert_int_equal(spoor_session_start(session, &err), 0); /* a second attempt works */
     assert_int_equal(spoor_session_stop(session, &err), 0);
     assert_null(spoor_session_close(session));
     assert_int_equal(count_open("eventfd"), before);
@@ -102,10 +102,10 @@ static void wait_at(const struct spoor_sample *sample, void *data)
         return; /* the first is taken by the caller */
     (void)!write(obstacle->begun_fds[1], "", 1);
     (void)!read(obstacle->wait_fds[0], &byte, 1);
-    (void)!write(obstacle->begun_fds[1], "", 1); /* it is over */
+    (void)!write(obstacle->begun_fds[1], "", 1); /* it has ended */
 }
 
-/* A session whose thread takes a sample that does not end. */
+/* A session whose thread takes an endless sample. */
 static spoor_session *open_hanging(struct obstacle *obstacle)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -165,7 +165,7 @@ static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, ask_for_sample, &asker), 0);
     assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
-    (void)poll(NULL, 0, 10); /* it asks at once */
+    (void)poll(NULL, 0, 10); /* it polls at once */
     assert_int_equal(spoor_session_stop_within(session, 1000000, NULL), -ETIMEDOUT);
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += 7; /* less than for a thread that hangs */
@@ -216,7 +216,7 @@ static void a_session_with_a_hanging_thread_can_be_closed(void **state)
     assert_null(spoor_session_close(session));
     let_go_on(&obstacle);
     assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
-    while (count_open("eventfd") > count) /* nothing else tells of the end of such a thread */
+    while (count_open("eventfd") > count) /* nothing else reports the end of such a thread */
         (void)usleep(1000);
     assert_int_equal(obstacle.count, 2); /* there was no call after the session was closed */
     obstacle_done(&obstacle);
@@ -275,6 +275,6 @@ int main(void)
         cmocka_unit_test(several_threads_may_start_and_stop_a_session),
     };
 
-    (void)setenv("SPOOR_DISABLE", "gpu", 1); /* whose library has eventfds of its own */
+    (void)setenv("SPOOR_DISABLE", "gpu", 1); /* its library has other eventfds */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

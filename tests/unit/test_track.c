@@ -23,10 +23,10 @@
 struct result {
     int code;              /* exit code, or -errno of exec */
     bool has_children;     /* some process of the job is left */
-    bool is_by_our_signal; /* as supervise() says */
+    bool is_by_our_signal; /* as reported by supervise() */
 };
 
-/* What spoor does, without a session; where asked, only once the command has ended. */
+/* Does the same as spoor, without a session; `is_late`: only after the command has ended. */
 static struct result supervise_late(const char *const *argv, bool waits_for_all, bool is_late)
 {
     siginfo_t info;
@@ -158,7 +158,7 @@ static void the_child_inherits_everything_unchanged(void **state)
     setenv("LIMIT", limit.rlim_cur == RLIM_INFINITY ? "unlimited" : text, 1);
     (void)snprintf(text, sizeof(text), "%d", (int)getpgrp());
     setenv("GROUP", text, 1);
-    (void)snprintf(text, sizeof(text), "%d", fd); /* what we open next gets this number */
+    (void)snprintf(text, sizeof(text), "%d", fd); /* the next descriptor gets this number */
     setenv("FIRST_FREE", text, 1);
     close(fd);
     assert_int_equal(run(argv, false).code, 0);
@@ -229,7 +229,7 @@ static void signals_from_the_job_are_not_returned(void **state)
     (void)state;
     assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
                            "kill -USR1 $PPID; exit $((40 + n))"),
-                     41); /* that to itself; not those to us */
+                     41); /* the signal to itself; not those to us */
 }
 
 static void orphans_are_waited_for_on_request(void **state)
@@ -281,7 +281,7 @@ static void a_signal_to_the_group_counts_as_ours_after_the_end(void **state)
     result = run_under(supervise_in_its_own_group, leaves_one, true);
     assert_int_equal(result.code, 128 + SIGINT);
     assert_true(result.is_by_our_signal);
-    assert_false(result.has_children); /* one interrupt does not cut the waiting short */
+    assert_false(result.has_children); /* one interrupt does not end the wait */
     result = run(alone, false);
     assert_int_equal(result.code, 128 + SIGTERM);
     assert_false(result.is_by_our_signal);

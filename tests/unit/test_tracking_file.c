@@ -43,7 +43,7 @@ static const struct tracking_facts facts = {
                  [TRACKING_EXPECTED_CORES] = 3 },
 };
 
-/* One process, which no other process descends from. */
+/* One process without descendants. */
 static const double lone[TRACKING_COLUMNS] = {
     [TRACKING_MAIN_RAM] = 0.341860352,
     [TRACKING_COMBINED_RAM] = 0.341860352,
@@ -179,7 +179,7 @@ static void sqlite_has_a_table_of_facts_and_one_of_rows(void **state)
     char beside[128];
 
     add(file, lone);
-    /* Whoever reads along finds it. */
+    /* A concurrent reader finds it. */
     check_query(folder->sqlite, "SELECT count(*) FROM data", "1\n");
     add(file, lone);
     assert_int_equal(tracking_file_close(file, NULL), 0);
@@ -465,7 +465,7 @@ static void rows_are_in_the_file(void **state)
         assert_non_null(strstr(err.message, "already exists"));
         assert_int_equal(writer.process.pid, 0);
         assert_int_equal(start(&writer, path, true, &err), 0);
-        assert_int_equal(tracking_writer_close(&writer, &err), 0); /* it never began */
+        assert_int_equal(tracking_writer_close(&writer, &err), 0); /* it was never started */
         check_row_count(path, 3);
     }
     fake_root_done(&fake);

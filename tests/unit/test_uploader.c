@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_uploader.c - the names of batches, and what is said of them. (What is sent is seen by
- * tests/functional/test_upload.py.) */
+/* test_uploader.c - the names of batches, and their summary.
+ * (tests/functional/test_upload.py tests the uploads.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static void a_summary_is_json_for_every_response(void **state)
                    "{\"run_id\":\"r\",\"data_uris\":[],\"result\":{\"a\":\"\\n\"}}");
 }
 
-/* A damaged state.json may say anything. */
+/* A damaged state.json may contain anything. */
 static void a_too_long_list_of_names_is_an_error(void **state)
 {
     struct spool spool = { .run = { "r", "s3://b" }, .batches = UINT64_MAX };

@@ -33,7 +33,7 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
 
     for (size_t i = 0; i < COUNT; i++) {
         list[i] = &devices[i];
-        selected[i] = true; /* what stood there before does not matter */
+        selected[i] = true; /* earlier values do not matter */
     }
     assert_int_equal(visible_select(source, text, list, COUNT, selected, note), faults);
     for (size_t i = 0; i < COUNT; i++)
@@ -93,7 +93,7 @@ static void the_option_may_be_all_or_none(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0,all", 1, NULL), ".x....");
 }
 
-/* Whoever decides by the variables needs to know that such a word is no GPU, no more. */
+/* For a variable it is sufficient that such a word is no GPU. */
 static void words_in_a_variable_match_no_gpu(void **state)
 {
     static const struct {
@@ -112,7 +112,7 @@ static void words_in_a_variable_match_no_gpu(void **state)
         assert_string_equal(chosen(words[i].source, words[i].text, 1, NULL), "......");
 }
 
-/* It would take these for the end of the list. */
+/* CUDA treats these as the end of the list. */
 static void cuda_accepts_only_numbers_and_uuids(void **state)
 {
     static const char *const items[] = { "0-1", "2:0", "0000:3b:00.0", "3b:00.0" };
