@@ -15,7 +15,6 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 
-
 /* Find the cgroups of a process.
  *
  * /proc/PID/cgroup has a line for each tree, "4:memory:/a/b" or, for version 2,

@@ -37,8 +37,9 @@ enum { CGROUP_PATH_SIZE = 1024 };
 
 /* One cgroup: a folder and the visible part of its tree. */
 struct cgroup {
-    char path[CGROUP_PATH_SIZE]; /* relative to the root: "sys/fs/cgroup/memory/a"; empty: not visible */
-    size_t mount_length;         /* length of the mount point in `path` */
+    /* Relative to the root: "sys/fs/cgroup/memory/a"; empty: not visible. */
+    char path[CGROUP_PATH_SIZE];
+    size_t mount_length; /* length of the mount point in `path` */
     bool is_v2;
 };
 

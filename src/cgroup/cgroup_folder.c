@@ -90,7 +90,8 @@ static int set_controller(const struct root *root, const struct cgroup *cgroup, 
 {
     char text[64];
 
-    (void)snprintf(text, sizeof(text), "%c%s", sign, controller); /* our names are short enough */
+    /* Our names are short enough. */
+    (void)snprintf(text, sizeof(text), "%c%s", sign, controller);
     return write_file(root, cgroup, "cgroup.subtree_control", text);
 }
 
@@ -114,7 +115,8 @@ void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
 {
     for (unsigned i = 0; controllers[i]; i++) {
         if (enabled & 1u << i)
-            (void)set_controller(root, cgroup, '-', controllers[i]); /* fails if in use: it stays enabled */
+            /* Fails if in use: it stays enabled. */
+            (void)set_controller(root, cgroup, '-', controllers[i]);
     }
 }
 
@@ -253,7 +255,8 @@ static int remove_tree(const struct root *root, const struct cgroup *cgroup,
             continue; /* its path is too long: it stays */
         if (to && names_dead_tracker(name))
             (void)cgroup_move_all(root, &below, to);
-        (void)remove_tree(root, &below, to, depth + 1); /* on failure, removing `cgroup` fails too */
+        /* On failure, removing `cgroup` fails too. */
+        (void)remove_tree(root, &below, to, depth + 1);
     }
     if (folder)
         closedir(folder);
@@ -281,7 +284,8 @@ void cgroup_remove_abandoned(const struct root *root, const struct cgroup *paren
         struct cgroup abandoned = *parent;
 
         if (is_abandoned(dirfd(folder), name) && cgroup_to_child(&abandoned, name) == 0)
-            (void)cgroup_remove_tree(root, &abandoned, NULL); /* if in use, it is removed next time */
+            /* If in use, it is removed next time. */
+            (void)cgroup_remove_tree(root, &abandoned, NULL);
     }
     if (folder)
         closedir(folder);

@@ -34,7 +34,7 @@ struct activity {
     /* memory */
     uint64_t resident_bytes, process_count; /* as last recorded */
     uint64_t most_bytes, most_processes;    /* since the last sample */
-    unsigned still_notes;                   /* consecutive calls that hardly exceeded the maxima */
+    unsigned still_notes; /* consecutive calls that hardly exceeded the maxima */
 
     /* the last look at all processes */
     bool has_looked;

@@ -32,7 +32,7 @@ static void read_second(const struct root *root, pid_t pid, char *buf, size_t si
     if (pid_cmdline_read(root, pid, text, sizeof(text) - 1) < 0)
         return;
     length = strlen(text) + 1;
-    if (length < sizeof(text))                          /* `text` is filled with zeros after the data */
+    if (length < sizeof(text)) /* `text` is filled with zeros after the data */
         (void)snprintf(buf, size, "%s", text + length); /* truncation is fine */
 }
 

@@ -13,7 +13,8 @@
 #define SAVED_FIRST_NS ((int64_t)(20 * NS_PER_MS))
 
 enum {
-    TIME_SHARE = 6,  /* the share of a core is this much smaller than that of the job's CPU time */
+    /* The share of a core is this much smaller than that of the job's CPU time. */
+    TIME_SHARE = 6,
     REPAID_SHARE = 3 /* part of the income used to repay debt */
 };
 

@@ -27,12 +27,13 @@ struct cpu_counts {
     uint64_t waited_ns; /* the part of it that wait4 reported */
     uint64_t cgroup_ns;
     uint64_t perf_ns;
-    uint64_t stolen_ns; /* upper bound of the part of perf_ns stolen by interrupts and the hypervisor */
-    uint64_t
-        exits_ns;     /* upper bound of the time exiting threads used, which only a cgroup counts */
-    bool is_alone;    /* the job never had a second process */
-    bool is_cgroup;   /* the job is a cgroup: its count is authoritative */
-    bool left_cgroup; /* a process was seen outside the job cgroup */
+    /* Upper bound of the part of perf_ns stolen by interrupts and the hypervisor. */
+    uint64_t stolen_ns;
+    /* Upper bound of the time exiting threads used, which only a cgroup counts. */
+    uint64_t exits_ns;
+    bool is_alone;     /* the job never had a second process */
+    bool is_cgroup;    /* the job is a cgroup: its count is authoritative */
+    bool left_cgroup;  /* a process was seen outside the job cgroup */
     bool saw_unwaited; /* a process was seen to end without being waited for */
     bool is_suspect;   /* a process that ignores SIGCHLD had children */
 };
@@ -40,8 +41,8 @@ struct cpu_counts {
 struct cpu_choice {
     enum cpu_source source;
     bool has_unwaited; /* processes were never waited for */
-    bool
-        is_confirmed; /* the tree is complete: a count of all processes agrees, or there is only one process */
+    /* The tree is complete: a count of all processes agrees, or there is only one process. */
+    bool is_confirmed;
     bool left_cgroup; /* the cgroup misses processes */
 };
 

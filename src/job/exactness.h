@@ -35,8 +35,8 @@ struct evidence {
     bool may_be_unwaited; /* a process that ignores SIGCHLD had children */
     bool is_confirmed;    /* a second count of their CPU time agrees */
     uint64_t cpu_ns;      /* their CPU time, UNKNOWN is fine */
-    uint64_t
-        exited_count; /* threads that exited before their process, as far as events report them */
+    /* Threads that exited before their process, as far as events report them. */
+    uint64_t exited_count;
 
     /* the other counts */
     bool left_cgroup;         /* a process was seen outside the job cgroup */

@@ -103,7 +103,8 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
                         options->disabled | SOURCE_RING);
     job_search(job, &look); /* processes started before the first event */
     for (size_t i = 0; i < job->roster.count; i++) {
-        if (!job->roster.list[i].reading.is_zombie) /* the end of a zombie was reported before */
+        /* The end of a zombie was reported before. */
+        if (!job->roster.list[i].reading.is_zombie)
             process_events_adopt(&job->process_events, job->roster.list[i].id.pid);
     }
     return 0;
@@ -327,7 +328,8 @@ static struct activity_seen look_at_attached(struct job *job, const struct look 
 void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
 {
     struct look look;
-    uint64_t cpu_ns = job_whole_cpu_ns(job); /* read first: processes that run meanwhile are read again */
+    /* Read first: processes that run meanwhile are read again. */
+    uint64_t cpu_ns = job_whole_cpu_ns(job);
     enum activity_look whom =
         is_thorough ? LOOK_AT_ALL : activity_look_at(&job->activity, cpu_ns, now_ns);
     struct activity_seen seen;

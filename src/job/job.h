@@ -52,8 +52,8 @@ struct job_options {
     bool is_main_only;            /* see SPOOR_MAIN_ONLY */
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
-    const struct cgroups *
-        cgroups; /* the job's before it gets its own, or those of `adopted`; NULL: none are visible */
+    /* The job's before it gets its own, or those of `adopted`; NULL: none are visible. */
+    const struct cgroups *cgroups;
     const char *cgroup_folder;  /* NULL: below one of `cgroups` */
     unsigned disabled;          /* sources, see source_names.h */
     uint64_t budget_millionths; /* see budget_init() */
@@ -84,20 +84,20 @@ struct job_peaks {
 /* Sums over all processes; job_measure() returns each value with its origin. */
 struct job_reading {
     struct clock_span cpu_span, main_cpu_span; /* when the CPU times were read */
-    uint64_t cpu_error_ns;                     /* possible error of the CPU time, besides the span */
-    uint64_t missed_cpu_ns;                    /* used at an unknown time, not included: see cpu_total */
+    uint64_t cpu_error_ns;  /* possible error of the CPU time, besides the span */
+    uint64_t missed_cpu_ns; /* used at an unknown time, not included: see cpu_total */
     struct usage usage;
     struct cpu_counts cpu_counts;
     struct cpu_choice cpu;
     bool is_first;
     struct evidence evidence; /* evidence of completeness of the counts */
     bool all_waited;          /* every process was waited for, so that all usage is counted */
-    bool io_is_denied; /* a process cannot be read: the job's I/O is unknown */
-    bool missed_cgroup_peak; /* the peak rose since the last reading, above all values seen */
-    bool left_memory_cgroup; /* a process was seen outside of the cgroup that counts memory */
+    bool io_is_denied;        /* a process cannot be read: the job's I/O is unknown */
+    bool missed_cgroup_peak;  /* the peak rose since the last reading, above all values seen */
+    bool left_memory_cgroup;  /* a process was seen outside of the cgroup that counts memory */
     struct job_cgroup_reading job_cgroup;
-    struct cgroup_events
-        events; /* of the cgroup that counts the job's memory or throttles it */
+    /* Of the cgroup that counts the job's memory or throttles it. */
+    struct cgroup_events events;
 
     uint64_t main_cpu_ns, descendants_cpu_ns;
     struct memory_estimate memory; /* each the highest since the last reading */
@@ -130,11 +130,11 @@ struct job_meters {
     struct cgroup_escape escape;
     bool has_pressure[PRESSURE_COUNT]; /* counted by the job cgroup */
     struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */
-    uint64_t attached_cpu_ns; /* usage of the processes when that began to count */
-    uint64_t swap_used_bytes; /* of the machine; at samples set by the caller */
-    uint64_t swap_read_bytes; /* its value when the job's part was last read */
-    uint64_t
-        huge_pool_bytes; /* the most huge pages of the machine so far, used or free; set by the caller */
+    uint64_t attached_cpu_ns;          /* usage of the processes when that began to count */
+    uint64_t swap_used_bytes;          /* of the machine; at samples set by the caller */
+    uint64_t swap_read_bytes;          /* its value when the job's part was last read */
+    /* The most huge pages of the machine so far, used or free; set by the caller. */
+    uint64_t huge_pool_bytes;
     uint64_t huge_used_bytes, huge_read_bytes; /* as for swap */
     struct huge_pages huge_pages;
     /* Set by the caller: CPU time of the machine since the job began, and the part used by
@@ -145,8 +145,8 @@ struct job_meters {
 /* A single number that indicates growth of the job's memory. */
 struct job_sentinel {
     struct cached_file file; /* with the machine's memory */
-    uint64_t
-        least_bytes; /* least memory in use since a glance saw growth; UNKNOWN: not read yet */
+    /* Least memory in use since a glance saw growth; UNKNOWN: not read yet. */
+    uint64_t least_bytes;
     uint64_t grown_bytes; /* growth since then, as last read */
     bool has_grown;       /* by more than random variation */
     bool is_raised;       /* it has grown or may have: the next glance reads all sizes */
@@ -157,16 +157,17 @@ struct job_ledger {
     struct usage departed; /* of exited processes, unless a living one inherited it */
     struct usage reported; /* last reported values: totals never fall */
     struct cpu_total cpu;
-    uint64_t
-        descendants_ns; /* the most that the sum over processes had without main's CPU time */
-    uint64_t waited_ns; /* CPU time that wait4 reported for the processes we reaped */
+    /* The most that the sum over processes had without main's CPU time. */
+    uint64_t descendants_ns;
+    uint64_t waited_ns;          /* CPU time that wait4 reported for the processes we reaped */
     uint64_t user_ns, system_ns; /* as last reported: they add up to the CPU time */
     bool has_waited;             /* a process of the job has reaped a child, seen or not */
     bool saw_unwaited;           /* a process exited and its parent did not wait for it */
     bool is_suspect;             /* a process that ignores SIGCHLD had children */
-    bool
-        has_joined; /* a process was moved into an adopted cgroup: its usage there before it was found is unknown */
-    bool lost_chars; /* a process exited before its read and write calls could be read */
+    /* A process was moved into an adopted cgroup: its usage there before it was found is
+     * unknown. */
+    bool has_joined;
+    bool lost_chars;        /* a process exited before its read and write calls could be read */
     bool has_unknown_chars; /* the same, for the main process or one that we may not read */
 };
 
@@ -175,8 +176,8 @@ struct job_marks {
     uint64_t main_rss_peak_bytes;
     uint64_t largest_peak_bytes; /* of any process of the job except main */
     bool main_peak_is_exact;
-    uint64_t spawn_rss_bytes;  /* our own size at the fork: a floor of ru_maxrss */
-    uint64_t main_bound_bytes; /* ru_maxrss of main: its own, or a child's; 0: unknown yet */
+    uint64_t spawn_rss_bytes;     /* our own size at the fork: a floor of ru_maxrss */
+    uint64_t main_bound_bytes;    /* ru_maxrss of main: its own, or a child's; 0: unknown yet */
     uint64_t largest_bound_bytes; /* the largest ru_maxrss of all processes we reaped */
     bool outlived_main;           /* other processes were alive when main exited */
     struct group_bytes discount;  /* upper bound of pages counted twice in a resident size */
@@ -215,8 +216,9 @@ struct job {
     uint64_t suspended_ns;   /* clock_suspended_ns() when processes were last searched */
     uint64_t searched_ticks; /* the same for an adopted cgroup: since boot; 0: never */
     bool is_full;            /* more processes than the table can hold */
-    bool has_newborn;   /* the command of a process is read after it has lived for a while */
-    unsigned untracked; /* bits of untracked_bit(): programs of the job whose work is done elsewhere */
+    bool has_newborn; /* the command of a process is read after it has lived for a while */
+    /* Bits of untracked_bit(): programs of the job whose work is done elsewhere. */
+    unsigned untracked;
     struct {
         bool has_program; /* it has called exec, or we attached to it */
         bool has_clock;   /* CPU clocks of processes are available */
@@ -234,9 +236,9 @@ struct job {
     struct budget budget;
 
     /* looks and readings */
-    struct clock_span look_span; /* when the clocks of all processes were last read */
-    bool was_thorough;           /* the last look at all processes read the slow files too */
-    bool is_border; /* set by the caller: a phase starts or stops */
+    struct clock_span look_span;   /* when the clocks of all processes were last read */
+    bool was_thorough;             /* the last look at all processes read the slow files too */
+    bool is_border;                /* set by the caller: a phase starts or stops */
     uint64_t glanced_memory_bytes; /* of the job cgroup, when resident sizes were last read */
     struct job_sentinel sentinel;
     struct job_peaks peaks; /* since the last reading */

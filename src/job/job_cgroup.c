@@ -462,7 +462,8 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
     for (int i = 0; i < PRESSURE_COUNT; i++) {
         if (read_record(job_cgroup, (enum job_cgroup_file)(JOB_CGROUP_FILE_PRESSURE + i), text,
                         sizeof(text)) >= 0)
-            (void)pressure_parse(text, &reading->pressure_ns[i]); /* on failure it stays as it was */
+            /* On failure it stays as it was. */
+            (void)pressure_parse(text, &reading->pressure_ns[i]);
     }
 }
 
@@ -611,8 +612,8 @@ static int populate_scope(const struct root *root, const char *unit, const char 
     return r < 0 ? r : cgroup_make_child(root, &scope->scope, name, child, &scope->own);
 }
 
-static int request_scope(const struct root *root, int fd, uint64_t deadline_ns, const char *name,
-               pid_t child, struct job_cgroup_scope *scope)
+static int request_scope(const struct root *root, int fd, uint64_t deadline_ns,
+                         const char *name, pid_t child, struct job_cgroup_scope *scope)
 {
     char unit[UNIT_SIZE], before[4096], now[4096];
     int r = (int)root_read(root, before, sizeof(before), "proc/%d/cgroup", (int)child);

@@ -65,8 +65,8 @@ enum job_cgroup_file {
 /* Totals since it was created. UNKNOWN: not available. */
 struct job_cgroup_reading {
     uint64_t cpu_ns, user_ns, system_ns;
-    bool split_is_by_ticks; /* version 1: only the sum of user and system time is counted */
-    uint64_t memory_peak_bytes;  /* including page cache and kernel memory */
+    bool split_is_by_ticks;     /* version 1: only the sum of user and system time is counted */
+    uint64_t memory_peak_bytes; /* including page cache and kernel memory */
     bool memory_peak_is_sampled; /* for an adopted cgroup whose kernel peak is older */
     struct cgroup_memory memory;
     uint64_t threads_peak;
@@ -95,7 +95,7 @@ struct job_cgroup {
     } peaks;
     struct job_cgroup_reading last;
     struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
-    unsigned enabled;          /* controllers that we enabled in the parent, as cgroup_enable() */
+    unsigned enabled; /* controllers that we enabled in the parent, as cgroup_enable() */
     struct job_cgroup_left_behind {
         struct cgroup cgroup; /* empty: none */
         int error;            /* why it could not be removed */
@@ -173,8 +173,9 @@ ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t 
  * ceases to apply, and no service, container or batch system relies on the job's cgroup.
  */
 struct job_cgroup_scope {
-    struct cgroup scope; /* we may enable controllers in it; removed when all its processes have exited */
-    struct cgroup own;   /* below it, contains the job */
+    /* We may enable controllers in it; removed when all its processes have exited. */
+    struct cgroup scope;
+    struct cgroup own;          /* below it, contains the job */
     struct scope_keeper keeper; /* below it too; the caller stops it */
 };
 

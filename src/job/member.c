@@ -108,8 +108,7 @@ static void note_name(struct member *member, const struct pid_stat *stat)
 {
     char name[PROCESS_NAME_SIZE] = { 0 };
 
-    memcpy(name, stat->comm,
-           sizeof(name) - 1); /* only names of kernel threads are longer */
+    memcpy(name, stat->comm, sizeof(name) - 1); /* only names of kernel threads are longer */
     member->notes.command_is_due |=
         stat->has_exec != member->has_exec || memcmp(name, member->comm, sizeof(name)) != 0;
     memcpy(member->comm, name, sizeof(name));

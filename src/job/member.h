@@ -33,8 +33,8 @@ struct look {
     bool passes_over;    /* skip processes that have not run since the last look */
     bool reads_status;   /* also for sleeping processes: they may be swapped out */
     bool has_huge_pages; /* some are in use: a new member may have inherited them */
-    bool was_born;       /* new members started while we looked: their peak is their size so far */
-    bool is_main_only;   /* children that a process waited for do not count */
+    bool was_born; /* new members started while we looked: their peak is their size so far */
+    bool is_main_only; /* children that a process waited for do not count */
 };
 
 struct process_io {
@@ -55,10 +55,10 @@ struct member_files {
 struct member_reading {
     struct clock_span clock_span; /* when the clock was read, for the main process */
     uint64_t clock_ns;            /* its CPU clock; or UNKNOWN */
-    uint64_t cpu_ns;              /* its own, exited threads included: from the clock or ticks */
-    uint64_t rss_bytes;           /* 0 once it is a zombie */
-    uint64_t shared_bytes;        /* the part of rss backed by files or shared memory */
-    uint64_t rss_peak_bytes;      /* largest VmHWM or rss read */
+    uint64_t cpu_ns;         /* its own, exited threads included: from the clock or ticks */
+    uint64_t rss_bytes;      /* 0 once it is a zombie */
+    uint64_t shared_bytes;   /* the part of rss backed by files or shared memory */
+    uint64_t rss_peak_bytes; /* largest VmHWM or rss read */
     uint64_t swap_bytes;
     uint64_t hugetlb_bytes;   /* not part of any resident size */
     uint64_t with_huge_bytes; /* the most of both together, if it had huge pages */
@@ -72,9 +72,9 @@ struct member_reading {
     bool has_borrowed;   /* it did so earlier: its ru_maxrss may be its parent's */
     bool is_zombie;
     bool is_being_reaped; /* its counts are already in its parent's */
-    bool is_busy;      /* it runs, or waits for a CPU or disk: it is not asleep */
-    bool io_is_denied; /* we may not read it: its I/O is unknown */
-    bool io_is_stale;  /* it could not be read at the last look */
+    bool is_busy;         /* it runs, or waits for a CPU or disk: it is not asleep */
+    bool io_is_denied;    /* we may not read it: its I/O is unknown */
+    bool io_is_stale;     /* it could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
     uint64_t slow_clock_ns; /* the same for io and status */
@@ -122,8 +122,8 @@ struct member_notes {
     uint64_t seen_cpu_ns;    /* its own CPU time, including looks between samples */
     uint64_t seen_ns;        /* when that was read */
     uint64_t gpu_peak_bytes; /* UNKNOWN: it was not seen on a GPU */
-    struct process_io
-        foreign_io; /* in its counts, but from known children or from before the run */
+    /* In its counts, but from known children or from before the run. */
+    struct process_io foreign_io;
     struct process_io recorded_io; /* from the exit records of its threads */
     bool has_record;               /* the last of these records has arrived */
     uint64_t recorded_cpu_ns;      /* its CPU time by that record */

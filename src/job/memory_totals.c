@@ -305,9 +305,7 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
 
 bool job_records_hold(const struct job *job)
 {
-    enum {
-        LEEWAY = 1 << 20
-    }; /* the kernel's page counts lag a little on each CPU */
+    enum { LEEWAY = 1 << 20 }; /* the kernel's page counts lag a little on each CPU */
     const struct process_events *events = &job->process_events;
     uint64_t largest = larger(job->marks.largest_bound_bytes, job->marks.main_bound_bytes);
     uint64_t recorded = 0;

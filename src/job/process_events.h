@@ -61,9 +61,10 @@ struct process_events {
     struct heads peak;         /* the connector may count one more per CPU, see there */
     struct heads settled_peak; /* when every new process was last known to belong */
     struct process_peak process_peak;
-    bool saw_agent;        /* processes alive before it was recognized are not in the peaks */
-    uint64_t drained_ns;   /* when it was last drained; monotonic */
-    uint64_t suspended_ns; /* clock_suspended_ns() at that time: before all events that arrive now */
+    bool saw_agent;      /* processes alive before it was recognized are not in the peaks */
+    uint64_t drained_ns; /* when it was last drained; monotonic */
+    /* clock_suspended_ns() at that time: before all events that arrive now. */
+    uint64_t suspended_ns;
     uint64_t drain_gap_ns; /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed. */
     bool is_complete;

@@ -120,7 +120,8 @@ void job_note_newborn(struct job *job)
 
 void job_note_first_reading(struct job *job)
 {
-    process_table_done(&job->roster.ended); /* processes that have exited by now are not part of the run */
+    /* Processes that have exited by now are not part of the run. */
+    process_table_done(&job->roster.ended);
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
         const uint64_t *counter = member->account.usage.counter;

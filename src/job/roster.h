@@ -24,15 +24,16 @@ enum { ROSTER_MAX = 1 << 18 };
 
 struct process {
     pid_t pid; /* 0: free slot */
-    uint32_t
-        member; /* 1 + its index in the list of open ones; 0: not open. If the PID is reused, the earlier process stays in the list until its exit is found */
+    /* 1 + its index in the list of open ones; 0: not open. If the PID is reused, the earlier
+     * process stays in the list until its exit is found. */
+    uint32_t member;
 
     /* From its events; see process_events.h. */
-    uint32_t threads : 25;     /* alive; 0: it has exited, or there are no events */
-    uint32_t is_foreign : 1;   /* it does not belong to the job; only its exit is awaited */
-    uint32_t is_recording : 1; /* it has exited, and its exit records may still arrive */
-    uint32_t is_borrower : 1;  /* it may have had no memory of its own; see lives.h */
-    uint32_t is_listed : 1;    /* it is in the table `ended`, see below */
+    uint32_t threads : 25;        /* alive; 0: it has exited, or there are no events */
+    uint32_t is_foreign : 1;      /* it does not belong to the job; only its exit is awaited */
+    uint32_t is_recording : 1;    /* it has exited, and its exit records may still arrive */
+    uint32_t is_borrower : 1;     /* it may have had no memory of its own; see lives.h */
+    uint32_t is_listed : 1;       /* it is in the table `ended`, see below */
     uint32_t has_wait_status : 1; /* `wait_status` is valid */
     uint32_t has_children : 1;    /* it has forked */
     pid_t parent_pid;             /* the process that forked it; 0: not reported */

@@ -29,7 +29,8 @@ static socklen_t make_address(const struct root *root, const char *service, pid_
     char namespace[64] = "";
     int length;
 
-    (void)root_read_link(root, namespace, sizeof(namespace), "proc/self/ns/pid"); /* empty on failure */
+    /* Empty on failure. */
+    (void)root_read_link(root, namespace, sizeof(namespace), "proc/self/ns/pid");
     *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
     length = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "%.20s/%.63s/%d", service,
                       namespace, (int)pid); /* fits */
@@ -208,13 +209,15 @@ static int connect_to(const struct root *root, pid_t tracker)
     return take_fd(&fd);
 }
 
-static void send_to_tracker(int fd, const char *name, bool is_stop, void (*warn)(const char *message))
+static void send_to_tracker(int fd, const char *name, bool is_stop,
+                            void (*warn)(const char *message))
 {
     struct pollfd answered = { .fd = fd, .events = POLLIN };
     char text[JOB_REQUEST_BYTES + 8];
     ssize_t n;
 
-    (void)snprintf(text, sizeof(text), "%s%s", is_stop ? STOP : START, name); /* too long names are truncated */
+    /* Too long names are truncated. */
+    (void)snprintf(text, sizeof(text), "%s%s", is_stop ? STOP : START, name);
     if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
         return; /* it has just exited */
     if (poll(&answered, 1, ANSWER_MS) == 0) {

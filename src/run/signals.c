@@ -148,8 +148,7 @@ int run_interruptible(int (*work)(void *data), void *data)
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     (void)sigaction(SIGCHLD, &standard, NULL); /* SIGCHLD must not be ignored to be received */
     pid = fork();
-    if (pid ==
-        0) /* not _exit(): LeakSanitizer would report memory of the parent's threads */
+    if (pid == 0) /* not _exit(): LeakSanitizer would report memory of the parent's threads */
         (void)syscall(SYS_exit_group, work(data));
     r = pid < 0 ? work(data) : wait_for(pid, &signals);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);

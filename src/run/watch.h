@@ -18,14 +18,14 @@
 #include "spoor/spoor.h"
 
 struct watch {
-    pid_t pid;                 /* 0: no process */
-    int pid_fd;                /* -1: not supported by the kernel, /proc is polled instead */
-    int signal_fd;             /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
-    int input_fd;              /* another descriptor to wait for, owned by the caller; or -1 */
-    int output_fd;             /* a pipe whose reader may close it, owned by the caller; or -1 */
-    uint64_t start_ticks;      /* used if pid_fd is -1 */
-    struct cgroup cgroup;      /* used if pid is 0 */
-    bool is_inside;            /* we are in that cgroup */
+    pid_t pid;            /* 0: no process */
+    int pid_fd;           /* -1: not supported by the kernel, /proc is polled instead */
+    int signal_fd;        /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
+    int input_fd;         /* another descriptor to wait for, owned by the caller; or -1 */
+    int output_fd;        /* a pipe whose reader may close it, owned by the caller; or -1 */
+    uint64_t start_ticks; /* used if pid_fd is -1 */
+    struct cgroup cgroup; /* used if pid is 0 */
+    bool is_inside;       /* we are in that cgroup */
     struct cached_file events; /* cgroup.events of version 2, which can be polled for changes */
     struct root root;
 };

@@ -37,8 +37,8 @@ struct metric_row {
     enum metric_clock clock;
     bool starts_at_zero; /* a counter that is 0 when the run begins, even if read only later */
     bool is_charted;     /* shown in the curve of a run (series/series.h) */
-    bool
-        may_fall; /* a counter that may include usage found later to be foreign or counted twice */
+    /* A counter that may include usage found later to be foreign or counted twice. */
+    bool may_fall;
 };
 
 const struct metric_row *metric_row(enum metric metric);

@@ -22,19 +22,19 @@ struct sample_clock {
 #define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
 
 struct sample {
-    uint64_t elapsed_ns;            /* since the first sample */
-    uint64_t realtime_ns;           /* since 1970, UTC */
-    uint64_t value[METRIC_COUNT];   /* gauges: some hold the maximum since the previous sample */
-    uint64_t moment[METRIC_COUNT];  /* the same, with all gauges at this time */
-    uint64_t highest[METRIC_COUNT]; /* since the previous sample, if `value` is of another moment; else UNKNOWN */
+    uint64_t elapsed_ns;           /* since the first sample */
+    uint64_t realtime_ns;          /* since 1970, UTC */
+    uint64_t value[METRIC_COUNT];  /* gauges: some hold the maximum since the previous sample */
+    uint64_t moment[METRIC_COUNT]; /* the same, with all gauges at this time */
+    /* Since the previous sample, if `value` is of another moment; else UNKNOWN. */
+    uint64_t highest[METRIC_COUNT];
     struct origin origin[METRIC_COUNT]; /* of each value; its strings outlive the session */
     struct sample_clock clocks[METRIC_CLOCK_COUNT];
-    struct memory_split
-        at_peak;           /* memory of the job when METRIC_JOB_RSS was highest since the previous sample */
-    bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN covers all storage */
-    struct host_reading host; /* includes values that are not metrics */
-    uint64_t
-        missed_cpu_ns; /* CPU time of the job at an unknown time, not in its metric */
+    /* Memory of the job when METRIC_JOB_RSS was highest since the previous sample. */
+    struct memory_split at_peak;
+    bool storage_is_local;      /* METRIC_HOST_DISK_WRITTEN covers all storage */
+    struct host_reading host;   /* includes values that are not metrics */
+    uint64_t missed_cpu_ns;     /* CPU time of the job at an unknown time, not in its metric */
     uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: no such cgroup */
     bool job_is_over;           /* it has no thread, and none can start */
 };

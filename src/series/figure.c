@@ -197,7 +197,8 @@ static double near_bound(const struct row *row, const struct summary *summary, d
         return nan("");
     if (row->raised_by != METRIC_NONE)
         return peak;
-    return fmax(peak, metric_value(row->metric, summary->tally[mark].max)); /* fmax ignores NaN */
+    /* Fmax ignores NaN. */
+    return fmax(peak, metric_value(row->metric, summary->tally[mark].max));
 }
 
 /* Sets the bounds of a sampled peak between samples: at least the sampled value, at most the
@@ -267,7 +268,8 @@ static bool has_split_near_peak(const struct summary *summary)
     raise_to(&peak, risen(summary, METRIC_JOB_RSS_PEAK));
     least = metric_value(METRIC_JOB_RSS, sub_floor0(peak, peak / NEAR)) -
             discount(summary, METRIC_JOB_RSS);
-    return metric_value(METRIC_JOB_RSS, summary->at_peak.total_bytes) >= least; /* false if NaN */
+    /* False if NaN. */
+    return metric_value(METRIC_JOB_RSS, summary->at_peak.total_bytes) >= least;
 }
 
 static double derive_at_peak(const struct summary *summary, enum metric metric)

@@ -53,8 +53,7 @@ struct series_value {
 
 /* A counter in a point. */
 struct series_count {
-    double
-        count; /* at the end of the point, in base units since the start; NaN: unknown */
+    double count;    /* at the end of the point, in base units since the start; NaN: unknown */
     float high, low; /* rates; NaN: none yet */
 };
 

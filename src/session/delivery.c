@@ -72,7 +72,8 @@ static void write_rows(spoor_session *session, bool is_last)
 void session_deliver_sample(spoor_session *session, bool is_last)
 {
     write_rows(session, is_last);
-    if (session->sample_seen && !session->is_abandoned) /* else the caller's data may be freed */
+    /* Else the caller's data may be freed. */
+    if (session->sample_seen && !session->is_abandoned)
         show_sample(session);
 }
 

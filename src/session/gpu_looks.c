@@ -198,7 +198,8 @@ int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *opti
     }
     looks->watch = &data->watch;
     looks->is_open = true;
-    (void)root_open(NULL, &looks->root); /* on failure a busy machine looks like a slow driver */
+    /* On failure a busy machine looks like a slow driver. */
+    (void)root_open(NULL, &looks->root);
     return 0;
 }
 
@@ -292,8 +293,8 @@ void gpu_looks_close(struct gpu_looks *looks)
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
 {
     if (gpu_looks_are_idle(looks) && looks->state == GPU_READY)
-        (void)gpu_owners_add_ended(&looks->data->owners, pid,
-                                   clock_now().monotonic_ns); /* on failure its use is not counted */
+        /* On failure its use is not counted. */
+        (void)gpu_owners_add_ended(&looks->data->owners, pid, clock_now().monotonic_ns);
 }
 
 /* If we attached to the job, use found by the first look is old and does not count. The

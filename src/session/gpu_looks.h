@@ -18,13 +18,14 @@
 #include "source/proc/pid_files.h"
 
 struct gpu_looks_options {
-    const char *root;  /* folder that stands for "/"; NULL is "/" */
-    const char *gpus;  /* as --gpus; NULL: by the environment */
-    pid_t main_pid;    /* 0: there is no job, or it has no main process */
-    const pid_t *pids; /* processes of a job that was already running; borrowed, for gpu_looks_open() */
+    const char *root; /* folder that stands for "/"; NULL is "/" */
+    const char *gpus; /* as --gpus; NULL: by the environment */
+    pid_t main_pid;   /* 0: there is no job, or it has no main process */
+    /* Processes of a job that was already running; borrowed, for gpu_looks_open(). */
+    const pid_t *pids;
     size_t pid_count;
-    bool is_main_only;   /* its descendants are not part of the job */
-    pid_t tracker_pid;   /* ours if we started the job, which then has our environment; else 0 */
+    bool is_main_only; /* its descendants are not part of the job */
+    pid_t tracker_pid; /* ours if we started the job, which then has our environment; else 0 */
     bool leaves_drivers; /* leave the drivers and the thread open at the end */
     unsigned disabled;   /* sources, see job/source_names.h */
     uint64_t start_ns;   /* of the run */

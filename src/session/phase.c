@@ -115,7 +115,7 @@ static int stop_phase(spoor_session *session, const char *name, struct spoor_err
     if (!phase)
         return error_set(err, ENOENT, "phase '%s' is not open", name);
     (void)session_request_sample(session); /* if it hangs, the phase's figures end earlier */
-    if (phase->open_count > 0)         /* another caller may have stopped it meanwhile */
+    if (phase->open_count > 0)             /* another caller may have stopped it meanwhile */
         phase->open_count--;
     phase->is_open = phase->open_count > 0;
     return 0;

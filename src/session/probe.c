@@ -76,8 +76,7 @@ struct trial {
     unsigned disabled;
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
-    const char
-        *remedy; /* from a probe, more specific than the table's; NULL: use the table */
+    const char *remedy; /* from a probe, more specific than the table's; NULL: use the table */
     char text[sizeof(((struct spoor_error *)0)->message)];
     struct {
         const char *name; /* of the GPU vendor opened last; NULL: none */

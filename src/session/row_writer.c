@@ -30,11 +30,12 @@ struct target {
     const struct writer_process *writer;
     const char *path;
     enum output_mode mode;
-    int fd;              /* or -errno; -ENXIO: a named pipe without a reader */
-    bool is_descriptor;  /* `fd` was open already */
-    bool has_reader;     /* it is a pipe, a terminal, another device or a socket */
-    bool is_created;     /* created by us, and no row was to be written yet */
-    uint64_t give_up_ns; /* when to give up on the reader: monotonic time; 0: not at the end yet */
+    int fd;             /* or -errno; -ENXIO: a named pipe without a reader */
+    bool is_descriptor; /* `fd` was open already */
+    bool has_reader;    /* it is a pipe, a terminal, another device or a socket */
+    bool is_created;    /* created by us, and no row was to be written yet */
+    /* When to give up on the reader: monotonic time; 0: not at the end yet. */
+    uint64_t give_up_ns;
     int refusal; /* -errno: it still has the rows of another run, or no header: none of our rows are written */
 };
 

@@ -97,7 +97,8 @@ static void read_user(struct run_facts *facts, const struct root *root, pid_t pi
         passwd_parse_name(text, status.uid, facts->user, sizeof(facts->user)) == 0)
         return;
     if (root->is_live && status.uid == getuid() && own_name && *own_name)
-        (void)snprintf(facts->user, sizeof(facts->user), "%s", own_name); /* truncation is fine */
+        /* Truncation is fine. */
+        (void)snprintf(facts->user, sizeof(facts->user), "%s", own_name);
     else
         (void)snprintf(facts->user, sizeof(facts->user), "%llu",
                        (unsigned long long)status.uid);

@@ -220,7 +220,8 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
     if (file->needs_header && (file->has_gpus || !stream_names_gpus(&file->stream)))
         release(file);
     if (file->needs_header) {
-        (void)stream_write_row(&file->stream, &row, &file->held); /* in this format each item is a row */
+        /* In this format each item is a row. */
+        (void)stream_write_row(&file->stream, &row, &file->held);
         file->held_rows++;
     } else {
         buffer_clear(&file->row);

@@ -66,15 +66,16 @@ struct spoor_session {
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    _Atomic uint64_t sampling_since_ns;    /* start of the current use of the sampler; 0: no user */
-    _Atomic bool holds_samples;            /* SPOOR_HOLD_SAMPLES was given, and they were not released */
-    _Atomic bool has_begun;                /* spoor_session_start() was called */
-    bool has_thread;                       /* it is to be joined */
-    _Atomic bool must_stop;                /* the thread must stop, after a last sample */
-    bool has_stopped;                      /* the last sample was taken */
-    bool has_ended;                        /* the thread no longer uses the session */
-    _Atomic bool is_abandoned;             /* the thread frees the session when it ends */
-    struct instant end;                    /* of the job, if set by a caller; else 0 */
+    _Atomic uint64_t
+        sampling_since_ns;      /* start of the current use of the sampler; 0: no user */
+    _Atomic bool holds_samples; /* SPOOR_HOLD_SAMPLES was given, and they were not released */
+    _Atomic bool has_begun;     /* spoor_session_start() was called */
+    bool has_thread;            /* it is to be joined */
+    _Atomic bool must_stop;     /* the thread must stop, after a last sample */
+    bool has_stopped;           /* the last sample was taken */
+    bool has_ended;             /* the thread no longer uses the session */
+    _Atomic bool is_abandoned;  /* the thread frees the session when it ends */
+    struct instant end;         /* of the job, if set by a caller; else 0 */
     uint64_t requested_samples, taken_samples; /* requested by callers, taken for them */
 
     /* written by the sampler's user, which may read them without the mutex */
@@ -100,8 +101,8 @@ struct spoor_session {
     bool has_wait_status;
     int wait_status;
     _Atomic uint64_t late_samples;
-    _Atomic unsigned
-        stop_changes; /* incremented at each stop and continuation; odd: the process is stopped, or will be */
+    /* Incremented at each stop and continuation; odd: the process is stopped, or will be. */
+    _Atomic unsigned stop_changes;
 };
 
 /* Copies and checks options. Accepts a caller built against an older, shorter struct. */

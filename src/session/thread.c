@@ -334,7 +334,8 @@ bool thread_stop(spoor_session *session, uint64_t timeout_ns)
     if (session->has_thread && !session->must_stop) {
         session->must_stop = true;
         wake_thread(session);
-        (void)pthread_cond_broadcast(&session->changed); /* wakes callers that wait for a sample */
+        /* Wakes callers that wait for a sample. */
+        (void)pthread_cond_broadcast(&session->changed);
     }
     while (session->has_thread && !session->has_ended && r != ETIMEDOUT)
         r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);

@@ -22,7 +22,8 @@ void session_add_warning(spoor_session *session, const char *code, const char *f
     warning = &session->warnings[session->warning_count++];
     (void)snprintf(warning->code, sizeof(warning->code), "%s", code); /* truncation is fine */
     va_start(args, fmt);
-    (void)vsnprintf(warning->message, sizeof(warning->message), fmt, args); /* truncation is fine */
+    /* Truncation is fine. */
+    (void)vsnprintf(warning->message, sizeof(warning->message), fmt, args);
     va_end(args);
 }
 

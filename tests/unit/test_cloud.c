@@ -511,16 +511,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_cache_is_per_service, begin, end),
         cmocka_unit_test_setup_teardown(the_folder_for_caches_can_be_chosen, begin, end),
         cmocka_unit_test_setup_teardown(without_a_folder_there_is_no_cache, begin, end),
-        cmocka_unit_test_setup_teardown(without_a_boot_id_there_is_no_cache, begin,
-                                        end),
+        cmocka_unit_test_setup_teardown(without_a_boot_id_there_is_no_cache, begin, end),
         cmocka_unit_test_setup_teardown(a_broken_file_is_not_used, begin, end),
         cmocka_unit_test_setup_teardown(a_file_that_others_can_change_is_not_used, begin, end),
         cmocka_unit_test_setup_teardown(a_machine_outside_a_cloud_makes_no_request, cloud_begin,
                                         end),
-        cmocka_unit_test_setup_teardown(
-            without_a_response_only_firmware_facts_are_known, cloud_begin, end),
+        cmocka_unit_test_setup_teardown(without_a_response_only_firmware_facts_are_known,
+                                        cloud_begin, end),
         cmocka_unit_test_setup_teardown(a_guess_is_not_a_vendor, cloud_begin, end),
-        cmocka_unit_test_setup_teardown(the_service_can_be_disabled_and_bad_timeouts_are_refused, cloud_begin, end),
+        cmocka_unit_test_setup_teardown(
+            the_service_can_be_disabled_and_bad_timeouts_are_refused, cloud_begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

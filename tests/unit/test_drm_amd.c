@@ -231,7 +231,8 @@ static void a_sleeping_device_is_not_woken(void **state)
         assert_int_equal(reading.busy_ns, 0);
         assert_true(reading.power_milliwatts == UNKNOWN);
         assert_true(reading.energy_microjoules == UNKNOWN);
-        assert_int_equal(reading.memory_used_bytes, 1 << 30); /* read without waking the device */
+        /* Read without waking the device. */
+        assert_int_equal(reading.memory_used_bytes, 1 << 30);
     }
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
     assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
@@ -401,8 +402,9 @@ static void other_descriptors_are_skipped(void **state)
     fake_drm_fd(&machine.fake, 41, 3, "/dev/dri/renderD129",
                 "drm-driver: i915\ndrm-client-id: 7\ndrm-pdev: 0000:00:02.0\n");
     fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", NULL);
-    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129", ""); /* a device of another vendor */
-    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", "");      /* no device */
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129",
+                "");                                         /* a device of another vendor */
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", ""); /* no device */
     fake_drm_fd(&machine.fake, 41, 7, "/tmp/dri/cardinal", CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 8, long_name, CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/card1 (deleted)", "pos:\t0\n");

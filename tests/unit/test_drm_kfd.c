@@ -137,7 +137,8 @@ static void kfd_reports_processes_that_may_not_be_read(void **state)
     (void)state;
     set_up(&machine, "pid:[4026531836]");
     fake_root_write(fake, "proc/42/fd/0", "");
-    fake_root_write(fake, "proc/42/stat", /* alive: an exited process is unreadable for all users */
+    /* Alive: an exited process is unreadable for all users. */
+    fake_root_write(fake, "proc/42/stat",
                     "42 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
     assert_int_equal(chmod(fake->path, 0755), 0);
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0, 0), 0);

@@ -205,8 +205,7 @@ static void a_peak_is_never_below_the_kernel_mark(void **state)
     machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB, 50 * MB);
     OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB, 600 * MB);
-    assert_false(
-        find(&machine, MAIN_PEAK).is_exact); /* a phase: it may not be final */
+    assert_false(find(&machine, MAIN_PEAK).is_exact); /* a phase: it may not be final */
     OBSERVE(&machine, METRIC_MAIN_RSS_BOUND, UNKNOWN, UNKNOWN, 600 * MB);
     figure = find(&machine, MAIN_PEAK);
     assert_near(figure.value, 600e6);

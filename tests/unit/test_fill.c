@@ -217,7 +217,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_run_with_a_job_has_no_machine_section, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(without_a_sample_all_figures_are_unknown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_sample_all_figures_are_unknown, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -358,7 +358,8 @@ static void mixed_processes_are_reported(void **state)
     assert_false(account->totals.is_busy_mixed);
     fake_gpus.units[WHOLE].sources = &names_one;
     assert_int_equal(gpu_account_busy(account, rows, 1, MS(2000)), 0); /* the job is alone */
-    assert_int_equal(gpu_account_busy(account, rows + 1, 1, MS(3000)), 0); /* the other process is absent */
+    /* The other process is absent. */
+    assert_int_equal(gpu_account_busy(account, rows + 1, 1, MS(3000)), 0);
     rows[1].process.computes = false;
     assert_int_equal(gpu_account_busy(account, rows, 2, MS(3500)), 0); /* a desktop */
     rows[1].process.computes = true;

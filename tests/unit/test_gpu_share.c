@@ -79,7 +79,8 @@ static void a_counter_without_covered_time_uses_the_clock(void **state)
     struct gpu_share share = begun();
 
     (void)state;
-    assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1))); /* too short to decide */
+    /* Too short to decide. */
+    assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1)));
     assert_true(gpu_share_advance(&share, MS(250), UNKNOWN, START + MS(1000)));
     assert_int_equal(share.last, 250000);
     assert_int_equal(share.total_ns, MS(250));

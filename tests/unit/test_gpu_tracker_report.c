@@ -152,7 +152,8 @@ static void mean_is_cpu_time_over_wall_time(void **state)
     same(usage.cpu.combined.mean_sum, 250);
     same(usage.cpu.combined.max_hardware, 175);
     same(usage.cpu.system.max_sum, 600);
-    same(usage.cpu.system.max_hardware, 50); /* of the whole machine, whatever the expected number */
+    /* Of the whole machine, whatever the expected number. */
+    same(usage.cpu.system.max_hardware, 50);
     same(usage.cpu.system.mean_sum, 450);
     same(usage.gpu.percentages.max_sum, 50);
     same(usage.gpu.percentages.mean_hardware, 25);

@@ -206,8 +206,8 @@ static void the_line_of_the_cursor_is_not_used(void **state)
     live_screen_read_size(&terminal.screen, &columns, &lines);
     assert_int_equal(columns, 40);
     assert_int_equal(lines, 9);
-    assert_true(
-        live_screen_is_in_foreground(&terminal.screen)); /* it is not the controlling terminal */
+    /* It is not the controlling terminal. */
+    assert_true(live_screen_is_in_foreground(&terminal.screen));
     end(&terminal);
 }
 

@@ -394,7 +394,8 @@ int main(void)
         cmocka_unit_test(memory_is_rounded_up_to_a_step),
         cmocka_unit_test_setup_teardown(memory_is_the_peak_times_1_2, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cpus_are_the_mean_rounded_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_need_is_the_most_gpus_busy_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_need_is_the_most_gpus_busy_at_once, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(gpus_with_memory_are_all_needed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fewer_cpus_take_more_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_run_that_may_mislead_has_a_note, set_up, tear_down),
@@ -408,8 +409,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_values_do_not_change_the_result, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_quantile_excludes_the_largest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_larger_run_replaces_a_guess, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_larger_run_replaces_a_guess, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

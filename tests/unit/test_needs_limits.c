@@ -113,7 +113,8 @@ static void a_run_near_its_limit_may_need_more(void **state)
     run->memory_limit_source = "cgroup.memory.max";
     fake_run_set(run, "memory.job_peak_bytes", GIB);
     assert_true(find_needs(run).memory_bytes.is_guess);
-    fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB); /* the rest is charged to other processes */
+    /* The rest is charged to other processes. */
+    fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB);
     assert_false(find_needs(run).memory_bytes.is_guess);
 }
 
@@ -236,11 +237,12 @@ static void time_of_an_incomplete_run_is_a_guess(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_upper_bound_is_mentioned_but_not_used, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_needs_more_than_its_limit,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_counts_without_a_peak,
-                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_upper_bound_is_mentioned_but_not_used, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_needs_more_than_its_limit, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_counts_without_a_peak, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_machine_out_of_memory_doubles_the_peak, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_run_near_its_limit_may_need_more, set_up, tear_down),

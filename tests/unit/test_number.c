@@ -71,7 +71,8 @@ static void a_fixed_number_has_all_its_decimals(void **state)
     assert_string_equal(decimal_fixed(1.5, 3).text, "1.500");
     assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* to the even number */
     assert_string_equal(decimal_fixed(0.125, 2).text, "0.12");
-    assert_string_equal(decimal_fixed(2.675, 2).text, "2.67"); /* 2.675 is stored a little lower */
+    /* 2.675 is stored a little lower. */
+    assert_string_equal(decimal_fixed(2.675, 2).text, "2.67");
     assert_string_equal(decimal_fixed(123456789012345.678, 9).text,
                         "123456789012345.671875000");
     assert_string_equal(decimal_fixed(1e15, 2).text, "");

@@ -157,7 +157,7 @@ static void cpus_and_devices_are_read_again(void **state)
 /* ---- sampler gpus ---------------------------------------------------------- */
 
 static uint64_t reported(struct sampler *sampler, struct gpu_view *view, uint64_t busy_ns,
-                     bool is_last)
+                         bool is_last)
 {
     struct sample sample;
 

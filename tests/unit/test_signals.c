@@ -52,7 +52,8 @@ static void signals_from_the_terminal_are_not_forwarded(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         assert_false(is_wanted(signals[i], SI_KERNEL, 0, false, true));
-        assert_true(is_wanted(signals[i], SI_KERNEL, 0, false, false)); /* it has left our group */
+        /* It has left our group. */
+        assert_true(is_wanted(signals[i], SI_KERNEL, 0, false, false));
     }
 }
 
@@ -239,8 +240,7 @@ static void a_signal_leaves_time_to_finish(void **state)
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     (void)raise(SIGTERM);
     assert_int_equal(run_interruptible(return_code, &code), 5);
-    (void)sigtimedwait(&signals, NULL,
-                       &at_once); /* still pending if the work was faster */
+    (void)sigtimedwait(&signals, NULL, &at_once); /* still pending if the work was faster */
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 

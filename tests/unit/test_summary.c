@@ -321,7 +321,8 @@ static void a_resumed_phase_excludes_the_time_between(void **state)
     assert_int_equal(cpu->last_ns - cpu->first_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.ended_ns - phase.started_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.started_realtime_ns, 6000 * NS_PER_MS);
-    assert_near(cpu->max_rate, 500 / 1e9); /* the rate of a window, never of the time between two */
+    /* The rate of a window, never of the time between two. */
+    assert_near(cpu->max_rate, 500 / 1e9);
 }
 
 static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)

@@ -132,7 +132,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(both_file_kinds_can_be_read),   TEST(a_row_has_as_many_cells_as_the_header),
-        TEST(a_view_is_not_a_table),           TEST(a_number_must_be_finite),
+        TEST(a_view_is_not_a_table),         TEST(a_number_must_be_finite),
         TEST(the_size_of_a_cell_is_limited),
     };
 

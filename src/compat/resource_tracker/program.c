@@ -535,7 +535,9 @@ static void finish(const struct tracked *tracked, void *data)
 
 static int run_command(struct run *run, char **command)
 {
-    struct track_options options = { .command = command, .session = run->options, .warn = warn };
+    struct track_options options = { .command = command,
+                                     .session = run->options,
+                                     .warn = warn };
     int code = program_run(&resource_tracker_program, &options, finish, run);
 
     upload_process_cancel(&run->upload); /* if the command was not tracked */

@@ -356,7 +356,8 @@ static void add_busy(struct gpu_account *account, const struct gpu_row *row, siz
     unit->present_count += !row->process.has_ended;
     unit->found_count += before && before->is_unreported;
     use.is_unreported = !is_known(row->process.busy_ns);
-    use.busy_ns = first_known(row->process.busy_ns, before_ns); /* it may be reported again later */
+    /* It may be reported again later. */
+    use.busy_ns = first_known(row->process.busy_ns, before_ns);
     account->spare[(*use_count)++] = use;
     if (use.is_unreported) {
         unit->listed_unreported_count++;

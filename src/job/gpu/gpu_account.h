@@ -35,14 +35,14 @@ struct gpu_row {
 struct gpu_unit_account {
     struct gpu_share busy, job_busy, encoder, decoder;
     struct gpu_device_view view;
-    bool has_parts;               /* the parts report processes, the whole does not */
-    uint64_t memory_bytes;        /* in use, as last reported by the device */
-    uint64_t job_busy_ns;         /* counter: sum over the job's processes, exited ones included */
-    uint64_t job_seen_ns;         /* when a process of the job was last on it; 0: never */
+    bool has_parts;        /* the parts report processes, the whole does not */
+    uint64_t memory_bytes; /* in use, as last reported by the device */
+    uint64_t job_busy_ns;  /* counter: sum over the job's processes, exited ones included */
+    uint64_t job_seen_ns;  /* when a process of the job was last on it; 0: never */
     const char *processes_reason; /* see gpu_reading */
     const char *process_memory_reason;
-    bool has_unreported_memory;    /* a process of the job did not report it at some time */
-    size_t unreported_count;       /* processes of the job that did not report their busy time */
+    bool has_unreported_memory; /* a process of the job did not report it at some time */
+    size_t unreported_count;    /* processes of the job that did not report their busy time */
     const char *unreported_reason; /* why it is unknown now; NULL: it is reported */
     const char *lost_reason;       /* why the busy time of an exited process is lost; or NULL */
 

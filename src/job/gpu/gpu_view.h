@@ -54,7 +54,7 @@ struct gpu_device_view {
     struct gpu_figure figures[GPU_MEASURE_COUNT];
     uint64_t throttle_reasons; /* all seen: bits of enum gpu_throttle; or UNKNOWN */
     bool was_lost;             /* by its driver, at least for a while */
-    bool has_had_job;          /* a process of the job was on the device itself, not on a part of it */
+    bool has_had_job; /* a process of the job was on the device itself, not on a part of it */
 };
 
 /* Everything is unknown, with these sources. */
@@ -112,7 +112,8 @@ enum gpu_state {
 
 struct gpu_view {
     enum gpu_state state;
-    const char *reason;           /* why it is not GPU_READY, or in `info` why some GPU is missing: static text; or NULL */
+    /* Why it is not GPU_READY, or in `info` why some GPU is missing: static text; or NULL. */
+    const char *reason;
     const struct gpu_unit *units; /* borrowed; NULL while unknown */
     size_t count;
     struct gpu_device_view *devices; /* one per unit; borrowed */

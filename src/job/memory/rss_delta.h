@@ -43,7 +43,9 @@ struct rss_deltas rss_deltas_measure(const struct root *root, const struct roste
 /* A group at the last read. */
 struct rss_base {
     uint64_t mapped, mapped_max;
-    uint64_t discount; /* how far the total was below the largest resident size of the same read, and so may be now: pages mapped twice or merged */
+    /* How far the total was below the largest resident size of the same read, and so may be
+     * now: pages mapped twice or merged. */
+    uint64_t discount;
 };
 
 struct rss_bases {

@@ -110,7 +110,8 @@ static size_t count_room(int fd)
     int bytes = 0;
     socklen_t size = sizeof(bytes);
 
-    (void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size); /* on failure the capacity is 0 */
+    /* On failure the capacity is 0. */
+    (void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
     return (size_t)bytes / EVENT_BYTES;
 }
 

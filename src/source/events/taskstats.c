@@ -27,8 +27,9 @@
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096, DRAIN_MAX = 1 << 16 };
 
 enum {
-    SHIFTED_VERSION = 15, /* fields were inserted in the middle; from 16 on they are at the end */
-    TGID_VERSION = 12,    /* the first version with the next two */
+    SHIFTED_VERSION =
+        15,            /* fields were inserted in the middle; from 16 on they are at the end */
+    TGID_VERSION = 12, /* the first version with the next two */
     TGID_OFFSET = 368,
     LAST_OF_PROCESS = 0x20, /* in ac_flag */
     HAS_NOT_EXEC = 0x01,    /* in ac_flag */

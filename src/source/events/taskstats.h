@@ -18,10 +18,11 @@
 #include "base/root.h"
 
 struct exit_record {
-    pid_t pid;               /* of the thread that exited */
-    pid_t tgid;              /* its process; `pid` if an old kernel does not report it */
-    uint64_t peak_rss_bytes; /* of the process so far; UNKNOWN: its memory was already released */
-    bool is_group_exit;      /* it was the last thread of its process */
+    pid_t pid;  /* of the thread that exited */
+    pid_t tgid; /* its process; `pid` if an old kernel does not report it */
+    /* Of the process so far; UNKNOWN: its memory was already released. */
+    uint64_t peak_rss_bytes;
+    bool is_group_exit; /* it was the last thread of its process */
     /* Of the thread; of all threads of the process if it is the last of several. */
     uint64_t tick_ns; /* CPU time in whole clock ticks: right on average */
     uint64_t run_ns;  /* the same without the time since the last tick; 0: unknown */
@@ -30,8 +31,10 @@ struct exit_record {
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
     bool is_last_of_several;
-    bool may_be_borrowed; /* it had not called exec and hardly touched a page: its memory may be its parent's, as after vfork */
-    char name[32];        /* of the thread; hostile text */
+    /* It had not called exec and hardly touched a page: its memory may be its parent's, as
+     * after vfork. */
+    bool may_be_borrowed;
+    char name[32]; /* of the thread; hostile text */
 };
 
 typedef void exit_record_seen(const struct exit_record *record, void *data);

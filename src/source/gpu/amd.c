@@ -252,7 +252,8 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     if (drm_device_is_lost(root, device))
         return -ENODEV;
     reading.processes_reason = drm_vendor_reason(&amd->drm);
-    if (is_known(device->gpu.memory_total_bytes)) /* counted by the kernel: does not wake the device */
+    if (is_known(device->gpu
+                     .memory_total_bytes)) /* counted by the kernel: does not wake the device */
         reading.memory_used_bytes =
             drm_device_number(root, device, "device/mem_info_vram_used");
     if (drm_device_is_suspended(root, device)) {

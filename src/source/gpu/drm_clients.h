@@ -86,13 +86,14 @@ struct drm_client {
 struct drm_use {
     pid_t pid;
     unsigned device;
-    uint64_t sweep;            /* the last sweep in which it held a client */
-    bool is_counted;           /* busy_ns has been counted once */
-    bool has_uncounted;        /* it worked for an unknown time, which the next count may show */
-    bool is_busy_hidden;       /* it works in ways that no counter includes */
-    bool has_unknown_busy;     /* a client does not report engine time */
-    uint64_t unreported_sweep; /* the last sweep in which it held a client that reports nothing; or 0 */
-    uint64_t memory_bytes;     /* 0 after its exit */
+    uint64_t sweep;        /* the last sweep in which it held a client */
+    bool is_counted;       /* busy_ns has been counted once */
+    bool has_uncounted;    /* it worked for an unknown time, which the next count may show */
+    bool is_busy_hidden;   /* it works in ways that no counter includes */
+    bool has_unknown_busy; /* a client does not report engine time */
+    /* The last sweep in which it held a client that reports nothing; or 0. */
+    uint64_t unreported_sweep;
+    uint64_t memory_bytes;       /* 0 after its exit */
     uint64_t other_memory_bytes; /* reported by another source; or UNKNOWN */
     uint64_t busy_ns;
     uint64_t limit_ns; /* upper limit of busy_ns: grows with time */
@@ -102,10 +103,10 @@ struct drm_use {
 /* A process in a sweep. */
 struct drm_sweep_pid {
     pid_t pid;
-    uint64_t
-        open_files; /* when its descriptors were listed; UNKNOWN: not listed or not reported */
-    uint64_t sweep; /* in which they were last listed; 0: never */
-    bool holds_kfd; /* it has /dev/kfd open: it bypasses the DRM driver */
+    /* When its descriptors were listed; UNKNOWN: not listed or not reported. */
+    uint64_t open_files;
+    uint64_t sweep;        /* in which they were last listed; 0: never */
+    bool holds_kfd;        /* it has /dev/kfd open: it bypasses the DRM driver */
     bool holds_unreported; /* it has a device open whose driver reports nothing about it */
     bool must_list;        /* one of its known clients was not found any more */
     const char *refused;   /* why its open files are not listed: static text; or NULL */

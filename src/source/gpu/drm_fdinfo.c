@@ -214,10 +214,10 @@ static bool read_identity(const struct line *line, struct drm_fdinfo *info, uint
     const char *value = line->value;
 
     if (has_key(line, "drm-driver"))
-        (void)parse_word(&value, info->driver,
-                         sizeof(info->driver)); /* empty if too long */
+        (void)parse_word(&value, info->driver, sizeof(info->driver)); /* empty if too long */
     else if (has_key(line, "drm-pdev") || has_key(line, "pdev"))
-        (void)gpu_pci_parse(value + strspn(value, " \t"), &info->pci); /* on failure it stays UNKNOWN */
+        /* On failure it stays UNKNOWN. */
+        (void)gpu_pci_parse(value + strspn(value, " \t"), &info->pci);
     else if (has_key(line, "drm-client-id"))
         (void)parse_quantity(value, plain, &info->client_id); /* on failure it stays UNKNOWN */
     else if (has_key(line, "pasid"))

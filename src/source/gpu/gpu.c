@@ -95,7 +95,8 @@ int gpu_pci_parse(const char *text, uint64_t *ret)
 
 void gpu_pci_format(uint64_t pci, char *buf, size_t size)
 {
-    (void)snprintf(buf, size, "%04x:%02x:%02x.%x", (unsigned)(pci >> 16),
-                   (unsigned)(pci >> 8 & 0xff), (unsigned)(pci >> 3 & 0x1f),
-                   (unsigned)(pci & 7)); /* truncated only if the caller's buffer is too small */
+    (void)snprintf(
+        buf, size, "%04x:%02x:%02x.%x", (unsigned)(pci >> 16), (unsigned)(pci >> 8 & 0xff),
+        (unsigned)(pci >> 3 & 0x1f),
+        (unsigned)(pci & 7)); /* truncated only if the caller's buffer is too small */
 }

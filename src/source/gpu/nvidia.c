@@ -154,7 +154,7 @@ static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
         if (status == NVML_SUCCESS) {
             if (add_with_parts(nvidia, handle) < 0)
                 return error_set(err, ENOMEM, "out of memory");
-        } else if (status != NVML_NO_PERMISSION) { /* permissions restrict a job to its own devices */
+        } else if (status != NVML_NO_PERMISSION) { /* else the device is not the job's */
             note_trouble(nvidia, i, status);
         }
     }
@@ -214,7 +214,8 @@ uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
     return r < 0 ? UNKNOWN : used_bytes;
 }
 
-uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device, uint64_t process_bytes)
+uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,
+                                       uint64_t process_bytes)
 {
     uint64_t total_bytes = device->facts.memory_total_bytes; /* UNKNOWN is the largest number */
 
@@ -308,7 +309,7 @@ static bool may_rest(const struct nvidia_device *device, uint64_t now_ns)
 }
 
 static int call_energy(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
-                      unsigned long long *ret_millijoules)
+                       unsigned long long *ret_millijoules)
 {
     int status = nvml->energy(device->handle, ret_millijoules);
 

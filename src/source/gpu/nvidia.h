@@ -99,8 +99,8 @@ struct nvidia_device {
 struct nvidia {
     const struct root *root; /* borrowed */
     struct nvml nvml;
-    struct nvidia_device
-        *devices; /* in the driver's order, which is that of PCI addresses; owned */
+    /* In the driver's order, which is that of PCI addresses; owned. */
+    struct nvidia_device *devices;
     size_t count, capacity;
     struct spoor_error trouble; /* see gpu_vendor */
     uint64_t opened_us;         /* time of day */
@@ -114,7 +114,8 @@ uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
                                        const struct nvidia_device *device);
 
 /* The reported memory of a process; UNKNOWN if that is more than the device has. */
-uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device, uint64_t process_bytes);
+uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,
+                                       uint64_t process_bytes);
 
 /* The reason for missing figures of processes if is_too_old. */
 extern const char nvidia_needs_newer_driver[];

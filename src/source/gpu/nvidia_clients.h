@@ -60,9 +60,10 @@ int nvidia_clients_expect(struct nvidia_clients *clients, pid_t pid);
 struct nvidia_answer {
     const struct nvml_process_usage *list;
     size_t count;
-    uint64_t now_us;         /* when it was requested */
-    uint64_t period_us;      /* between samples; 0: not known */
-    uint64_t device_busy_ns; /* from the device's own samples since the previous answer; or UNKNOWN */
+    uint64_t now_us;    /* when it was requested */
+    uint64_t period_us; /* between samples; 0: not known */
+    /* From the device's own samples since the previous answer; or UNKNOWN. */
+    uint64_t device_busy_ns;
     uint64_t device_last_us; /* the newest of those; 0: unknown */
     /* Whether a process that is not in the answer has stopped using the device. */
     bool (*has_ended)(pid_t pid, const void *data);

@@ -65,7 +65,9 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 
 /* Zeroed: no start yet. */
 struct busy_meter {
-    uint64_t last_us;   /* everything up to here is counted: timestamp of the newest sample, or the start; 0: neither yet */
+    /* Everything up to here is counted: timestamp of the newest sample, or the start; 0:
+     * neither yet. */
+    uint64_t last_us;
     bool has_sample;    /* last_us is a sample's */
     uint64_t period_us; /* the shortest time between two samples so far; 0: unknown */
     uint64_t busy_ns, covered_ns;

@@ -234,8 +234,8 @@ static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
 }
 
 /* Reads one list. On failure it stays as it was. */
-static int read_one(struct nvidia *nvidia, struct nvidia_device *device, enum nvml_list_kind kind,
-               uint64_t now_ns)
+static int read_one(struct nvidia *nvidia, struct nvidia_device *device,
+                    enum nvml_list_kind kind, uint64_t now_ns)
 {
     struct nvidia_lists *lists = &device->lists;
     struct nvidia_list *list = &lists->kinds[kind];
@@ -457,7 +457,7 @@ static bool has_let_go(pid_t pid, const void *data)
 
 /* The first answer shows whether the driver has such samples. */
 static ssize_t fetch_usage(struct nvidia *nvidia, struct nvidia_device *device,
-                         uint64_t period_us)
+                           uint64_t period_us)
 {
     ssize_t n = nvidia_usage_get(&nvidia->rooms, &nvidia->nvml, device->handle,
                                  nvidia_clients_since_us(&device->clients, period_us));
@@ -646,8 +646,8 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
 {
     nvml_device device = nvidia->devices[index].handle;
     const struct accounts_request request = { &nvidia->nvml, device };
-    ssize_t n = nvidia_fetch(&nvidia->rooms.pids, sizeof(unsigned), ACCOUNTS_MAX, call_accounted,
-                             &request);
+    ssize_t n = nvidia_fetch(&nvidia->rooms.pids, sizeof(unsigned), ACCOUNTS_MAX,
+                             call_accounted, &request);
     const unsigned *accounted = nvidia->rooms.pids.list;
 
     for (ssize_t i = 0; i < n; i++) {
@@ -661,8 +661,8 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
             list[used] = (struct gpu_record){
                 .pid = (pid_t)accounted[i],
                 .device = (unsigned)index,
-                .peak_memory_bytes =
-                    nvidia_device_plausible_bytes(&nvidia->devices[index], stats.max_memory_bytes),
+                .peak_memory_bytes = nvidia_device_plausible_bytes(&nvidia->devices[index],
+                                                                   stats.max_memory_bytes),
             };
         used++;
     }

@@ -46,8 +46,9 @@ struct device_kind {
 
 /* Initialized by device_table_init(); needs no release. */
 struct device_table {
-    size_t count;              /* known lines */
-    enum device_class counted; /* the class that is summed, decided once; DEVICE_IGNORED: not yet */
+    size_t count; /* known lines */
+    enum device_class
+        counted;   /* the class that is summed, decided once; DEVICE_IGNORED: not yet */
     bool is_exact; /* no device was plugged in, removed or reset since the start */
     struct device_bytes sums[DEVICE_CLASS_COUNT];
     struct device {
@@ -134,8 +135,8 @@ struct network_device {
 
 struct mount_device {
     struct mount_item mount;
-    char disk
-        [DEVICE_NAME_SIZE]; /* the whole disk it is on, the first of several; empty: unknown. "zfs:POOL" for a pool */
+    /* The whole disk it is on, the first of several; empty: unknown. "zfs:POOL" for a pool. */
+    char disk[DEVICE_NAME_SIZE];
 };
 
 /* Owns its lists. Zeroed: empty. */

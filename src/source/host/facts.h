@@ -16,7 +16,6 @@
 #include "base/root.h"
 #include "source/host/devices.h"
 
-
 /* Empty text and UNKNOWN: not reported by the machine. */
 struct host_facts {
     char hostname[256]; /* from uname() */

@@ -330,7 +330,8 @@ static void read_oom_kills(struct host *host, const struct root *root)
     const char *text = read_start(host, root, &host->vmstat, "proc/vmstat");
 
     host->oom_kills_count = UNKNOWN;
-    (void)vmstat_parse_oom_kills(text, &host->oom_kills_count); /* on failure it stays unknown */
+    /* On failure it stays unknown. */
+    (void)vmstat_parse_oom_kills(text, &host->oom_kills_count);
 }
 
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
@@ -360,7 +361,8 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
     }
     if (now_ns >= host->space_due_ns) {
         host->space = HOST_READING_UNKNOWN.space;
-        (void)space_read(&host->space_reader, root, &host->space, NULL); /* on failure it stays unknown */
+        /* On failure it stays unknown. */
+        (void)space_read(&host->space_reader, root, &host->space, NULL);
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }
     if (host->counts_processes)

@@ -99,7 +99,8 @@ static int take_part(const char **cursor, struct text_part *ret)
 {
     size_t length = 0;
 
-    while (!ends_part((*cursor)[length])) /* faster than strcspn(), which builds a table at every call */
+    /* Faster than strcspn(), which builds a table at every call. */
+    while (!ends_part((*cursor)[length]))
         length++;
     if ((*cursor)[0] == '\n' || (*cursor)[length] == '\0')
         return -EBADMSG;
@@ -329,7 +330,7 @@ void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset)
 
 /* Reads a pool, starting at its first line, from all its mounted datasets. */
 static int read_pool(const char *text, struct text_part pool, char point[PATH_MAX],
-                    struct mounts *ret)
+                     struct mounts *ret)
 {
     struct mountinfo mount;
     bool has_any = false;
@@ -380,7 +381,8 @@ static bool is_counted(struct seen *seen, const char *text, const struct mountin
 static char *copy_part(struct text_part part, const char *prefix)
 {
     size_t length = strlen(prefix);
-    char *copy = malloc(length + part.length + 1); /* escapes are longer than the decoded text */
+    /* Escapes are longer than the decoded text. */
+    char *copy = malloc(length + part.length + 1);
 
     if (!copy)
         return NULL;

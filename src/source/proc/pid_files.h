@@ -20,11 +20,11 @@
 struct pid_stat {
     pid_t pid;
     pid_t parent_pid;
-    char comm[64];         /* hostile text; at most 15 bytes, 63 for kernel threads */
-    char state;            /* 'R', 'S', 'D', 'T', 'Z', ... */
-    bool has_exec;         /* 9: it runs its own program, not a copy of its parent's */
-    bool is_ending;        /* 9: its first thread is exiting or has exited; others may continue */
-    uint64_t minor_faults; /* 10 */
+    char comm[64];  /* hostile text; at most 15 bytes, 63 for kernel threads */
+    char state;     /* 'R', 'S', 'D', 'T', 'Z', ... */
+    bool has_exec;  /* 9: it runs its own program, not a copy of its parent's */
+    bool is_ending; /* 9: its first thread is exiting or has exited; others may continue */
+    uint64_t minor_faults;       /* 10 */
     uint64_t child_minor_faults; /* 11: of waited-for children */
     uint64_t major_faults;       /* 12 */
     uint64_t child_major_faults; /* 13: of waited-for children */
@@ -33,7 +33,7 @@ struct pid_stat {
     uint64_t child_user_ticks;   /* 16: of waited-for children and their children */
     uint64_t child_system_ticks; /* 17 */
     uint64_t threads;            /* 20 */
-    uint64_t start_ticks;        /* 22: since boot; identifies a process together with the PID */
+    uint64_t start_ticks; /* 22: since boot; identifies a process together with the PID */
 };
 
 /* A child of fork() takes 12 page faults or more before it exits. A child with fewer had no
