@@ -465,7 +465,7 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
 {
     struct tracking tracking = {
         .settings = settings,
-        .warn = print_warning,
+        .warn = warn,
         /* otherwise a GPU may have to be refused, the tracking file begins with their number,
          * or there are certainly none */
         .finds_gpus_later = !settings->given->gpu_uuids && !settings->given->gpu_brand &&
