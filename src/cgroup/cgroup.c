@@ -15,19 +15,17 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 
-/* ---- cgroup ---------------------------------------------------------------- */
-
 /* Find the cgroups of a process.
  *
  * /proc/PID/cgroup has a line for each tree, "4:memory:/a/b" or, for version 2,
  * "0::/a/b". The path starts at the top of the tree or, in a cgroup namespace, at
  * the cgroup that is the namespace's root: "/../x" is outside of it.
  *
- * mountinfo says where a tree is mounted and, as the mount's root, which cgroup of
- * it is seen there. A container of Docker on version 1 has the path "/docker/ID"
- * and a mount whose root is "/docker/ID": its cgroup is the mount point itself. */
+ * mountinfo lists where a tree is mounted and, as the mount's root, which cgroup is visible
+ * there. A Docker container on version 1 has the path "/docker/ID" and a mount whose root is
+ * "/docker/ID": its cgroup is the mount point itself. */
 
-/* As version 1 writes them. */
+/* Controller names of version 1. */
 static const char *const names[CGROUP_CONTROLLER_COUNT] = {
     [CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu",   [CGROUP_CPUACCT] = "cpuacct",
     [CGROUP_CPUSET] = "cpuset", [CGROUP_PIDS] = "pids",
@@ -80,7 +78,7 @@ static bool is_mount_of(const struct mountinfo *mount, enum cgroup_controller co
            text_part_has_option(mount->super_options, names[controller]);
 }
 
-/* Would the path lead out of the tree it starts in? */
+/* Whether the path leads out of the tree it starts in. */
 static bool leads_up(struct text_part path)
 {
     for (size_t i = 0; i + 3 <= path.length; i++) {
@@ -91,12 +89,12 @@ static bool leads_up(struct text_part path)
     return false;
 }
 
-/* What remains of a path below the folder that is mounted. */
+/* Returns the rest of a path below the mounted folder. */
 static int path_below(struct text_part path, const char *mount_root, struct text_part *ret)
 {
     size_t length = strlen(mount_root);
 
-    /* "/" is above all; every other root has no slash at its end. */
+    /* "/" is a prefix of every path; other roots have no trailing slash. */
     if (length == 1)
         length = 0;
     if (path.length < length || memcmp(path.start, mount_root, length) != 0)
@@ -113,8 +111,8 @@ static int path_below(struct text_part path, const char *mount_root, struct text
     return 0;
 }
 
-/* A mount on "/" itself would hide the machine; there is none. The path without its first slash is
- * relative. */
+/* A tree mounted on "/" itself is skipped: it would hide the machine. The result has no
+ * leading slash. */
 static bool decode(const struct mountinfo *mount, char mount_root[CGROUP_PATH_SIZE],
                    char point[CGROUP_PATH_SIZE])
 {
@@ -141,8 +139,7 @@ static int place(const struct mountinfo *mount, struct text_part path, struct cg
     return 0;
 }
 
-/* A tree may be mounted more than once: the mount that shows the most of it above
- * the cgroup is taken. */
+/* A tree may be mounted more than once: the mount with the most visible ancestors is used. */
 static void find_mount(const char *mountinfo_text, enum cgroup_controller controller,
                        struct text_part path, struct cgroup *ret)
 {
@@ -186,7 +183,7 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
     return 0;
 }
 
-/* If the directory is below this mount of a cgroup hierarchy: its path within the hierarchy. */
+/* Returns the path of a directory within the cgroup hierarchy of this mount. */
 static int path_in_hierarchy(const struct mountinfo *mount, const char *directory,
                              struct cgroup *ret, char path[CGROUP_PATH_SIZE])
 {
@@ -219,7 +216,7 @@ int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
     for (const char *line = mountinfo_text; *line; line = parse_next_line(line)) {
         struct cgroup next;
 
-        /* The longest mount point is the one that is seen; of equal ones, the last. */
+        /* The longest mount point is the visible one; among equal ones, the last. */
         if (mountinfo_parse_line(line, &mount) == 0 &&
             path_in_hierarchy(&mount, directory, &next, candidate) == 0 &&
             (!cgroup_is_visible(&own) || next.mount_length >= own.mount_length)) {
@@ -241,7 +238,7 @@ int cgroups_parse_directory(const char *directory, const char *mountinfo_text,
 
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret)
 {
-    /* Mounts of containers have lines of 4 KiB: room for some hundreds of them. */
+    /* Mounts of containers have lines of 4 KiB: the buffer fits some hundreds. */
     enum { CGROUP_TEXT_SIZE = 32 * 1024, MOUNTINFO_TEXT_SIZE = 1024 * 1024 };
     AUTO_FREE char *text = malloc(CGROUP_TEXT_SIZE + MOUNTINFO_TEXT_SIZE);
     char *mountinfo;
@@ -293,7 +290,7 @@ int cgroup_to_child(struct cgroup *cgroup, const char *name)
  * little below 2^63 and depends on the size of a page. */
 static const uint64_t NO_LIMIT_FROM = 1ull << 60;
 
-/* Is the text this word and nothing else? */
+/* Whether the text is this word and nothing else. */
 static bool is_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
@@ -410,7 +407,7 @@ int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret)
     return 0;
 }
 
-/* As the kernel does for cpu.stat of version 2. */
+/* Same method as the kernel's for cpu.stat of version 2. */
 void cgroup_split_cpu(struct cgroup_cpu *cpu, uint64_t user_before_ns,
                       uint64_t system_before_ns)
 {
@@ -432,7 +429,7 @@ void cgroup_split_cpu(struct cgroup_cpu *cpu, uint64_t user_before_ns,
     cpu->system_ns = cpu->total_ns - cpu->user_ns;
 }
 
-/* Shared memory is counted as page cache by both versions, but no file backs it. */
+/* Both versions count shared memory as page cache, but no file backs it. */
 int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
 {
     uint64_t anon = key_or_unknown(text, "anon");
@@ -572,7 +569,7 @@ struct walk {
     int count;
 };
 
-/* One process a line; 0 is one that cannot be seen from here. */
+/* One process per line; 0 is a process of an outer PID namespace. */
 static void add_listed(struct walk *walk, const char *text)
 {
     uint64_t pid;
@@ -605,7 +602,7 @@ static int read_processes(struct walk *walk, const struct cgroup *cgroup)
     return n < 0 ? (int)n : 0;
 }
 
-/* A cgroup below may be gone in the meantime: only the first must be there. */
+/* Only the first cgroup must exist: one below it may have been removed meanwhile. */
 static int walk_tree(struct walk *walk, const struct cgroup *cgroup, int depth)
 {
     AUTO_CLOSE int fd = root_open_dir(walk->root, "%s", cgroup->path);
@@ -654,13 +651,13 @@ bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup)
 
 /* ---- the directory ------------------------------------------------------ */
 
-/* Without symbolic links, as those that name two controllers of one hierarchy. */
+/* Resolves symbolic links: two controllers of one hierarchy may be links to it. */
 static char *real_path(const struct root *root, const char *directory)
 {
     return root->is_live ? realpath(directory, NULL) : strdup(directory);
 }
 
-/* Drops what does not exist or has no process in it; such a cgroup counts nothing. */
+/* Drops cgroups that do not exist or have no process: they count nothing. */
 static void drop_unpopulated(const struct root *root, const struct cgroup *own,
                              struct cgroups *cgroups)
 {

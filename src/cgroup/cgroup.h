@@ -3,12 +3,12 @@
  * cgroup.h - which cgroups a process is in, and where their files are.
  *
  * With version 2 there is one tree of cgroups for all controllers. With version 1
- * each controller may have a tree of its own. Many machines have both: some
- * controllers on version 1, the rest on an otherwise empty version 2 tree. So the
- * cgroup is found for each controller apart, and says which version it is.
+ * each controller may have its own tree. Many machines have both: some controllers on version
+ * 1, the rest on an otherwise empty version 2 tree. So the cgroup is looked up for each
+ * controller, with its version.
  *
- * In a container only a part of a tree may be visible: the path of a cgroup is
- * what remains of it below the mount, and there may be none.
+ * In a container only a part of a tree may be visible. The path of a cgroup is then relative to
+ * the mount, and may be missing.
  */
 #ifndef CGROUP_CGROUP_H
 #define CGROUP_CGROUP_H
@@ -35,22 +35,23 @@ enum cgroup_controller {
 
 enum { CGROUP_PATH_SIZE = 1024 };
 
-/* One cgroup: a folder, and the visible part of the tree it stands in. */
+/* One cgroup: a folder and the visible part of its tree. */
 struct cgroup {
-    char path[CGROUP_PATH_SIZE]; /* below the root: "sys/fs/cgroup/memory/a"; empty: none */
-    size_t mount_length;         /* of the part of it that is the mount point */
+    /* Relative to the root: "sys/fs/cgroup/memory/a"; empty: not visible. */
+    char path[CGROUP_PATH_SIZE];
+    size_t mount_length; /* length of the mount point in `path` */
     bool is_v2;
 };
 
-/* The cgroups of one process. A controller that is on no version 1 tree is on the
- * version 2 one, and its entry is equal to that of CGROUP_UNIFIED. */
+/* The cgroups of one process. A controller without a version 1 tree is on version 2: its
+ * entry equals CGROUP_UNIFIED. */
 struct cgroups {
     struct cgroup of[CGROUP_CONTROLLER_COUNT];
 };
 
-/* From the texts of /proc/PID/cgroup and of our /proc/self/mountinfo, whose last
- * lines may be cut. Cgroups that are not visible, or whose path is too long, have
- * an empty path. -ENOENT: that goes for all of them. */
+/* Parses the texts of /proc/PID/cgroup and of our /proc/self/mountinfo; the last line of
+ * either may be truncated. Cgroups that are not visible, or whose path is too long, have an
+ * empty path. -ENOENT: none is visible. */
 int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cgroups *ret);
 
 int cgroups_read(const struct root *root, pid_t pid, struct cgroups *ret);
@@ -71,11 +72,11 @@ static inline bool cgroup_is_visible(const struct cgroup *cgroup)
     return cgroup->path[0] != '\0';
 }
 
-/* Goes to the parent. False, and nothing changed, where it is not visible. */
+/* Goes to the parent. Returns false and changes nothing if it is not visible. */
 bool cgroup_to_parent(struct cgroup *cgroup);
 
-/* Goes to a child. -ENAMETOOLONG: its path does not fit; -EINVAL: `name` is not
- * the name of a folder, or the cgroup is not visible. Nothing changed then. */
+/* Goes to a child. -ENAMETOOLONG: its path does not fit; -EINVAL: `name` is not a folder
+ * name, or the cgroup is not visible. Changes nothing on failure. */
 int cgroup_to_child(struct cgroup *cgroup, const char *name);
 
 /* ---- The figures in the files of one cgroup -------------------------------- */
@@ -84,25 +85,22 @@ int cgroup_to_child(struct cgroup *cgroup, const char *name);
  * 2^63 of version 1. -EBADMSG: something else. */
 int cgroup_parse_u64(const char *text, uint64_t *ret);
 
-/* A quota of CPU time as a number of CPUs: "50000 100000" is 0.5; NaN for no
- * quota. The text of cpu.max of version 2. */
+/* Parses cpu.max of version 2 as a number of CPUs: "50000 100000" is 0.5; NaN: no quota. */
 int cgroup_parse_quota(const char *text, double *ret_cpus);
 
-/* The readers fail with -ENOENT where the cgroup is not visible. */
+/* The readers fail with -ENOENT if the cgroup is not visible. */
 int cgroup_read_u64(const struct root *root, const struct cgroup *cgroup, const char *file,
                     uint64_t *ret);
 
 /* cpu.max, or cpu.cfs_quota_us and cpu.cfs_period_us. */
 int cgroup_read_quota(const struct root *root, const struct cgroup *cgroup, double *ret_cpus);
 
-/* How many CPUs a list as cpuset.cpus names. */
+/* Counts the CPUs in a list such as cpuset.cpus. */
 int cgroup_count_cpus(const struct root *root, const struct cgroup *cgroup, const char *file);
 
-/* What a cgroup has used: the texts of its files, parsed. Pure.
- *
- * Versions 1 and 2 tell the same things in other words; here they are one struct. */
+/* The usage of a cgroup, parsed from its files. Pure. Versions 1 and 2 fill the same struct. */
 
-/* Since the cgroup was made. UNKNOWN where the text does not say. */
+/* Totals since the cgroup was created. UNKNOWN: not in the text. */
 struct cgroup_cpu {
     uint64_t total_ns, user_ns, system_ns;
 };
@@ -110,16 +108,16 @@ struct cgroup_cpu {
 /* cpu.stat of version 2. */
 int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret);
 
-/* Scales user and system time of version 1, which are counted in ticks, so that they add up to the
- * total and neither is below what it was before. */
+/* Scales user and system time of version 1, which are counted in ticks, so that they add up
+ * to the total and neither falls below its previous value. */
 void cgroup_split_cpu(struct cgroup_cpu *cpu, uint64_t user_before_ns,
                       uint64_t system_before_ns);
 
 struct cgroup_memory {
-    uint64_t anon_bytes;       /* what no file backs, shared memory apart */
+    uint64_t anon_bytes;       /* memory without a file, except shared memory */
     uint64_t shmem_bytes;      /* shared memory and tmpfs */
-    uint64_t page_cache_bytes; /* what files back */
-    uint64_t dirty_bytes;      /* the part of it that is still to be written; or UNKNOWN */
+    uint64_t page_cache_bytes; /* memory backed by files */
+    uint64_t dirty_bytes;      /* page cache still to be written; or UNKNOWN */
 };
 
 /* memory.stat of either version. */
@@ -132,32 +130,32 @@ struct cgroup_io {
 /* io.stat of version 2: the sum over devices. An empty file is 0. */
 int cgroup_parse_io_stat(const char *text, struct cgroup_io *ret);
 
-/* What happened to a cgroup against its will: processes killed
- * for want of memory, and time it was kept from running by its CPU quota.
+/* Adverse events of a cgroup: processes killed because memory ran out, and time lost to its
+ * CPU quota.
  *
- * Others may share the cgroup, and the counts began before the job: what is said
- * of a job is how they change while it runs, and at most that. */
+ * Other processes may share the cgroup, and the counts began before the job. Only their
+ * increase during the job counts, and it is an upper bound for the job. */
 
-/* Totals since the cgroup was made. UNKNOWN where the kernel does not say. */
+/* Totals since the cgroup was created. UNKNOWN: not counted by this kernel. */
 struct cgroup_events {
     uint64_t oom_kills_count;
     uint64_t throttled_ns;
 };
 
-/* The files, kept open. All of it is private. */
+/* Open files of the watched cgroups. All members are private. */
 struct cgroup_watch {
     struct cgroup memory, cpu;
     struct cached_file memory_file, cpu_file;
 };
 
-/* Chooses the cgroups: for memory the process's own; for the quota the nearest one
- * at or above it that has a quota now, since the time is counted there. Opens
- * nothing for longer than the call. `cgroups` is copied; NULL: nothing is known. */
+/* Chooses the cgroups: for memory the process's own; for the quota the nearest ancestor (or
+ * the cgroup itself) that has a quota now, since throttled time is counted there. Leaves no
+ * file open. `cgroups` is copied; NULL: none are known. */
 void cgroup_watch_init(struct cgroup_watch *watch, const struct root *root,
                        const struct cgroups *cgroups);
 void cgroup_watch_done(struct cgroup_watch *watch);
 
-/* Never fails: what cannot be read is UNKNOWN. */
+/* Never fails: a value that cannot be read is UNKNOWN. */
 void cgroup_watch_read(struct cgroup_watch *watch, const struct root *root,
                        struct cgroup_events *ret);
 
@@ -167,23 +165,23 @@ int cgroup_parse_oom_kills(const char *text, uint64_t *ret_count);
 /* cpu.stat of version 2 (in us) or of version 1 (in ns). */
 int cgroup_parse_throttled(const char *text, uint64_t *ret_ns);
 
-/* An existing cgroup that a user named: of a container, a service or a batch job.
+/* An existing cgroup given by the user, such as that of a container, service or batch job.
  *
- * With version 1 it is a directory of one hierarchy. The cgroups of the same path in the other
- * hierarchies are taken to be of the same processes if there are any in them. */
+ * With version 1 it is a directory of one hierarchy. Cgroups of the same path in other
+ * hierarchies are assumed to hold the same processes if they hold any. */
 
-/* Finds it, and in *ret the cgroups that count for its processes: as in struct cgroups, a controller
- * without a version 1 hierarchy is on that of version 2. -ENOENT: no such directory; -EINVAL: it is
- * not a cgroup; -ESRCH: there is no process in it. */
+/* Finds the directory and, in *ret, the cgroups of its processes: as in struct cgroups, a
+ * controller without a version 1 hierarchy is on version 2. -ENOENT: no such directory;
+ * -EINVAL: it is not a cgroup; -ESRCH: there is no process in it. */
 int cgroup_directory_find(const struct root *root, const char *directory,
                           struct cgroup *ret_own, struct cgroups *ret, struct spoor_error *err);
 
-/* Calls `found` for each process in it and in the cgroups below. Returns their number; -ENOENT: it
- * is gone. Those of other PID namespaces are left out. */
+/* Calls `found` for each process in the cgroup and those below it, except processes of other
+ * PID namespaces. Returns their number; -ENOENT: the cgroup was removed. */
 int cgroup_each_process(const struct root *root, const struct cgroup *cgroup,
                         struct children_buffer *buffer, child_found *found, void *data);
 
-/* Whether a process is in it or below. False if it is gone. */
+/* Whether a process is in the cgroup or below it. False if it was removed. */
 bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup);
 
 #endif

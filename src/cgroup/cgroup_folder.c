@@ -79,7 +79,7 @@ int cgroup_make_child(const struct root *root, const struct cgroup *parent, cons
         return r;
     r = cgroup_move(root, &child, pid);
     if (r < 0)
-        (void)cgroup_remove(root, &child); /* empty: it was made just now */
+        (void)cgroup_remove(root, &child); /* empty: just created */
     else
         *ret = child;
     return r;
@@ -90,7 +90,8 @@ static int set_controller(const struct root *root, const struct cgroup *cgroup, 
 {
     char text[64];
 
-    (void)snprintf(text, sizeof(text), "%c%s", sign, controller); /* names of ours: they fit */
+    /* Our names are short enough. */
+    (void)snprintf(text, sizeof(text), "%c%s", sign, controller);
     return write_file(root, cgroup, "cgroup.subtree_control", text);
 }
 
@@ -114,7 +115,8 @@ void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
 {
     for (unsigned i = 0; controllers[i]; i++) {
         if (enabled & 1u << i)
-            (void)set_controller(root, cgroup, '-', controllers[i]); /* in use: it stays */
+            /* Fails if in use: it stays enabled. */
+            (void)set_controller(root, cgroup, '-', controllers[i]);
     }
 }
 
@@ -125,8 +127,8 @@ static ssize_t read_procs(const struct root *root, const struct cgroup *cgroup, 
     return root_read_start(root, text, size, "%s/cgroup.procs", cgroup->path);
 }
 
-/* Moves the processes of a list. Returns 0 if one has gone from `from`, whether by us or by its
- * end, or the last error. */
+/* Moves the processes of a list. Returns 0 if at least one has left `from` (moved or
+ * exited), else the last error. */
 static int move_listed(const struct root *root, const char *list, const struct cgroup *to)
 {
     bool has_progress = false;
@@ -146,8 +148,8 @@ static int move_listed(const struct root *root, const char *list, const struct c
 
 int cgroup_move_all(const struct root *root, const struct cgroup *from, const struct cgroup *to)
 {
-    /* A process may fork faster than we move; then we give up. One that is exiting stays, though
-     * the kernel says that it was moved: it is waited for, 1 s at most. */
+    /* A process may fork faster than we move; then give up. An exiting process stays
+     * although the kernel reports success: wait for it, 1 s at most. */
     enum { ROUNDS = 100 };
     static const struct timespec pause = { .tv_nsec = 10000000 };
     char text[4096], before[4096] = "";
@@ -174,7 +176,7 @@ bool cgroup_holds_only(const struct root *root, const struct cgroup *cgroup, pid
            strcmp(text, expected) == 0;
 }
 
-/* "spoor-PID-...", and there is no such process here. */
+/* Whether the name is "spoor-PID-..." and no such process exists. */
 static bool names_dead_tracker(const char *name)
 {
     static const char prefix[] = "spoor-";
@@ -187,8 +189,8 @@ static bool names_dead_tracker(const char *name)
     return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* A tracker of another pid namespace may have a number that is not in use here. So only a folder
- * older than a minute is taken for abandoned, and only an empty one is removed. */
+/* The PID of a tracker in another PID namespace may be unused here. So only a folder older
+ * than a minute counts as abandoned, and only an empty one is removed. */
 static bool is_abandoned(int folder, const char *name)
 {
     enum { SECONDS = 60 };
@@ -208,7 +210,7 @@ static DIR *open_folder(const struct root *root, const struct cgroup *cgroup)
     return folder;
 }
 
-/* The next cgroup below; NULL: no more. */
+/* Returns the next cgroup below; NULL: no more. */
 static const char *next_below(DIR *folder)
 {
     const struct dirent *entry;
@@ -243,17 +245,18 @@ static int remove_tree(const struct root *root, const struct cgroup *cgroup,
     const char *name;
     DIR *folder;
 
-    if (r != -EBUSY && r != -ENOTEMPTY) /* most have none below */
+    if (r != -EBUSY && r != -ENOTEMPTY) /* most cgroups have none below */
         return r;
     folder = depth < DEPTH_MAX ? open_folder(root, cgroup) : NULL;
     while (folder && (name = next_below(folder))) {
         struct cgroup below = *cgroup;
 
         if (cgroup_to_child(&below, name) < 0)
-            continue; /* too long a path: it stays */
+            continue; /* its path is too long: it stays */
         if (to && names_dead_tracker(name))
             (void)cgroup_move_all(root, &below, to);
-        (void)remove_tree(root, &below, to, depth + 1); /* else that of `cgroup` fails */
+        /* On failure, removing `cgroup` fails too. */
+        (void)remove_tree(root, &below, to, depth + 1);
     }
     if (folder)
         closedir(folder);
@@ -281,7 +284,8 @@ void cgroup_remove_abandoned(const struct root *root, const struct cgroup *paren
         struct cgroup abandoned = *parent;
 
         if (is_abandoned(dirfd(folder), name) && cgroup_to_child(&abandoned, name) == 0)
-            (void)cgroup_remove_tree(root, &abandoned, NULL); /* in use: next time */
+            /* If in use, it is removed next time. */
+            (void)cgroup_remove_tree(root, &abandoned, NULL);
     }
     if (folder)
         closedir(folder);

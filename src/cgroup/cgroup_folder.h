@@ -2,8 +2,8 @@
 /*
  * cgroup_folder.h - make a cgroup, put processes into it, remove it.
  *
- * The only part of spoor that changes anything on the machine. All works on the live
- * machine alone: a fixture gives -ENOTSUP.
+ * The only part of spoor that changes anything on the machine. It works on the live machine
+ * only: a fixture gives -ENOTSUP.
  */
 #ifndef CGROUP_CGROUP_FOLDER_H
 #define CGROUP_CGROUP_FOLDER_H
@@ -14,10 +14,10 @@
 #include "base/root.h"
 #include "cgroup/cgroup.h"
 
-/* -EROFS, -EACCES: not ours to change, as in most containers. */
+/* -EROFS, -EACCES: no permission, as in most containers. */
 int cgroup_make(const struct root *root, const struct cgroup *cgroup);
 
-/* -EBUSY: processes are in it. */
+/* -EBUSY: it contains processes. */
 int cgroup_remove(const struct root *root, const struct cgroup *cgroup);
 
 /* Moves a process with all its threads. */
@@ -27,27 +27,27 @@ int cgroup_move(const struct root *root, const struct cgroup *cgroup, pid_t pid)
 int cgroup_make_child(const struct root *root, const struct cgroup *parent, const char *name,
                       pid_t pid, struct cgroup *ret);
 
-/* Moves all that is in `from` to `to`, including processes started meanwhile. Gives up when none
- * can be moved. -EBUSY: the kernel allows no process in `to`, because controllers are enabled for
- * the cgroups below it (version 2). */
+/* Moves all processes in `from` to `to`, including those started meanwhile. Gives up when
+ * none can be moved. -EBUSY: the kernel allows no process in `to`, because controllers are
+ * enabled for the cgroups below it (version 2). */
 int cgroup_move_all(const struct root *root, const struct cgroup *from,
                     const struct cgroup *to);
 
-/* Enables controllers ("memory", ...; a list that ends with NULL) for the cgroups below a cgroup of
- * version 2, as far as that is allowed. Returns a bit for each that was not enabled before. */
+/* Enables controllers ("memory", ...; a list that ends with NULL) for the cgroups below a
+ * cgroup of version 2, if permitted. Returns a bit for each that was not enabled before. */
 unsigned cgroup_enable(const struct root *root, const struct cgroup *cgroup,
                        const char *const *controllers);
 
-/* Disables those again whose bit is set. */
+/* Disables the controllers whose bit is set. */
 void cgroup_disable(const struct root *root, const struct cgroup *cgroup,
                     const char *const *controllers, unsigned enabled);
 
-/* Whether `parent` has no cgroups below it other than those whose name begins with `name`. */
+/* Whether all cgroups below `parent` have names that begin with `name`. */
 bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const char *name);
 
-/* Removes a cgroup with all that are below it. Its processes, and those in the cgroups of a nested
- * tracker that was killed, go to `to`; NULL: none are moved. Other cgroups below it that contain
- * processes stay, and so does it: -EBUSY. */
+/* Removes a cgroup with all cgroups below it. Its processes, and those in the cgroups of a
+ * nested tracker that was killed, are moved to `to`; NULL: none are moved. If another cgroup
+ * below contains processes, both stay: -EBUSY. */
 int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
                        const struct cgroup *to);
 

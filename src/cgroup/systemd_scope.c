@@ -23,7 +23,7 @@
 
 /* ---- scope message --------------------------------------------------------- */
 
-/* Offsets in the head, and what it says. */
+/* Offsets in the head, and values of its fields. */
 enum { AT_TYPE = 1, AT_VERSION = 3, AT_BODY_LENGTH = 4, AT_FIELDS_LENGTH = 12 };
 enum { BYTE_ORDER_MARK = BYTE_ORDER == LITTLE_ENDIAN ? 'l' : 'B', VERSION = 1, SERIAL = 1 };
 enum { TYPE_CALL = 1, TYPE_ERROR = 3, TYPE_SIGNAL = 4 };
@@ -39,7 +39,7 @@ static size_t align(size_t at, size_t alignment)
 
 /* ---- the call ---- */
 
-/* Beyond the end of `data` only the length grows. */
+/* If `data` is full, only the length grows. */
 struct writer {
     uint8_t *data;
     size_t length;
@@ -95,14 +95,14 @@ static void begin_property(struct writer *writer, const char *name, const char *
     put_signature(writer, type);
 }
 
-/* Returns where the array's length is to be stored. */
+/* Returns the offset for the array's length. */
 static size_t begin_array(struct writer *writer)
 {
     put_u32(writer, 0);
     return writer->length - sizeof(uint32_t);
 }
 
-/* The padding before the first element does not count. */
+/* The length excludes the padding before the first element. */
 static void end_array(struct writer *writer, size_t length_at, size_t alignment)
 {
     uint32_t length =
@@ -124,7 +124,7 @@ static void put_properties(struct writer *writer, pid_t job, pid_t keeper)
     put_text(writer, "io");
     end_array(writer, list, 4);
     begin_property(writer, "CollectMode", "s");
-    put_text(writer, "inactive-or-failed"); /* a job that fails leaves no unit behind */
+    put_text(writer, "inactive-or-failed"); /* remove the unit even if the job fails */
     begin_property(writer, "PIDs", "au");
     list = begin_array(writer);
     put_u32(writer, (uint32_t)job);
@@ -143,9 +143,9 @@ ssize_t scope_call_write(const char *unit, pid_t job, pid_t keeper,
 
     memset(data, 0, SCOPE_CALL_SIZE);
     put(&writer, 1, start, sizeof(start));
-    put_u32(&writer, 0); /* the length of the body */
+    put_u32(&writer, 0); /* length of the body */
     put_u32(&writer, SERIAL);
-    put_u32(&writer, 0); /* that of the fields */
+    put_u32(&writer, 0); /* length of the fields */
     put_field(&writer, FIELD_PATH, "o", "/org/freedesktop/systemd1");
     put_field(&writer, FIELD_INTERFACE, "s", "org.freedesktop.systemd1.Manager");
     put_field(&writer, FIELD_MEMBER, "s", "StartTransientUnit");
@@ -154,9 +154,9 @@ ssize_t scope_call_write(const char *unit, pid_t job, pid_t keeper,
     body_at = align(writer.length, 8);
     put(&writer, 8, "", 0);
     put_text(&writer, unit);
-    put_text(&writer, "fail"); /* if there is such a unit already */
+    put_text(&writer, "fail"); /* if such a unit exists */
     put_properties(&writer, job, keeper);
-    put_u32(&writer, 0); /* other units to be created with it: none */
+    put_u32(&writer, 0); /* no other units to create with it */
     put(&writer, 8, "", 0);
     body_length = (uint32_t)(writer.length - body_at);
     store(&writer, AT_BODY_LENGTH, &body_length, sizeof(body_length));
@@ -189,7 +189,7 @@ int scope_message_length(const uint8_t head[SCOPE_HEAD_SIZE], size_t *ret)
     return 0;
 }
 
-/* The text at or behind *at, which is moved to its end; NULL: there is none. */
+/* Returns the text at or behind *at, and moves *at to its end; NULL: there is none. */
 static const char *next_text(const uint8_t *data, size_t length, size_t *at)
 {
     size_t start = align(*at, 4) + sizeof(uint32_t);
@@ -204,8 +204,9 @@ static const char *next_text(const uint8_t *data, size_t length, size_t *at)
     return (const char *)data + start;
 }
 
-/* The answer to the call only says that a job has been queued. The scope exists when the signal
- * JobRemoved(id, job, unit, result) says "done". We make one call: an error is about that. */
+/* The reply to the call only confirms that a job was queued. The scope exists after the
+ * signal JobRemoved(id, job, unit, "done"). Only one call is made, so every error is about
+ * it. */
 int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
 {
     uint8_t member[SCOPE_CALL_SIZE];
@@ -218,12 +219,12 @@ int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
     if (data[AT_TYPE] == TYPE_ERROR)
         return -EREMOTEIO;
     at = body_offset(data);
-    /* A field is found by its bytes: no text contains a NUL, so no other field contains them. */
+    /* A field is found by its bytes: no text contains a NUL, so no other field can match. */
     put_field(&writer, FIELD_MEMBER, "s", "JobRemoved");
     if (data[AT_TYPE] != TYPE_SIGNAL || !memmem(data, at, member, writer.length))
         return -EAGAIN;
     at += sizeof(uint32_t);             /* the job's id */
-    (void)next_text(data, length, &at); /* its path; if it is damaged, so is the rest */
+    (void)next_text(data, length, &at); /* its path; if damaged, so is the rest */
     name = next_text(data, length, &at);
     result = name ? next_text(data, length, &at) : NULL;
     if (!result)
@@ -235,13 +236,13 @@ int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
 
 /* ---- systemd scope --------------------------------------------------------- */
 
-/* The conversation with the manager, on the socket that systemctl uses as well:
- * there is no bus in between, and all signals come without a subscription.
+/* The connection to the manager uses the same socket as systemctl: no bus in between, and
+ * signals arrive without a subscription.
  *
  * libsystemd is not used: a scope takes it 0.97 ms of CPU time, half of that to load it and six more
  * libraries (3 ms of waiting if they are not in the page cache), against 0.19 ms here. */
 
-/* The socket's buffer is empty, and larger than anything we send. */
+/* The socket's buffer is empty, and larger than any message sent here. */
 static int send_all(int fd, const void *data, size_t size)
 {
     ssize_t n = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -251,8 +252,7 @@ static int send_all(int fd, const void *data, size_t size)
     return (size_t)n == size ? 0 : -EMSGSIZE;
 }
 
-/* -ECONNRESET: the other side has closed. The deadline holds even if there is always something to
- * read. */
+/* -ECONNRESET: the peer has closed. The deadline holds even if data arrives all the time. */
 static int receive_all(int fd, uint64_t deadline_ns, void *data, size_t size)
 {
     struct pollfd poller = { .fd = fd, .events = POLLIN };
@@ -271,7 +271,8 @@ static int receive_all(int fd, uint64_t deadline_ns, void *data, size_t size)
             rest += n;
             size -= (size_t)n;
         } else if (errno == EAGAIN) {
-            /* At most a second, so that it fits; rounded up, so that it does not spin. */
+            /* At most a second, so that it fits an int; rounded up, so that the loop does
+             * not spin. */
             (void)poll(&poller, 1,
                        (int)(smaller(deadline_ns - now_ns, NS_PER_SECOND) / NS_PER_MS) + 1);
         } else if (errno != EINTR) {
@@ -304,8 +305,8 @@ static int receive_message(int fd, uint64_t deadline_ns, uint8_t *data, size_t s
     }
 }
 
-/* The PID of a listener in another PID namespace is 0. Only root and the user decide about the
- * user's processes. */
+/* A peer in another PID namespace has PID 0. Only root and the user may control the user's
+ * processes. */
 static int check_peer(int fd)
 {
     struct ucred peer;
@@ -316,8 +317,8 @@ static int check_peer(int fd)
     return peer.pid > 0 && (peer.uid == 0 || peer.uid == geteuid()) ? 0 : -EXDEV;
 }
 
-/* The kernel tells the other side who we are; it still wants the uid in decimal, each digit in
- * hexadecimal. It answers "OK" and its id of 32 digits. */
+/* The kernel passes our credentials, but D-Bus also requires the uid in decimal, each digit
+ * in hexadecimal. The reply is "OK" and an id of 32 digits. */
 static int log_in(int fd, uint64_t deadline_ns)
 {
     char text[64], digits[16], answer[3 + 32 + 2];
@@ -327,7 +328,7 @@ static int log_in(int fd, uint64_t deadline_ns)
     (void)snprintf(digits, sizeof(digits), "%u", (unsigned)geteuid());
     for (const char *digit = digits; *digit; digit++)
         length += snprintf(text + length, sizeof(text) - (size_t)length, "3%c", *digit);
-    length += snprintf(text + length, sizeof(text) - (size_t)length, "\r\n"); /* all fits */
+    length += snprintf(text + length, sizeof(text) - (size_t)length, "\r\n"); /* fits */
     r = send_all(fd, text, (size_t)length);
     if (r == 0)
         r = receive_all(fd, deadline_ns, answer, 3);
@@ -352,7 +353,7 @@ int systemd_connect(const char *path, uint64_t deadline_ns)
         sizeof(name.sun_path))
         return -ENAMETOOLONG;
     if (connect(fd, (const struct sockaddr *)&name, sizeof(name)) < 0)
-        return -errno; /* -EAGAIN: too many others wait */
+        return -errno; /* -EAGAIN: the peer's queue is full */
     r = check_peer(fd);
     if (r == 0)
         r = log_in(fd, deadline_ns);
@@ -384,7 +385,7 @@ static _Noreturn void keep(int end_fd)
 {
     char byte;
 
-    /* The job, or others, may wait to see files of the tracker closed. */
+    /* The job or other processes may wait for files of the tracker to be closed. */
     if (hidden_child_keep_only(end_fd, 0) < 0)
         _exit(1);
     while (read(0, &byte, 1) < 0 && errno == EINTR)
@@ -399,12 +400,12 @@ int scope_keeper_start(struct scope_keeper *ret)
     int fds[2];
     pid_t pid;
 
-    /* Closes none: whether there is such a call. */
+    /* Closes nothing: checks that the call exists. */
     if (syscall(__NR_close_range, UINT_MAX, UINT_MAX, 0u) < 0 || pipe2(fds, O_CLOEXEC) < 0)
         return -errno;
     read_fd = fds[0];
     write_fd = fds[1];
-    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* it belongs to no job */
+    pid = hidden_child_fork(SPOOR_AGENT_NAME); /* excluded from every job */
     if (pid == 0)
         keep(read_fd);
     if (pid < 0)
@@ -420,8 +421,8 @@ void scope_keeper_stop(struct scope_keeper *keeper)
     if (keeper->pid == 0)
         return;
     close(keeper->fd);
-    /* It may have been stopped: then it would not notice. As long as it has not been
-     * waited for, the pid is its own. */
+    /* The keeper may be stopped and miss the closed pipe. Its PID is not reused before it is
+     * waited for. */
     if (waitid(P_PID, (id_t)keeper->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
         (void)kill(keeper->pid, SIGKILL);
     hidden_child_reap(keeper->pid);

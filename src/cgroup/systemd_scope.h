@@ -3,8 +3,9 @@
  * systemd_scope.h - asks a systemd manager for a scope: a cgroup for processes that systemd did
  * not start.
  *
- * An ordinary user may not move a process out of the cgroup of a login session. The user's manager
- * may, and delegates the new cgroup to the user. It goes away with the last process in it.
+ * An ordinary user may not move a process out of the cgroup of a login session. The user's
+ * manager may, and delegates the new cgroup to the user. The scope is removed when its last
+ * process exits.
  */
 #ifndef CGROUP_SYSTEMD_SCOPE_H
 #define CGROUP_SYSTEMD_SCOPE_H
@@ -13,8 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The D-Bus messages of one conversation: the call that asks a systemd manager
- * for a scope, and the answers to it. Pure.
+/* The D-Bus messages of one conversation: the call for a scope, and the replies to it. Pure.
  *
  * A message is a head of 16 bytes, an array of header fields, padding to 8 bytes, and a body
  * whose types its signature names. Every value is aligned to its size; a text is its length, its
@@ -31,44 +31,45 @@ ssize_t scope_call_write(const char *unit, pid_t job, pid_t keeper,
  * message of this machine's byte order. */
 int scope_message_length(const uint8_t head[SCOPE_HEAD_SIZE], size_t *ret);
 
-/* What a whole message says about the scope `unit`. 0: it exists and holds the processes;
- * -EREMOTEIO: it was refused, or creating it failed; -EAGAIN: nothing; -EBADMSG: damaged. */
+/* Finds the outcome for the scope `unit` in a whole message. 0: it exists and holds the
+ * processes; -EREMOTEIO: it was refused, or creating it failed; -EAGAIN: the message is
+ * about something else; -EBADMSG: damaged. */
 int scope_message_outcome(const uint8_t *data, size_t length, const char *unit);
 
 /* A deadline is a time of the monotonic clock. */
 
-/* Connects to a manager's own socket and logs in. Returns a descriptor for the caller to close.
- * -ECONNREFUSED, -ENOENT: nothing listens; -EACCES: we are refused; -EXDEV: the manager is of
- * another PID namespace or user, so that our PIDs mean other processes there; -ETIMEDOUT;
- * -EBADMSG: it is not D-Bus. */
+/* Connects to a manager's own socket and logs in. Returns a descriptor for the caller to
+ * close. -ECONNREFUSED, -ENOENT: no manager listens; -EACCES: permission denied; -EXDEV: the
+ * manager belongs to another PID namespace or user, so that our PIDs mean other processes
+ * there; -ETIMEDOUT; -EBADMSG: it is not D-Bus. */
 int systemd_connect(const char *path, uint64_t deadline_ns);
 
-/* Moves `job` and `keeper` into a new scope `unit` ("x.scope") and waits until they are there. The
- * controllers for memory, processes and I/O are delegated to us; not that for CPUs, which would
- * change the job's share of them.
+/* Moves `job` and `keeper` into a new scope `unit` ("x.scope") and waits until they are there.
+ * The controllers for memory, processes and I/O are delegated to us, but not the CPU
+ * controller, which would change the job's share of the CPUs.
  *
  * -EREMOTEIO: the manager refuses or fails; -EMSGSIZE: the name is too long. -EINPROGRESS: the
  * outcome is unknown, and the processes may be moved at any time. */
 int systemd_start_scope(int fd, uint64_t deadline_ns, const char *unit, pid_t job,
                         pid_t keeper);
 
-/* A process that does nothing, so that a scope of systemd's stays.
+/* A process that does nothing but keep a systemd scope alive.
  *
- * systemd removes a scope as soon as its last process has ended, and with it all that the
- * kernel had counted for the job: before we could read it. So a hidden child (hidden_child.h) is in
- * it, in a directory beside the job's, until we have. It ends when it is told to or when we have
- * ended, for whatever reason. */
+ * systemd removes a scope as soon as its last process has exited, and with it the kernel's
+ * counts for the job, before they can be read. So a hidden child (hidden_child.h) stays in a
+ * directory beside the job's. It exits on request or when the tracker has exited for any
+ * reason. */
 
-/* Zeroed is none. */
+/* Zeroed: no keeper. */
 struct scope_keeper {
     pid_t pid;
-    int fd; /* it lives until all copies of this are closed */
+    int fd; /* the keeper lives until all copies of this are closed */
 };
 
 /* -ENOSYS: the kernel is older than 5.9. */
 int scope_keeper_start(struct scope_keeper *ret);
 
-/* Ends it and waits for its end. */
+/* Ends the keeper and waits for its exit. */
 void scope_keeper_stop(struct scope_keeper *keeper);
 
 #endif

@@ -7,18 +7,18 @@
 
 #define READ_ALL_EVERY_NS (10 * NS_PER_SECOND)
 
-/* A cgroup counts a process that runs now up to its last timer tick: by so little the clock of that
- * process may be ahead. So long, too, a job must not have run before it counts as at rest. */
+/* A cgroup counts a running process up to its last timer tick, so the process's own clock
+ * may be ahead by this much. A job is idle if it has not run for this long. */
 #define UNSEEN_NS (20 * NS_PER_MS)
 #define REST_AFTER_NS (3 * UNSEEN_NS)
 
-/* A change of less than this is none: programs that run touch a page now and then. */
+/* Ignore smaller changes: running programs touch a page now and then. */
 #define STILL_BYTES ((uint64_t)256 * 1024)
 
 enum {
     REST_SHARE = 200,
     STILL_SHARE = 64,
-    STILL_NOTES = 3, /* then growth has come to an end */
+    STILL_NOTES = 3, /* then the growth has ended */
 };
 
 void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_ns)
@@ -40,7 +40,7 @@ void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_
 void activity_note_growth(struct activity *activity)
 {
     activity->still_notes = 0;
-    activity->is_at_rest = false; /* a job that grows runs, whatever its CPU time said */
+    activity->is_at_rest = false; /* a growing job runs, whatever its CPU time */
     activity->ran_ns = activity->noted_ns;
 }
 
@@ -53,7 +53,7 @@ void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
 
     activity->resident_bytes = resident_bytes;
     activity->process_count = process_count;
-    if (is_still) { /* growth in small steps adds up */
+    if (is_still) { /* keep the old value, so that growth in small steps adds up */
         activity->still_notes++;
         return;
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * activity.h - what the job is doing: it rests, runs, or grows. Pure.
+ * activity.h - the state of the job: idle, running or growing. Pure.
  *
- * The job cgroup, or perf, has the CPU time of the job in one number. A job that uses less than a
- * 200th of the time rests: threads that only wake up to see that there is nothing to do are no reason
- * to look. A job grows if its processes or its memory have become more than they were since the last
- * sample: what comes and goes below that is no new peak.
+ * The job cgroup, or perf, has the CPU time of the job in one number. A job that uses less than
+ * 1/200 of the time is idle: threads that wake up only to find nothing to do are no reason to
+ * read it. A job grows if its number of processes or its memory exceeds the maximum since the
+ * last sample: smaller changes are no new peak.
  *
- * While the number does not change at all, no process has run, so none has forked, waited, exited,
- * written or grown: what was read before still holds. There are two exceptions: the kernel may reclaim
- * memory, and the number may miss a process (perf does not follow a set-uid program, and a process may
- * be moved to another cgroup). So all processes are read every ten seconds; and if a process turns out
- * to have run unnoticed, the number is not trusted again.
+ * While the number does not change, no process has run, so none has forked, waited, exited,
+ * written or grown: earlier readings are still valid. There are two exceptions: the kernel may
+ * reclaim memory, and the number may miss a process (perf does not follow a set-uid program,
+ * and a process may be moved to another cgroup). So all processes are read every ten seconds;
+ * and if a process turns out to have run unnoticed, the number is not trusted again.
  */
 #ifndef JOB_ACTIVITY_H
 #define JOB_ACTIVITY_H
@@ -22,35 +22,35 @@
 
 enum activity_state { JOB_RESTS, JOB_RUNS, JOB_GROWS };
 
-/* Zeroed: nothing was noted yet, and the job grows. */
+/* Zeroed: nothing was recorded yet, and the job grows. */
 struct activity {
-    /* of the CPU time */
-    uint64_t cpu_ns;       /* when it was last noted; UNKNOWN: it is not known */
-    uint64_t noted_ns;     /* when that was; 0: never */
+    /* CPU time */
+    uint64_t cpu_ns;       /* as last recorded; UNKNOWN: not available */
+    uint64_t noted_ns;     /* when it was recorded; 0: never */
     uint64_t ran_ns;       /* when the job was last seen to run */
-    bool is_at_rest;       /* since then it has hardly run */
-    bool has_come_to_rest; /* that was found at the last note */
+    bool is_at_rest;       /* it has hardly run since */
+    bool has_come_to_rest; /* found by the last call */
 
-    /* of the memory */
-    uint64_t resident_bytes, process_count; /* as last noted */
+    /* memory */
+    uint64_t resident_bytes, process_count; /* as last recorded */
     uint64_t most_bytes, most_processes;    /* since the last sample */
-    unsigned still_notes;                   /* in a row, at which these were hardly exceeded */
+    unsigned still_notes; /* consecutive calls that hardly exceeded the maxima */
 
-    /* of the last look at all processes */
+    /* the last look at all processes */
     bool has_looked;
-    bool is_doubtful;       /* the CPU time was seen to miss a process */
-    uint64_t looked_cpu_ns; /* of the job then; UNKNOWN: not known */
+    bool is_doubtful;       /* the CPU time was found to miss a process */
+    uint64_t looked_cpu_ns; /* of the job at that time; or UNKNOWN */
     uint64_t looked_at_ns;  /* when all processes were last read in full */
 };
 
-/* Notes the CPU time of the job; UNKNOWN: then it runs. */
+/* Records the CPU time of the job; UNKNOWN: the job counts as running. */
 void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_ns);
 
-/* Notes its memory, as a look has just found it. */
+/* Records its memory, as just read. */
 void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
                           uint64_t process_count);
 
-/* It has grown in a way that its resident sizes do not show. */
+/* The job has grown in a way that its resident sizes do not show. */
 void activity_note_growth(struct activity *activity);
 
 /* A sample was taken: peaks are those of the next interval from now on. */

@@ -10,19 +10,19 @@
 #include "spoor/spoor.h"
 
 #define PROGRAM "spoor"
-#define AGENT_COMMAND "agent" /* "agent-lookup" is one too */
-#define PHASE_COMMAND "phase" /* tells the tracker what the job does */
+#define AGENT_COMMAND "agent" /* also matches "agent-lookup" */
+#define PHASE_COMMAND "phase" /* reports a phase to the tracker */
 
 static bool runs_program(const struct root *root, pid_t pid)
 {
     char file[PATH_MAX];
 
     if (root_read_link(root, file, sizeof(file), "proc/%d/exe", (int)pid) < 0)
-        return true; /* we may not ask, or it is just ending */
+        return true; /* permission denied, or it is just exiting */
     return strncmp(basename(file), PROGRAM, strlen(PROGRAM)) == 0;
 }
 
-/* The second of its arguments; "" if there is none, or not yet. */
+/* Reads the second argument; "" if it is missing or not set up yet. */
 static void read_second(const struct root *root, pid_t pid, char *buf, size_t size)
 {
     char text[64] = "";
@@ -32,8 +32,8 @@ static void read_second(const struct root *root, pid_t pid, char *buf, size_t si
     if (pid_cmdline_read(root, pid, text, sizeof(text) - 1) < 0)
         return;
     length = strlen(text) + 1;
-    if (length < sizeof(text))                          /* it is empty behind what was read */
-        (void)snprintf(buf, size, "%s", text + length); /* cut is fine */
+    if (length < sizeof(text)) /* `text` is filled with zeros after the data */
+        (void)snprintf(buf, size, "%s", text + length); /* truncation is fine */
 }
 
 bool agents_is_unclear(const struct root *root, const struct member *member)
@@ -55,7 +55,7 @@ bool agents_has(const struct root *root, const struct member *member)
                runs_program(root, member->id.pid);
     if (strcmp(member->comm, PROGRAM) != 0 || member->reading.is_zombie)
         return false;
-    read_second(root, member->id.pid, word, sizeof(word)); /* it has not taken its name yet */
+    read_second(root, member->id.pid, word, sizeof(word)); /* it has not set its name yet */
     return strncmp(word, AGENT_COMMAND, strlen(AGENT_COMMAND)) == 0 ||
            strcmp(word, PHASE_COMMAND) == 0;
 }
@@ -86,7 +86,7 @@ void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns)
     }
 }
 
-/* Whether it is still there after something was read of it: its pid may be another process's. */
+/* Whether the process still exists after it was read: its PID may have been reused. */
 static bool is_there(const struct root *root, struct process_id id)
 {
     struct pid_stat stat;

@@ -21,29 +21,29 @@
 
 enum { AGENTS_MAX = 32 };
 
-/* Whether it may be one, but its arguments are not available yet. */
+/* Whether it may be an agent, but its arguments are not available yet. */
 bool agents_is_unclear(const struct root *root, const struct member *member);
 
 bool agents_has(const struct root *root, const struct member *member);
 
-/* The agents among the job's processes: the job cgroup and perf count what they use, too. Zeroed is
- * empty. */
+/* The agents among the job's processes: their usage is also in the job cgroup and in perf's
+ * count. Zeroed: empty. */
 struct agents {
     struct live_agent {
         struct process_id id;
         uint64_t cpu_ns; /* as last read */
     } live[AGENTS_MAX];
     size_t live_count;
-    uint64_t ended_cpu_ns; /* of those that have been reaped */
+    uint64_t ended_cpu_ns; /* of agents that have been reaped */
 };
 
-/* Notes an agent. More than AGENTS_MAX at once are not followed. */
+/* Records an agent. More than AGENTS_MAX at once are not followed. */
 void agents_note(struct agents *agents, struct process_id id);
 
-/* A process has ended; if it is an agent, that is what it has used. */
+/* A process has exited with this CPU time; recorded if it is an agent. */
 void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns);
 
-/* CPU time of all of them so far. */
+/* Total CPU time of all agents. */
 uint64_t agents_cpu_ns(struct agents *agents, const struct root *root);
 
 #endif

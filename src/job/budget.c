@@ -7,17 +7,18 @@
 
 #define MILLION UINT64_C(1000000)
 
-/* A walk over the page tables of 4 GiB takes as long. */
+/* Cost of a walk over the page tables of 4 GiB. */
 #define SAVED_MOST_NS ((int64_t)(30 * NS_PER_MS))
-/* At the start there is enough to open some hundred processes and to look at them a few times. */
+/* Initial tokens: enough to open some hundred processes and to read them a few times. */
 #define SAVED_FIRST_NS ((int64_t)(20 * NS_PER_MS))
 
 enum {
-    TIME_SHARE = 6,  /* the share of a core is so much smaller than that of the job's time */
-    REPAID_SHARE = 3 /* of what comes in, if something is owed */
+    /* The share of a core is this much smaller than that of the job's CPU time. */
+    TIME_SHARE = 6,
+    REPAID_SHARE = 3 /* part of the income used to repay debt */
 };
 
-/* The part of what comes in that each kind of spending may use: so none takes it all. */
+/* The share of the income that each kind of spending may use. */
 static const unsigned shares[SPENDING_COUNT] = {
     [SPENT_SAMPLES] = 1, [SPENT_EVENTS] = 1, [SPENT_GLANCES] = 4,
     [SPENT_SHARING] = 8, [SPENT_GPUS] = 3,

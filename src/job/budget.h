@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * budget.h - what tracking may cost: one token bucket for everything the tracker does. Pure.
+ * budget.h - limits the cost of tracking: one token bucket for everything the tracker does.
+ * Pure.
  *
- * Tokens are CPU time of the tracker. They come with the CPU time that the job uses and, slowly,
- * with time itself; what is not used is saved up to a limit. What cannot be left out (samples,
- * process events) is charged even if the bucket is empty, and leaves less for the rest: glances
- * between samples, memory sharing, GPUs. These ask first, and each may use a part of what comes in.
+ * Tokens are CPU time of the tracker. The income is a share of the CPU time that the job uses
+ * and a small share of the elapsed time; unused tokens are saved up to a limit. Mandatory work
+ * (samples, process events) is charged even if the bucket is empty, and leaves less for the
+ * rest: glances between samples, memory sharing, GPUs. These check first, and each may use a
+ * part of the income.
  */
 #ifndef JOB_BUDGET_H
 #define JOB_BUDGET_H
@@ -24,16 +26,16 @@ enum spending {
 
 struct budget {
     uint64_t spent_ns[SPENDING_COUNT];
-    uint64_t postponed[SPENDING_COUNT]; /* how often there was too little left */
+    uint64_t postponed[SPENDING_COUNT]; /* times there were too few tokens */
 
     /* Private. */
-    uint64_t job_millionths;          /* of the job's CPU time */
-    uint64_t time_millionths;         /* of a core */
-    int64_t tokens_ns;                /* below 0: too much was spent */
-    int64_t share_ns[SPENDING_COUNT]; /* likewise, of what each kind may use */
-    uint64_t owed_ns;                 /* what was done on credit and is not paid for yet */
-    uint64_t rate_millionths;         /* of the time, as tokens came in lately */
-    uint64_t cpu_ns;                  /* the job's, when tokens last came in */
+    uint64_t job_millionths;          /* share of the job's CPU time */
+    uint64_t time_millionths;         /* share of a core */
+    int64_t tokens_ns;                /* below 0: overspent */
+    int64_t share_ns[SPENDING_COUNT]; /* the same for each kind's share */
+    uint64_t owed_ns;                 /* work done on credit, not repaid yet */
+    uint64_t rate_millionths;         /* recent income per time */
+    uint64_t cpu_ns;                  /* CPU time of the job at the last income */
     uint64_t earned_until_ns;
 };
 
@@ -43,25 +45,26 @@ struct budget {
 /* `job_millionths` of the job's CPU time, and a sixth of that share of a core; UINT64_MAX: no limit. */
 void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns);
 
-/* Adds what came in since the last call. `cpu_ns` is the job's CPU time so far; UNKNOWN is fine. */
+/* Adds the income since the last call. `cpu_ns` is the job's CPU time so far, or UNKNOWN. */
 void budget_earn(struct budget *budget, uint64_t now_ns, uint64_t cpu_ns);
 
 void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Counts it as spent without taking tokens: for a cost that is small and known beforehand. */
+/* Records a cost without taking tokens: for small costs known in advance. */
 void budget_record(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Whether something of that cost may be done now. What costs more than can be saved may be done when
- * the bucket is full, and is paid back afterwards. If not, it counts as postponed. */
+/* Whether work of that cost may be done now. Work that costs more than can be saved is
+ * allowed when the bucket is full, and is repaid afterwards. If refused, it counts as
+ * postponed. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Whether something of that cost may be done on credit: no more is owed than can be saved. */
+/* Whether work of that cost may be done on credit: debt is limited to the maximum savings. */
 bool budget_lends(const struct budget *budget, uint64_t cost_ns);
 
-/* Charges it: a third of what comes in pays for it. */
+/* Charges work done on credit: a third of the income repays it. */
 void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* How long it takes until that can be paid, at the rate at which tokens come in now; 0: now. */
+/* Time until that cost can be paid at the current income; 0: now. */
 uint64_t budget_wait_ns(const struct budget *budget, enum spending what, uint64_t cost_ns);
 
 #endif

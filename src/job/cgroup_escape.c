@@ -29,7 +29,7 @@ void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *j
     }
 }
 
-/* A process that is exiting is shown at the top of a version 1 hierarchy. */
+/* An exiting process is listed in the root of a version 1 hierarchy. */
 static bool is_ending(const struct root *root, struct member *member)
 {
     struct pid_stat stat;

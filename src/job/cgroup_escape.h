@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroup_escape.h - whether processes have left the job cgroup.
+ * cgroup_escape.h - detects processes that have left the job cgroup.
  *
  * The totals of a cgroup are those of the job only while all of its processes are inside it or
  * below it. Container runtimes move their processes away, and on version 1 a process may leave
@@ -15,21 +15,21 @@
 #include "job/job_cgroup.h"
 #include "job/member.h"
 
-/* Zeroed: there is no job cgroup, and so none to leave. */
+/* Zeroed: there is no job cgroup to leave. */
 struct cgroup_escape {
     char home[CGROUP_TREE_COUNT][CGROUP_PATH_SIZE]; /* as in /proc/PID/cgroup; empty: none */
     bool has_left[CGROUP_TREE_COUNT];               /* a process was seen elsewhere */
 };
 
-/* Records where the main process is; call it as soon as it is in the job cgroup. */
+/* Records the cgroups of the main process; call it as soon as it is in the job cgroup. */
 void cgroup_escape_init(struct cgroup_escape *escape, const struct job_cgroup *job_cgroup,
                         pid_t main_pid);
 
-/* Reads where a process is. */
+/* Reads the cgroups of a process. */
 void cgroup_escape_check(struct cgroup_escape *escape, const struct root *root,
                          struct member *member);
 
-/* Whether a process is worth a check: it has grown much since the last one. */
+/* Whether a process should be checked: it has grown much since the last check. */
 bool cgroup_escape_is_due(const struct cgroup_escape *escape, const struct member *member);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command_line.h - the command of a process as one line, as a shell takes it; safe for a terminal. */
+/* command_line.h - the command of a process as one line in shell syntax; safe for a
+ * terminal. */
 #ifndef JOB_COMMAND_LINE_H
 #define JOB_COMMAND_LINE_H
 
@@ -8,12 +9,12 @@
 
 #include "base/root.h"
 
-enum { COMMAND_LINE_MAX = 256 }; /* bytes; a longer one is cut and ends in "..." */
+enum { COMMAND_LINE_MAX = 256 }; /* bytes; a longer one is truncated and ends in "..." */
 
-/* `is_cut`: the arguments are not complete. The caller frees it; NULL: out of memory. */
+/* `is_cut`: the arguments are incomplete. The caller frees the result; NULL: out of memory. */
 char *command_line_make(const char *const *arguments, bool is_cut);
 
-/* The same for a process that runs. NULL: it cannot be read, or exec has not laid it out yet. */
+/* The same for a running process. NULL: it cannot be read, or exec has not set it up yet. */
 char *command_line_read(const struct root *root, pid_t pid);
 
 #endif

@@ -5,11 +5,13 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-/* Counts that differ by no more than this are the same: they are not read at one instant. */
+/* Counts that differ by no more than this are considered equal: they are not read at one
+ * instant. */
 enum { SAME_PERCENT = 2 };
-/* More than this proves that processes were never waited for: by the cgroup, and by perf. */
+/* A larger difference proves that processes were never waited for: by the cgroup, and by
+ * perf. */
 enum { CGROUP_PERCENT = 5, PERF_PERCENT = 25 };
-/* Likewise, if a process that had children ignores SIGCHLD. */
+/* The threshold if a process that had children ignores SIGCHLD. */
 enum { SUSPECT_PERCENT = 1 };
 
 #define LEEWAY_NS (10 * NS_PER_MS)
@@ -26,9 +28,9 @@ static bool is_larger(uint64_t ns, uint64_t other_ns)
     return is_known(ns) && (!is_known(other_ns) || ns > other_ns);
 }
 
-/* CPU time that the tree may lack although every process was waited for: exits of threads, which only the
- * cgroup counts; and time stolen from perf's clock. If a process is suspect, children are the likelier cause,
- * and the stolen time counts up to half of the tree's. */
+/* CPU time that the tree may lack although every process was waited for: exits of threads,
+ * which only the cgroup counts, and time stolen from perf's clock. If a process is suspect,
+ * unwaited children are the likelier cause, so stolen time counts up to half of the tree's. */
 static uint64_t unattributed_ns(const struct cpu_counts *counts, bool by_cgroup)
 {
     if (by_cgroup)
@@ -37,8 +39,8 @@ static uint64_t unattributed_ns(const struct cpu_counts *counts, bool by_cgroup)
                               : counts->stolen_ns;
 }
 
-/* Whether a count of all processes proves that some were never waited for. A single process has no children,
- * and perf proves nothing if it is not known how much of its time was stolen. */
+/* Whether a count of all processes proves that some were never waited for. A single process
+ * has no children, and perf proves nothing if the stolen part of its time is unknown. */
 static bool proves_more(const struct cpu_counts *counts, bool by_cgroup)
 {
     uint64_t whole_ns = by_cgroup ? counts->cgroup_ns : counts->perf_ns;
@@ -72,7 +74,8 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
     bool has_unwaited =
         proves_more(counts, is_whole) || counts->saw_unwaited || !is_known(counts->tree_ns);
 
-    /* Processes that moved into it have used time elsewhere, and others have ended before. */
+    /* Processes that were moved into it have used time elsewhere, and others have exited
+     * before. */
     if (counts->is_cgroup && has_cgroup)
         return (struct cpu_choice){ .source = CPU_FROM_CGROUP };
     return (struct cpu_choice){
@@ -110,7 +113,7 @@ uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
     else if (total->source == CPU_FROM_CGROUP && !is_known(counts->cgroup_ns))
         total->base_ns =
             sub_floor0(total->reported_ns, first_known(last_ns[source], now_ns[source]));
-    /* One counter may get at once what another got bit by bit: that is not counted twice. */
+    /* Time that one counter gets at once, and another step by step, is not counted twice. */
     missed_ns = sub_floor0(total->base_ns + now_ns[source], total->reported_ns);
     grown_ns = smaller(growth(last_ns[before], now_ns[before]), missed_ns);
     total->reported_ns += grown_ns;

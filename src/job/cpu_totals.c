@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_totals.c - the CPU time of the job, from the sources that serve (cpu_sources.h). */
+/* cpu_totals.c - the CPU time of the job, from the available sources (cpu_sources.h). */
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
@@ -18,7 +18,8 @@ static uint64_t read_perf_ns(const struct job *job)
     return job->is_spawned ? ns : job->meters.attached_cpu_ns + ns;
 }
 
-/* How much of perf's count was stolen at most: it may be twice the share of the machine's CPU time. */
+/* Upper bound of the stolen part of perf's count: it may be twice the share of the machine's
+ * CPU time. */
 static uint64_t stolen_ns(const struct job_meters *meters, uint64_t perf_ns)
 {
     uint64_t stolen_ns = meters->stolen_ns, busy_ns = meters->busy_ns;
@@ -38,8 +39,8 @@ static const char *tree_source(const struct job *job)
     return job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
-/* What the sum over processes may lack: the times of waited-for children, and of processes without
- * a clock, are in ticks. */
+/* The possible error of the sum over processes: the times of waited-for children, and of
+ * processes without a clock, are in ticks. */
 static uint64_t tick_error_ns(const struct job *job)
 {
     uint64_t count = 1;
@@ -53,15 +54,16 @@ static uint64_t tick_error_ns(const struct job *job)
     return count * clock_tick_ns();
 }
 
-/* A parent has the time of an ended child in ticks, or not at all: less than the child's clock showed. Descendants keep
- * the most they had, and main's time is added to that. */
+/* A parent has the time of an exited child in ticks or not at all, which is less than the
+ * child's clock showed. So the sum of the descendants never falls, and main's time is added
+ * to it. */
 static uint64_t tree_ns(struct job *job, uint64_t sum_ns)
 {
     raise_to(&job->ledger.descendants_ns, sub_known(sum_ns, job->main.cpu_ns));
     return is_known(sum_ns) ? job->main.cpu_ns + job->ledger.descendants_ns : UNKNOWN;
 }
 
-/* Where the job's CPU time comes from, and when that was read. */
+/* Sets the source of the job's CPU time and when it was read. */
 static void label_cpu(const struct job *job, struct clock_span perf_span,
                       struct job_reading *reading)
 {
@@ -82,12 +84,12 @@ static void label_cpu(const struct job *job, struct clock_span perf_span,
         (struct origin){ sources[source].name, reading->origin[METRIC_JOB_CPU].reason,
                          !inexact_reason(&evidence, sources[source].counted_by) };
     reading->cpu_span = sources[source].span;
-    /* A process that runs is counted up to its last tick. */
+    /* A running process is counted up to its last tick. */
     reading->cpu_error_ns = source == CPU_FROM_TREE ? tick_error_ns(job) : TICK_NS;
 }
 
-/* Divides the CPU time by two counts, as the kernel does: these are of ticks, or do not have all of it. What
- * was reported never becomes less. */
+/* Splits the CPU time in proportion to two counts, as the kernel does: these are in ticks or
+ * incomplete. Neither part ever falls. */
 static void split_cpu(struct job *job, uint64_t user_ns, uint64_t system_ns, uint64_t *counter)
 {
     struct job_ledger *ledger = &job->ledger;
@@ -121,7 +123,7 @@ static void read_split(struct job *job, struct job_reading *reading)
         split_cpu(job, reading->job_cgroup.user_ns, reading->job_cgroup.system_ns, counter);
     else
         split_cpu(job, counter[USAGE_USER_NS], counter[USAGE_SYSTEM_NS], counter);
-    /* While processes run, their files have ticks. */
+    /* The files of running processes are in ticks. */
     user->is_exact = reading->origin[METRIC_JOB_CPU].is_exact &&
                      (!by_cgroup ? evidence->has_ended || !evidence->has_begun
                                  : !reading->job_cgroup.split_is_by_ticks);
@@ -137,7 +139,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
     struct clock_span perf_span = { .from_ns = job_now_ns(job, now_ns) };
     bool has_cgroup = job->meters.job_cgroup.is_adopted || !reading->job_cgroup.is_gone;
-    bool needs_perf = job->is_spawned || job->was_thorough; /* it adds up over all threads */
+    bool needs_perf = job->is_spawned || job->was_thorough; /* the event sums up all threads */
     struct evidence *evidence = &reading->evidence;
     struct cpu_counts counts = {
         .tree_ns = tree_ns(job, counter[USAGE_CPU_NS]),
@@ -168,7 +170,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     read_split(job, reading);
 }
 
-/* The sum of the processes' clocks; UNKNOWN if there are many. */
+/* Returns the sum of the processes' clocks; UNKNOWN if there are many. */
 static uint64_t read_clocks_ns(const struct job *job)
 {
     enum { FEW = 64 };
@@ -185,7 +187,7 @@ static uint64_t read_clocks_ns(const struct job *job)
     return sum_ns;
 }
 
-/* perf does not count a thread that a job began while we attached to it. */
+/* perf does not count a thread that a job started while we attached to it. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
     bool misses_some =

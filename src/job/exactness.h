@@ -3,7 +3,8 @@
  * exactness.h - whether a count of the job is exact: the one rule for CPU time, I/O, page faults, context
  * switches, processes and peaks. Pure.
  *
- * Exact means: the kernel counted it, it was read at this moment, and the count includes every process.
+ * Exact: the kernel counted it, it was read at this moment, and the count includes every
+ * process.
  */
 #ifndef JOB_EXACTNESS_H
 #define JOB_EXACTNESS_H
@@ -15,7 +16,7 @@
 enum counted_by {
     COUNTED_BY_CGROUP,
     COUNTED_BY_PROCESSES,    /* the sum over processes, each with the children it waited for */
-    COUNTED_BY_CPU_CLOCKS,   /* likewise, of CPU time */
+    COUNTED_BY_CPU_CLOCKS,   /* the same for CPU time */
     COUNTED_BY_EXIT_RECORDS, /* of every thread that has exited */
     COUNTED_BY_EVENTS,       /* forks and exits */
     COUNTED_BY_PERF,
@@ -34,14 +35,14 @@ struct evidence {
     bool may_be_unwaited; /* a process that ignores SIGCHLD had children */
     bool is_confirmed;    /* a second count of their CPU time agrees */
     uint64_t cpu_ns;      /* their CPU time, UNKNOWN is fine */
-    uint64_t
-        exited_count; /* threads that exited before their process, as far as events report them */
+    /* Threads that exited before their process, as far as events report them. */
+    uint64_t exited_count;
 
     /* the other counts */
     bool left_cgroup;         /* a process was seen outside the job cgroup */
     bool cgroup_is_gone;      /* it was removed */
     bool has_all_records;     /* an exit record came for every thread that was started */
-    const char *events_fault; /* why events are incomplete; NULL: they are not */
+    const char *events_fault; /* why events are incomplete; NULL: complete */
 };
 
 /* The kernel charges up to this much CPU time to a thread's cgroup after the thread has left the count of its

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exits.c - what becomes of the counters of a process that ends.
+ * exits.c - accounts for the counters of processes that exit.
  *
- * - What an ended process used goes to the parent that waited for it (usage.h). It
- *   is lost where nobody waits: the parent ignores SIGCHLD, or the process was
- *   adopted by a stranger. Then we keep what we last saw.
- * - A process that starts and ends between two looks is never seen. Its counters
- *   reach a living parent, or us, all the same.
- * - Where we are the reaper, a process's last figures are taken from the zombie.
+ * - The usage of an exited process is added to the parent that waited for it (usage.h). It is
+ *   lost if no process waits: the parent ignores SIGCHLD, or the process was adopted by a
+ *   foreign process. Then the last reading is kept.
+ * - A process that starts and exits between two looks is never seen. Its counters still reach
+ *   a living parent, or us.
+ * - If we are the reaper, the last figures of a process are read from the zombie.
  */
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -23,7 +23,8 @@
 #include "job/untracked.h"
 #include "source/proc/pid_files.h"
 
-/* The parent that was last asked whether it waits for its children: many have the same one. */
+/* Caches whether the last checked parent waits for its children: many processes have the
+ * same parent. */
 struct asked_parent {
     pid_t pid;
     bool discards_children;
@@ -39,8 +40,8 @@ static bool discards_children(const struct job *job, pid_t pid, struct asked_par
     return asked->discards_children;
 }
 
-/* Whether the page faults of a child have come to its parent. One that ignores SIGCHLD now may have waited
- * before, for example a shell that has called exec since. */
+/* Whether the page faults of a child were added to its parent. A parent that ignores SIGCHLD
+ * now may have waited before, for example a shell that has called exec since. */
 static bool has_taken_over(const struct job *job, struct member *parent,
                            const struct member *child)
 {
@@ -54,22 +55,22 @@ static bool has_taken_over(const struct job *job, struct member *parent,
     return true;
 }
 
-/* Whether what this process used was inherited. What a parent that has left had inherited went the
- * same way as its own. */
+/* Whether the usage of this process was added to a parent. If that parent has exited, the
+ * usage went to the same process as the parent's own. */
 static bool was_inherited(struct job *job, const struct member *member,
                           struct asked_parent *asked)
 {
     struct member *parent = roster_member(&job->roster, member->parent_pid);
 
-    /* Numbers of parents are used again: they may go round in circles. */
+    /* PIDs of parents may be reused: limit the walk, since links may form a circle. */
     for (size_t i = 0; parent && parent->account.has_left && i < job->roster.count; i++) {
         if (parent->account.is_counted)
             return true;
         parent = roster_member(&job->roster, parent->parent_pid);
     }
     if (!parent || parent->account.has_left)
-        /* If we spawned the job, a parent that is not here ended before, and left its final
-         * figures, with this one's if it had waited, to us. */
+        /* If we spawned the job, a missing parent exited earlier and its final figures, with
+         * this process's if it had waited for it, came to us. */
         return job->is_spawned;
     if (!discards_children(job, parent->id.pid, asked) || has_taken_over(job, parent, member))
         return true;
@@ -101,7 +102,7 @@ void job_remember(struct job *job, struct member *member)
     job_note_command(job, member);
 }
 
-/* Its pid may belong to another child already, which was taken for it when the children were listed last. */
+/* The PID may have been reused by another child when the children were last listed. */
 static void list_siblings_again(struct job *job, const struct member *member)
 {
     struct member *parent = roster_member(&job->roster, member->parent_pid);
@@ -117,8 +118,8 @@ static void add_departed(struct job *job, const struct member *member)
     usage_add(&job->ledger.departed, &usage);
 }
 
-/* Oldest first: a parent that has waited for some of its children and then ignored SIGCHLD has most probably
- * waited for the oldest. */
+/* Oldest first: a parent that waited for some of its children and then ignored SIGCHLD has
+ * most probably waited for the oldest. */
 static void find_inherited(struct job *job)
 {
     struct asked_parent asked = { 0 };
@@ -135,7 +136,7 @@ static void find_inherited(struct job *job)
 void job_account_exits(struct job *job)
 {
     find_inherited(job);
-    /* Children first: what they read and wrote is subtracted from their parents'. */
+    /* Children first: their I/O is subtracted from their parents'. */
     for (size_t i = job->roster.count; i-- > 0;) {
         struct member *member = &job->roster.list[i];
 
@@ -157,7 +158,7 @@ void job_account_exits(struct job *job)
 
 void job_disown(struct job *job, const struct member *agent)
 {
-    if (job->is_spawned && agent->has_exec) /* we are told when it ends */
+    if (job->is_spawned && agent->has_exec) /* its end will be reported */
         agents_note(&job->agents, agent->id);
     if (agent->has_exec)
         process_events_disown(&job->process_events, agent->id.pid);
@@ -172,9 +173,9 @@ void job_drop_agents(struct job *job)
             member->account.is_counted || !agents_has(job->root, member))
             continue;
         member->account.has_left = member->account.is_counted = member->notes.is_disowned =
-            true; /* what it used is nobody's */
+            true; /* its usage belongs to no other process */
         job->started_count--;
-        job->ledger.descendants_ns = 0; /* it has the agent's time */
+        job->ledger.descendants_ns = 0; /* the value includes the agent's time */
         job_disown(job, member);
     }
 }
@@ -184,14 +185,14 @@ static uint64_t timeval_to_ns(struct timeval time)
     return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * NS_PER_US;
 }
 
-/* What the kernel hands to the process that reaps this zombie: CPU time in microseconds, page
- * faults and context switches of the process and of the children it waited for. The C library's
- * waitid() has no place for it; the system call does. */
+/* Reads the rusage that the reaper of this zombie gets: CPU time in microseconds, page
+ * faults and context switches of the process and of the children it waited for. The C
+ * library's waitid() cannot return it; the system call can. */
 static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_status)
 {
     enum {
         CORE_FLAG = 0x80
-    }; /* of a wait status: the signal and this below, the exit code above */
+    }; /* layout of a wait status: signal and this flag in the low byte, exit code above */
     siginfo_t info = { 0 };
 
     if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT | WNOHANG, ret) != 0)
@@ -202,12 +203,12 @@ static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_statu
     return true;
 }
 
-/* So near to each other are two readings of one peak: each CPU keeps up to 32 pages that the total
- * does not have yet. */
+/* Tolerance between two readings of one peak: each CPU holds up to 32 pages that the total
+ * does not include yet. */
 #define COUNTING_STEP_BYTES ((uint64_t)256 * 1024)
 
-/* The main process's own peak, or that of a child it waited for. The floor of ru_maxrss is what the
- * spawner had when it forked. `faults` are those since its peak was last read. */
+/* ru_maxrss of main is its own peak, or that of a child it waited for. Its floor is the size
+ * of the spawner at the fork. `faults`: page faults since its peak was last read. */
 static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss_bytes,
                            uint64_t faults)
 {
@@ -237,14 +238,15 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     *peak = maxrss_bytes;
 }
 
-/* Exit records have the peak of each process. */
+/* Whether exit records provide the peak of each process. */
 static bool has_records(const struct process_events *events)
 {
     return events->has_peaks && events->taskstats.has_records;
 }
 
-/* ru_maxrss of a descendant that we reap is the largest of its own peak, those of children it waited
- * for, and, if it was made by vfork, that of its parent, which may be the main process. */
+/* ru_maxrss of a descendant that we reap is the largest of its own peak, those of children
+ * it waited for, and, if it was created by vfork, that of its parent, which may be the main
+ * process. */
 static void take_descendant_peak(struct job *job, const struct member *member,
                                  uint64_t maxrss_bytes)
 {
@@ -282,7 +284,7 @@ static void take_rusage(struct job *job, struct member *member, uint64_t faults)
         member->account.usage.counter[USAGE_USER_NS] +
         member->account.usage.counter[USAGE_SYSTEM_NS];
     job->ledger.waited_ns += member->account.usage.counter[USAGE_CPU_NS];
-    /* The same counts as in its io file, in blocks of 512 bytes, for everybody to read. */
+    /* The same counts as in its io file, in blocks of 512 bytes, but readable by every user. */
     member->account.usage.counter[USAGE_READ_BYTES] = (uint64_t)rusage.ru_inblock * 512;
     member->account.usage.counter[USAGE_WRITTEN_BYTES] = (uint64_t)rusage.ru_oublock * 512;
     member->account.usage.counter[USAGE_MINOR_FAULTS] = (uint64_t)rusage.ru_minflt;
@@ -308,7 +310,8 @@ static void end_agent(struct job *job, pid_t pid)
                    timeval_to_ns(rusage.ru_utime) + timeval_to_ns(rusage.ru_stime));
 }
 
-/* Signals are still told of a zombie: whether this one may not have waited for its children. */
+/* The signal dispositions of a zombie are still readable: they show whether it may not have
+ * waited for its children. */
 static void note_suspect(struct job *job, pid_t pid)
 {
     const struct process *process = roster_find(&job->roster, pid);
@@ -339,7 +342,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     if (pid == job->main_pid) {
         job->main.ended_ns = now_ns;
         job_check_program(job, member, &look);
-        job_take_events(job, now_ns, false); /* what it started last */
+        job_take_events(job, now_ns, false); /* processes that it started last */
         if (process_events_ended_ns(&job->process_events) != 0)
             job->main.ended_ns = smaller(now_ns, process_events_ended_ns(&job->process_events));
         member = roster_member(&job->roster, pid); /* the table may have moved */
@@ -349,7 +352,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     note_suspect(job, pid);
     add_departed(job, member);
     member->account.is_counted = true;
-    member->account.has_left = true; /* its caller reaps it now */
+    member->account.has_left = true; /* the caller reaps it now */
     activity_forget(&job->activity);
     job->sum_holds = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glance.c - a look at the job between two samples, so that peaks are not missed. */
+/* glance.c - reads the job between two samples, so that peaks are not missed. */
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/unknown.h"
@@ -13,7 +13,7 @@ enum { SAME_SHARE = 64 };
 /* Ignore growth of the machine's memory in use below this size: other processes use it too. */
 #define SENTINEL_BYTES ((uint64_t)4 * 1024 * 1024)
 
-/* The cgroup counts the memory of all processes. */
+/* Whether the cgroup counts the memory of all processes. */
 static bool memory_cgroup_is_whole(const struct job *job)
 {
     return !job->meters.escape
@@ -25,7 +25,7 @@ enum { FEW = 8 };
 /* A job needs this much CPU time to touch memory that matters. */
 #define SENTINEL_CPU_NS (250 * NS_PER_US)
 
-/* CPU time of the job since the last glance. */
+/* Returns the CPU time of the job since the last glance. */
 static uint64_t ran_ns(struct job *job)
 {
     uint64_t cpu_ns = job_quick_cpu_ns(job);
@@ -50,14 +50,14 @@ void job_note_status_read(struct job *job)
     job->meters.huge_read_bytes = job->meters.huge_used_bytes;
 }
 
-/* The memory of the job cgroup; UNKNOWN: none counts all processes. */
+/* Returns the memory of the job cgroup; UNKNOWN: none counts all processes. */
 static uint64_t cgroup_bytes(struct job *job)
 {
     return memory_cgroup_is_whole(job) ? job_cgroup_read_memory_bytes(&job->meters.job_cgroup)
                                        : UNKNOWN;
 }
 
-/* `bytes` of the job cgroup or, if that is UNKNOWN, memory of the machine. */
+/* `bytes`: memory of the job cgroup; if UNKNOWN, the memory of the machine is read. */
 static void read_sentinel(struct job *job, uint64_t bytes)
 {
     struct job_sentinel *sentinel = &job->sentinel;
@@ -74,7 +74,7 @@ static void read_sentinel(struct job *job, uint64_t bytes)
     sentinel->has_grown = sentinel->grown_bytes >= least_growth;
 }
 
-/* Growth counts from here on. */
+/* Restarts the measurement of growth. */
 static void reset_sentinel(struct job_sentinel *sentinel)
 {
     sentinel->least_bytes += sentinel->grown_bytes;
@@ -88,14 +88,14 @@ bool job_watch_memory(struct job *job)
     uint64_t bytes = cgroup_bytes(job), cpu_ns = UNKNOWN;
     bool is_small = job->activity.resident_bytes < SAME_SHARE * SENTINEL_BYTES;
 
-    /* The CPU time of many processes takes longer to read than the memory of the machine. */
+    /* For many processes, reading CPU time takes longer than reading the machine's memory. */
     if (!is_known(bytes) && (is_small || job->roster.count <= FEW))
         cpu_ns = ran_ns(job);
-    if (cpu_ns >= SENTINEL_CPU_NS) /* or it is UNKNOWN */
+    if (cpu_ns >= SENTINEL_CPU_NS) /* also if UNKNOWN */
         read_sentinel(job, bytes);
     job_note_huge_pages(job);
-    /* Growth of a small job may be too small to tell from that of other programs. A glance does
-     * not show the growth of forks that are not open. */
+    /* Growth of a small job may be hidden by that of other programs. A glance does not show
+     * the growth of unopened forks. */
     sentinel->is_raised = (job->sharing.unopened_count == 0 &&
                            (sentinel->has_grown ||
                             (is_small && is_known(cpu_ns) && cpu_ns >= SENTINEL_CPU_NS))) ||
@@ -117,7 +117,7 @@ uint64_t job_gpu_space_bytes(struct job *job)
     return sum_bytes;
 }
 
-/* How much of the machine's swap space is used, as the samples read it. */
+/* Reads how much of the machine's swap space is used, as samples do. */
 static void note_swap(struct job *job)
 {
     uint64_t bytes = swap_in_use_bytes(job->root);
@@ -131,7 +131,8 @@ uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes)
     return smaller(sum_bytes, swap_in_use_bytes(job->root));
 }
 
-/* The resident sizes of all processes, and how much of them is swapped out if that may have changed. */
+/* Reads the resident sizes of all processes, and their swapped sizes if those may have
+ * changed. */
 static void read_sizes(struct job *job, const struct look *look)
 {
     uint64_t swap_bytes = 0, process_count = 0, main_threads = 0, threads = 0,
@@ -144,7 +145,7 @@ static void read_sizes(struct job *job, const struct look *look)
             continue;
         if (look->uses_clocks)
             member_glance(member, look);
-        else /* ticks are in a file that is lost when it ends */
+        else /* ticks are in a file that disappears when it exits */
             member_look(member, look);
         if (look->uses_clocks && look->reads_status)
             member_read_status(member, look->root);
@@ -164,16 +165,16 @@ static void read_sizes(struct job *job, const struct look *look)
     raise_to(&job->peaks.swap_bytes, job_cap_swap(job, swap_bytes));
     job_note_status_read(job);
     job_raise_threads(job, main_threads, threads);
-    /* All that have left, zombies too: one whose parent was accounted for before it would seem to have
-     * left its figures to nobody. */
+    /* Accounts for all exited processes, zombies too: if a parent were accounted for before
+     * its child, the child's usage would seem lost. */
     job_account_exits(job);
     raise_to(&job->peaks.process_count, process_count);
     job_cgroup_raise_memory(&job->meters.job_cgroup, &job->peaks.job_cgroup);
     activity_note_memory(&job->activity, resident_bytes, process_count);
 }
 
-/* Whether the memory of the job may have changed. While it grows it is read in any case, and a few
- * times more, so that what it has grown to is known in detail. */
+/* Whether the memory of the job may have changed. While it grows it is always read, and a
+ * few times afterwards, so that the details of the new size are known. */
 static bool may_have_changed(struct job *job)
 {
     uint64_t before_bytes = job->glanced_memory_bytes;
@@ -187,7 +188,8 @@ static bool may_have_changed(struct job *job)
     return true;
 }
 
-/* Growth that the resident sizes do not show: pages that were copied on write. Their page faults show it. */
+/* Reads growth that the resident sizes do not show: pages copied on write. Page faults show
+ * it. */
 static void read_copies(struct job *job, uint64_t resident_before)
 {
     uint64_t grown = sub_floor0(job->activity.resident_bytes, resident_before);
@@ -235,10 +237,10 @@ void job_glance(struct job *job, uint64_t now_ns)
     has_come_to_rest = job->activity.has_come_to_rest;
     job_note_newborn(job);
     if (job->activity.is_at_rest && !has_come_to_rest && !is_raised && !look.reads_status) {
-        reset_sentinel(sentinel); /* the growth of other programs */
+        reset_sentinel(sentinel); /* it was growth of other programs */
         return;
     }
-    if (has_come_to_rest) /* page faults, which tell of copies on write, are in the slower files */
+    if (has_come_to_rest) /* the page faults that show copies on write are in the slower files */
         job_refresh(job, now_ns, false);
     else
         find_processes(job, &look);

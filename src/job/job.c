@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c - the life of a job, as we follow it. */
+/* job.c - the life cycle of a job. */
 #include "job/job.h"
 
 #include <errno.h>
@@ -54,17 +54,18 @@ static void close_clock(void *clock)
     event_set_close(clock);
 }
 
-/* perf's count of the CPU time, where no cgroup keeps it: an inherited event costs the job 0.2 us at
- * every context switch. It is opened on each thread that the job has now: one if we spawned it. If it
- * cannot be had for all threads it is closed again, and we do without. The threads that a job starts
- * while we attach to it may be missed: so perf is not exact there. */
+/* Opens perf's count of the CPU time if no cgroup counts it: an inherited event costs the
+ * job 0.2 us at every context switch. It is opened on each current thread of the job, which
+ * is one if we spawned it. If that fails for one thread, all are closed and perf is not
+ * used. Threads that a job starts while we attach to it may be missed, so perf is not exact
+ * there. */
 static void open_task_clock(struct job *job, const struct job_options *options)
 {
     const struct thread_events events = { list_threads, job, add_clock, close_clock,
                                           &job->meters.task_clock };
 
     if (!job->root->is_live || options->disabled & SOURCE_PERF ||
-        job->is_main_only || /* it counts descendants too */
+        job->is_main_only || /* perf counts descendants too */
         is_known(job_cgroup_read_cpu_ns(&job->meters.job_cgroup)))
         return;
     for (size_t i = 0; i < job->roster.count; i++)
@@ -72,7 +73,7 @@ static void open_task_clock(struct job *job, const struct job_options *options)
     (void)thread_events_open(&events);
 }
 
-/* What must be in place before the job's program runs. */
+/* Prepares everything that must be in place before the job's program runs. */
 static int prepare_spawned(struct job *job, const struct job_options *options)
 {
     process_events_open(&job->process_events, job->root, &job->roster, options->pid,
@@ -91,7 +92,7 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
                : 0;
 }
 
-/* Only the connector tells of a job that has children already. */
+/* Only the process connector reports events of a job that already has children. */
 static int prepare_attached(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -100,16 +101,17 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
         return 0;
     process_events_open(&job->process_events, job->root, &job->roster, options->pid,
                         options->disabled | SOURCE_RING);
-    job_search(job, &look); /* what was born before the first event */
+    job_search(job, &look); /* processes started before the first event */
     for (size_t i = 0; i < job->roster.count; i++) {
-        if (!job->roster.list[i].reading.is_zombie) /* its end was reported before */
+        /* The end of a zombie was reported before. */
+        if (!job->roster.list[i].reading.is_zombie)
             process_events_adopt(&job->process_events, job->roster.list[i].id.pid);
     }
     return 0;
 }
 
-/* What a process begins with that we fork, where no file tells. Our own ru_maxrss is no guide: it
- * begins with that of the program that started us. */
+/* The size of a forked child before exec, for machines without a file for it. Our own
+ * ru_maxrss is no guide: it starts at that of the program that called exec for us. */
 static uint64_t forked_rss_bytes(void)
 {
     struct rusage usage = { 0 };
@@ -123,8 +125,8 @@ static uint64_t forked_rss_bytes(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
-/* Everything in a cgroup. Process events would come for the whole machine, and the list of the cgroup
- * is at hand. */
+/* Tracks everything in a cgroup. Process events are not used: they would come for the whole
+ * machine, and the cgroup lists its processes. */
 static int adopt_cgroup(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -136,7 +138,7 @@ static int adopt_cgroup(struct job *job, const struct job_options *options, uint
     return 0;
 }
 
-/* The job's first process, and what must be in place around it. */
+/* Starts tracking the job's first process and opens its sources. */
 static int begin(struct job *job, const struct job_options *options, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -163,7 +165,8 @@ static int begin(struct job *job, const struct job_options *options, uint64_t no
     return r;
 }
 
-/* Events of the job's own cgroup, rather than of the one it began in, and which pressures it counts. */
+/* Watches the events of the job's own cgroup instead of those of its first one, and checks
+ * which pressures it counts. */
 static void watch_cgroup(struct job_meters *meters)
 {
     struct job_cgroup *cgroup = &meters->job_cgroup;
@@ -275,8 +278,8 @@ void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns)
     activity_note_cpu(&job->activity, now_ns, cpu_ns);
 }
 
-/* perf leaves a process before its memory is freed, so it does not see all that it does at its end:
- * milliseconds, which would seem to be those of the next sample. */
+/* perf stops counting a process before its memory is freed, so it misses milliseconds at its
+ * end, which would be counted in the next sample. */
 static bool main_has_run(struct job *job)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
@@ -286,7 +289,8 @@ static bool main_has_run(struct job *job)
            cpu_clock_read(job->root, main->id.pid, &ns) == 0 && ns != main->reading.clock_ns;
 }
 
-/* While the job rests, nobody is born; but processes may be moved into an adopted cgroup, and out. */
+/* An idle job starts no processes, but processes may be moved into or out of an adopted
+ * cgroup. */
 static void refresh_resting(struct job *job, const struct look *look)
 {
     job_take_events(job, look->now_ns, true);
@@ -306,8 +310,9 @@ static bool has_departed(const struct job *job)
     return false;
 }
 
-/* Repeats the first look at an attached job until no process leaves during it. A process that is reaped after its
- * parent was read is in neither count: the time that it used before would seem to be used from now on. */
+/* Repeats the first look at an attached job until no process exits during it. A process that
+ * is reaped after its parent was read is in neither count: its earlier usage would seem to
+ * be new. */
 static struct activity_seen look_at_attached(struct job *job, const struct look *look)
 {
     enum { LOOKS_MAX = 4 };
@@ -323,7 +328,8 @@ static struct activity_seen look_at_attached(struct job *job, const struct look 
 void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
 {
     struct look look;
-    uint64_t cpu_ns = job_whole_cpu_ns(job); /* before: who runs meanwhile is looked at again */
+    /* Read first: processes that run meanwhile are read again. */
+    uint64_t cpu_ns = job_whole_cpu_ns(job);
     enum activity_look whom =
         is_thorough ? LOOK_AT_ALL : activity_look_at(&job->activity, cpu_ns, now_ns);
     struct activity_seen seen;
@@ -331,7 +337,7 @@ void job_refresh(struct job *job, uint64_t now_ns, bool is_thorough)
     job_note_huge_pages(job);
     look = job_look(job, now_ns, is_thorough);
     job->was_thorough = is_thorough;
-    if (is_known(cpu_ns)) /* else glances tell */
+    if (is_known(cpu_ns)) /* else glances do */
         job_note_cpu(job, now_ns, cpu_ns);
     job->look_span.from_ns = job->look_span.until_ns = job_now_ns(job, now_ns);
     if (whom == LOOK_AT_NOBODY && main_has_run(job))

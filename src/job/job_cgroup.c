@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_cgroup.c - making and removing the job's cgroup. What it says: job_cgroup_read.c. */
+/* job_cgroup.c - creates, reads and removes the job cgroup. */
 #include "job/job_cgroup.h"
 
 #include <errno.h>
@@ -41,7 +41,8 @@ static const char *explain(int r)
     }
 }
 
-/* Makes a folder in one tree and moves the child into it; leaves nothing behind on failure. */
+/* Creates a folder in one tree and moves the child into it; leaves nothing behind on
+ * failure. */
 static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_tree tree,
                        const struct cgroup *parent, pid_t child)
 {
@@ -55,15 +56,15 @@ static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_tree tree,
     return 0;
 }
 
-/* In a cgroup in which only the tracker is, it moves to a folder beside the job's: the kernel
- * allows no process beside cgroups with controllers. At the top of the tree, which has no
- * cgroup.events, it does. */
+/* If only the tracker is in a cgroup, it moves to a folder beside the job's: the kernel
+ * allows no process beside cgroups with controllers, except at the top of the tree, which
+ * has no cgroup.events. */
 static void step_aside(struct job_cgroup *job_cgroup, const struct cgroup *cgroup,
                        pid_t tracker)
 {
     char name[sizeof(job_cgroup->name) + 8];
 
-    (void)snprintf(name, sizeof(name), "%s-self", job_cgroup->name); /* fits: see above */
+    (void)snprintf(name, sizeof(name), "%s-self", job_cgroup->name); /* fits */
     if (root_exists(job_cgroup->root, "%s/cgroup.events", cgroup->path) &&
         cgroup_holds_only(job_cgroup->root, cgroup, tracker) &&
         cgroup_make_child(job_cgroup->root, cgroup, name, tracker, &job_cgroup->tracker_own) ==
@@ -71,8 +72,8 @@ static void step_aside(struct job_cgroup *job_cgroup, const struct cgroup *cgrou
         job_cgroup->enabled = cgroup_enable(job_cgroup->root, cgroup, controllers);
 }
 
-/* Disables the controllers that we enabled, so that processes may be moved to the cgroup above,
- * unless another cgroup beside ours may rely on them. */
+/* Disables the controllers that we enabled, so that processes may be moved to the parent
+ * cgroup, unless another cgroup beside ours may need them. */
 static void disable_controllers(struct job_cgroup *job_cgroup, const struct cgroup *above)
 {
     if (job_cgroup->enabled == 0 || !cgroup_is_alone(job_cgroup->root, above, job_cgroup->name))
@@ -104,9 +105,9 @@ static int open_unified(struct job_cgroup *job_cgroup, const struct cgroup *cgro
     return r;
 }
 
-/* Version 1. Memory: only where the limits of the cgroups above count what is below. CPU time:
- * only where the tree is not also the scheduler's, since a group of its own there would change
- * how much of the CPUs the job gets. */
+/* Version 1. Memory: only if the limits of the parent cgroups include their children. CPU
+ * time: only if the tree is not also the scheduler's, where a new group would change the
+ * job's share of the CPUs. */
 static int open_v1(struct job_cgroup *job_cgroup, const struct cgroups *cgroups, pid_t child)
 {
     const struct cgroup *memory = &cgroups->of[CGROUP_MEMORY];
@@ -128,7 +129,7 @@ static int open_v1(struct job_cgroup *job_cgroup, const struct cgroups *cgroups,
     return r;
 }
 
-/* A folder that the user handed to us. It is of what version and controllers its files say. */
+/* Uses a folder given by the user. Its version and controllers follow from its files. */
 static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t child)
 {
     static const struct {
@@ -157,10 +158,10 @@ static int open_given(struct job_cgroup *job_cgroup, const char *path, pid_t chi
     return r;
 }
 
-/* Returns 0, or why it stays. */
+/* Returns 0, or the error that keeps the folder. */
 static int remove_folder(struct job_cgroup *job_cgroup, const struct job_cgroup_folder *folder)
 {
-    /* The memory tree's charges go up to the parent; nothing else is left of it. */
+    /* Remaining memory charges go to the parent. */
     int r = cgroup_remove_tree(job_cgroup->root, &folder->own, NULL);
 
     if (r != -EBUSY)
@@ -176,7 +177,7 @@ static void remove_folders(struct job_cgroup *job_cgroup)
         struct job_cgroup_folder *folder = &job_cgroup->folders[i];
         int r = folder->is_made ? remove_folder(job_cgroup, folder) : 0;
 
-        if (r < 0) /* a later start removes it, when it is empty */
+        if (r < 0) /* a later start removes it once it is empty */
             job_cgroup->left_behind = (struct job_cgroup_left_behind){ folder->own, r };
         folder->is_made = false;
     }
@@ -189,8 +190,8 @@ void job_cgroup_remove(struct job_cgroup *job_cgroup)
         remove_folders(job_cgroup);
 }
 
-/* Through systemd, in place of what we could make ourselves. `r` is how that went, and is
- * returned where systemd changes nothing. */
+/* Uses systemd instead of a cgroup made by us. `r` is the result of our own attempt, and is
+ * returned if systemd changes nothing. */
 static int open_scope(struct job_cgroup *job_cgroup, const struct cgroups *cgroups, pid_t child,
                       int r)
 {
@@ -284,7 +285,7 @@ void job_cgroup_close(struct job_cgroup *job_cgroup)
         cached_file_close(&job_cgroup->files[i]);
     children_buffer_done(&job_cgroup->io_text);
     if (job_cgroup->keeper.pid != 0)
-        scope_keeper_stop(&job_cgroup->keeper); /* and systemd removes the rest */
+        scope_keeper_stop(&job_cgroup->keeper); /* systemd removes the rest */
     else
         job_cgroup_remove(job_cgroup);
     job_cgroup->root = NULL;
@@ -301,7 +302,7 @@ bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup)
                        job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
 }
 
-/* The name of a file with version 1, and in which tree, and with version 2. NULL: there is none. */
+/* The name of a file in version 1, with its tree, and in version 2. NULL: none. */
 static const struct {
     enum cgroup_tree v1_tree;
     const char *v1, *v2;
@@ -322,7 +323,7 @@ static const struct {
     [JOB_CGROUP_FILE_PRESSURE + PRESSURE_IO] = { .v2 = "io.pressure" },
 };
 
-/* Reads a file from the tree that has it, version 1 first; -ENOENT if none has. */
+/* Reads a file from the tree that has it, version 1 first; -ENOENT: none has it. */
 static ssize_t read_record(struct job_cgroup *job_cgroup, enum job_cgroup_file file, char *text,
                            size_t size)
 {
@@ -402,8 +403,8 @@ static void note_memory(struct job_cgroup *job_cgroup)
                  job_cgroup_read_memory_bytes(job_cgroup));
 }
 
-/* Of a cgroup that was there before us, the kernel's peak counts if it has risen since. Otherwise
- * the most that was seen does. */
+/* For an adopted cgroup, the kernel's peak counts only if it has risen since the adoption.
+ * Otherwise the largest value seen is used. */
 static void take_adopted_peaks(struct job_cgroup *job_cgroup,
                                struct job_cgroup_reading *reading)
 {
@@ -421,7 +422,7 @@ static void take_adopted_peaks(struct job_cgroup *job_cgroup,
 
 static void read_memory(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
-    (void)read_memory_stat(job_cgroup, &reading->memory); /* else it stays unknown */
+    (void)read_memory_stat(job_cgroup, &reading->memory); /* on failure it stays unknown */
     reading->memory_peak_bytes = read_number(job_cgroup, JOB_CGROUP_FILE_MEMORY_PEAK);
 }
 
@@ -461,7 +462,8 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
     for (int i = 0; i < PRESSURE_COUNT; i++) {
         if (read_record(job_cgroup, (enum job_cgroup_file)(JOB_CGROUP_FILE_PRESSURE + i), text,
                         sizeof(text)) >= 0)
-            (void)pressure_parse(text, &reading->pressure_ns[i]); /* else it stays as it was */
+            /* On failure it stays as it was. */
+            (void)pressure_parse(text, &reading->pressure_ns[i]);
     }
 }
 
@@ -470,8 +472,8 @@ static bool is_lost(uint64_t value, uint64_t before)
     return !is_known(value) && is_known(before);
 }
 
-/* A cgroup that is not ours, or that systemd made for us, may be removed as soon as it is empty. What
- * was last read of it stands. */
+/* A cgroup that is not ours, or was made by systemd, may be removed as soon as it is empty.
+ * Then the last reading is kept. */
 static void keep_last(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
     if (is_lost(reading->cpu_ns, job_cgroup->last.cpu_ns) ||
@@ -507,14 +509,15 @@ ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t 
                             job_cgroup->folders[CGROUP_TREE_UNIFIED].own.path);
 }
 
-/* ---- one that systemd makes ---------------------------------------------------- */
+/* ---- a cgroup made by systemd ---------------------------------------------------- */
 
 #define TIME_NS (250 * NS_PER_MS)
 
 enum { UNIT_SIZE = 64 };
 
-/* The processes of a service are found by its cgroup when it is stopped. Those of a scope were
- * put there from outside, as a login session's; but folders below one are somebody's. */
+/* systemd finds the processes of a service by its cgroup when the service is stopped. The
+ * processes of a scope were moved there from outside, as in a login session; but folders
+ * below one have another owner. */
 static bool is_in_scope(const struct cgroup *cgroup)
 {
     const char *part = basename(cgroup->path);
@@ -523,13 +526,13 @@ static bool is_in_scope(const struct cgroup *cgroup)
     return dot && dot != part && strcmp(dot, ".scope") == 0;
 }
 
-/* Has it no limit of its own? Limits on the number of processes are not asked about: systemd
- * sets the same one on every scope. */
+/* Whether the cgroup has no limit of its own. Limits on the number of processes are ignored:
+ * systemd sets the same one on every scope. */
 static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
 {
     static const struct {
         const char *file;
-        const char *unlimited; /* how its text begins then; "": it is empty */
+        const char *unlimited; /* the start of its text if unlimited; "": it is empty */
     } limits[] = {
         { "memory.max", "max" }, { "memory.high", "max" }, { "memory.swap.max", "max" },
         { "cpu.max", "max" },    { "cpuset.cpus", "" },    { "cpuset.mems", "" },
@@ -551,8 +554,8 @@ static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
     return true;
 }
 
-/* All cgroups that the job would leave. The manager of a user is in the user's slice, that of
- * the machine may be anywhere. */
+/* Checks all cgroups that the job would leave. The manager of a user is in the user's slice,
+ * that of the machine may be anywhere. */
 static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t uid)
 {
     char slice[32];
@@ -587,8 +590,9 @@ bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgro
            leaves_no_limit(root, *cgroup, uid);
 }
 
-/* The kernel wants no process beside cgroups with controllers: so both that are in the scope
- * get a folder in it. What systemd said is not believed: the kernel is asked where they are. */
+/* The kernel allows no process beside cgroups with controllers: so both processes in the
+ * scope get a folder in it. Their cgroups are read from the kernel, not from systemd's
+ * reply. */
 static int populate_scope(const struct root *root, const char *unit, const char *name,
                           pid_t child, struct job_cgroup_scope *scope)
 {
@@ -608,8 +612,8 @@ static int populate_scope(const struct root *root, const char *unit, const char 
     return r < 0 ? r : cgroup_make_child(root, &scope->scope, name, child, &scope->own);
 }
 
-static int ask(const struct root *root, int fd, uint64_t deadline_ns, const char *name,
-               pid_t child, struct job_cgroup_scope *scope)
+static int request_scope(const struct root *root, int fd, uint64_t deadline_ns,
+                         const char *name, pid_t child, struct job_cgroup_scope *scope)
 {
     char unit[UNIT_SIZE], before[4096], now[4096];
     int r = (int)root_read(root, before, sizeof(before), "proc/%d/cgroup", (int)child);
@@ -621,7 +625,7 @@ static int ask(const struct root *root, int fd, uint64_t deadline_ns, const char
     r = systemd_start_scope(fd, deadline_ns, unit, child, scope->keeper.pid);
     if (r == 0)
         return populate_scope(root, unit, name, child, scope) < 0 ? -EINPROGRESS : 0;
-    /* A manager that fails may have moved it all the same. */
+    /* A failing manager may still have moved it. */
     if (root_read(root, now, sizeof(now), "proc/%d/cgroup", (int)child) < 0 ||
         strcmp(now, before) != 0)
         return -EINPROGRESS;
@@ -647,7 +651,7 @@ int job_cgroup_scope_open(const struct root *root, const struct cgroups *cgroups
         return fd;
     r = scope_keeper_start(&scope.keeper);
     if (r == 0)
-        r = ask(root, fd, deadline_ns, name, child, &scope);
+        r = request_scope(root, fd, deadline_ns, name, child, &scope);
     if (r < 0)
         scope_keeper_stop(&scope.keeper);
     else

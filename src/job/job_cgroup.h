@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job_cgroup.h - the job cgroup: a cgroup for the job alone, in which the kernel keeps exact totals.
+ * job_cgroup.h - the job cgroup: a cgroup for the job alone, with exact totals by the kernel.
  *
  * Everything the job starts stays in it, whatever happens to its parents. On version 2 a cgroup
  * without controllers has CPU time, pressure and the list of processes; memory and pids need a
@@ -9,10 +9,11 @@
  *
  * The job cgroup is created below the tracker's own, so that all limits still apply. It is
  * removed at the end; remaining processes go back to the parent cgroup. If it cannot count
- * memory, systemd may provide a cgroup (job_cgroup_scope.h), which systemd removes once it is empty.
+ * memory, systemd may provide a cgroup (struct job_cgroup_scope), which systemd removes once it
+ * is empty.
  *
- * An existing cgroup can be adopted: then everything in it is the job. It is only read. Its peaks are
- * since it was created; they count if they rise while we look.
+ * An existing cgroup can be adopted: then everything in it is the job. It is only read. Its
+ * peaks are since it was created; they count only if they rise during the run.
  */
 #ifndef JOB_JOB_CGROUP_H
 #define JOB_JOB_CGROUP_H
@@ -30,7 +31,7 @@
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
 
-/* The hierarchies it may have a folder in. */
+/* The hierarchies in which it may have a folder. */
 enum cgroup_tree {
     CGROUP_TREE_UNIFIED = CGROUP_UNIFIED,
     CGROUP_TREE_MEMORY = CGROUP_MEMORY,
@@ -45,10 +46,10 @@ struct job_cgroup_folder {
     bool is_made; /* and contains the job */
 };
 
-/* The files that are kept open. */
+/* The files kept open. */
 enum job_cgroup_file {
     JOB_CGROUP_FILE_CPU_STAT,
-    JOB_CGROUP_FILE_CPU, /* this and the next two: of version 1 */
+    JOB_CGROUP_FILE_CPU, /* this and the next two: version 1 */
     JOB_CGROUP_FILE_CPU_USER,
     JOB_CGROUP_FILE_CPU_SYSTEM,
     JOB_CGROUP_FILE_MEMORY_PEAK,
@@ -64,14 +65,14 @@ enum job_cgroup_file {
 /* Totals since it was created. UNKNOWN: not available. */
 struct job_cgroup_reading {
     uint64_t cpu_ns, user_ns, system_ns;
-    bool split_is_by_ticks; /* of version 1: of user and system time, only the sum is counted */
-    uint64_t memory_peak_bytes;  /* including page cache and kernel memory */
-    bool memory_peak_is_sampled; /* of an adopted cgroup: the kernel's peak is from before */
+    bool split_is_by_ticks;     /* version 1: only the sum of user and system time is counted */
+    uint64_t memory_peak_bytes; /* including page cache and kernel memory */
+    bool memory_peak_is_sampled; /* for an adopted cgroup whose kernel peak is older */
     struct cgroup_memory memory;
     uint64_t threads_peak;
     uint64_t read_bytes, written_bytes;
     uint64_t pressure_ns[PRESSURE_COUNT];
-    bool is_gone; /* the cgroup was removed: this is what was last read */
+    bool is_gone; /* the cgroup was removed: these are the last values */
 };
 
 #define JOB_CGROUP_READING_UNKNOWN                                                      \
@@ -86,24 +87,24 @@ struct job_cgroup {
     const struct root *root; /* borrowed; NULL: there is no job cgroup */
     char name[48];           /* "spoor-PID-RANDOM" */
     struct job_cgroup_folder folders[CGROUP_TREE_COUNT];
-    bool is_adopted;       /* it is not ours */
-    struct cgroup adopted; /* whose processes are the job */
+    bool is_adopted;       /* it was not created by us */
+    struct cgroup adopted; /* its processes are the job */
     struct job_cgroup_peaks {
         uint64_t memory_before_bytes, threads_before; /* when it was adopted */
         uint64_t memory_seen_bytes;                   /* the most since then */
     } peaks;
     struct job_cgroup_reading last;
     struct cgroup tracker_own; /* where the tracker was moved; empty: it was not */
-    unsigned enabled;          /* controllers that we enabled above it, as cgroup_enable() */
+    unsigned enabled; /* controllers that we enabled in the parent, as cgroup_enable() */
     struct job_cgroup_left_behind {
         struct cgroup cgroup; /* empty: none */
         int error;            /* why it could not be removed */
     } left_behind;
     struct scope_keeper keeper; /* of a cgroup made by systemd, if any */
     struct cached_file files[JOB_CGROUP_FILE_COUNT];
-    bool is_missing[JOB_CGROUP_FILE_COUNT]; /* known not to exist */
-    struct children_buffer io_text;         /* of io.stat, which has a line for each disk */
-    const char *reason; /* why all or part of it is missing; static; NULL: nothing is */
+    bool is_missing[JOB_CGROUP_FILE_COUNT]; /* does not exist */
+    struct children_buffer io_text;         /* io.stat has a line for each disk */
+    const char *reason; /* why all or part of it is missing; static; or NULL */
 };
 
 #define CGROUP_TREE_NONE \
@@ -111,10 +112,10 @@ struct job_cgroup {
         .root = NULL     \
     }
 
-/* Creates it and moves `child` into it, which has not started anything yet. `folder` is a cgroup
- * delegated to us; if it is NULL, the cgroup is created in one of `cgroups`, the tracker's own
- * (NULL: none is visible). `environment` is checked for signs that cgroups are managed by another
- * program. Never fails: reason says why there is none. */
+/* Creates it and moves `child` into it, which has not started anything yet. `folder` is a
+ * cgroup delegated to us; if it is NULL, the cgroup is created in one of `cgroups`, the
+ * tracker's own (NULL: none is visible). `environment` is checked for signs that another
+ * program manages cgroups. Never fails: `reason` explains a missing cgroup. */
 void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid_t tracker,
                      pid_t child, const struct cgroups *cgroups, const char *folder,
                      environment_get *environment);
@@ -123,10 +124,11 @@ void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid
 void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
                       const struct cgroup *own, const struct cgroups *cgroups);
 
-/* Removes the cgroup after the last reading; left_behind says if that failed. */
+/* Removes the cgroup after the last reading; left_behind is set if that failed. */
 void job_cgroup_remove(struct job_cgroup *job_cgroup);
 
-/* Closes and removes it. The tracker and the rest of the job go back to where they came from. */
+/* Closes and removes it. The tracker and the rest of the job go back to their previous
+ * cgroups. */
 void job_cgroup_close(struct job_cgroup *job_cgroup);
 
 static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgroup_tree tree)
@@ -134,14 +136,14 @@ static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgro
     return job_cgroup->root && job_cgroup->folders[tree].is_made;
 }
 
-/* The hierarchy that has the files of one of version 1: itself, or that of version 2. */
+/* The hierarchy with the files of a version 1 hierarchy: itself, or that of version 2. */
 static inline enum cgroup_tree job_cgroup_tree(const struct job_cgroup *job_cgroup,
                                                enum cgroup_tree v1)
 {
     return job_cgroup_has(job_cgroup, v1) ? v1 : CGROUP_TREE_UNIFIED;
 }
 
-/* Whether it counts memory. */
+/* Whether the job cgroup counts memory. */
 bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup);
 
 void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *ret);
@@ -153,37 +155,38 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup,
 /* Reads the CPU time only. May be UNKNOWN. */
 uint64_t job_cgroup_read_cpu_ns(struct job_cgroup *job_cgroup);
 
-/* Reads only how much memory it has now, page cache included. May be UNKNOWN. */
+/* Reads only the memory in use, page cache included. May be UNKNOWN. */
 uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup);
 
-/* Raises each part to its current value. Also notes the memory of an adopted cgroup. */
+/* Raises each part to its current value. Also records the memory of an adopted cgroup. */
 void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak);
 
-/* The processes in it, one pid per line. Returns as cached_file_read(); -ENOENT: it is not on version 2. */
+/* Lists the processes in it, one PID per line. Returns as cached_file_read(); -ENOENT: it is
+ * not on version 2. */
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size);
 
 /*
- * A cgroup for the job that systemd makes: where we may not make one with
- * controllers ourselves, as in a login session.
+ * A cgroup for the job created by systemd, for use if we may not create one with controllers
+ * ourselves, as in a login session.
  *
- * The job leaves the cgroup of the session for one beside it. So this is done only where
- * nothing is lost by that: no limit would cease to hold, and nobody counts on finding the job
- * where it was, as a service, a container or a batch system does.
+ * The job leaves the cgroup of the session for one beside it. This is done only if no limit
+ * ceases to apply, and no service, container or batch system relies on the job's cgroup.
  */
 struct job_cgroup_scope {
-    struct cgroup scope; /* ours to enable controllers in; goes when all in it have ended */
-    struct cgroup own;   /* below it, with the job */
+    /* We may enable controllers in it; removed when all its processes have exited. */
+    struct cgroup scope;
+    struct cgroup own;          /* below it, contains the job */
     struct scope_keeper keeper; /* below it too; the caller stops it */
 };
 
-/* May a job be moved out of these cgroups into one of a manager of `uid`? */
+/* Whether a job may be moved out of these cgroups into one of a manager of `uid`. */
 bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgroups, uid_t uid);
 
-/* Has `child` moved, which has not started anything yet. `cgroups` are the tracker's, `name` is
- * that of the new cgroup. Takes 250 ms at most.
+/* Asks systemd to move `child`, which has not started anything yet. `cgroups` are the
+ * tracker's, `name` is that of the new cgroup. Takes 250 ms at most.
  *
- * -EINPROGRESS: systemd was asked, and the child has been moved or may be at any time, but
- * there is no cgroup for us to read. Other failures: the child is where it was. */
+ * -EINPROGRESS: the child has been moved or may be at any time, but there is no cgroup for
+ * us to read. Other failures: the child was not moved. */
 int job_cgroup_scope_open(const struct root *root, const struct cgroups *cgroups,
                           const char *name, pid_t child, struct job_cgroup_scope *ret);
 

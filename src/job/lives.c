@@ -35,7 +35,7 @@ void peak_timeline_start(struct peak_timeline *timeline, uint64_t now_ns)
 
     if (timeline->count == PEAK_MOMENTS_MAX)
         join_neighbours(timeline);
-    /* Events of different CPUs may come a little out of order. */
+    /* Events of different CPUs may arrive a little out of order. */
     if (timeline->count > 0)
         moment.last_ns = larger(now_ns, timeline->moments[timeline->count - 1].last_ns);
     for (size_t i = 0; i < PEAK_LIVES_KEPT; i++)
@@ -98,7 +98,7 @@ void lives_end(struct lives *lives, struct process *process)
 
 void lives_start(struct lives *lives, struct process *process, uint64_t now_ns)
 {
-    lives_end(lives, process); /* its number may be used again before that was told */
+    lives_end(lives, process); /* its PID may be reused before its exit event */
     process->started_ns = now_ns;
     process->ended_ns = process->peak_bytes = 0;
     process->is_borrower = false;
@@ -106,7 +106,7 @@ void lives_start(struct lives *lives, struct process *process, uint64_t now_ns)
         peak_timeline_start(lives->timeline, now_ns);
 }
 
-/* What it borrowed is counted with its parent. */
+/* Memory borrowed by vfork is counted with the parent. */
 void lives_note_record(struct process *process, const struct exit_record *record)
 {
     if (record->may_be_borrowed)

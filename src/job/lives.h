@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lives.h - when each descendant lived and what its peak was, and so the most memory that all of
- * them can have had together. Known only with exit records.
+ * lives.h - the lifetime and the peak of each descendant, and from these the most memory that
+ * all of them can have had together. Available only with exit records.
  */
 #ifndef JOB_LIVES_H
 #define JOB_LIVES_H
@@ -14,12 +14,13 @@
 #include "source/events/taskstats.h"
 
 /*
- * The most memory that processes can have had together, from the life and the peak of each. Pure.
+ * The most memory that processes can have had together, from the lifetime and the peak of each.
+ * Pure.
  *
- * The sum over those alive is highest at the start of one of them. So it is kept for the moments at
- * which processes started; the peak of a process is added, once it is known, to all moments of its
- * life. Moments before the oldest living process change no more: only their maximum is kept. If
- * there are too many, neighbours are joined, and the result is a little higher than need be.
+ * The sum over living processes is highest at the start of one of them. So it is kept for the
+ * moments at which processes started; when the peak of a process is known, it is added to all
+ * moments of its life. Moments before the oldest living process are final: only their maximum
+ * is kept. If there are too many, neighbours are joined, and the result is a little too high.
  */
 enum { PEAK_MOMENTS_MAX = 1024, PEAK_LIVES_KEPT = 16 };
 
@@ -29,51 +30,49 @@ struct peak_life {
 };
 
 struct peak_moment {
-    uint64_t first_ns, last_ns; /* of the starts that were joined */
+    uint64_t first_ns, last_ns; /* of the joined starts */
     uint64_t sum_bytes;
 };
 
-/* Zeroed is empty. */
+/* Zeroed: empty. */
 struct peak_timeline {
-    uint64_t highest_bytes; /* of moments that are not kept any more */
+    uint64_t highest_bytes; /* of moments no longer kept */
     size_t count;
     struct peak_moment moments[PEAK_MOMENTS_MAX]; /* in the order of last_ns */
     struct peak_life lives[PEAK_LIVES_KEPT];      /* the latest that ended, for a late start */
     size_t life_count;
 };
 
-/* A process has started. */
 void peak_timeline_start(struct peak_timeline *timeline, uint64_t now_ns);
 
-/* One has ended. */
 void peak_timeline_end(struct peak_timeline *timeline, const struct peak_life *life);
 
-/* No living process started before that. */
+/* No living process started before `oldest_ns`. */
 void peak_timeline_close_moments(struct peak_timeline *timeline, uint64_t oldest_ns);
 
 uint64_t peak_timeline_highest(const struct peak_timeline *timeline);
 
-/* Zeroed is closed: nothing is kept. */
+/* Zeroed: closed, nothing is kept. */
 struct lives {
     struct peak_timeline *timeline; /* owned */
-    bool is_partial;                /* of some process the peak is not known */
+    bool is_partial;                /* the peak of some process is unknown */
 };
 
-void lives_open(struct lives *lives); /* stays closed without memory */
+void lives_open(struct lives *lives); /* stays closed if memory runs out */
 void lives_close(struct lives *lives);
 
 void lives_start(struct lives *lives, struct process *process, uint64_t now_ns);
 void lives_note_record(struct process *process, const struct exit_record *record);
 
-/* It has ended, and all its exit records were read. */
+/* The process has exited, and all its exit records were read. */
 void lives_end(struct lives *lives, struct process *process);
 
-/* Closes the moments before the start of the oldest process that lives: to be called from time to
- * time, if there are many. */
+/* Closes the moments before the start of the oldest living process: to be called from time
+ * to time, if there are many. */
 bool lives_are_many(const struct lives *lives);
 void lives_close_moments(struct lives *lives, const struct roster *roster);
 
-/* Of all that have ended; UNKNOWN: not of all of them. */
+/* Bound for all exited processes; UNKNOWN: incomplete. */
 uint64_t lives_bound_bytes(const struct lives *lives);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measures.c - what the job hands up: each value with its source.
+ * measures.c - the values that the job reports, each with its source.
  *
  * Each reading starts with the sources of this table. The code that reads a value changes its label if
  * another source gave it: a source that was lost (cpu_totals.c), processes outside the cgroup (totals.c),
@@ -31,13 +31,13 @@
 
 _Static_assert(AT(usage) > 0, "0 is no place of a value");
 
-/* What a value needs. Without /proc, one that needs files is unknown; one that only needs them while
- * the job runs is known before its program starts, and when its first process has ended. */
+/* The files a value needs. Without /proc, FILES are unknown; FILES_UNTIL_END are known
+ * before the job's program starts, and after its first process has exited. */
 enum need { NO_FILES, FILES, FILES_UNTIL_END };
 
 /* clang-format off */
 static const struct row {
-    size_t value, now; /* places in struct job_reading; no value: another module measures it; no `now`: the same */
+    size_t value, now; /* offsets in struct job_reading; no value: another module measures it; no `now`: the same */
     enum need need;
     struct origin origin;
 } rows[METRIC_JOB_END] = {
@@ -102,7 +102,7 @@ static const enum metric of_sharing[] = {
     METRIC_DESCENDANTS_SHARED, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED, METRIC_JOB_PSS,
 };
 
-/* Known from the reaping of processes, if they are ours to reap. */
+/* Known from wait4, if we reap the processes. */
 static const enum metric of_wait4[] = {
     METRIC_JOB_USER, METRIC_JOB_SYSTEM, METRIC_JOB_MAJOR_FAULTS, METRIC_JOB_MINOR_FAULTS,
 };
@@ -199,7 +199,7 @@ bool job_measure(const struct job *job, const struct job_reading *reading, enum 
         return false;
     *ret = (struct measure){ UNKNOWN, UNKNOWN, reading->origin[metric] };
     if (job->untracked &&
-        metric >= METRIC_DESCENDANTS_CPU) /* a daemon does a part of its work */
+        metric >= METRIC_DESCENDANTS_CPU) /* a daemon does a part of the job's work */
         ret->origin.is_exact = false;
     if (is_hidden(job, reading, row->need))
         return true;

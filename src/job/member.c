@@ -38,7 +38,7 @@ static bool is_gone(int r)
 
 struct memory_search {
     const struct root *root;
-    pid_t pid; /* to be passed over */
+    pid_t pid; /* to be skipped */
     pid_t found;
 };
 
@@ -55,7 +55,8 @@ static void find_memory(pid_t tid, void *data)
     cached_file_close(&file);
 }
 
-/* The first thread has exited and others go on: the memory is to be found under their numbers. */
+/* If the first thread has exited and others continue, memory must be read under the IDs of
+ * the others. */
 static void follow_threads(struct member *member, const struct root *root)
 {
     struct memory_search search = { root, member->id.pid, 0 };
@@ -107,16 +108,15 @@ static void note_name(struct member *member, const struct pid_stat *stat)
 {
     char name[PROCESS_NAME_SIZE] = { 0 };
 
-    memcpy(name, stat->comm,
-           sizeof(name) - 1); /* longer are only those of the kernel's threads */
+    memcpy(name, stat->comm, sizeof(name) - 1); /* only names of kernel threads are longer */
     member->notes.command_is_due |=
         stat->has_exec != member->has_exec || memcmp(name, member->comm, sizeof(name)) != 0;
     memcpy(member->comm, name, sizeof(name));
     member->has_exec = stat->has_exec;
 }
 
-/* The stat file: state, parent, threads, page faults, and the CPU time of waited-for
- * children, which the CPU clock leaves out. */
+/* Reads the stat file: state, parent, threads, page faults, and the CPU time of waited-for
+ * children, which the CPU clock excludes. */
 static int read_stat(struct member *member, const struct look *look)
 {
     const struct root *root = look->root;
@@ -131,7 +131,7 @@ static int read_stat(struct member *member, const struct look *look)
         stat.child_user_ticks = stat.child_system_ticks = stat.child_minor_faults =
             stat.child_major_faults = 0;
     if (member->id.start_ticks != UNKNOWN && stat.start_ticks != member->id.start_ticks)
-        return -ESRCH; /* the pid is another process's now */
+        return -ESRCH; /* the PID was reused */
     member->id.start_ticks = stat.start_ticks;
     member->parent_pid = stat.parent_pid;
     note_name(member, &stat);
@@ -146,7 +146,7 @@ static int read_stat(struct member *member, const struct look *look)
     member->reading.is_zombie = !has_first_thread && stat.threads <= 1;
     if (!has_first_thread && !member->reading.is_zombie && member->reading.memory_tid == 0) {
         follow_threads(member, root);
-        (void)read_memory(member, root); /* as it was, if it has just ended */
+        (void)read_memory(member, root); /* stays as it was if it has just exited */
     }
     member->reading.is_being_reaped = stat.state == 'X';
     member->reading.is_busy = stat.state == 'R' || stat.state == 'D';
@@ -163,8 +163,8 @@ static int read_stat(struct member *member, const struct look *look)
     return 0;
 }
 
-/* Once a process has given up its memory, its io file belongs to root, even before it is a zombie:
- * that we may not open it then says nothing about the process. */
+/* Once a process has released its memory, its io file belongs to root, even before it is a
+ * zombie: a denied open() then does not mean that the process may not be read. */
 static bool is_ending(struct member *member, const struct root *root)
 {
     struct pid_statm statm;
@@ -213,8 +213,9 @@ static void add_thread_io(pid_t tid, void *data)
     usage_add(&search->io, &usage);
 }
 
-/* The kernel adds the I/O of ended threads and of children that were waited for to that of the process. What came since
- * the last reading is the children's if a child was waited for meanwhile, which its page faults show. */
+/* The kernel adds the I/O of exited threads and of waited-for children to that of the
+ * process. If a child was waited for since the last reading, which its page faults show, the
+ * increase is the children's. */
 static void read_own_io(struct member *member, const struct root *root)
 {
     struct thread_search search = { root, member->id.pid, { { 0 } } };
@@ -249,12 +250,12 @@ static void read_status(struct member *member, const struct root *root)
     if (is_known(status.rss_peak_bytes) &&
         status.rss_peak_bytes > member->reading.rss_peak_bytes)
         member->reading.rss_peak_bytes = status.rss_peak_bytes;
-    /* The line is missing once a process has given up its memory. */
+    /* The line is missing once a process has released its memory. */
     member->reading.swap_bytes = is_known(status.swap_bytes) ? status.swap_bytes : 0;
     member->reading.hugetlb_bytes = is_known(status.hugetlb_bytes) ? status.hugetlb_bytes : 0;
 }
 
-/* Where there is no CPU clock, the ticks of the stat file are its stand-in. */
+/* Without a CPU clock, the ticks of the stat file are used instead. */
 static int read_clock(struct member *member, const struct look *look)
 {
     bool is_timed = !member->is_descendant && look->root->is_live;
@@ -288,8 +289,8 @@ static bool has_run(const struct member *member, uint64_t since_clock_ns)
     return !is_known(member->reading.clock_ns) || member->reading.clock_ns != since_clock_ns;
 }
 
-/* Of one that has hardly run so far, io and status are read at the end: of thousands that start and
- * sleep, this is most of the cost. */
+/* If a process has hardly run, io and status are read at its end only: with thousands that
+ * start and sleep, these files are most of the cost. */
 static bool has_slow_news(const struct member *member)
 {
     bool has_hardly_run = !is_known(member->reading.slow_clock_ns) &&
@@ -310,14 +311,14 @@ static bool is_slow_due(const struct member *member, const struct look *look, bo
         return true;
     if (look->is_thorough)
         return has_run(member, member->reading.slow_clock_ns);
-    /* Nothing has the last bytes of a single process that another one reaps. */
+    /* The last bytes of a single process that another process reaps are found nowhere else. */
     return has_slow_news(member) &&
            (look->is_main_only ||
             look->now_ns - member->reading.slow_read_ns >= SLOW_PERIOD_NS);
 }
 
-/* Without /proc: the clock alone, by which it is known to live. The rest is known when it is
- * reaped. */
+/* Without /proc: reads the clock alone, which shows that the process is alive. The other
+ * values come when it is reaped. */
 static void look_by_clock(struct member *member, const struct look *look)
 {
     member->account.has_left = is_gone(read_clock(member, look));
@@ -340,7 +341,8 @@ void member_look(struct member *member, const struct look *look)
     if (read_clock(member, look) == 0 && look->passes_over && !member_has_run(member) &&
         member->reading.rss_bytes > 0 && !look->reads_status)
         return;
-    /* Being a kept file, it tells whether the pid, and so the clock, is still ours. */
+    /* An open file fails once the process has exited, so it shows whether the PID, and so
+     * the clock, still belongs to it. */
     if (is_gone(read_memory(member, look->root))) {
         member->account.has_left = true;
         return;
@@ -356,8 +358,8 @@ void member_look(struct member *member, const struct look *look)
         read_slow(member, look);
     else if (look->reads_status)
         member_read_status(member, look->root);
-    /* The kernel gives its counts to the parent first and removes it then: who stops in between
-     * would be counted twice. */
+    /* The kernel adds its counts to the parent first and removes it then. Stopping in
+     * between would count it twice. */
     member->account.has_left |= member->reading.is_being_reaped;
 }
 
@@ -408,8 +410,8 @@ void member_read_name(struct member *member, const struct root *root)
         note_name(member, &stat);
 }
 
-/* One read of each file that matters now: the slow ones wait for the next sample, and a process that
- * ends before leaves them to its parent. */
+/* Reads each file that matters now once: the slow ones wait for the next sample, and a
+ * process that exits earlier leaves its counts to its parent. */
 static int read_first(struct member *member, const struct look *look)
 {
     int r;
@@ -419,7 +421,7 @@ static int read_first(struct member *member, const struct look *look)
         member->account.usage = (struct usage){ 0 }; /* it has just been forked */
         return member->account.has_left ? -ESRCH : 0;
     }
-    (void)read_clock(member, look); /* the next file tells if it is gone */
+    (void)read_clock(member, look); /* the next file shows whether it has exited */
     r = read_stat(member, look);
     if (r < 0 || member->reading.is_being_reaped)
         return -ESRCH;
@@ -432,7 +434,7 @@ static int read_first(struct member *member, const struct look *look)
     if (look->is_thorough || !look->was_born)
         read_slow(member, look);
     else if (geteuid() != 0)
-        read_io(member, look->root); /* once it has ended, only root may open it */
+        read_io(member, look->root); /* once it has exited, only root may open it */
     if (look->has_huge_pages)
         read_status(member, look->root);
     return 0;
@@ -475,12 +477,13 @@ void member_close(struct member *member)
 
 /* ---- before and just after exec ------------------------------------------- */
 
-/* A process older than this is what it is. The kernel tells ages in hundredths of a second. */
+/* Older processes have already called exec. The kernel reports ages in hundredths of a
+ * second. */
 #define YOUNG_TICKS 5
 #define YOUNG_CPU_NS (50 * NS_PER_MS)
 
-/* On a busy machine its first millisecond may come late: what still waits for it has not become
- * anything yet. */
+/* On a busy machine a process may wait long for its first millisecond: until then it counts
+ * as young. */
 static bool is_young(const struct member *member)
 {
     return clock_boot_ticks() < member->id.start_ticks + YOUNG_TICKS ||

@@ -2,22 +2,21 @@
 /*
  * membership.c - which processes belong to the job.
  *
- * A job is the process we were given and everything it started. Facts that shape
- * this file:
+ * A job is the given process and all its descendants. Facts that shape this file:
  *
  * - Process events report every new process, parents first. Without them, or if some were lost,
  *   processes are searched for.
- * - A pid is reused. A process is identified by (pid, start time), or by an open file.
+ * - PIDs are reused. A process is identified by (PID, start time), or by an open file.
  * - A parent can exit before its child, which is then adopted by init, or by us if
  *   we are the subreaper. So membership is remembered: a process belongs
  *   until it exits; and if we spawned the job, every child of ours belongs.
- * - A process that was just made by vfork has its parent's memory until it calls exec: it is
- *   looked at again a little later (pre_exec.h).
+ * - A process that was just created by vfork has its parent's memory until it calls exec: it is
+ *   read a little later (member_is_pre_exec()).
  * - An agent is a tracker that a program of the job has started: it does not belong (agents.h).
- * - The list of the job cgroup, in any order, is the job, unless a process is missing from it:
- *   then it has moved to another cgroup, and so will its children.
- * - If an existing cgroup was adopted, the job is what is in it or below, and nothing else. A
- *   process that is moved out of it leaves the job.
+ * - The process list of the job cgroup is the job, in any order, unless a process is missing
+ *   from it: then it was moved to another cgroup, and so will be its children.
+ * - If an existing cgroup was adopted, the job is everything in it or below. A process that is
+ *   moved out of it leaves the job.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,32 +33,33 @@
 #include "source/proc/pid_files.h"
 
 /* A process may get a child without running itself: an orphan that a nested subreaper
- * adopts. So now and then all are asked, moved or not. */
+ * adopts. So the children of all processes are read now and then. */
 enum { FULL_SEARCH_EVERY = 16 };
 
 /* While events report every new process, a search finds none, unless events fail unnoticed. */
 #define CHECK_EVENTS_EVERY_NS (10 * NS_PER_SECOND)
 
-/* A process that lives no longer than this costs an event and nothing else: what it used goes to the
- * parent that waits for it, or comes to us. */
+/* A process that lives no longer than this costs only an event: its usage is added to the
+ * parent that waits for it, or to us. */
 #define SHORT_LIFE_NS (20 * NS_PER_MS)
 
-/* What it costs to open a process and to close it. */
+/* The cost of opening and closing a process. */
 #define OPEN_COST_NS (15 * NS_PER_US)
 
-/* Of the forks of one process, so many are opened between samples. Their memory shows that of the others. */
+/* The maximum number of forks of one process that are opened between samples. Their memory
+ * represents the others. */
 enum { CROWD = 64 };
 
 struct search {
     struct job *job;
     const struct look *look;
-    unsigned opened_count; /* of those that events report between samples */
-    pid_t crowd_parent;    /* has that many forks; 0: no process has */
+    unsigned opened_count; /* of processes reported by events between samples */
+    pid_t crowd_parent;    /* a process with that many forks; 0: none */
     size_t crowd_count;    /* its forks that were not opened */
 };
 
-/* A zombie that is ours to reap has had its last figures taken, or will have when its reaper tells
- * us (job_child_ended): found once more by a search, it would count twice. */
+/* The last figures of a zombie that we reap have been read, or will be when its reaper
+ * reports it (job_child_ended): if a search added it again, it would count twice. */
 static bool is_accounted_elsewhere(const struct job *job, const struct member *member)
 {
     return member->reading.is_zombie && job->is_spawned &&
@@ -82,7 +82,7 @@ void job_note_inherited(struct job *job)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
 
-    /* Without the list, a child from before is taken for one of the job. */
+    /* If the list cannot be read, an earlier child is taken for one of the job. */
     (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, note_inherited,
                         job);
     cached_file_close(&file);
@@ -110,7 +110,7 @@ static void add_opened(struct job *job, const struct look *look, struct member *
         member_close(member);
         return;
     }
-    /* It was there before and not in the cgroup: what it did there is not the job's. */
+    /* It existed before and was not in the cgroup: its earlier usage is not the job's. */
     if (job->meters.job_cgroup.is_adopted && member->id.start_ticks < job->searched_ticks) {
         member->account.base = member->account.usage;
         job->ledger.has_joined = true;
@@ -136,7 +136,7 @@ void job_add_member(struct job *job, const struct look *look, pid_t pid)
         add_opened(job, look, &member);
 }
 
-/* False: it is not yet what it will be, and is to be looked at again. */
+/* Returns false if the process is about to call exec and must be read again. */
 static bool add_found_or_wait(pid_t pid, struct search *search)
 {
     struct job *job = search->job;
@@ -159,7 +159,7 @@ static void add_found(pid_t pid, void *data)
     (void)add_found_or_wait(pid, data); /* the next search finds it again */
 }
 
-/* The way without children files: a process belongs if its parent does. */
+/* Without children files: a process belongs if its parent does. */
 static void add_if_parent_belongs(pid_t pid, void *data)
 {
     struct search *search = data;
@@ -186,14 +186,15 @@ static void search_all(struct search *search)
     }
 }
 
-/* Since its children were last listed. Between samples its clock was not read. */
+/* Whether it may have forked since its children were last listed. Its clock was not read
+ * between samples. */
 static bool may_have_forked(const struct job *job, struct member *member)
 {
     uint64_t before_ns = member->reading.children_clock_ns;
     uint64_t clock_ns = member->reading.clock_ns;
 
     if (is_known(clock_ns))
-        (void)cpu_clock_read(job->root, member->id.pid, &clock_ns); /* or it has ended */
+        (void)cpu_clock_read(job->root, member->id.pid, &clock_ns); /* fails if it has exited */
     member->reading.children_clock_ns = clock_ns;
     return !is_known(clock_ns) || clock_ns != before_ns;
 }
@@ -205,12 +206,12 @@ static void search_children(struct search *search, bool is_full)
     if (job->is_spawned) {
         struct cached_file file = CACHED_FILE_CLOSED;
 
-        /* Any thread of ours may be the one that adopted an orphan. */
+        /* Any thread of ours may have adopted an orphan. */
         (void)children_read(&file, job->root, job->tracker_pid, 2, &job->children, add_found,
                             search);
         cached_file_close(&file);
     }
-    /* New members are added behind and are asked in their turn. */
+    /* New members are appended, so the loop reads their children too. */
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
         struct cached_file file = member->files.children;
@@ -222,7 +223,7 @@ static void search_children(struct search *search, bool is_full)
         member->files.children = (struct cached_file)CACHED_FILE_CLOSED;
         (void)children_read(&file, job->root, member->id.pid, member->reading.threads,
                             &job->children, add_found,
-                            search); /* fails where it has just ended */
+                            search); /* fails if it has just exited */
         job->roster.list[i].files.children = file;
     }
 }
@@ -238,8 +239,8 @@ static void add_listed(pid_t pid, void *data)
         member->reading.listed_by = search->job->search_count;
 }
 
-/* Whether every living process is in the list of the job cgroup. Others are in a cgroup below it,
- * or have left it. */
+/* Whether every living process is in the list of the job cgroup. Others are in a cgroup
+ * below it, or have left it. */
 static bool all_are_listed(struct job *job)
 {
     bool all = true;
@@ -256,7 +257,7 @@ static bool all_are_listed(struct job *job)
     return all;
 }
 
-/* The list of the job's own cgroup. False: there is none. */
+/* Searches the list of the job's own cgroup. False: there is none. */
 static bool search_leaf(struct search *search)
 {
     struct job *job = search->job;
@@ -276,7 +277,7 @@ static bool search_leaf(struct search *search)
     return true;
 }
 
-/* A process that lives and is not listed was moved out: what it used before was the job's. */
+/* A living process that is not listed was moved out: its earlier usage was the job's. */
 static void drop_unlisted(struct job *job)
 {
     for (size_t i = 0; i < job->roster.count; i++) {
@@ -300,7 +301,7 @@ static void add_adopted(pid_t pid, void *data)
 {
     const struct search *search = data;
 
-    if (pid != getpid() || !search->job->root->is_live) /* we are not part of any job */
+    if (pid != getpid() || !search->job->root->is_live) /* the tracker is not part of any job */
         add_listed(pid, data);
 }
 
@@ -354,13 +355,13 @@ void job_search(struct job *job, const struct look *look)
         process_events_resume(events);
 }
 
-/* True: it is to be announced again. */
+/* Returns true to be called again for it. */
 static bool take_newborn(pid_t pid, void *data)
 {
     return !add_found_or_wait(pid, data);
 }
 
-/* The process that forked the last one in the list, if it has a crowd of forks. */
+/* Returns the parent of the last process in the list, if it has a crowd of forks. */
 static pid_t find_crowd_parent(const struct roster *roster)
 {
     const struct member *last = roster->count > 0 ? &roster->list[roster->count - 1] : NULL;
@@ -372,7 +373,7 @@ static pid_t find_crowd_parent(const struct roster *roster)
     return count >= CROWD ? last->parent_pid : 0;
 }
 
-/* Likewise, between samples: within the budget. */
+/* The same between samples: within the budget. */
 static bool take_affordable(pid_t pid, void *data)
 {
     struct search *search = data;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_totals.c - the memory of the job: what it has, and the most it had since the last reading. */
+/* memory_totals.c - the memory of the job: its current size, and its maximum since the last
+ * reading. */
 #include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
@@ -10,8 +11,8 @@ static void forget(struct memory_split *split)
     *split = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
 }
 
-/* Processes that exited before they were seen had memory, too: it is unknown, not 0. If there were none,
- * it is 0. */
+/* Memory of processes that exited before they were seen is unknown, not 0. If there were no
+ * such processes, it is 0. */
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
     bool has_descendants = job->started_count > 1 || job->ledger.has_waited;
@@ -26,7 +27,7 @@ void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
         forget(&memory->combined);
 }
 
-/* What a read found, and what was mapped until its end. */
+/* Records the result of a read, and the size mapped at its end. */
 static void note_doubled(struct double_mapping *mapping, uint64_t read_bytes,
                          uint64_t doubled_bytes, uint64_t mapped_bytes)
 {
@@ -34,8 +35,8 @@ static void note_doubled(struct double_mapping *mapping, uint64_t read_bytes,
     double_mapping_seen(mapping, mapped_bytes);
 }
 
-/* Resident sizes may be above the pages there are by this much: pages that were merged, pages that one process
- * maps twice, and pages of processes that were not read. */
+/* Resident sizes may exceed the memory in use by this much: merged pages, pages that one
+ * process maps twice, and pages of processes that were not read. */
 static void note_discount(struct job *job)
 {
     const struct memory_sharing *sharing = &job->sharing;
@@ -74,7 +75,7 @@ static void raise_estimate(struct memory_estimate *peak, const struct memory_est
     raise_to(&peak->pss_bytes, seen->pss_bytes);
 }
 
-/* Keeps the split of the highest total that is known to its parts. */
+/* Keeps the split of the highest total with known parts. */
 static void note_at_peak(struct job *job, const struct memory_split *seen)
 {
     struct memory_split split = *seen;
@@ -95,13 +96,13 @@ static void add_huge_pages_of(struct huge_sums *sums, const struct member *membe
     raise_to(&sums->most, member->reading.hugetlb_bytes);
 }
 
-/* Processes may share them: together they have no more than the machine has in use. */
+/* Processes may share huge pages: together they have no more than the machine has in use. */
 static uint64_t huge_total(const struct job *job, const struct huge_sums *sums)
 {
     return smaller(sums->all, larger(sums->most, job->meters.huge_used_bytes));
 }
 
-/* Pages that are counted more than once are shared. */
+/* Pages counted more than once are shared. */
 static void add_huge_pages(const struct job *job, const struct huge_sums *sums,
                            struct memory_split *split)
 {
@@ -135,7 +136,8 @@ static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
     add_huge_pages(job, &all, &estimate->combined);
     if (is_known(estimate->pss_bytes))
         estimate->pss_bytes += huge_total(job, &all);
-    /* Only the huge pages of one process are certain: the rest may be another program's. */
+    /* Only the huge pages of one process are certain: the rest may belong to another
+     * program. */
     raise_to(&job->marks.discount.descendants,
              huge_total(job, &descendants) - descendants.most);
     raise_to(&job->marks.discount.combined, huge_total(job, &all) - all.most);
@@ -154,7 +156,7 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     note_discount(job);
 }
 
-/* Parts of memory that we have no right to read stay unknown. */
+/* Parts of memory that we may not read stay unknown. */
 static void raise_known(const struct job *job, struct memory_estimate *memory,
                         const struct memory_estimate *peaks)
 {
@@ -169,11 +171,13 @@ static void raise_known(const struct job *job, struct memory_estimate *memory,
     raise_estimate(memory, &seen);
 }
 
-/* Stack, page tables and structures of a process: 76 kB were measured of small ones on Linux 6.18. */
+/* Stack, page tables and structures of a process: 76 kB were measured for small ones on
+ * Linux 6.18. */
 #define KERNEL_BYTES_PER_PROCESS ((uint64_t)80 * 1024)
 
-/* The cgroup's peak also counts memory that no process has: the kernel's own, and page cache. Of page cache it
- * counts at most what was seen, or all that was read and written. UNKNOWN: there is no bound. */
+/* The cgroup's peak also includes memory that no process has: the kernel's own, and page
+ * cache. Page cache is at most the amount seen, or all bytes read and written. UNKNOWN: no
+ * bound. */
 static uint64_t not_resident_bytes(struct job *job, const struct job_reading *reading)
 {
     const struct cgroup_memory *memory = &reading->job_cgroup.memory;
@@ -195,7 +199,7 @@ static uint64_t not_resident_bytes(struct job *job, const struct job_reading *re
         larger(cache_bytes, job->marks.page_cache_bytes));
 }
 
-/* The I/O of processes is read once a second: the page cache may be from since then. */
+/* The I/O of processes is read once a second: page cache may be newer. */
 static void read_io_now(struct job *job, uint64_t now_ns)
 {
     struct look look = job_look(job, now_ns, true);
@@ -223,8 +227,8 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
     return true;
 }
 
-/* A peak that no look has seen. The lower bounds stay what was seen. A job of one process has the peak that the
- * kernel keeps for that process. */
+/* Raises the values to a peak that no look has seen. The lower bounds stay at the values
+ * seen. A job of one process has the peak that the kernel keeps for that process. */
 static void raise_to_unseen_peak(const struct job *job, struct job_reading *reading,
                                  uint64_t peak_bytes, const char *source)
 {
@@ -246,7 +250,7 @@ static void raise_to_unseen_peak(const struct job *job, struct job_reading *read
     reading->origin[METRIC_DESCENDANTS_RSS].source = source;
 }
 
-/* The kernel's own peak shows a burst: what of it can only be memory of processes. */
+/* The kernel's own peak shows a burst: the part of it that can only be memory of processes. */
 static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
 {
     uint64_t peak_bytes =
@@ -268,7 +272,7 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
         raise_to(&reading->job_cgroup.memory.shmem_bytes, peaks->job_cgroup.shmem_bytes);
         raise_to(&reading->job_cgroup.memory.page_cache_bytes,
                  peaks->job_cgroup.page_cache_bytes);
-        /* What no file backs is mapped by somebody of the job, or it would be free. */
+        /* Anonymous memory is mapped by a process of the job, or it would be free. */
         raise_to(&reading->memory.combined.total_bytes, reading->job_cgroup.memory.anon_bytes);
     }
     memory_estimate_order(&reading->memory);
@@ -280,7 +284,8 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
         "procfs.stat");
     job->sharing.unread_peak_bytes = job->sharing.expected_bytes = 0;
     raise_to(&reading->process_count, peaks->process_count);
-    /* A look takes a while: it may see one that ends, and then another that has just begun. */
+    /* A look takes a while: it may see a process that exits, and then another that has just
+     * started. */
     if (job->process_events.is_exact)
         reading->process_count = smaller(reading->process_count, reading->process_bound);
     job->peaks = JOB_PEAKS_NONE;
@@ -290,18 +295,17 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
 /* ---- bounds -------------------------------------------------------------------- */
 
 /*
- * What the peaks of memory cannot have been above.
+ * Upper bounds of memory peaks.
  *
- * Known when the job has ended, every process was waited for or left an exit record, and process
- * events say how many there were at once. ru_maxrss is the largest of all that were waited for, so
- * no process was larger. With exit records the life and the peak of each process are known (lives.h).
+ * They are known when the job has ended, every process was waited for or left an exit record,
+ * and process events show how many there were at once. ru_maxrss is the largest of all
+ * processes that were waited for, so no process was larger. With exit records the lifetime and
+ * the peak of each process are known (lives.h).
  */
 
 bool job_records_hold(const struct job *job)
 {
-    enum {
-        LEEWAY = 1 << 20
-    }; /* the kernel's counts of pages are a little behind on each CPU */
+    enum { LEEWAY = 1 << 20 }; /* the kernel's page counts lag a little on each CPU */
     const struct process_events *events = &job->process_events;
     uint64_t largest = larger(job->marks.largest_bound_bytes, job->marks.main_bound_bytes);
     uint64_t recorded = 0;
@@ -314,7 +318,7 @@ bool job_records_hold(const struct job *job)
                                  largest <= recorded + recorded / 64 + LEEWAY);
 }
 
-/* The main process's own peak; or, without an exit record of it, that or a child's. */
+/* The main process's own peak; without its exit record it may be that of a child. */
 static uint64_t main_bound(const struct job *job)
 {
     if (job_records_hold(job) && is_known(job->process_events.main_peak_bytes))
@@ -322,17 +326,18 @@ static uint64_t main_bound(const struct job *job)
     return job->marks.main_bound_bytes;
 }
 
-/* All descendants, by the life and peak of each; UNKNOWN, the largest number, without. */
+/* Bound of all descendants from their lifetimes and peaks; UNKNOWN, the largest number,
+ * without these. */
 static uint64_t lives_bound(const struct job *job)
 {
-    /* One that has not ended has no peak yet. */
+    /* The peak of a living process is not known yet. */
     return job_records_hold(job) && job->process_events.now.processes == 0
                ? lives_bound_bytes(&job->process_events.lives)
                : UNKNOWN;
 }
 
-/* Once the main process has ended, its peak is known from wait4, unless it may be a child's, or from
- * its exit record. */
+/* After the main process has exited, its peak is known from wait4, unless it may be a
+ * child's, or from its exit record. */
 static void note_main_peak(const struct job *job, struct job_reading *reading)
 {
     const struct job_marks *marks = &job->marks;
@@ -366,9 +371,9 @@ static void read_resident_bounds(struct job *job, struct job_reading *reading)
     reading->main_rss_bound_bytes = main_bound(job);
     if (!(reading->all_waited || has_records) || !events->is_exact)
         return;
-    if (has_records) /* ru_maxrss has none that was not waited for */
+    if (has_records) /* ru_maxrss covers only processes that were waited for */
         raise_to(&largest, events->largest_peak_bytes);
-    /* Without its parent a descendant may have taken main's place among the processes. */
+    /* If main exited first, all processes of the peak may have been descendants. */
     reading->descendants_rss_bound_bytes =
         smaller(product_u64(others + job->marks.outlived_main, largest), together);
     reading->rss_bound_bytes =
@@ -377,7 +382,7 @@ static void read_resident_bounds(struct job *job, struct job_reading *reading)
                 sum_u64(together, main_bound(job)));
 }
 
-/* The kernel keeps no mark of huge pages: the job may have had all of the machine. */
+/* The kernel keeps no mark of huge pages: the job may have had all of the machine's. */
 void job_read_bounds(struct job *job, struct job_reading *reading)
 {
     uint64_t *bounds[] = { &reading->main_rss_bound_bytes,

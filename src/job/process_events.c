@@ -20,13 +20,13 @@
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
 #define GAP_LEAST_NS (5 * NS_PER_MS)
 #define GAP_MOST_NS NS_PER_SECOND
-/* The time between two events in a storm of 2000 processes a second. */
+/* The time between two events in a burst of 2000 processes a second. */
 #define STORM_EVENT_NS (250 * NS_PER_US)
 
 struct event_source {
     unsigned disabled_by;
     const char *source;
-    const char *name; /* in a reason */
+    const char *name; /* used in a reason */
     bool is_machine_wide;
     int (*open)(struct process_events *events);
     void (*drain)(struct process_events *events);
@@ -96,7 +96,7 @@ static const struct event_source sources[] = {
 
 static void add_reason(struct process_events *events, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* A reason that does not fit is cut. */
+/* A reason that does not fit is truncated. */
 static void add_reason(struct process_events *events, const char *fmt, ...)
 {
     size_t used = strlen(events->reason);
@@ -160,7 +160,7 @@ void process_events_open(struct process_events *events, const struct root *root,
         .taskstats = TASKSTATS_CLOSED,
     };
     for (size_t i = 0; i < ARRAY_SIZE(sources) && !events->reader; i++)
-        (void)open_source(events, &sources[i], disabled); /* it says why not */
+        (void)open_source(events, &sources[i], disabled); /* on failure it adds a reason */
     usage_clear(&events->recorded);
     if (!events->reader)
         return;
@@ -217,8 +217,8 @@ static void keep_record(const struct exit_record *record, void *data)
         events->records.list[events->records.count++] = *record;
 }
 
-/* An exit record may be read before the event of the fork, which came first but by another way. A
- * process that is still not known at the next drain is not the job's. */
+/* An exit record may be read before the event of the fork, which came earlier but on another
+ * channel. A process that is still unknown at the next drain is not the job's. */
 static void note_kept_records(struct process_events *events)
 {
     for (size_t i = 0; i < events->records.count; i++)
@@ -226,9 +226,10 @@ static void note_kept_records(struct process_events *events)
     events->records.count = 0;
 }
 
-/* The kernel sends the records of all processes of the machine: without a read now and then they would fill the
- * buffer. It sends an exit record, wakes the parent, and sends the exit event last: the last sample may find the
- * record without the event, so samples always read the records. */
+/* The kernel sends the records of all processes of the machine: they are read now and then
+ * so that the buffer does not fill up. The kernel sends an exit record, wakes the parent,
+ * and sends the exit event last: the last sample may find the record without the event, so
+ * samples always read the records. */
 static void drain_records(struct process_events *events, uint64_t now_ns, bool is_sample)
 {
     if (!is_sample && events->ended.count == 0 &&
@@ -254,7 +255,7 @@ static void release_ended(struct process_events *events)
         lives_close_moments(&events->lives, events->roster);
 }
 
-/* After a loss we may wait for ends that are never reported. */
+/* After a loss, some exits may never be reported. */
 static void end_lost(struct process_events *events)
 {
     const struct roster *roster = events->roster;
@@ -263,7 +264,7 @@ static void end_lost(struct process_events *events)
         struct process *process = roster_slot(roster, i);
 
         if (process && process->threads > 0 && kill(process->pid, 0) < 0 && errno == ESRCH)
-            process_events_end(events, process); /* it may be replaced by one from behind */
+            process_events_end(events, process); /* its slot may be refilled from behind */
         else
             i++;
     }
@@ -285,8 +286,9 @@ static void check_losses(struct process_events *events)
     end_lost(events);
 }
 
-/* At the rate of late, the next events fill a quarter of the buffer, and it has room for a sudden
- * storm. It may take a few drains before the gap is long: jobs begin with a storm. */
+/* Chooses the time of the next drain: at the recent rate, events fill a quarter of the
+ * buffer, which leaves room for a burst. Several drains pass before the gap is long: jobs
+ * often start with a burst. */
 static void set_gap(struct process_events *events, uint64_t now_ns)
 {
     uint64_t capacity = events->reader->capacity(events);

@@ -5,7 +5,7 @@
  * miss short-lived processes.
  *
  *   process_events.c  the sources, and when they are read
- *   process_tally.c   what each event says
+ * process_tally.c   the counts derived from each event
  *
  * The better of two sources is used: the proc connector, or perf's ring buffer of forks and exits. For
  * root, exit records (taskstats) add the memory peaks.
@@ -27,7 +27,7 @@
 
 struct event_source; /* one of the two */
 
-/* How many live at once. */
+/* Processes and threads alive at once. */
 struct heads {
     uint64_t processes;
     uint64_t main_threads;
@@ -40,35 +40,37 @@ struct pid_queue {
     size_t count, capacity;
 };
 
-/* The most processes at once, by the times of the events: the connector may deliver those of different
- * CPUs out of order. */
+/* The most processes at once, by the times of the events: the connector may deliver events
+ * of different CPUs out of order. */
 struct process_peak {
     uint64_t count;
-    uint64_t time_ns;   /* of the fork that raised it */
-    uint64_t confirmed; /* no event from before that fork is on its way any more */
+    uint64_t time_ns;   /* time of the fork that raised it */
+    uint64_t confirmed; /* no event older than that fork can still arrive */
     uint64_t settled;   /* when every new process was last known to belong */
 };
 
 struct process_events {
-    /* For the caller to read; as of the last drain. Processes, not threads, including the main
-     * process. UNKNOWN if there is no source. */
+    /* For the caller to read; as of the last drain. Processes, not threads, including the
+     * main process. UNKNOWN if there is no source. */
     const char *source; /* "perf.fork-ring", "proc-connector" or NULL */
     char reason[192];   /* why there is no source, or why it is not exact; or empty */
     bool is_exact;
     uint64_t started_count;
     struct heads now;
-    uint64_t all_ended_ns;     /* when the last process ended, if none lives; monotonic */
+    uint64_t all_ended_ns;     /* when the last process exited, if none is alive; monotonic */
     struct heads peak;         /* the connector may count one more per CPU, see there */
     struct heads settled_peak; /* when every new process was last known to belong */
     struct process_peak process_peak;
-    bool saw_agent;        /* what lived while it was not known is not in the peaks */
-    uint64_t drained_ns;   /* when it was last drained; monotonic */
-    uint64_t suspended_ns; /* clock_suspended_ns() then: before all events that come now */
+    bool saw_agent;      /* processes alive before it was recognized are not in the peaks */
+    uint64_t drained_ns; /* when it was last drained; monotonic */
+    /* clock_suspended_ns() at that time: before all events that arrive now. */
+    uint64_t suspended_ns;
     uint64_t drain_gap_ns; /* until the next drain; follows the rate of events */
-    /* Every new process is reported: no search is needed to find them. */
+    /* Every new process is reported: no search is needed. */
     bool is_complete;
-    bool needs_search; /* it will be again after process_events_resume() */
-    /* At some time it was not: a process may live whose end was reported, or whose start was not. */
+    bool needs_search; /* it becomes complete again after process_events_resume() */
+    /* It was incomplete at some time: a process may be alive whose exit was reported, or
+     * whose start was not. */
     bool was_incomplete;
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
@@ -78,8 +80,8 @@ struct process_events {
 
     /* Threads, first ones included: started, and recorded when they exited. */
     uint64_t started_tasks, recorded_tasks;
-    uint64_t exited_threads; /* that were not the last of their process */
-    struct usage recorded;   /* of the recorded ones; no CPU times */
+    uint64_t exited_threads; /* not the last of their process */
+    struct usage recorded;   /* usage of the recorded ones; no CPU times */
 
     /* Private. */
     const struct root *root; /* borrowed */
@@ -95,11 +97,11 @@ struct process_events {
     size_t event_count;        /* read since the last drain */
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */
     struct pid_queue newborns; /* not announced yet, parents first */
-    struct pid_queue ended;    /* whose exit records may still come */
+    struct pid_queue ended;    /* processes whose exit records may still arrive */
     struct {
         struct exit_record *list; /* owned */
         size_t count, capacity;
-    } records; /* of processes that are not known */
+    } records; /* of unknown processes */
 };
 
 /* Opens the best available source that is not in `disabled` (source_names.h), if any. Call this while
@@ -110,17 +112,18 @@ void process_events_open(struct process_events *events, const struct root *root,
 /* Adds a process of a job that was already running. The counts are then not exact. */
 void process_events_adopt(struct process_events *events, pid_t pid);
 
-/* After a search for processes whose events were lost: adopts what is open. */
+/* Called after a search for processes whose events were lost: adopts the open ones. */
 void process_events_resume(struct process_events *events);
 
 /* Removes a process that turns out to be an agent, and the short-lived intermediate process that
  * started it: neither belongs to the job. */
 void process_events_disown(struct process_events *events, pid_t pid);
 
-/* Accepts a zeroed one. */
+/* Accepts a zeroed struct. */
 void process_events_close(struct process_events *events);
 
-/* Reads all pending events; exit records too if one of ours has ended, if it `is_sample`, and now and then. */
+/* Reads all pending events. Exit records are read if a process of the job has exited, for
+ * samples, and now and then. */
 void process_events_drain(struct process_events *events, bool is_sample);
 
 /* Called for a new process. Returns true to be called again next time. */
@@ -131,8 +134,8 @@ typedef bool process_events_born(pid_t pid, void *data);
 void process_events_announce(struct process_events *events, uint64_t until_ns,
                              process_events_born *born, void *data);
 
-/* When the last process of the job ended, by its event: the tracker may have been stopped then. 0: one
- * lives, or it is not known. */
+/* When the last process of the job exited, by its event: the tracker may have been stopped
+ * at that time. 0: one is alive, or unknown. */
 static inline uint64_t process_events_ended_ns(const struct process_events *events)
 {
     return events->source && events->now.processes == 0 && !events->was_incomplete
@@ -140,9 +143,9 @@ static inline uint64_t process_events_ended_ns(const struct process_events *even
                : 0;
 }
 
-/* Whether a process other than the main one lives. Right after a drain at the end of the main
- * process, that is whether one outlived it: a fork is reported before it returns. Its own exit
- * may or may not have been read. */
+/* Whether a process other than the main one is alive. Right after a drain at the end of the
+ * main process, this shows whether one outlived it: a fork is reported before it returns.
+ * Its own exit may or may not have been read. */
 static inline bool process_events_outlive_main(const struct process_events *events)
 {
     const struct process *main = roster_find(events->roster, events->main_pid);
@@ -161,13 +164,13 @@ static inline bool process_events_has_all_records(const struct process_events *e
 
 bool process_events_add_main(struct process_events *events);
 void process_events_note(struct process_events *events, const struct process_event *event);
-/* False: the process is not known, yet or at all. */
+/* False: the process is unknown, yet or at all. */
 bool process_events_note_record(struct process_events *events,
                                 const struct exit_record *record);
-/* A process has ended. It is released, or kept until its exit records are read. */
+/* A process has exited. It is released, or kept until its exit records are read. */
 void process_events_end(struct process_events *events, struct process *process);
 void process_events_mark_inexact(struct process_events *events, const char *why);
-/* New processes may be missed from now on, or were. */
+/* New processes may be missed from now on, or were missed before. */
 void process_events_mark_incomplete(struct process_events *events, const char *why);
 
 #endif

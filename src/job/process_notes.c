@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_notes.c - what the report says about each process of the job (process_table.h).
+ * process_notes.c - fills the table of processes for the report (process_table.h).
  *
- * - A process that is open is described by its member until it ends. One that ends before it is opened
- *   is known by its exit record (process_tally.c), or not at all.
- * - A command line is read once: when the process has lived for a while, so that it has called exec,
- *   and only if the process may be among the largest. It is read again after another exec. Of many
- *   processes at once, those that hardly run are left out.
- * - The counts of I/O that the kernel keeps for a process include those of the children it waited for.
- *   What these had, as far as it is known, is subtracted.
+ * - An open process is described by its member until it exits. A process that exits before it
+ *   is opened is known from its exit record (process_tally.c), or not at all.
+ * - A command line is read once: when the process has lived for a while, so that it has called
+ *   exec,
+ *   and only if the process may be among the largest. It is read again after another exec. If
+ *   there are many processes at once, those that hardly run are left out.
+ * - The kernel's I/O counts of a process include those of the children it waited for. The known
+ *   counts of the children are subtracted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,21 +21,23 @@
 #include "job/command_line.h"
 #include "job/job.h"
 
-/* Until then a process may not have called exec yet. */
+/* Younger processes may not have called exec yet. */
 #define NEWBORN_NS (20 * NS_PER_MS)
 
-/* The name of a process is checked each time when it has used so many times more CPU time. */
+/* The name of a process is checked each time its CPU time has grown by this factor. */
 enum { NAMED_RATIO = 4 };
 #define NAMED_CPU_NS NS_PER_MS
 
-/* Of many processes, one that has used less than both of these is probably not among the largest. */
+/* If there are many processes, one below both of these limits is probably not among the
+ * largest. */
 #define HARDLY_CPU_NS (10 * NS_PER_MS)
 #define HARDLY_BYTES ((uint64_t)16 << 20)
 
 /* ---- while it runs -------------------------------------------------------- */
 
-/* By the stat file, in clock ticks since boot. The machine may have been suspended since the process started, or
- * just before: the start is then known to be after the last search. */
+/* Start time by the stat file, in clock ticks since boot. The machine may have been
+ * suspended since the process started, or just before: then the start is known to be after
+ * the last search. */
 static uint64_t start_by_ticks_ns(const struct job *job, uint64_t start_ticks)
 {
     return smaller(sub_floor0(product_u64(start_ticks, clock_tick_ns()), job->suspended_ns),
@@ -53,7 +56,7 @@ void job_note_start(struct job *job, struct member *member, uint64_t now_ns)
         member->notes.started_ns = now_ns;
 }
 
-/* Between samples its name is not read: it may have called exec. */
+/* Its name is not read between samples, though it may have called exec. */
 static void check_name(struct job *job, struct member *member)
 {
     if (member->notes.seen_cpu_ns < NAMED_CPU_NS + NAMED_RATIO * member->notes.named_cpu_ns)
@@ -74,7 +77,8 @@ static bool is_candidate(const struct job *job, const struct member *member)
                                member_peak_bytes(member));
 }
 
-/* A main process that we start waits for us before it calls exec: until then its command is ours. */
+/* A main process that we start waits for us before it calls exec: until then its command is
+ * ours. */
 static bool has_own_command(const struct job *job, const struct member *member)
 {
     return member->id.pid != job->main_pid || job->main.has_program;
@@ -116,7 +120,8 @@ void job_note_newborn(struct job *job)
 
 void job_note_first_reading(struct job *job)
 {
-    process_table_done(&job->roster.ended); /* what has ended by now is not part of the run */
+    /* Processes that have exited by now are not part of the run. */
+    process_table_done(&job->roster.ended);
     for (size_t i = 0; i < job->roster.count; i++) {
         struct member *member = &job->roster.list[i];
         const uint64_t *counter = member->account.usage.counter;
@@ -144,8 +149,7 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
 
 /* ---- its entry ------------------------------------------------------------ */
 
-/* What it has read or written itself since the first reading. Exit records have it, unless it ran
- * before. */
+/* Its own I/O since the first reading. Exit records contain it, unless it ran before. */
 static struct process_io own_io(const struct member *member)
 {
     const uint64_t *counter = member->account.usage.counter;
@@ -161,8 +165,8 @@ static struct process_io own_io(const struct member *member)
     };
 }
 
-/* What it used between the last look at it, which the total of the job has, and its end: by its exit
- * record, or as seen between samples and then probably as much as before. */
+/* CPU time between the last look, which is in the job's total, and its exit: from its exit
+ * record, or as seen between samples and extrapolated. */
 static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
 {
     uint64_t seen_ns = sub_floor0(member->notes.seen_ns, member->notes.started_ns);
@@ -176,7 +180,7 @@ static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
            (uint64_t)(rate * (double)sub_floor0(ended_ns, member->notes.seen_ns));
 }
 
-/* Its slot; NULL: its pid is another process's by now. */
+/* Returns its slot; NULL: its PID was reused. */
 static struct process *slot_of(const struct roster *roster, const struct member *member)
 {
     struct process *process = roster_find(roster, member->id.pid);
@@ -195,7 +199,7 @@ static uint64_t end_of(const struct job *job, const struct member *member,
     return job_now_ns(job, job->look_span.from_ns);
 }
 
-/* Without its command. */
+/* Fills an entry, without the command. */
 static struct process_entry describe(const struct job *job, const struct member *member,
                                      const struct process *slot)
 {
@@ -274,7 +278,7 @@ int job_list_processes(const struct job *job, uint64_t job_cpu_ns, struct proces
         if (member->account.has_left || member->notes.is_disowned)
             continue;
         if (member->notes.command)
-            entry.command = strdup(member->notes.command); /* or it is unknown */
+            entry.command = strdup(member->notes.command); /* NULL: unknown */
         process_table_add(ret, &entry);
     }
     process_table_finish(ret, job_cpu_ns, job->is_main_only ? 1 : started_count);

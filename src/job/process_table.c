@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_table.c - entries are collected until there are KEPT_MAX of them; then all but the largest
- * are summed. What is not among the largest of some processes is not among those of all.
+ * process_table.c - entries are collected until there are KEPT_MAX of them; then all but the
+ * largest are summed. A process that is not among the largest of a subset is not among the
+ * largest of all.
  */
 #include "job/process_table.h"
 
@@ -17,10 +18,10 @@
 
 enum { KEPT_MAX = 256 };
 
-/* The longest clock tick that a kernel is built with. */
+/* The longest clock tick of any kernel configuration. */
 #define TICK_NS (10 * NS_PER_MS)
 
-/* A rest of the job's CPU time below this share of it is not worth a row. */
+/* A rest of the job's CPU time below this share of it gets no row. */
 enum { NOTABLE_SHARE = 100 };
 
 void process_table_done(struct process_table *table)
@@ -41,7 +42,7 @@ bool process_table_keeps(const struct process_table *table, uint64_t cpu_ns,
 
 /* ---- sums ----------------------------------------------------------------- */
 
-/* The sum of a name, or of those without. */
+/* Finds the sum for a name, or the one for unnamed processes. */
 static struct process_sum *find_sum(struct process_table *table, const char *name)
 {
     struct process_sum *sum;
@@ -165,7 +166,7 @@ int process_table_copy(const struct process_table *table, struct process_table *
 
         *entry = table->list[i];
         if (entry->command)
-            entry->command = strdup(entry->command); /* or it is unknown */
+            entry->command = strdup(entry->command); /* NULL: unknown */
     }
     for (size_t i = 0; i < table->other_count; i++)
         ret->others[ret->other_count++] = table->others[i];
@@ -192,7 +193,7 @@ static int compare_sums(const void *left, const void *right)
     return memcmp(a->name, b->name, PROCESS_NAME_SIZE);
 }
 
-/* What all processes of a table have used. */
+/* Totals of all processes of a table. */
 struct balance {
     uint64_t count, exact_ns, estimated_ns, estimates;
 };
@@ -236,8 +237,8 @@ static void scale_estimates(struct process_table *table, double factor)
     }
 }
 
-/* What the exact times leave of the job's CPU time belongs to the estimates, as far as these can be off.
- * Returns what is left then, which belongs to none of them. */
+/* CPU time of the job beyond the exact times belongs to the estimates, within their error.
+ * Returns the rest, which belongs to none of them. */
 static uint64_t balance_cpu(struct process_table *table, const struct balance *balance,
                             uint64_t job_cpu_ns, bool has_unknown)
 {
@@ -253,7 +254,8 @@ static uint64_t balance_cpu(struct process_table *table, const struct balance *b
     return left_ns - taken_ns;
 }
 
-/* All processes are known, so a rest that their readings can be off by is theirs: the largest has it. */
+/* All processes are known, so a rest within the error of their readings is theirs: it is
+ * added to the largest. */
 static bool give_to_largest(struct process_table *table, uint64_t count, uint64_t left_ns)
 {
     struct process_entry *largest = table->list;
@@ -268,7 +270,7 @@ static bool give_to_largest(struct process_table *table, uint64_t count, uint64_
     return true;
 }
 
-/* CPU time that belongs to no process that is known; `missing` others were started. */
+/* Adds CPU time that belongs to no known process; `missing` others were started. */
 static void add_rest(struct process_table *table, uint64_t left_ns, uint64_t missing,
                      bool is_counted)
 {

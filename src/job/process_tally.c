@@ -2,13 +2,14 @@
 /*
  * process_tally.c - counts processes by their events.
  *
- * - A process has ended when its last thread has: the first may end before others, and if another
- *   calls exec, the first ends and the process lives on.
- * - The ring reports the job alone. The connector reports the whole machine: there a process is of the
- *   job if its parent is.
- * - An exit record comes before the event of the same end, but by another way. So ended processes are
- *   kept until the records that came meanwhile are read, and records of unknown processes until the
- *   next drain.
+ * - A process has exited when its last thread has: the first may exit before others, and if
+ *   another
+ *   calls exec, the first exits and the process lives on.
+ * - The ring reports only the job. The connector reports the whole machine: there a process
+ *   belongs to the job if its parent does.
+ * - An exit record comes before the event of the same exit, but on another channel. So exited
+ *   processes are kept until the records that arrived meanwhile are read, and records of unknown
+ *   processes until the next drain.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,9 +25,9 @@
 #include "source/proc/pid_files.h"
 #include "spoor/spoor.h"
 
-#define OWN_PREFIX "spoor-" /* of the names of trackers' own threads and helpers: of no job */
-#define OUT_OF_ORDER_NS (10 * NS_PER_MS) /* how late an event of another CPU may be */
-#define THREADS_MASK ((1u << 25) - 1)    /* what a process holds */
+#define OWN_PREFIX "spoor-" /* names of trackers' own threads and helpers: part of no job */
+#define OUT_OF_ORDER_NS (10 * NS_PER_MS) /* maximum delay of an event of another CPU */
+#define THREADS_MASK ((1u << 25) - 1)    /* limit of the field in struct process */
 
 /* ---- how many live at once ---------------------------------------------- */
 
@@ -48,8 +49,8 @@ static void raise_process_peak(struct process_events *events, uint64_t fork_ns)
     peak->time_ns = fork_ns;
 }
 
-/* A process that ended before the fork of the peak did not live at the peak, although its end is read
- * only now. */
+/* A process that exited before the fork of the peak was not alive at the peak, although its
+ * exit is read only now. */
 static void correct_process_peak(struct process_events *events, uint64_t exit_ns)
 {
     struct process_peak *peak = &events->process_peak;
@@ -60,7 +61,7 @@ static void correct_process_peak(struct process_events *events, uint64_t exit_ns
         peak->confirmed = peak->count;
 }
 
-/* Counts the threads of a process as so many; 0: it has ended. */
+/* Sets the number of threads of a process; 0: it has exited. */
 static void set_threads(struct process_events *events, struct process *process,
                         uint32_t threads)
 {
@@ -77,14 +78,15 @@ static void set_threads(struct process_events *events, struct process *process,
     process->threads = threads & THREADS_MASK;
 }
 
-/* Its live threads: the exit of each will be reported, and the process ends with the last. */
+/* Counts its live threads: the exit of each will be reported, and the process exits with the
+ * last. */
 static uint32_t count_threads(const struct process_events *events, pid_t pid)
 {
     struct pid_stat stat;
 
     if (pid_stat_read_once(events->root, pid, &stat) < 0 || stat.threads == 0)
         return 1;
-    /* The first one may have ended before the others, and stays in the count. */
+    /* The first one may have exited before the others, and is still counted. */
     return (uint32_t)(stat.threads - (stat.is_ending && stat.threads > 1));
 }
 
@@ -95,7 +97,8 @@ bool process_events_add_main(struct process_events *events)
     if (!process)
         return false;
     events->started_count = events->started_tasks = 1;
-    /* The connector reports the exit of every thread it has, the ring of those that start. */
+    /* The connector reports the exit of every thread, the ring only of those that start
+     * later. */
     set_threads(events, process,
                 events->connector.fd >= 0 ? count_threads(events, events->main_pid) : 1);
     events->settled_peak = events->peak;
@@ -133,15 +136,15 @@ void process_events_resume(struct process_events *events)
     events->is_complete = true;
 }
 
-/* How many lived at once without it is known only up to the moment when all new processes were known:
- * the peaks fall back to those. */
+/* The peaks without this process are known only up to the moment when all new processes were
+ * known to belong: the peaks fall back to those values. */
 static void disown(struct process_events *events, struct process *process)
 {
     uint32_t threads = process->threads;
 
     set_threads(events, process, 0);
     process->is_foreign = true;
-    process->threads = threads & THREADS_MASK; /* its end is waited for */
+    process->threads = threads & THREADS_MASK; /* its exit is still expected */
     events->started_count--;
     events->started_tasks -= threads;
     events->peak = events->settled_peak;
@@ -156,7 +159,7 @@ void process_events_disown(struct process_events *events, pid_t pid)
     if (!process || process->threads == 0 || process->is_foreign)
         return;
     disown(events, process);
-    /* The intermediate process has ended; an exit record of it has its name. */
+    /* The intermediate process has exited; an exit record would contain its name. */
     if (events->taskstats.fd < 0 && process->parent_pid != 0 &&
         process->parent_pid != events->main_pid)
         events->started_count--;
@@ -172,7 +175,7 @@ static bool queue(struct pid_queue *queue, pid_t pid)
     return true;
 }
 
-/* A process that a search has found is known, though its fork was not reported. */
+/* A process found by a search belongs, even if its fork was not reported. */
 static bool belongs(const struct process_events *events, pid_t pid)
 {
     const struct process *process = roster_find(events->roster, pid);
@@ -182,13 +185,13 @@ static bool belongs(const struct process_events *events, pid_t pid)
             (process->member != 0 && process->ended_ns == 0));
 }
 
-/* When an event happened, in clock ticks since the boot: what files tell of the start of a process. */
+/* The time of an event in clock ticks since boot, as files report the start of a process. */
 static uint64_t event_ticks(const struct process_event *event, uint64_t suspended_ns)
 {
     return (event->time_ns + suspended_ns) / clock_tick_ns();
 }
 
-/* Whether the open process with that pid is the one that was forked, and not an earlier one: a search
+/* Whether the open process with that PID is the forked one, and not an earlier one: a search
  * may find a process before its event is read. */
 static bool is_open_already(const struct process_events *events, const struct process *process,
                             const struct process_event *fork)
@@ -234,7 +237,7 @@ static void note_fork(struct process_events *events, const struct process_event 
         process_events_mark_incomplete(events, "too many processes to follow");
         return;
     }
-    /* If it lives already, its end was lost and its number used again. */
+    /* If it is already alive, its exit was lost and its PID reused. */
     if (process->threads > 0)
         set_threads(events, process, 0);
     lives_start(&events->lives, process, event->time_ns);
@@ -245,8 +248,8 @@ static void note_fork(struct process_events *events, const struct process_event 
     raise_process_peak(events, event->time_ns);
 }
 
-/* Without memory it is a zombie, or on its way to be one. (stat's count of resident pages is
- * no help: of a small process it may read 0.) */
+/* A process without memory is a zombie, or about to be one. (The resident pages in stat do
+ * not help: they may read 0 for a small process.) */
 static bool has_memory(const struct process_events *events, pid_t pid)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
@@ -257,8 +260,8 @@ static bool has_memory(const struct process_events *events, pid_t pid)
     return r == 0 && statm.size_pages > 0;
 }
 
-/* Perf lets go of a process that starts a set-uid program as if it had ended. Is it there, is
- * it alive, and not another one that was given the number since? */
+/* perf reports a process that executes a set-uid program as if it had exited. Checks whether
+ * the process exists, is alive, and is not a new one with the same PID. */
 static bool lives_on(const struct process_events *events, const struct process_event *event)
 {
     struct pid_stat stat;
@@ -332,10 +335,12 @@ void process_events_note(struct process_events *events, const struct process_eve
 
 /* ---- the process table --------------------------------------------------- */
 
-/* What a process takes to start and to end, whether or not a clock tick comes meanwhile. */
+/* The minimum CPU time of a process to start and exit, whether or not a clock tick comes
+ * meanwhile. */
 #define SHORTEST_LIFE_NS (NS_PER_MS / 2)
 
-/* Of a process that was never read; with one thread it cannot have used more than it lived. */
+/* Estimate for a process that was never read; with one thread it cannot have used more than
+ * its lifetime. */
 static uint64_t estimate_cpu_ns(const struct process *process, const struct exit_record *record)
 {
     uint64_t used_ns = larger(record->tick_ns, record->run_ns) + SHORTEST_LIFE_NS;
@@ -344,7 +349,7 @@ static uint64_t estimate_cpu_ns(const struct process *process, const struct exit
     return lived_ns > 0 && !record->is_last_of_several ? smaller(used_ns, lived_ns) : used_ns;
 }
 
-/* A process that ended before it was opened. */
+/* Lists a process that exited before it was opened. */
 static void list_unopened(struct process_events *events, const struct process *process,
                           const struct exit_record *record)
 {
@@ -372,7 +377,7 @@ static void list_unopened(struct process_events *events, const struct process *p
     process_table_add(&events->roster->ended, &entry);
 }
 
-/* A record of a process that is open: it is listed when it is closed. */
+/* Adds a record to an open process, which is listed when it is closed. */
 static void note_open(struct member *member, const struct exit_record *record)
 {
     char name[PROCESS_NAME_SIZE] = { 0 };
@@ -386,7 +391,7 @@ static void note_open(struct member *member, const struct exit_record *record)
     memcpy(name, record->name, sizeof(name) - 1);
     if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
         return;
-    /* It has called exec since it was last looked at: its command line is not known. */
+    /* It has called exec since the last look: its command line is unknown. */
     memcpy(member->comm, name, sizeof(name));
     free(member->notes.command);
     member->notes.command = NULL;
@@ -435,7 +440,7 @@ bool process_events_note_record(struct process_events *events, const struct exit
 
     if (!process)
         return false;
-    /* An agent, or the process that started it, that has ended before it could be looked at. */
+    /* An agent, or the process that started it, exited before it could be read. */
     if (strcmp(record->name, SPOOR_AGENT_NAME) == 0 && !is_main && !process->is_foreign)
         disown(events, process);
     if (strncmp(record->name, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roster.c - open addressing with linear probing. An entry that leaves pulls up those behind it, so
- * that a search ends at the first free slot.
+ * roster.c - open addressing with linear probing. A removed entry is replaced by one behind it,
+ * so that a search ends at the first free slot.
  */
 #include "job/roster.h"
 
@@ -11,13 +11,13 @@
 
 enum { SLOTS_MIN = 256 };
 
-/* Pids come one after another: a multiplication spreads them. */
+/* PIDs are consecutive: a multiplication spreads them. */
 static size_t home(const struct roster *roster, pid_t pid)
 {
     return (size_t)((uint32_t)pid * 2654435769u) & (roster->slot_count - 1);
 }
 
-/* The slot where it is, or would be put. */
+/* Returns the slot of a PID, or the free one for it. */
 static size_t probe(const struct roster *roster, pid_t pid)
 {
     size_t i = home(roster, pid);
@@ -89,7 +89,7 @@ void roster_release(struct roster *roster, struct process *process)
     if (process->member != 0 || process->threads > 0 || process->is_recording)
         return;
     for (size_t i = (hole + 1) & mask; roster->slots[i].pid != 0; i = (i + 1) & mask) {
-        /* It may move up only if its search would still pass the hole. */
+        /* An entry may move up only if its search would still pass the hole. */
         if (((i - home(roster, roster->slots[i].pid)) & mask) < ((i - hole) & mask))
             continue;
         roster->slots[hole] = roster->slots[i];
@@ -121,7 +121,7 @@ struct member *roster_add_member(struct roster *roster, const struct member *mem
     return &roster->list[roster->count - 1];
 }
 
-/* Its slot, or NULL if the pid is another process's by now. */
+/* Returns its slot, or NULL if the PID was reused. */
 static struct process *slot_of(const struct roster *roster, size_t i)
 {
     struct process *process = roster_find(roster, roster->list[i].id.pid);
@@ -138,7 +138,8 @@ static int compare_starts(const void *left, const void *right)
     return (a->id.pid > b->id.pid) - (a->id.pid < b->id.pid);
 }
 
-/* The parent of list[i] among those behind it that started in the same tick; or `count`. */
+/* Finds the parent of list[i] among the later entries that started in the same tick; or
+ * returns `count`. */
 static size_t find_parent(const struct member *list, size_t i, size_t count)
 {
     for (size_t j = i + 1; j < count && list[j].id.start_ticks == list[i].id.start_ticks; j++) {
@@ -148,11 +149,11 @@ static size_t find_parent(const struct member *list, size_t i, size_t count)
     return count;
 }
 
-/* After the largest pid, a child has a smaller one than its parent. */
+/* After PIDs wrap around, a child has a smaller PID than its parent. */
 static void put_parents_first(struct member *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        /* Numbers of parents are used again: they may go round in circles. */
+        /* PIDs of parents may be reused: limit the loop, since links may form a circle. */
         for (size_t tries = i, j; tries < count; tries++) {
             struct member child = list[i];
 
@@ -171,7 +172,7 @@ void roster_order(struct roster *roster, size_t count)
         return;
     qsort(roster->list + count, roster->count - count, sizeof(*roster->list), compare_starts);
     put_parents_first(roster->list + count, roster->count - count);
-    /* They have just been added: each is found by its pid. */
+    /* They have just been added: each is found by its PID. */
     for (size_t i = count; i < roster->count; i++)
         roster_find(roster, roster->list[i].id.pid)->member = (uint32_t)i + 1;
 }

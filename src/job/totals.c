@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* totals.c - what the job uses: each quantity from the best source that serves. */
+/* totals.c - the usage of the job: each quantity from the best available source. */
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -12,7 +12,7 @@
     "a process was moved into the cgroup: what it did there before it was found is not known"
 #define UNWAITED "some processes were never waited for: what they read and wrote is not known"
 
-/* ---- what the counts include --------------------------------------------- */
+/* ---- completeness of the counts ------------------------------------------------ */
 
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
                          enum cgroup_tree tree)
@@ -33,7 +33,7 @@ static bool has_living(const struct job *job)
     return false;
 }
 
-/* All that is known before the CPU times are compared. */
+/* Evidence known before the CPU times are compared. */
 static struct evidence gather_evidence(const struct job *job, const struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
@@ -67,12 +67,13 @@ static const struct {
     { USAGE_WRITTEN_CHARS, METRIC_JOB_WRITTEN_CHARS },
 };
 
-/* The most that a task does beside its exit record: the kernel cuts bytes to whole KiB, and writes the record
- * before the end of the task. */
+/* The most that a task can do outside its exit record: the kernel truncates bytes to whole
+ * KiB, and writes the record before the end of the task. */
 enum { UNRECORDED_BYTES = 1023, UNRECORDED_EVENTS = 16 };
 
-/* Labels a counter by what has counted it. The sum over processes may lack what processes did that were never
- * waited for, and may hold twice what others did: then exit records overrule it, though more was reported before. */
+/* Labels a counter with its source. The sum over processes may miss processes that were
+ * never waited for, and may count others twice: then exit records replace it, even if more
+ * was reported before. */
 static void take_recorded(struct job *job, struct job_reading *reading,
                           enum usage_counter counter, enum metric metric)
 {
@@ -99,7 +100,7 @@ static void take_recorded(struct job *job, struct job_reading *reading,
     origin->source = "taskstats";
 }
 
-/* What the cgroup counted takes the place of what its processes did, unless both are the same. */
+/* The cgroup's count replaces the sum over processes, unless both are equal. */
 static void correct_io(struct job_reading *reading, enum metric metric, uint64_t *bytes,
                        uint64_t corrected)
 {
@@ -112,10 +113,11 @@ static void correct_io(struct job_reading *reading, enum metric metric, uint64_t
     *bytes = corrected;
 }
 
-/* The cgroup counts what reached the disks, and what is still to be written. The processes count
- * what they dirtied, and more: whole folios. They alone count what goes to other machines. So theirs
- * counts as far as it is within the bounds that the cgroup sets. The counts of an adopted cgroup and
- * of its processes began at different times: there, it is one or the other. */
+/* The cgroup counts bytes that reached the disks, and bytes still to be written. The
+ * processes count the pages they dirtied, rounded up to whole folios; only they count bytes
+ * sent to other machines. So the sum over processes is used within the bounds set by the
+ * cgroup. The counts of an adopted cgroup and of its processes began at different times:
+ * there, one or the other is used. */
 static void read_storage(const struct job *job, struct job_reading *reading)
 {
     const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
@@ -134,7 +136,8 @@ static void read_storage(const struct job *job, struct job_reading *reading)
     }
     correct_io(reading, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read);
     correct_io(reading, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
-    /* Pages are counted when they are dirtied, and more of them than are written: only 0 is sure. */
+    /* Pages are counted when they are dirtied, and more of them than are written: only 0 is
+     * certain. */
     reading->origin[METRIC_JOB_WRITTEN].is_exact &= written == 0;
 }
 
@@ -145,7 +148,7 @@ static void read_io(struct job *job, struct job_reading *reading)
     read_storage(job, reading);
 }
 
-/* 0 would say that nothing was read or written, while processes whose counts are missing may have. */
+/* A 0 would mean no I/O, although processes with missing counts may have had some. */
 static void forget_uncertain_zeros(const struct job *job, struct job_reading *reading)
 {
     for (size_t i = 0; i < ARRAY_SIZE(io_counters); i++) {
@@ -160,7 +163,7 @@ static void forget_uncertain_zeros(const struct job *job, struct job_reading *re
     }
 }
 
-/* A sum without one of its parts says nothing. */
+/* A sum with an unreadable part is unknown. */
 static void forget_denied_io(const struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
@@ -208,9 +211,9 @@ static void add_living(struct job *job, struct job_reading *reading)
     job_raise_threads(job, reading->main_threads, reading->descendants_threads);
 }
 
-/* Page faults of a process that goes on are read from its stat file. Context switches are known of ended
- * processes: before the job's program runs there are none; while its first process lives, those of a few
- * orphans would say nothing of the job. */
+/* Page faults of a running process are read from its stat file. Context switches are known
+ * only for exited processes: before the job's program runs there are none; while its first
+ * process is alive, the counts of a few orphans would be misleading. */
 static void read_events(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
@@ -225,8 +228,9 @@ static void read_events(struct job *job, struct job_reading *reading)
             evidence->has_begun ? UNKNOWN : 0;
 }
 
-/* A counter of the whole job is read after all processes, which may take long. Main's clock is read again after that
- * counter: main may be ahead of it, but the rest is never more than the descendants have used. */
+/* A counter of the whole job is read after all processes, which may take long. Main's clock
+ * is read again after that counter: main may be ahead of it, but the rest is never more than
+ * the descendants have used. */
 static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     const struct member *main = roster_member(&job->roster, job->main_pid);
@@ -248,7 +252,7 @@ static void read_main_cpu(struct job *job, uint64_t now_ns, struct job_reading *
         job->main.has_clock ? "procfs.cpuclock" : "procfs.stat";
 }
 
-/* Everything that is added up over processes, or counted for all of them. */
+/* Sums up the processes, and reads counters of the whole job. */
 static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading)
 {
     *reading =
@@ -278,7 +282,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     job_read_discount(job, &reading->discount);
 }
 
-/* Process events have the threads of all scopes, a cgroup those of the job alone. */
+/* Process events count the threads of all scopes, a cgroup only those of the job. */
 static void read_thread_peaks(struct job *job, const struct heads *by_events,
                               struct job_reading *reading)
 {
@@ -300,14 +304,14 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         *peak = origins[METRIC_JOB_THREADS];
 }
 
-/* The last look of the run: nothing comes after it. */
+/* Whether this is the last look of the run. */
 static bool is_final(const struct job *job)
 {
     return job->was_thorough && !job->is_border;
 }
 
-/* The connector's events of different CPUs come out of order: its peak is an estimate, though never
- * above what the cgroup has counted. */
+/* The connector delivers events of different CPUs out of order: its peak is an estimate,
+ * limited by the cgroup's count. */
 static void estimate_process_peak(struct job *job, struct job_reading *reading)
 {
     const struct process_peak *estimate = &job->process_events.process_peak;
@@ -317,7 +321,7 @@ static void estimate_process_peak(struct job *job, struct job_reading *reading)
         count = smaller(count, reading->thread_peaks.threads);
     reading->process_peak = count;
     reading->origin[METRIC_JOB_PROCESSES_PEAK].is_exact = false;
-    /* Each has one thread at least: samples may have counted fewer. */
+    /* Each has at least one thread: samples may have counted fewer. */
     raise_to(&reading->thread_peaks.threads, count);
     raise_to(&reading->thread_peaks.descendants_threads, count - 1);
 }
@@ -325,7 +329,7 @@ static void estimate_process_peak(struct job *job, struct job_reading *reading)
 static void read_process_events(struct job *job, struct job_reading *reading)
 {
     const struct process_events *events = &job->process_events;
-    /* What is not settled yet is reported only if nothing comes after it. */
+    /* Unsettled values are reported only at the end of the run. */
     const struct heads *peak = is_final(job) ? &events->peak : &events->settled_peak;
     struct origin by_events = { events->source, NULL,
                                 !inexact_reason(&reading->evidence, COUNTED_BY_EVENTS) };
@@ -337,7 +341,7 @@ static void read_process_events(struct job *job, struct job_reading *reading)
         return;
     reading->origin[METRIC_JOB_STARTED] = reading->origin[METRIC_JOB_PROCESSES_PEAK] =
         by_events;
-    if (events->is_exact) /* it leaves out agents that had ended before they were recognized */
+    if (events->is_exact) /* agents that exited before they were recognized are not included */
         reading->started_count = events->started_count;
     else
         raise_to(&reading->started_count, events->started_count);
@@ -350,8 +354,8 @@ static void read_process_events(struct job *job, struct job_reading *reading)
         reading->process_peak = peak->processes;
 }
 
-/* The peak of the cgroup's memory, as long as everything is in it and it can be read. What has left it
- * has used memory all the same. */
+/* The peak of the cgroup's memory, if all processes are in it and it can be read. A process
+ * that has left it used memory elsewhere. */
 static void read_memory_peak(struct job *job, struct job_reading *reading)
 {
     static const char *const names[2][2] = {
@@ -378,7 +382,7 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
     }
 }
 
-/* What the cgroup says of the job. What was last known stands when the cgroup is gone. */
+/* Reads the cgroup's values. After it was removed, the last values are kept. */
 static void read_cgroup(struct job *job, struct job_reading *reading)
 {
     struct cgroup_events events;
@@ -409,7 +413,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = job->was_read = true;
     }
     reading = job->sum;
-    if (!was_added_up) /* it is as it was, and that is known now */
+    if (!was_added_up) /* it is unchanged, and that is known now */
         reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
     if (is_known(reading.job_cgroup.memory.anon_bytes))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * untracked.h - programs whose work is done by a daemon: its processes are no descendants of the
- * job, and nothing of theirs is in its figures.
+ * untracked.h - programs whose work is done by a daemon: its processes are no descendants of
+ * the job, and their usage is not in its figures.
  */
 #ifndef JOB_UNTRACKED_H
 #define JOB_UNTRACKED_H
@@ -16,7 +16,7 @@ struct untracked {
 extern const struct untracked untracked_programs[];
 extern const size_t untracked_count; /* at most 32 */
 
-/* A bit for that program (1 << its index); 0: it does its own work. */
+/* The bit of that program (1 << its index); 0: it does its own work. */
 unsigned untracked_bit(const char *name);
 
 #endif

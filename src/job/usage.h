@@ -2,10 +2,9 @@
 /*
  * usage.h - the counters of a process that its parent inherits.
  *
- * When a parent waits for a child, the kernel adds the child's counters to the
- * parent's. So the sum over the living, each with its waited-for children, is
- * conserved, and nothing of an ended process need be remembered, unless nobody
- * waited for it (see job.c).
+ * When a parent waits for a child, the kernel adds the child's counters to the parent's. So the
+ * sum over living processes, each with its waited-for children, is conserved, and exited
+ * processes need not be remembered, unless no process waited for them (see exits.c).
  */
 #ifndef JOB_USAGE_H
 #define JOB_USAGE_H
@@ -22,7 +21,7 @@ enum usage_counter {
     USAGE_WRITTEN_CHARS,
     USAGE_MINOR_FAULTS,
     USAGE_MAJOR_FAULTS,
-    USAGE_VOLUNTARY_SWITCHES, /* of ended processes only: no file has those of all threads */
+    USAGE_VOLUNTARY_SWITCHES, /* of exited processes only: no file has the sum over all threads */
     USAGE_INVOLUNTARY_SWITCHES,
     USAGE_COUNT,
 };
@@ -36,10 +35,10 @@ struct usage {
 
 void usage_clear(struct usage *usage); /* all UNKNOWN */
 
-/* Adds what is known. A counter stays UNKNOWN until one known value came. */
+/* Adds known counters. A counter stays UNKNOWN until a known value is added. */
 void usage_add(struct usage *into, const struct usage *usage);
 
-/* Raises each counter to that of `floor`: totals never step back. */
+/* Raises each counter to that of `floor`: totals never fall. */
 void usage_raise(struct usage *usage, const struct usage *floor);
 
 #endif

@@ -82,7 +82,7 @@ static void fill_measures(struct record *record, const struct gpu_device_view *d
         uint64_t raw = is_unused ? UNKNOWN : rows[i].is_mean ? from->mean : from->peak;
         struct spoor_figure figure = record_unknown_figure(is_unused ? "no job is tracked"
                                                            : origin->reason ? origin->reason
-                                                                            : gpu_not_told);
+                                                                            : gpu_not_reported);
 
         if (is_known(raw)) {
             figure.value = gpu_measure_value(rows[i].measure, raw);

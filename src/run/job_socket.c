@@ -19,17 +19,18 @@
 
 enum {
     BACKLOG = 128,
-    REQUEST_MS = 500, /* a client that says nothing must not keep the others waiting for long */
+    REQUEST_MS = 500, /* limit for a silent client, so that others do not wait long */
 };
 
-/* Returns the size of the address. */
+/* Fills the address and returns its size. */
 static socklen_t make_address(const struct root *root, const char *service, pid_t pid,
                               struct sockaddr_un *ret)
 {
     char namespace[64] = "";
     int length;
 
-    (void)root_read_link(root, namespace, sizeof(namespace), "proc/self/ns/pid"); /* or none */
+    /* Empty on failure. */
+    (void)root_read_link(root, namespace, sizeof(namespace), "proc/self/ns/pid");
     *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
     length = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "%.20s/%.63s/%d", service,
                       namespace, (int)pid); /* fits */
@@ -38,7 +39,7 @@ static socklen_t make_address(const struct root *root, const char *service, pid_
 
 /* ---- the tracker's end -------------------------------------------------- */
 
-/* The user could do anything to us. Others may speak only for the job. */
+/* The same user may do anything to us anyway. Other users must belong to the job. */
 static bool is_allowed(const struct job_listener *listener, int fd)
 {
     struct ucred peer;
@@ -55,7 +56,7 @@ static void reply(const struct job_listener *listener, int fd)
     char request[JOB_REQUEST_BYTES], text[JOB_REQUEST_BYTES] = "";
     ssize_t n;
 
-    /* First: those that are not must not keep the others waiting. */
+    /* Check this first: a client without permission must not delay the others. */
     if (!is_allowed(listener, fd))
         return;
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
@@ -66,7 +67,7 @@ static void reply(const struct job_listener *listener, int fd)
     if (strlen(request) == (size_t)n)
         listener->answer(listener->data, request, text);
     if (*text)
-        (void)!send(fd, text, strlen(text), MSG_NOSIGNAL); /* if it still waits */
+        (void)!send(fd, text, strlen(text), MSG_NOSIGNAL); /* fails if the client has left */
 }
 
 static void *serve(void *data)
@@ -194,8 +195,8 @@ int phase_listener_start(struct job_listener *listener, spoor_session *session,
 
 /* ---- the job's end ------------------------------------------------------ */
 
-/* A socket to the tracker that has this pid, or -1. Anyone may take the name of a socket, but not
- * the pid. */
+/* Returns a socket to the tracker with this PID, or -1. Any process may take the name of a
+ * socket, but not the PID. */
 static int connect_to(const struct root *root, pid_t tracker)
 {
     AUTO_CLOSE int fd = job_socket_connect(root, SERVICE, tracker);
@@ -208,26 +209,28 @@ static int connect_to(const struct root *root, pid_t tracker)
     return take_fd(&fd);
 }
 
-static void tell_one(int fd, const char *name, bool is_stop, void (*say)(const char *message))
+static void send_to_tracker(int fd, const char *name, bool is_stop,
+                            void (*warn)(const char *message))
 {
     struct pollfd answered = { .fd = fd, .events = POLLIN };
     char text[JOB_REQUEST_BYTES + 8];
     ssize_t n;
 
-    (void)snprintf(text, sizeof(text), "%s%s", is_stop ? STOP : START, name); /* or too long */
+    /* Too long names are truncated. */
+    (void)snprintf(text, sizeof(text), "%s%s", is_stop ? STOP : START, name);
     if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
-        return; /* it has ended just now */
+        return; /* it has just exited */
     if (poll(&answered, 1, ANSWER_MS) == 0) {
-        say("the tracker does not respond: the phase may be recorded late");
+        warn("the tracker does not respond: the phase may be recorded late");
         return;
     }
     n = recv(fd, text, sizeof(text) - 1, 0);
     text[n > 0 ? n : 0] = '\0';
     if (n > 0 && strcmp(text, DONE) != 0)
-        say(text);
+        warn(text);
 }
 
-size_t phase_tell(const char *name, bool is_stop, void (*say)(const char *message))
+size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *message))
 {
     struct root root;
     pid_t ancestor = getppid();
@@ -241,7 +244,7 @@ size_t phase_tell(const char *name, bool is_stop, void (*say)(const char *messag
 
         if (fd >= 0) {
             count++;
-            tell_one(fd, name, is_stop, say);
+            send_to_tracker(fd, name, is_stop, warn);
         }
         ancestor = pid_stat_read_once(&root, ancestor, &process) < 0 ? 0 : process.parent_pid;
     }

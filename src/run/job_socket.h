@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job_socket.h - how a process of the job speaks to its tracker: one request, one answer.
+ * job_socket.h - requests from a process of the job to its tracker: one request, one answer.
  *
  * The tracker listens on an abstract Unix socket, "SERVICE/PID namespace/PID". A process of the job
  * finds it by trying its own PID and those of its ancestors, so nothing is added to the job's
@@ -24,11 +24,11 @@
 
 enum { JOB_REQUEST_BYTES = 1024 };
 
-/* Called in the thread of the listener. `request` has no NUL inside. The answer is written to
- * `ret`, which is an empty string; left empty, there is none. */
+/* Called in the listener's thread. `request` has no NUL inside. The answer is written to
+ * `ret`, which is empty before; if it stays empty, none is sent. */
 typedef void job_answer(void *data, const char *request, char ret[JOB_REQUEST_BYTES]);
 
-/* The tracker's end. Zeroed is stopped. */
+/* The tracker's end. Zeroed: stopped. */
 struct job_listener {
     bool is_open, is_running;
     atomic_bool is_stopping;
@@ -39,41 +39,41 @@ struct job_listener {
     void *data;
 };
 
-/* From now on processes find it, and wait for their answers. 0 or -errno; -EADDRINUSE: another tracker has that
- * name. */
+/* Opens the socket: from now on processes find it, and wait for their answers. 0 or -errno;
+ * -EADDRINUSE: another tracker has that name. */
 int job_listener_open(struct job_listener *listener, const char *service, pid_t pid);
 
-/* Answers processes of the same user, root, and descendants of this process, in a thread. `listener`, which is open,
- * must not move until it is stopped. 0 or -errno: it is closed. */
+/* Starts a thread that answers processes of the same user, root, and descendants of this
+ * process. `listener` must be open and must not move until it is stopped. 0, or -errno: it
+ * is closed. */
 int job_listener_serve(struct job_listener *listener, job_answer *answer, void *data);
 
-/* Waits for the answer that may be under way. Requests that wait are not answered. Nothing happens if it is not
- * open. */
+/* Waits for an answer in progress, then closes. Pending requests are not answered. Does
+ * nothing if not open. */
 void job_listener_stop(struct job_listener *listener);
 
-/* The job's end: a socket to the listener of that name, or -1. It does not block. */
+/* The job's end: returns a non-blocking socket to the listener of that name, or -1. */
 int job_socket_connect(const struct root *root, const char *service, pid_t pid);
 
 /* ---- phases through the socket ------------------------------------------
  *
- * The tracker listens on a job socket (job_socket.h) that is named after its own PID; only an
- * ancestor can pose as the tracker. It takes a sample before it answers: what the job does next
- * belongs to the phase.
+ * The tracker listens on a job socket named after its own PID; only an ancestor can pose as the
+ * tracker. It takes a sample before it answers, so that later usage belongs to the phase.
  */
 
-/* The tracker's end: starts and stops phases of the session as the descendants of this process ask,
- * until job_listener_stop(). */
+/* The tracker's end: starts and stops phases of the session on request of descendants of
+ * this process, until job_listener_stop(). */
 int phase_listener_start(struct job_listener *listener, spoor_session *session,
                          struct spoor_error *err);
 
-/* The job's end: tells all trackers that this process descends from. Returns how many there are;
- * 0: none. `say` is called for each one that refuses or does not respond within a second. */
-size_t phase_tell(const char *name, bool is_stop, void (*say)(const char *message));
+/* The job's end: sends the request to all trackers among the ancestors of this process.
+ * Returns their number. `warn` is called for each one that refuses or does not respond
+ * within a second. */
+size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *message));
 
 /* ---- phases in a file ---------------------------------------------------
  *
- * As gpu-tracker's sub-tracking has it:
- * compat/tracking/sub_tracking_file.c.
+ * The files of gpu-tracker's sub-tracking: compat/tracking/sub_tracking_file.c.
  */
 
 /* The start or stop of a phase. */
@@ -84,9 +84,9 @@ struct phase_mark {
     double timestamp; /* seconds since 1970 */
 };
 
-/* Appends a row to a file, which is created if it does not exist. Several processes may do so at
- * the same time. `is_guarded`, for a CSV file whose name others can guess: fails if it is a
- * symbolic link or anything else but a regular file. */
+/* Appends a row to a file, which is created if it does not exist. Several processes may do
+ * so at the same time. `is_guarded` is for a CSV file with a predictable name: fails if it
+ * is a symbolic link or anything else but a regular file. */
 int phase_file_append(const char *path, const struct phase_mark *mark, bool is_guarded,
                       struct spoor_error *err);
 

@@ -20,7 +20,7 @@
 /* ---- looking at processes ----------------------------------------------- */
 
 #define DESCENDANTS_MAX 4096
-#define ANCESTORS_MAX 1024 /* a tree that changes while it is climbed may look endless */
+#define ANCESTORS_MAX 1024 /* limit for a tree that changes during the walk */
 
 static bool is_alive(const struct root *root, pid_t pid, struct pid_stat *ret)
 {
@@ -74,7 +74,7 @@ ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t 
     struct children children = { .buf = buf, .capacity = capacity };
     struct children_buffer text = { 0 };
     struct cached_file file = CACHED_FILE_CLOSED;
-    /* Two threads or more: all are asked. */
+    /* At least two threads: the children of all threads are read. */
     int r = children_read(&file, root, pid, 2, &text, add_child, &children);
 
     cached_file_close(&file);
@@ -82,8 +82,8 @@ ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t 
     return r < 0 ? r : (ssize_t)children.count;
 }
 
-/* A child of ours that wait() does not know is none of the job: a helper of the tracker. The
- * job's orphans, whatever they were to their parents, are waited for as any child. */
+/* Whether a child is a helper of the tracker: wait() without __WALL does not return it.
+ * Orphans of the job are returned like any child, whatever exit signal they had. */
 static bool is_helper(pid_t pid)
 {
     siginfo_t info;
@@ -99,8 +99,8 @@ size_t process_own_children(pid_t *buf, size_t capacity)
     ssize_t n;
 
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
-        return 0;                 /* most often there are none */
-    (void)root_open(NULL, &root); /* else none can be listed */
+        return 0;                 /* the usual case */
+    (void)root_open(NULL, &root); /* on failure none can be listed */
     n = process_children(&root, getpid(), buf, capacity);
     root_close(&root);
     for (ssize_t i = 0; i < n; i++) {
@@ -110,7 +110,7 @@ size_t process_own_children(pid_t *buf, size_t capacity)
     return count;
 }
 
-/* An agent is a tracker, of no job; it ends by itself a moment after the program that it tracks. */
+/* Agents are not counted: an agent exits by itself soon after the program it tracks. */
 static bool is_at_work(const struct root *root, pid_t pid)
 {
     struct pid_stat process;
@@ -145,13 +145,13 @@ size_t process_count_descendants(const struct root *root, pid_t pid, pid_t excep
 
 /* ---- starting a command ------------------------------------------------- */
 
-/* What the child gets back before it calls exec. */
+/* State that the child restores before exec. */
 struct inherited {
     sigset_t mask;
     struct sigaction on_child;
 };
 
-/* read() of a few bytes from a pipe, over interruptions. */
+/* Reads a few bytes from a pipe; repeats after EINTR. */
 static ssize_t read_all(int fd, void *buf, size_t size)
 {
     ssize_t n;
@@ -162,7 +162,7 @@ static ssize_t read_all(int fd, void *buf, size_t size)
     return n;
 }
 
-/* Between fork and exec: nothing but system calls. */
+/* Between fork and exec only system calls are allowed. */
 static noreturn void child_main(char *const argv[], int gate_fd, int exec_fd,
                                 const struct inherited *inherited)
 {
@@ -180,14 +180,14 @@ static noreturn void child_main(char *const argv[], int gate_fd, int exec_fd,
     }
     execvp(argv[0], argv);
     code = errno;
-    /* A pipe takes an int in one piece; without a reader there is no one to tell. */
+    /* Writing an int to a pipe is atomic; errors are ignored, as nobody else can be
+     * notified. */
     n = write(exec_fd, &code, sizeof(code));
     close(exec_fd);
     _exit(n < 0 ? 125 : code == ENOENT ? 127 : 126);
 }
 
-/* With SIGCHLD ignored, as a parent may have left it, the kernel would reap the job
- * before us. */
+/* If SIGCHLD is ignored, as a parent may have left it, the kernel reaps the job before us. */
 static void prepare_signals(struct inherited *ret)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
@@ -225,7 +225,7 @@ int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err)
         return error_sys(err, code, "cannot fork");
     }
     if (pid == 0) {
-        close(gate_write); /* or the end of the parent would not close the gate */
+        close(gate_write); /* else the gate would not close when the parent exits */
         close(exec_read);
         child_main(argv, gate_read, exec_write, &inherited);
     }
@@ -251,8 +251,8 @@ int spawn_release(struct spawn *spawn)
     do {
         n = write(gate_fd, "", 1);
     } while (n < 0 && errno == EINTR);
-    /* It fails if the child was killed at the gate: its wait status says so. One that is still
-     * there would wait for ever. */
+    /* The write fails if the child was killed at the gate, which its wait status shows. A
+     * live child exits when the gate closes. */
     close(take_fd(&gate_fd));
     if (read_all(exec_fd, &code, sizeof(code)) != (ssize_t)sizeof(code))
         return 0; /* exec closed the pipe */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.h - processes as the supervisor sees them, in /proc and as their parent. */
+/* process.h - processes as seen by the supervisor, in /proc and as their parent. */
 #ifndef RUN_PROCESS_H
 #define RUN_PROCESS_H
 
@@ -26,8 +26,8 @@ void process_reap(pid_t pid);
  * number; -ENOENT: it has exited, or the kernel does not list children. */
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity);
 
-/* Our own children, at most `capacity`, without helpers: a program that starts some and then calls exec for us
- * leaves them to us. Returns their number. */
+/* Lists our own children, at most `capacity`, without helpers: a program that starts some
+ * and then calls exec for us leaves them to us. Returns their number. */
 size_t process_own_children(pid_t *buf, size_t capacity);
 
 /* Counts the live descendants of a process, without zombies, agents (spoor.h) and `except`.

@@ -23,7 +23,7 @@
 
 void forward_signals(sigset_t *ret)
 {
-    sigfillset(ret); /* but for SIGKILL and SIGSTOP, which cannot be blocked */
+    sigfillset(ret); /* SIGKILL and SIGSTOP cannot be blocked */
 }
 
 void forward_end_signals(sigset_t *ret)
@@ -62,7 +62,7 @@ bool forward_is_wanted(const siginfo_t *info, const struct forward_facts *facts)
 {
     if (info->si_signo == SIGCHLD)
         return false;
-    /* The kernel writes SIGPIPE and SIGXFSZ of our own doing as sent by us. */
+    /* SIGPIPE and SIGXFSZ caused by our own writes have us as the sender. */
     if (forward_is_sent(info))
         return info->si_pid != facts->self && !facts->is_from_job;
     if (info->si_code == SI_KERNEL && is_of_terminal(info->si_signo))
@@ -72,7 +72,7 @@ bool forward_is_wanted(const siginfo_t *info, const struct forward_facts *facts)
 
 /* ---- dying as the command did ------------------------------------------- */
 
-/* A core pattern that names a program ignores the limit, but not the flag. */
+/* If the core pattern is a program, the kernel ignores the limit but not the dumpable flag. */
 static void prevent_core_file(void)
 {
     static const struct rlimit none = { 0, 0 };
@@ -86,7 +86,7 @@ void reraise(int signal)
     static const struct sigaction standard = { .sa_handler = SIG_DFL };
     sigset_t only;
 
-    (void)fflush(NULL); /* errors were reported when it was written */
+    (void)fflush(NULL); /* errors were reported by the writers */
     prevent_core_file();
     (void)sigaction(signal, &standard, NULL); /* fails for SIGKILL, which needs no action */
     (void)kill(getpid(), signal);
@@ -97,10 +97,10 @@ void reraise(int signal)
 
 /* ---- work that a signal interrupts -------------------------------------- */
 
-/* Long enough for what does not stall. */
+/* Long enough for work that does not stall. */
 #define GRACE_NS (250 * NS_PER_MS)
 
-/* The next signal. -1: none came in time. `deadline_ns` 0: there is no limit. */
+/* Returns the next signal; -1: none came in time. `deadline_ns` 0: no limit. */
 static int next_signal(const sigset_t *signals, uint64_t deadline_ns)
 {
     struct timespec left = clock_time_until(deadline_ns);
@@ -146,10 +146,9 @@ int run_interruptible(int (*work)(void *data), void *data)
     forward_end_signals(&signals);
     (void)sigaddset(&signals, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
-    (void)sigaction(SIGCHLD, &standard, NULL); /* ignored, it would not report the end */
+    (void)sigaction(SIGCHLD, &standard, NULL); /* SIGCHLD must not be ignored to be received */
     pid = fork();
-    if (pid ==
-        0) /* not _exit(): to a sanitizer, threads that only the parent has would be leaks */
+    if (pid == 0) /* not _exit(): LeakSanitizer would report memory of the parent's threads */
         (void)syscall(SYS_exit_group, work(data));
     r = pid < 0 ? work(data) : wait_for(pid, &signals);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -158,7 +157,7 @@ int run_interruptible(int (*work)(void *data), void *data)
 
 /* ---- stopping with the job ---------------------------------------------- */
 
-/* The helper polls more and more slowly, since most stops are long. */
+/* The helper doubles its polling interval, since most stops are long. */
 #define FIRST_POLL_MS 10
 #define LAST_POLL_MS 320
 
@@ -186,7 +185,7 @@ void stop_by(int signal)
 
 /* ---- the helper --------------------------------------------------------- */
 
-/* A stop by a debugger ('t') counts as one. */
+/* A stop by a debugger ('t') counts too. */
 static bool is_stopped(int stat_fd)
 {
     char text[512];
@@ -211,7 +210,7 @@ static noreturn void poll_state(int stat_fd, pid_t tracker)
     _exit(0);
 }
 
-/* It has the name of an agent, so it is not taken for a process of the job. */
+/* The helper has the name of an agent, so that it does not count as a process of the job. */
 static pid_t start_helper(pid_t command)
 {
     AUTO_CLOSE int stat_fd = -1;
@@ -230,7 +229,7 @@ static pid_t start_helper(pid_t command)
 
 /* ---- the command -------------------------------------------------------- */
 
-/* Its process group if it has left ours, or 0. */
+/* Returns the command's process group if it is not ours, else 0. */
 static pid_t group_of(pid_t command)
 {
     pid_t group = getpgid(command);
@@ -238,7 +237,7 @@ static pid_t group_of(pid_t command)
     return group > 0 && group != getpgrp() ? group : 0;
 }
 
-/* Gives the terminal to the command's own group if it is ours to give. */
+/* Gives the terminal to the command's own group if ours has it. */
 static bool pass_terminal_on(pid_t command)
 {
     AUTO_CLOSE int fd = -1;
@@ -271,14 +270,14 @@ void stop_with(pid_t command, int signal)
     siginfo_t info;
     pid_t helper;
 
-    /* Without us it would have the terminal: it would lead the group of the foreground. */
+    /* Without us the command would lead the foreground group and have the terminal. */
     if ((signal == SIGTTIN || signal == SIGTTOU) && pass_terminal_on(command)) {
         continue_command(command);
         return;
     }
     helper = start_helper(command);
     if (helper < 0)
-        return; /* better to run on than never to be woken */
+        return; /* run on: otherwise nothing would continue us */
     stop_by(signal);
     (void)kill(helper, SIGKILL);
     hidden_child_reap(helper);

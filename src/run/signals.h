@@ -55,15 +55,14 @@ void reraise(int signal);
 
 /* ---- work that a signal interrupts --------------------------------------
  *
- * It is done in a child process, because only another process can be left alone when the kernel
- * does not let it go: a thread that waits for a frozen file system keeps its whole process from
- * ending, whatever signals it gets.
+ * Runs in a child process: a thread that waits for a frozen file system keeps its whole process
+ * from exiting, whatever signals it gets. A child can be left behind.
  */
 
-/* Does work(data) in a child process and waits for it. The first SIGINT, SIGTERM, SIGHUP or
- * SIGQUIT gives it a moment to finish, the second none; then the child is killed. Returns what
- * work() returned (0 to 255), or minus the number of the signal that interrupted it or killed the
- * child. If there can be no child, the work is done here. */
+/* Calls work(data) in a child process and waits for it. After the first SIGINT, SIGTERM,
+ * SIGHUP or SIGQUIT it has a moment to finish, after the second none; then the child is
+ * killed. Returns the result of work() (0 to 255), or minus the number of the signal that
+ * interrupted it or killed the child. If fork fails, work() is called here. */
 int run_interruptible(int (*work)(void *data), void *data);
 
 /* ---- stopping with the job ----------------------------------------------
@@ -76,11 +75,11 @@ int run_interruptible(int (*work)(void *data), void *data);
  * - A signal to the process group has continued the command before it wakes us: the kernel
  *   signals the youngest member of a group first. Then it is not continued again.
  * - A command that does job control, as an interactive shell, has its own process group. A
- *   shell that puts us into the foreground does not know that group: we pass the terminal on.
+ *   shell puts only our group into the foreground: we pass the terminal on.
  */
 
-/* Stops this process by `signal`, one that stops by default, although it is blocked. Returns
- * when it is continued, or at once if the kernel drops the signal, as in an orphaned group. */
+/* Stops this process by `signal`, which must stop by default and may be blocked. Returns
+ * when continued, or at once if the kernel drops the signal, as in an orphaned group. */
 void stop_by(int signal);
 
 /* Call it when `signal` has stopped the command, with SIGCONT blocked. Returns when the

@@ -21,20 +21,19 @@
  * Three facts shape this file:
  *
  * - A zombie still has its last figures, a reaped process has none. So each is
- *   looked at with WNOWAIT, shown to the session, then reaped.
- * - The command itself stays a zombie until the last sample has been taken. As long
- *   as it does, waitid(P_ALL) may return it again and again; other zombies of that
- *   moment are found through the list of our children.
- * - Once the command is reaped, its pid may belong to someone else: nothing is sent
- *   to it any more.
+ *   found with WNOWAIT, reported to the session, then reaped.
+ * - The command itself stays a zombie until the last sample has been taken. Until then
+ *   waitid(P_ALL) may return it again and again; other zombies are found through the
+ *   list of our children.
+ * - Once the command is reaped, its PID may be reused: no signal is sent to it any more.
  */
 
-/* Helpers of the job (a pool's manager, a filter at the end of a pipe) end a moment
- * after it, when they notice. They get this long before they count as left over. */
-#define FAREWELL_NS (10 * NS_PER_MS)
+/* Helpers of the job (a pool's manager, a filter at the end of a pipe) exit a moment after
+ * it. They get this long before they count as left over. */
+#define STRAGGLERS_NS (10 * NS_PER_MS)
 #define CHILDREN_MAX 4096
 
-/* The last sample may take so long; signals are looked for meanwhile. */
+/* Limit for the last sample; signals are handled meanwhile. */
 #define STOP_MOST_NS (10 * NS_PER_SECOND)
 #define STOP_STEP_NS (50 * NS_PER_MS)
 
@@ -45,10 +44,10 @@ struct supervision {
     pid_t pid;          /* the command; 0 once it is reaped */
     bool has_ended;     /* the command has */
     bool has_children;  /* some process of the job is not reaped yet */
-    bool is_cut_short;  /* the user does not want to wait for the rest */
-    bool is_unreported; /* the command: the session has not read its last figures */
-    bool is_waiting;    /* for the session, with a process that has ended */
-    sigset_t received;  /* signals that came to us while the command ran */
+    bool is_cut_short;  /* the user interrupted the wait for the rest */
+    bool is_unreported; /* the session has not read the last figures of the command */
+    bool is_waiting;    /* for the session, before an exited process is reaped */
+    sigset_t received;  /* signals received while the command ran */
     int wait_status;
     uint64_t ended_ns;
     struct root root;
@@ -66,8 +65,8 @@ static int wait_status_of(const siginfo_t *info)
     return info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* -EAGAIN: it is busy with a sample, and the process must not be reaped yet. */
-static int tell_session(const struct supervision *job, pid_t pid)
+/* -EAGAIN: the session is busy with a sample, and the process must not be reaped yet. */
+static int notify_session(const struct supervision *job, pid_t pid)
 {
     return job->options->session ? spoor_session_child_ended(job->options->session, pid) : 0;
 }
@@ -81,8 +80,8 @@ static bool is_inherited(const struct supervision *job, pid_t pid)
     return false;
 }
 
-/* Reaps zombies that stand behind the command's in the list. Returns how many
- * children, the command apart, have not ended. */
+/* Reaps zombies that follow the command in the list. Returns how many children, except the
+ * command, are still running. */
 static size_t collect_others(const struct supervision *job)
 {
     pid_t children[CHILDREN_MAX];
@@ -99,7 +98,7 @@ static size_t collect_others(const struct supervision *job)
             left_count++;
             continue;
         }
-        if (tell_session(job, info.si_pid) == 0)
+        if (notify_session(job, info.si_pid) == 0)
             process_reap(info.si_pid);
         else
             left_count++;
@@ -129,10 +128,10 @@ static void warn_about_rest(const struct supervision *job)
     spoor_session_warn(job->options->session, "still-running", message);
 }
 
-/* Gives the rest of the job its moment, then says what is left of it. */
+/* Waits briefly for the remaining processes, then reports those still running. */
 static void drain_stragglers(const struct supervision *job)
 {
-    uint64_t deadline_ns = clock_now().monotonic_ns + FAREWELL_NS;
+    uint64_t deadline_ns = clock_now().monotonic_ns + STRAGGLERS_NS;
     sigset_t child_ended;
 
     sigemptyset(&child_ended);
@@ -146,13 +145,13 @@ static void drain_stragglers(const struct supervision *job)
             return;
         }
         left = clock_timespec(deadline_ns - now_ns);
-        (void)sigtimedwait(&child_ended, NULL, &left); /* either way we look again */
+        (void)sigtimedwait(&child_ended, NULL, &left); /* the loop checks again either way */
     }
 }
 
 static void pass_on(const struct supervision *job, const siginfo_t *info)
 {
-    /* The job may be gone: then there is no one to tell. */
+    /* Fails if the job has exited. */
     if (info->si_code == SI_QUEUE)
         (void)sigqueue(job->pid, info->si_signo, info->si_value);
     else
@@ -167,7 +166,7 @@ static void stop_signals(sigset_t *ret)
     (void)sigaddset(ret, SIGTTOU);
 }
 
-static void tell_stopping(const struct supervision *job, bool is_stopping)
+static void report_stop(const struct supervision *job, bool is_stopping)
 {
     if (job->options->session)
         spoor_session_note_stop(job->options->session, is_stopping);
@@ -180,17 +179,17 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
     struct forward_facts facts = { .self = getpid() };
     sigset_t ends, stops;
 
-    if (job->pid == 0) { /* only the rest is left, and it is not ours to signal */
+    if (job->pid == 0) { /* descendants that outlive the command get no signals from us */
         forward_end_signals(&ends);
         stop_signals(&stops);
         job->is_cut_short = sigismember(&ends, info->si_signo);
         if (sigismember(&stops, info->si_signo)) {
-            tell_stopping(job, true);
+            report_stop(job, true);
             stop_by(info->si_signo);
-            tell_stopping(job, false);
+            report_stop(job, false);
         }
     } else {
-        (void)sigaddset(&job->received, info->si_signo); /* it is a signal: it came */
+        (void)sigaddset(&job->received, info->si_signo); /* signo is valid: cannot fail */
         if (info->si_signo == SIGCONT && job->options->session)
             spoor_session_note_stop(job->options->session,
                                     false); /* another process stopped us */
@@ -202,9 +201,9 @@ static void handle_signal(struct supervision *job, const siginfo_t *info)
     }
 }
 
-/* Takes the signals that wait for us. A signal to the whole group ends the command and
- * is ours too: the kernel gives it to all under one lock, so it is here by the time the
- * end can be seen, and it belongs to the time before that end. */
+/* Handles pending signals. A signal to the whole group that ends the command reaches us too.
+ * The kernel delivers it to all under one lock, so it is pending here by the time the
+ * command's end is visible, and it counts as received before that end. */
 static void take_pending_signals(struct supervision *job)
 {
     sigset_t signals;
@@ -215,7 +214,7 @@ static void take_pending_signals(struct supervision *job)
         handle_signal(job, &info);
 }
 
-/* Notes when and how the command ended, if it has: it is a zombie. */
+/* Records when and how the command ended, if it is a zombie. */
 static void note_end(struct supervision *job)
 {
     siginfo_t info = { 0 };
@@ -233,8 +232,8 @@ static void note_end(struct supervision *job)
 }
 
 /* Stops with the command. Signals that came before are handled first: SIGCONT may be one.
- * Returns false if it is not stopped; otherwise signals were taken, and the caller looks at
- * its children again. */
+ * Returns false if the command is not stopped; otherwise signals were handled, and the
+ * caller must check its children again. */
 static bool follow_stop(struct supervision *job)
 {
     siginfo_t info = { 0 };
@@ -246,14 +245,14 @@ static bool follow_stop(struct supervision *job)
     take_pending_signals(job);
     info.si_pid = 0;
     if (waitid(P_PID, (id_t)job->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
-        tell_stopping(job, true);
+        report_stop(job, true);
         stop_with(job->pid, info.si_status);
-        tell_stopping(job, false);
+        report_stop(job, false);
     }
     return true;
 }
 
-/* Reaps what has ended, up to the command's own end where that ends the job. */
+/* Reaps exited processes, up to the end of the command if that ends the job. */
 static int collect(struct supervision *job, struct spoor_error *err)
 {
     for (;;) {
@@ -267,8 +266,8 @@ static int collect(struct supervision *job, struct spoor_error *err)
         }
         if (info.si_pid == 0)
             return 0;
-        note_end(job); /* before anything waits for the session */
-        job->is_waiting = tell_session(job, info.si_pid) < 0;
+        note_end(job); /* before any wait for the session */
+        job->is_waiting = notify_session(job, info.si_pid) < 0;
         if (job->is_waiting)
             return 0;
         if (info.si_pid == job->pid) {
@@ -281,7 +280,7 @@ static int collect(struct supervision *job, struct spoor_error *err)
     }
 }
 
-/* Whether a process of the job, the command apart, is not reaped yet. */
+/* Whether a process of the job other than the command is not reaped yet. */
 static bool has_others(const struct supervision *job)
 {
     pid_t children[CHILDREN_MAX];
@@ -321,14 +320,14 @@ static int watch_over(struct supervision *job, struct spoor_error *err)
             return 0;
         if (follow_stop(job))
             continue;
-        /* The session is asked again, which takes it a moment. */
+        /* The session needs a moment before it is asked again. */
         if (sigtimedwait(&signals, &info, job->is_waiting ? &at_once : NULL) >= 0)
             handle_signal(job, &info);
     }
 }
 
-/* A signal that asks us to end. */
-static bool is_told_to_end(void)
+/* Whether a signal that ends us is pending. */
+static bool has_end_signal(void)
 {
     sigset_t signals;
 
@@ -336,7 +335,7 @@ static bool is_told_to_end(void)
     return sigtimedwait(&signals, NULL, &at_once) >= 0;
 }
 
-/* Has the last figures read and the last sample taken, if nothing hangs. */
+/* Takes the last figures and the last sample, with a time limit. */
 static void stop_session(struct supervision *job)
 {
     uint64_t deadline_ns = clock_now().monotonic_ns + STOP_MOST_NS;
@@ -346,11 +345,11 @@ static void stop_session(struct supervision *job)
     if (!job->options->session)
         return;
     do {
-        r = job->is_unreported ? tell_session(job, job->pid) : 0;
+        r = job->is_unreported ? notify_session(job, job->pid) : 0;
         job->is_unreported = r < 0;
         if (r == 0)
             r = spoor_session_stop_within(job->options->session, STOP_STEP_NS, &err);
-    } while (r < 0 && clock_now().monotonic_ns < deadline_ns && !is_told_to_end());
+    } while (r < 0 && clock_now().monotonic_ns < deadline_ns && !has_end_signal());
     if (r < 0)
         spoor_session_warn(job->options->session, "no-last-sample",
                            r == -ETIMEDOUT
@@ -388,9 +387,9 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
     int r;
 
     (void)sigemptyset(&job.received);
-    (void)root_open(NULL, &job.root); /* without /proc we see less, and go on */
+    (void)root_open(NULL, &job.root); /* without /proc fewer processes are found */
     r = watch_over(&job, err);
-    allow_stops(); /* Ctrl-Z while the report is written stops us */
+    allow_stops(); /* Ctrl-Z stops us while the report is written */
     if (r == 0) {
         if (options->session)
             spoor_session_note_end(options->session);
@@ -406,19 +405,18 @@ int supervise(const struct supervise_options *options, struct supervise_end *ret
 
 /* ---- a command under a session ------------------------------------------ */
 
-static void say_untracked(const struct track_options *options, const char *why)
+static void warn_untracked(const struct track_options *options, const char *why)
 {
     char message[sizeof(((struct spoor_error *)0)->message) + 32];
 
     (void)snprintf(message, sizeof(message), "the job runs untracked: %s", why); /* fits */
-    options->say(message);
+    options->warn(message);
 }
 
 enum { INHERITED_MAX = 256 };
 
-/* Opens and starts a session on the child at its gate. Fails where the user asked for
- * something that cannot be had. Otherwise the job runs, and *ret is NULL where it is not
- * tracked. */
+/* Opens and starts a session on the child at its gate. Fails if the user required something
+ * unavailable. Otherwise the job runs, with *ret NULL if it is not tracked. */
 static int start_session(struct track_options *options, pid_t pid, spoor_session **ret,
                          struct spoor_error *err)
 {
@@ -436,7 +434,7 @@ static int start_session(struct track_options *options, pid_t pid, spoor_session
     if (r == -EINVAL || r == -ENOTSUP)
         return r;
     if (r < 0)
-        say_untracked(options, err->message);
+        warn_untracked(options, err->message);
     *ret = session;
     return 0;
 }
@@ -454,16 +452,16 @@ static struct tracked watch_job(const struct track_options *options,
         options->started(options->started_data, session, supervision->pid);
     if (session) {
         spoor_session_release_samples(session);
-        (void)spoor_session_sample(session, NULL); /* the next comes soon */
+        (void)spoor_session_sample(session, NULL); /* the next sample comes soon */
     }
     tracked.end.monotonic_ns = released_ns;
     if (supervise(supervision, &tracked.end, &err) < 0)
-        options->say(err.message);
+        options->warn(err.message);
     tracked.elapsed_ns = tracked.end.monotonic_ns - released_ns;
     return tracked;
 }
 
-/* Before the command can run, so that it finds us. */
+/* Started before the command runs, so that the command finds it. */
 static void start_listener(const struct track_options *options, spoor_session *session,
                            struct job_listener *ret)
 {

@@ -2,8 +2,8 @@
 /*
  * track.h - runs a command under a session, from start to end.
  *
- * Errors are reported before the command runs. After that, no failure of ours may affect
- * the command: if there can be no session, it runs untracked.
+ * Errors are reported before the command runs. After that, no failure of ours may affect the
+ * command: if no session can be opened, it runs untracked.
  */
 #ifndef RUN_TRACK_H
 #define RUN_TRACK_H
@@ -24,10 +24,10 @@ struct supervise_options {
     pid_t pid;              /* the command, from spawn_start() */
     spoor_session *session; /* NULL: the job runs untracked */
     bool waits_for_all;     /* wait until the last process of the job has exited */
-    /* Children that our process had before the command. None of them is of the job. */
+    /* Children that our process had before the command. They do not belong to the job. */
     const pid_t *inherited;
     size_t inherited_count;
-    /* Called before we stop with the job, and when we go on. NULL: none. */
+    /* Called before we stop with the job, and after we continue. NULL: none. */
     void (*stopping)(void *data, bool is_stopping);
     void *stopping_data;
 };
@@ -35,13 +35,13 @@ struct supervise_options {
 /* How the command ended. */
 struct supervise_end {
     int wait_status;       /* as wait(2) reports it */
-    uint64_t monotonic_ns; /* when we learned of it */
+    uint64_t monotonic_ns; /* when we noticed the end */
     bool is_by_our_signal; /* the signal that killed it was also sent to us */
 };
 
-/* Returns when the job has ended: *ret says how, the session is stopped, and the command
- * is reaped. A warning in the report counts the processes left running, and another says
- * if the session hangs. Fails only if there is no such child. */
+/* Returns when the job has ended: *ret holds its end, the session is stopped, and the
+ * command is reaped. Warnings in the report count the processes left running, and mention a
+ * session that hangs. Fails only if there is no such child. */
 int supervise(const struct supervise_options *options, struct supervise_end *ret,
               struct spoor_error *err);
 
@@ -51,36 +51,36 @@ int supervise_exit_code(int wait_status);
 /* ---- a command under a session ------------------------------------------ */
 
 struct track_options {
-    char **command;                   /* NULL-terminated; searched in PATH */
-    struct spoor_options session;     /* pid and command are set, and flags added */
-    bool waits_for_all;               /* wait until the last process has exited */
-    bool reports_untracked;           /* the caller also reports a job that ran untracked */
-    bool takes_phases;                /* from processes of the job: see job_socket.h */
-    void (*say)(const char *message); /* called for problems while the job runs */
-    /* Called after the fork, while the command waits to run in process `pid`: what is loaded here is not
-     * part of its memory. If it fails, the command is not run. NULL: none. */
+    char **command;                    /* NULL-terminated; searched in PATH */
+    struct spoor_options session;      /* pid and command are set, and flags added */
+    bool waits_for_all;                /* wait until the last process has exited */
+    bool reports_untracked;            /* the caller also reports a job that ran untracked */
+    bool takes_phases;                 /* from processes of the job: see job_socket.h */
+    void (*warn)(const char *message); /* called for problems while the job runs */
+    /* Called after the fork, while process `pid` waits to call exec: libraries loaded here
+     * do not add to its memory. If it fails, the command is not run. NULL: none. */
     int (*prepare)(void *data, pid_t pid, struct spoor_error *err);
     void *prepare_data;
-    /* Called when the command runs, if it is tracked, before the first sample is delivered: old
+    /* Called when the command runs and is tracked, before the first sample is delivered: old
      * files may be replaced now. NULL: none. */
     void (*started)(void *data, spoor_session *session, pid_t pid);
     void *started_data;
-    /* Called before we stop with the job, as by Ctrl-Z, and when we go on. NULL: none. */
+    /* Called before we stop with the job, as by Ctrl-Z, and after we continue. NULL: none. */
     void (*stopping)(void *data, bool is_stopping);
     void *stopping_data;
 };
 
 struct tracked {
     spoor_session *session; /* stopped; the caller closes it. NULL: the job ran untracked */
-    const char *why;        /* it ran untracked: in the error that was given to track() */
+    const char *why;        /* why it ran untracked: a message in the error given to track() */
     struct supervise_end end;
     uint64_t elapsed_ns; /* from when the command could start to its end */
 };
 
 enum track_outcome {
     TRACK_RAN,
-    TRACK_REFUSED, /* nothing was run; the message says why */
-    TRACK_NO_EXEC, /* the command could not be executed; the error code says why */
+    TRACK_REFUSED, /* nothing was run; the error has the reason */
+    TRACK_NO_EXEC, /* exec failed; the error has its code */
 };
 
 /* Runs a command to its end. *ret is set if it ran. */

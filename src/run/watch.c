@@ -17,12 +17,12 @@
 #include "cgroup/cgroup.h"
 #include "run/process.h"
 
-#define POLLING_MS 20 /* where there is no pidfd */
+#define POLLING_MS 20 /* interval without a pidfd */
 #define CGROUP_MS \
-    100 /* for a cgroup of version 1, or with us in it: its processes are listed */
+    100 /* interval to list the processes of a cgroup of version 1, or of our own cgroup */
 #define REAPED_MS 200 /* most parents reap at once */
 
-/* Of the kernel's linux/pidfd.h, which is younger than many systems' headers. */
+/* From the kernel's linux/pidfd.h, which is newer than many systems' headers. */
 struct pid_fd_info {
     uint64_t mask;
     uint64_t cgroup_id;
@@ -105,14 +105,14 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
     return r;
 }
 
-/* Who is in a cgroup and below it. */
+/* Processes in a cgroup and below it. */
 struct occupants {
     const struct root *root;
     bool has_us, has_others;
 };
 
-/* Agents (spoor.h), such as the process that writes our samples, are not counted: they end after
- * what they track. */
+/* Agents (spoor.h), such as the process that writes our samples, are not counted: they exit
+ * after the processes they track. */
 static void note_occupant(pid_t pid, void *data)
 {
     struct occupants *occupants = data;
@@ -131,7 +131,7 @@ static struct occupants read_occupants(const struct watch *watch)
     struct children_buffer buffer = { 0 };
 
     (void)cgroup_each_process(&watch->root, &watch->cgroup, &buffer, note_occupant,
-                              &occupants); /* fails if it is gone: then there are none */
+                              &occupants); /* fails if the cgroup was removed: no occupants */
     children_buffer_done(&buffer);
     return occupants;
 }
@@ -188,8 +188,8 @@ void watch_ignore_signals(struct watch *watch)
     watch->signal_fd = -1;
 }
 
-/* Once the events of a version 2 cgroup have been read, the next change can be polled for. With us
- * in it, there is none. */
+/* After the events of a version 2 cgroup have been read, poll() reports the next change. If
+ * we are in the cgroup ourselves, no event comes. */
 static bool cgroup_has_ended(struct watch *watch)
 {
     char text[256];
@@ -197,12 +197,12 @@ static bool cgroup_has_ended(struct watch *watch)
     if (watch->cgroup.is_v2)
         (void)cached_file_read(&watch->events, &watch->root, text, sizeof(text),
                                "%s/cgroup.events",
-                               watch->cgroup.path); /* the top of the tree has none */
+                               watch->cgroup.path); /* the root cgroup has no such file */
     return watch->is_inside ? !read_occupants(watch).has_others
                             : !cgroup_is_populated(&watch->root, &watch->cgroup);
 }
 
-/* Is there something whose end no descriptor tells? */
+/* Whether an end must be polled for because no descriptor reports it. */
 static bool polls_end(const struct watch *watch)
 {
     return watch->pid != 0 ? watch->pid_fd < 0 : cgroup_is_visible(&watch->cgroup);
@@ -219,7 +219,7 @@ static bool has_ended(struct watch *watch)
            process.start_ticks != watch->start_ticks;
 }
 
-/* How long to sleep now; false: the time is up. */
+/* Computes how long to sleep now; false: the time is up. */
 static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct timespec *ret)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
@@ -240,7 +240,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
     for (;;) {
         struct pollfd fds[] = {
             { .fd = watch->signal_fd, .events = POLLIN },
-            { .fd = watch->pid_fd, .events = POLLIN }, /* -1 is passed over */
+            { .fd = watch->pid_fd, .events = POLLIN }, /* -1 is skipped */
             { .fd = watch->input_fd, .events = POLLIN },
             { .fd = watch->output_fd, .events = 0 }, /* POLLERR */
             { .fd = watch->events.fd, .events = POLLPRI },
@@ -262,7 +262,7 @@ int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
             return 0;
         }
         if (fds[0].revents)
-            (void)!read(watch->signal_fd, &info, sizeof(info)); /* does not block */
+            (void)!read(watch->signal_fd, &info, sizeof(info)); /* non-blocking */
         if (fds[0].revents || fds[2].revents || fds[3].revents) {
             *ret = fds[0].revents   ? WATCH_INTERRUPTED
                    : fds[2].revents ? WATCH_INPUT
@@ -277,11 +277,11 @@ int watch_wait_status(const struct watch *watch, int *ret_wait_status)
     struct pollfd reaped = { .fd = watch->pid_fd, .events = 0 };
     struct pid_fd_info info = { .mask = PID_FD_INFO_EXIT };
 
-    /* Where the kernel cannot tell, do not wait for it. */
+    /* Do not wait if the kernel cannot report it. */
     if (watch->pid_fd < 0 ||
         (ioctl(watch->pid_fd, PID_FD_GET_INFO, &info) < 0 && errno != ESRCH))
         return -ENODATA;
-    (void)poll(&reaped, 1, REAPED_MS); /* POLLHUP comes when it is reaped */
+    (void)poll(&reaped, 1, REAPED_MS); /* POLLHUP comes after it is reaped */
     info = (struct pid_fd_info){ .mask = PID_FD_INFO_EXIT };
     if (ioctl(watch->pid_fd, PID_FD_GET_INFO, &info) < 0 || !(info.mask & PID_FD_INFO_EXIT))
         return -ENODATA;

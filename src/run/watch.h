@@ -18,14 +18,14 @@
 #include "spoor/spoor.h"
 
 struct watch {
-    pid_t pid;                 /* 0: no process */
-    int pid_fd;                /* -1: not supported by the kernel, /proc is polled instead */
-    int signal_fd;             /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
-    int input_fd;              /* another descriptor to wait for, owned by the caller; or -1 */
-    int output_fd;             /* a pipe whose reader may leave, likewise */
-    uint64_t start_ticks;      /* used if pid_fd is -1 */
-    struct cgroup cgroup;      /* used if pid is 0 */
-    bool is_inside;            /* we are in that cgroup */
+    pid_t pid;            /* 0: no process */
+    int pid_fd;           /* -1: not supported by the kernel, /proc is polled instead */
+    int signal_fd;        /* SIGINT, SIGTERM, SIGHUP: blocked while the watch is open */
+    int input_fd;         /* another descriptor to wait for, owned by the caller; or -1 */
+    int output_fd;        /* a pipe whose reader may close it, owned by the caller; or -1 */
+    uint64_t start_ticks; /* used if pid_fd is -1 */
+    struct cgroup cgroup; /* used if pid is 0 */
+    bool is_inside;       /* we are in that cgroup */
     struct cached_file events; /* cgroup.events of version 2, which can be polled for changes */
     struct root root;
 };
@@ -40,8 +40,8 @@ enum watch_end {
     WATCH_PROCESS_ENDED,
     WATCH_TIME_IS_UP,
     WATCH_INTERRUPTED, /* by one of the signals */
-    WATCH_INPUT,       /* it is readable, or at end of file */
-    WATCH_READER_LEFT, /* of output_fd */
+    WATCH_INPUT,       /* input_fd is readable, or at end of file */
+    WATCH_READER_LEFT, /* the reader closed output_fd */
 };
 
 /* `pid` 0: no process is watched. -ESRCH: no such process. Also blocks SIGPIPE permanently. */
@@ -63,8 +63,8 @@ int watch_identify(struct watch *watch);
 int watch_wait(struct watch *watch, uint64_t duration_ns, enum watch_end *ret,
                struct spoor_error *err);
 
-/* How the process ended, as wait(2) would report it. Waits a moment for its parent to
- * reap it, because the kernel does not report it before that. -ENODATA: unknown, as
+/* Returns how the process ended, as wait(2) would report it. Waits a moment for its parent
+ * to reap it, because the kernel does not report it before that. -ENODATA: unknown, as
  * before Linux 6.15. */
 int watch_wait_status(const struct watch *watch, int *ret_wait_status);
 

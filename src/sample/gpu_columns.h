@@ -7,7 +7,7 @@
 
 #include "job/gpu/gpu_view.h"
 
-/* The GPUs that a stream of samples has columns for. Each has GPU_MEASURE_COUNT of them, named by
+/* The GPUs with columns in a stream of samples. Each has GPU_MEASURE_COUNT columns, named by
  * gpu_measure_row(). */
 enum { GPU_COLUMNS_MAX = 256 };
 struct gpu_columns {
@@ -15,10 +15,10 @@ struct gpu_columns {
     struct gpu_place places[GPU_COLUMNS_MAX];
 };
 
-/* Those of the GPUs that are the job's. */
+/* The columns for the job's GPUs. */
 struct gpu_columns gpu_columns_of(const struct gpu_view *view);
 
-/* What is known about a GPU at the moment, in the units of the names; NaN: unknown. */
+/* The current values of a GPU in the units of the column names; NaN: unknown. */
 void gpu_columns_read(const struct gpu_view *view, struct gpu_place place,
                       double ret[GPU_MEASURE_COUNT]);
 

@@ -14,7 +14,7 @@
 #include "base/measure.h"
 #include "spoor/spoor.h"
 
-/* What the raw value of a metric is in. */
+/* The unit of a metric's raw value. */
 enum metric_unit {
     UNIT_NANOSECONDS, /* written as seconds */
     UNIT_BYTES,
@@ -23,10 +23,10 @@ enum metric_unit {
     UNIT_MICROJOULES, /* written as joules */
 };
 
-/* Counters that change while a sample is taken, and so have times of their own (sample.h). */
+/* Counters that change while a sample is taken have their own times (sample.h). */
 enum metric_clock {
     CLOCK_SAMPLE,  /* all others */
-    CLOCK_JOB_CPU, /* of the main process and the descendants, too: their parts add up */
+    CLOCK_JOB_CPU, /* also for main and descendants, whose parts add up to the job's */
     CLOCK_HOST_CPU,
     METRIC_CLOCK_COUNT,
 };
@@ -35,10 +35,10 @@ struct metric_row {
     struct spoor_metric published;
     enum metric_unit unit;
     enum metric_clock clock;
-    bool starts_at_zero; /* a counter that is 0 when the run begins, though known only later */
-    bool is_charted;     /* the curve of a run has it (series/series.h) */
-    bool
-        may_fall; /* a counter of which a part may turn out not to be the job's, or counted twice */
+    bool starts_at_zero; /* a counter that is 0 when the run begins, even if read only later */
+    bool is_charted;     /* shown in the curve of a run (series/series.h) */
+    /* A counter that may include usage found later to be foreign or counted twice. */
+    bool may_fall;
 };
 
 const struct metric_row *metric_row(enum metric metric);

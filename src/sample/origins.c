@@ -19,7 +19,7 @@ const char origins_gpus_unwanted[] = "--gpus none: GPUs are not looked at";
 static const struct {
     enum metric metric;
     size_t value; /* its place in struct host_reading */
-    struct origin origin; /* with why it may be missing */
+    struct origin origin; /* includes why it may be missing */
 } of_host[] = {
 { METRIC_HOST_CPU,                AT(cpu.user_ns),                     { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
 { METRIC_HOST_CPU_USER,           AT(cpu.user_ns),                     { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },
@@ -77,6 +77,6 @@ void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_v
         if (reason)
             origin->reason = reason;
     }
-    /* Energy that is used while a driver does not respond is missing. */
+    /* Energy used while a driver does not respond is missing. */
     origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready;
 }

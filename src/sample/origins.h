@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* origins.h - where the metrics of the host and of GPUs come from. Those of the job: job/measures.c. */
+/* origins.h - origins of the metrics of the host and of GPUs. For metrics of the job:
+ * job/measures.c. */
 #ifndef SAMPLE_ORIGINS_H
 #define SAMPLE_ORIGINS_H
 
@@ -7,16 +8,16 @@
 #include "sample/metric.h"
 #include "source/host/host.h"
 
-/* Why figures of GPUs are missing if nobody has looked yet, or is to look at all. */
+/* Reasons for missing GPU figures: GPUs not read yet, not opened, or excluded by an option. */
 extern const char origins_gpus_pending[], origins_gpus_not_opened[], origins_gpus_unwanted[];
 
-/* The origins before anything is known about this machine. */
+/* The origins before anything is read. */
 void origins_init(struct origin origins[METRIC_COUNT]);
 
-/* The values of the host's metrics. */
+/* Copies the values of the host's metrics. */
 void origins_host_values(const struct host_reading *host, uint64_t value[METRIC_COUNT]);
 
-/* What is known of the GPUs. The view's texts must stay. */
+/* Sets the origins of GPU metrics. The strings of the view must outlive them. */
 void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_view *view);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample.h - one look at the job and its machine. */
+/* sample.h - one reading of the job and its machine. */
 #ifndef SAMPLE_SAMPLE_H
 #define SAMPLE_SAMPLE_H
 
@@ -11,8 +11,8 @@
 #include "sample/metric.h"
 #include "source/host/host.h"
 
-/* When a counter was read, and how far it may be off: two readings that are closer than many times
- * that say nothing about a rate. */
+/* When a counter was read, and how far off that time may be. A rate needs readings that are
+ * many times that far apart. */
 struct sample_clock {
     uint64_t late_ns; /* after the time of the sample */
     uint64_t resolution_ns;
@@ -22,22 +22,21 @@ struct sample_clock {
 #define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
 
 struct sample {
-    uint64_t elapsed_ns;            /* since the first sample */
-    uint64_t realtime_ns;           /* since 1970, UTC */
-    uint64_t value[METRIC_COUNT];   /* gauges: some are the highest since the sample before */
-    uint64_t moment[METRIC_COUNT];  /* the same, with all gauges as they were at this time */
-    uint64_t highest[METRIC_COUNT]; /* since the sample before, if `value` is of another moment;
-                                       else UNKNOWN */
+    uint64_t elapsed_ns;           /* since the first sample */
+    uint64_t realtime_ns;          /* since 1970, UTC */
+    uint64_t value[METRIC_COUNT];  /* gauges: some hold the maximum since the previous sample */
+    uint64_t moment[METRIC_COUNT]; /* the same, with all gauges at this time */
+    /* Since the previous sample, if `value` is of another moment; else UNKNOWN. */
+    uint64_t highest[METRIC_COUNT];
     struct origin origin[METRIC_COUNT]; /* of each value; its strings outlive the session */
     struct sample_clock clocks[METRIC_CLOCK_COUNT];
-    struct memory_split
-        at_peak;           /* of the job, when METRIC_JOB_RSS was highest since the last one */
-    bool storage_is_local; /* METRIC_HOST_DISK_WRITTEN counts all that can be written */
-    struct host_reading host; /* with what is not a metric */
-    uint64_t
-        missed_cpu_ns; /* CPU time of the job besides its metric: used, but not known when */
-    uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: it has none */
-    bool job_is_over;           /* it has no thread, and will have none */
+    /* Memory of the job when METRIC_JOB_RSS was highest since the previous sample. */
+    struct memory_split at_peak;
+    bool storage_is_local;      /* METRIC_HOST_DISK_WRITTEN covers all storage */
+    struct host_reading host;   /* includes values that are not metrics */
+    uint64_t missed_cpu_ns;     /* CPU time of the job at an unknown time, not in its metric */
+    uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: no such cgroup */
+    bool job_is_over;           /* it has no thread, and none can start */
 };
 
 static inline void sample_clear(struct sample *sample)
@@ -58,13 +57,14 @@ static inline void sample_clear(struct sample *sample)
     sample->job_is_over = false;
 }
 
-/* Whether the job has ended or is ending: what its cgroup still has is not the job's memory. */
+/* Whether the job has ended or is ending: memory left in its cgroup is not the job's. */
 static inline bool sample_job_is_gone(const struct sample *sample)
 {
     return sample->moment[METRIC_JOB_PROCESSES] == 0 || sample->moment[METRIC_JOB_PSS] == 0;
 }
 
-/* The part of missed_cpu_ns that belongs to a metric: user and system time still add up to the total. */
+/* The part of missed_cpu_ns that belongs to a metric, so that user and system time still add
+ * up to the total. */
 static inline uint64_t sample_missed(const struct sample *sample, enum metric metric)
 {
     uint64_t missed_ns = sample->missed_cpu_ns, user_ns = sample->value[METRIC_JOB_USER];

@@ -14,8 +14,8 @@
 
 /* ---- memory parts ---------------------------------------------------------- */
 
-/* Memory is read again if more than this part of it has changed. Less that is not explained counts as
- * shared: it is files that were mapped since, which other processes may map too. */
+/* Unexplained memory below 1/50 of the total counts as shared: files mapped since the last
+ * reading of the parts, which other processes may map too. More makes the parts unknown. */
 enum { UNEXPLAINED_SHARE = 50 };
 
 static const struct group {
@@ -26,7 +26,7 @@ static const struct group {
     { METRIC_JOB_RSS, METRIC_JOB_PRIVATE, METRIC_JOB_SHARED },
 };
 
-static void settle(uint64_t *value, const struct group *group)
+static void reconcile(uint64_t *value, const struct group *group)
 {
     uint64_t total = value[group->total];
     uint64_t known = sum_u64(value[group->private], value[group->shared]);
@@ -38,8 +38,8 @@ static void settle(uint64_t *value, const struct group *group)
         value[group->shared] = total - value[group->private];
 }
 
-/* Highest values of parts are often of different moments. */
-static void settle_private(uint64_t *value)
+/* The maxima of main and descendants may be of different moments. */
+static void reconcile_private(uint64_t *value)
 {
     uint64_t job = value[METRIC_JOB_PRIVATE];
 
@@ -53,14 +53,14 @@ static void settle_private(uint64_t *value)
         value[METRIC_MAIN_PRIVATE] = value[METRIC_DESCENDANTS_PRIVATE] = UNKNOWN;
 }
 
-static void settle_all(uint64_t *value)
+static void reconcile_all(uint64_t *value)
 {
-    settle_private(value);
+    reconcile_private(value);
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-        settle(value, &groups[i]);
+        reconcile(value, &groups[i]);
 }
 
-void memory_parts_settle(struct sample *sample)
+void memory_parts_reconcile(struct sample *sample)
 {
     uint64_t *value = sample->value;
 
@@ -72,13 +72,13 @@ void memory_parts_settle(struct sample *sample)
         value[METRIC_JOB_PRIVATE] = sample->at_peak.private_bytes;
         value[METRIC_JOB_SHARED] = sample->at_peak.shared_bytes;
     }
-    settle_all(value);
-    settle_all(sample->moment);
+    reconcile_all(value);
+    reconcile_all(sample->moment);
 }
 
 /* ---- CPU parts ------------------------------------------------------------- */
 
-void cpu_parts_settle(struct sample *sample, uint64_t *descendants_ns)
+void cpu_parts_reconcile(struct sample *sample, uint64_t *descendants_ns)
 {
     uint64_t *value = sample->value, job_ns = value[METRIC_JOB_CPU];
 
@@ -114,7 +114,8 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     int r;
 
     sampler->untracked = untracked_scope(options);
-    /* Without a job, what limits us would limit one that we started. */
+    /* Without a job, the limits of our own cgroups apply: a job started here would have
+     * them. */
     if (options->adopted)
         sampler->cgroups = *options->cgroups;
     sampler->has_cgroups =
@@ -151,8 +152,8 @@ static struct sample_clock clock_of(struct clock_span span, uint64_t error_ns, u
     };
 }
 
-/* One time for all: main's clock is read at another moment than the job's counter, so the parts are off
- * by as much as they are apart. */
+/* Returns one time for all CPU metrics. Main's clock and the job's counter are read at
+ * different moments, so the distance between them adds to the error. */
 static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now_ns,
                                      bool is_last)
 {
@@ -163,8 +164,8 @@ static struct sample_clock job_clock(const struct sampler *sampler, uint64_t now
     struct sample_clock main = clock_of(reading->main_cpu_span, NS_PER_MS, now_ns);
     struct sample_clock job = clock_of(reading->cpu_span, reading->cpu_error_ns, now_ns);
 
-    /* What stood still at the time of the sample was read then. If it ended later, it was not. The last sample comes
-     * after the end, though nothing may have recorded when that was. */
+    /* A job that had ended before the sample has the same counters as at the time of the
+     * sample. The last sample comes after the end, even if no time of the end was recorded. */
     if (reading->process_count_now == 0 && (ended_ns != 0 ? ended_ns <= now_ns : is_last))
         main.late_ns = job.late_ns = 0;
     job.resolution_ns += main.resolution_ns + abs_diff(job.late_ns, main.late_ns);
@@ -191,7 +192,7 @@ static void hide_untracked(const struct sampler *sampler, struct sample *sample)
     }
 }
 
-/* Of a device that came or went during the run, a part of its bytes is not known. */
+/* The sum misses bytes of a device that was added or removed during the run. */
 static void mark_inexact_sums(const struct host *host, struct origin origins[METRIC_COUNT])
 {
     if (!host->disks.is_exact)
@@ -218,7 +219,7 @@ static void read_host(struct sampler *sampler, uint64_t now_ns, bool is_first,
     ret->host = *reading;
 }
 
-/* A job whose cgroup does not count pressure has that of its machine. */
+/* If the job's cgroup does not count pressure, the machine's is used. */
 static void share_pressure(struct sample *ret)
 {
     for (int i = 0; i < PRESSURE_COUNT; i++) {
@@ -251,7 +252,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     if (!sampler->job.was_read) /* a job that starts is not swapped out */
         sampler->job.meters.swap_read_bytes = host->memory.swap_used_bytes;
     if (sampler->job.meters.swap_read_bytes != host->memory.swap_used_bytes)
-        activity_forget(&sampler->job.activity); /* processes at rest are being swapped out */
+        activity_forget(&sampler->job.activity); /* idle processes are being swapped out */
     raise_to(&sampler->job.meters.huge_pool_bytes, host->memory.hugetlb_bytes);
     sampler->job.meters.stolen_ns =
         sub_known(stolen_ns(&host->cpu), stolen_ns(&sampler->first_cpu));
@@ -260,12 +261,13 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     job_refresh(&sampler->job, now.monotonic_ns, kind > SAMPLE_REGULAR);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
-    cpu_parts_settle(ret, &sampler->descendants_cpu_ns);
+    cpu_parts_reconcile(ret, &sampler->descendants_cpu_ns);
     ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns, kind == SAMPLE_LAST);
     ret->at_peak = sampler->reading.at_peak;
-    ret->job_is_over = ret->value[METRIC_JOB_THREADS] == 0 &&
-                       !sampler->job.meters.job_cgroup.is_adopted; /* others may enter that */
-    memory_parts_settle(ret);
+    ret->job_is_over =
+        ret->value[METRIC_JOB_THREADS] == 0 &&
+        !sampler->job.meters.job_cgroup.is_adopted; /* other processes may enter it */
+    memory_parts_reconcile(ret);
     ret->missed_cpu_ns = sampler->reading.missed_cpu_ns;
     ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu_ns;
 }
@@ -294,13 +296,13 @@ void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind 
     hide_untracked(sampler, ret);
 }
 
-/* Busy times are carried on where a driver's samples come late, and may have been carried on
- * too far: then they wait. The last one is right, whatever was said before. */
-static uint64_t carried_on(uint64_t *said, uint64_t value, bool is_last)
+/* Busy times are extrapolated while a driver's samples are late. If they went too far, they
+ * stay until the driver catches up. The last value is final even if it is lower. */
+static uint64_t hold_highest(uint64_t *reported, uint64_t value, bool is_last)
 {
     if (is_known(value))
-        *said = is_last ? value : larger(*said, value);
-    return is_known(value) ? *said : UNKNOWN;
+        *reported = is_last ? value : larger(*reported, value);
+    return is_known(value) ? *reported : UNKNOWN;
 }
 
 static void fill_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
@@ -310,9 +312,9 @@ static void fill_gpus(struct sampler *sampler, const struct gpu_view *view, bool
 
     memcpy(measures, view->totals.measures, sizeof(measures));
     measures[GPU_TOTAL_JOB_BUSY].value = measures[GPU_TOTAL_JOB_BUSY].now =
-        carried_on(&sampler->job_gpu_busy_ns, measures[GPU_TOTAL_JOB_BUSY].value, is_last);
+        hold_highest(&sampler->job_gpu_busy_ns, measures[GPU_TOTAL_JOB_BUSY].value, is_last);
     measures[GPU_TOTAL_BUSY].value = measures[GPU_TOTAL_BUSY].now =
-        carried_on(&sampler->gpu_busy_ns, measures[GPU_TOTAL_BUSY].value, is_last);
+        hold_highest(&sampler->gpu_busy_ns, measures[GPU_TOTAL_BUSY].value, is_last);
     for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
         ret->value[gpu_total_metrics[i]] = measures[i].value;
         ret->moment[gpu_total_metrics[i]] = measures[i].now;

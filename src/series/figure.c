@@ -12,28 +12,28 @@
 
 enum derivation {
     TOTAL,      /* growth of a counter from the first to the last sample */
-    GROWTH,     /* the same, of one that never stands still: not known where it did */
-    SPAN,       /* the same, of one that few samples know: not known from one of them alone */
-    MEAN_RATE,  /* that growth over the time */
+    GROWTH,     /* as TOTAL, for counters that always rise: unknown if unchanged */
+    SPAN,       /* as TOTAL, for counters that few samples have: unknown from a single value */
+    MEAN_RATE,  /* TOTAL divided by the time */
     MAX_RATE,   /* the largest growth over one interval */
     PEAK,       /* the largest value of a gauge */
-    AT_PEAK,    /* the value of a memory gauge when that of the whole job was largest */
-    LATER_PEAK, /* the largest value that speaks of the time after the first sample */
-    SEEN,       /* processes at the first sample, and those that came since */
-    NOT_YET,    /* kept in the report's shape; nothing measures it */
+    AT_PEAK,    /* the value of a memory gauge when the job's memory was largest */
+    LATER_PEAK, /* the largest value after the first sample */
+    SEEN,       /* processes at the first sample, and those started since */
+    NOT_YET,    /* reserved in the report; not measured */
 };
 
 struct row {
     const char *path;
     enum derivation derivation;
     enum metric metric;
-    enum metric raised_by;  /* a peak that the kernel keeps, or METRIC_NONE */
-    enum metric bounded_by; /* what the peak cannot have passed, or METRIC_NONE */
-    const char *reason;     /* of NOT_YET */
+    enum metric raised_by;  /* high-water mark of the kernel, or METRIC_NONE */
+    enum metric bounded_by; /* upper bound of the peak, or METRIC_NONE */
+    const char *reason;     /* for NOT_YET */
 };
 
-/* A bound that is below a peak by more than this is no bound: each CPU may keep some pages that the kernel's
- * count does not have yet. */
+/* A bound that is lower than a peak by more than this is ignored. Smaller differences are
+ * normal: each CPU may hold some pages that are not in the kernel's count yet. */
 #define SAME_SHARE 0.01
 #define SAME_BYTES 1048576.0
 
@@ -121,8 +121,8 @@ static struct spoor_figure not_measured(const char *reason)
     };
 }
 
-/* A high-water mark speaks of the time before us too. Only one that rose while we
- * looked is known to belong to this run or phase. */
+/* A high-water mark may be older than the run. Only a mark that rose since the first sample
+ * belongs to this run or phase. */
 static uint64_t risen(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally;
@@ -133,8 +133,8 @@ static uint64_t risen(const struct summary *summary, enum metric metric)
     return is_known(tally->max) && tally->max > tally->first ? tally->max : UNKNOWN;
 }
 
-/* A count that was seen to be as high as it ever was: that was its peak, although the mark may be
- * of the time before. */
+/* Whether a sampled count equals the kernel's mark: then it is the peak, even if the mark
+ * itself may be older than the run. */
 static bool is_count_at_peak(const struct row *row, const struct summary *summary)
 {
     uint64_t mark;
@@ -145,8 +145,8 @@ static bool is_count_at_peak(const struct row *row, const struct summary *summar
     return is_known(mark) && mark == summary->tally[row->metric].max;
 }
 
-/* A peak that the kernel kept stands above what we saw, and where both are the same
- * it is the better source. It may be known where no sample is. */
+/* Raises a sampled peak to the kernel's mark. If both are equal, the mark is the better
+ * source. The mark may exist without any sample. */
 static void raise_peak(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary)
 {
@@ -158,14 +158,14 @@ static void raise_peak(struct spoor_figure *figure, const struct row *row,
         return;
     figure->value = kernel_peak;
     figure->source = summary->tally[row->raised_by].max_origin.source;
-    /* A mark that is bounded is final only if the bound is known, at the end of the run. */
+    /* A bounded mark is exact only after the bound is read at the end of the run. */
     figure->is_exact =
         summary->tally[row->raised_by].max_origin.is_exact &&
         (row->bounded_by == METRIC_NONE || is_known(summary->tally[row->bounded_by].max));
 }
 
-/* How far a peak may be above the pages there were: the kernel counts a page once for each time it
- * is mapped, and of many processes that look alike only some are read. */
+/* Returns by how much a peak may exceed the memory in use: the kernel counts a page once per
+ * mapping, and only some of many similar processes are read. */
 static double discount(const struct summary *summary, enum metric peak)
 {
     static const enum metric discounts[METRIC_COUNT] = {
@@ -184,8 +184,8 @@ static double discount(const struct summary *summary, enum metric peak)
     return is_known(bytes) ? (double)bytes : 0;
 }
 
-/* A bound that is below the peak, since the kernel's counts are a few pages apart: what is no mark of the kernel
- * may be as high as the mark of the whole. */
+/* Handles a bound below the peak. Small differences between the kernel's counts are
+ * tolerated: a sampled value may have been as high as the mark of the whole. */
 static double near_bound(const struct row *row, const struct summary *summary, double peak,
                          double bound)
 {
@@ -197,11 +197,12 @@ static double near_bound(const struct row *row, const struct summary *summary, d
         return nan("");
     if (row->raised_by != METRIC_NONE)
         return peak;
-    return fmax(peak, metric_value(row->metric, summary->tally[mark].max)); /* of NaN: peak */
+    /* Fmax ignores NaN. */
+    return fmax(peak, metric_value(row->metric, summary->tally[mark].max));
 }
 
-/* What a sampled peak may have been between the samples: at least what was seen, at most what
- * something else bounds it by. */
+/* Sets the bounds of a sampled peak between samples: at least the sampled value, at most the
+ * bounding metric. */
 static void bound_peak(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary)
 {
@@ -217,7 +218,7 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
     figure->high = bound;
 }
 
-/* A peak that was neither more nor less. */
+/* If both bounds are equal, the peak is exact. */
 static void note_certain(struct spoor_figure *figure)
 {
     if (isnan(figure->high) || figure->low < figure->high)
@@ -226,9 +227,9 @@ static void note_certain(struct spoor_figure *figure)
     figure->low = figure->high = nan("");
 }
 
-/* The kernel charges a process for a whole folio, which may be of megabytes, whenever it writes to a
- * clean one. No job wrote more than all disks did, and what is still to be written, unless a disk
- * that was plugged in or removed has written more than was seen. */
+/* The kernel charges a process for a whole folio, which may be megabytes, whenever it writes
+ * to a clean one. So the bytes written are limited to those written by all disks plus dirty
+ * pages, unless a disk was added or removed. */
 static void bound_written(struct spoor_figure *figure, const struct row *row,
                           const struct summary *summary)
 {
@@ -245,7 +246,7 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
     figure->is_exact = false;
 }
 
-/* Those there at the first sample, and those that came since. */
+/* Counts processes at the first sample and those started since. */
 static double derive_seen(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
@@ -256,8 +257,8 @@ static double derive_seen(const struct summary *summary, enum metric metric)
     return metric_value(metric, sum_u64(there, counter_delta(tally->first, tally->last)));
 }
 
-/* Where the parts of the job's memory are known at a moment near its peak: within a sixteenth, pages
- * that the kernel's mark may hold twice apart. */
+/* Whether the parts of the job's memory were read near its peak: within 1/16, not counting
+ * pages that the kernel's mark may hold twice. */
 static bool has_split_near_peak(const struct summary *summary)
 {
     enum { NEAR = 16 };
@@ -267,7 +268,8 @@ static bool has_split_near_peak(const struct summary *summary)
     raise_to(&peak, risen(summary, METRIC_JOB_RSS_PEAK));
     least = metric_value(METRIC_JOB_RSS, sub_floor0(peak, peak / NEAR)) -
             discount(summary, METRIC_JOB_RSS);
-    return metric_value(METRIC_JOB_RSS, summary->at_peak.total_bytes) >= least; /* not if NaN */
+    /* False if NaN. */
+    return metric_value(METRIC_JOB_RSS, summary->at_peak.total_bytes) >= least;
 }
 
 static double derive_at_peak(const struct summary *summary, enum metric metric)
@@ -283,7 +285,7 @@ static double derive_at_peak(const struct summary *summary, enum metric metric)
     return metric_value(metric, at_peak->total_bytes);
 }
 
-/* The moment of the highest total may show more of a part than any sample does. */
+/* A part may be larger at the moment of the highest total than in any sample. */
 static double derive_peak(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
@@ -291,12 +293,12 @@ static double derive_peak(const struct summary *summary, enum metric metric)
     bool has_moment =
         metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
 
-    if (tally->max == 0 && tally->is_lost) /* there was some later, of unknown size */
+    if (tally->max == 0 && tally->is_lost) /* the size was lost later */
         return nan("");
     return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
 }
 
-/* A single known value says nothing of the time before it. */
+/* A single value gives no growth. */
 static double derive_span(const struct tally *tally, enum metric metric)
 {
     return tally->last_ns > tally->first_ns
@@ -304,7 +306,7 @@ static double derive_span(const struct tally *tally, enum metric metric)
                : nan("");
 }
 
-/* One that stands still was not read anew. */
+/* A counter that did not change was not updated. */
 static double derive_growth(const struct tally *tally, enum metric metric)
 {
     uint64_t delta = counter_delta(tally->first, tally->last);
@@ -312,9 +314,9 @@ static double derive_growth(const struct tally *tally, enum metric metric)
     return delta > 0 ? metric_value(metric, delta) : nan("");
 }
 
-/* The time that a mean is over: that between the readings, but no less than the counter resolves.
- * The job used nothing before its start and after its end, however late that was read: its mean is
- * its total over the time of the run or phase. */
+/* The time for a mean: between the readings, but at least the counter's resolution. The job
+ * used nothing before its start or after its end, so its mean is its total over the time of
+ * the run or phase. */
 static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
@@ -332,7 +334,7 @@ static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
     return read_ns;
 }
 
-/* A mean over so short a time that the counter hardly moves says little. */
+/* Whether the time is long enough for the counter's resolution. */
 static bool is_resolved(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
@@ -378,7 +380,7 @@ static double derive(const struct row *row, const struct summary *summary)
     return nan("");
 }
 
-/* Why a figure has no value, though its metric may have some. */
+/* Returns why a figure has no value, even if its metric has some. */
 static const char *missing_reason(const struct row *row, const struct summary *summary)
 {
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
@@ -390,8 +392,8 @@ static const char *missing_reason(const struct row *row, const struct summary *s
     return summary->tally[row->metric].origin.reason;
 }
 
-/* Peaks of memory that cannot be above another. They come from different sources, some from the
- * kernel's marks, and their lower bounds are found in different ways. */
+/* Pairs of memory peaks where the first cannot exceed the second. Their values come from
+ * different sources and may contradict each other. */
 static const struct {
     enum metric part, whole;
 } parts[] = {
@@ -417,7 +419,7 @@ static size_t find_peak(enum metric metric)
     return i;
 }
 
-/* A whole is at least what its part was, and surely had what the part surely had. */
+/* Raises a whole to its part, and its lower bound to the part's lower bound. */
 static void include_part(struct spoor_figure *whole, const struct spoor_figure *part)
 {
     double low = isnan(part->low) ? part->value : part->low;
@@ -429,7 +431,7 @@ static void include_part(struct spoor_figure *whole, const struct spoor_figure *
     if (part->value > whole->value) {
         whole->value = part->value;
         whole->source = part->source;
-        if (whole->is_exact) /* by a mark that is off by a few pages */
+        if (whole->is_exact) /* a mark may be off by a few pages */
             whole->low = whole->high = part->value;
         whole->is_exact = false;
     }
@@ -455,7 +457,7 @@ static void include_parts(struct spoor_figure *figure, const struct row *row,
     }
 }
 
-/* Growth is as exact as both of its ends, a peak as the sample that had it. */
+/* Growth is exact if both ends are; a peak is exact if its sample is. */
 static struct origin value_origin(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
@@ -534,7 +536,7 @@ const char *figure_derivation(size_t index)
     static const char *const texts[] = {
         [TOTAL] = "increase from the first to the last sample",
         [GROWTH] = "increase from the first to the last sample, if any",
-        [SPAN] = "increase from the first to the last sample that knows it",
+        [SPAN] = "increase from the first to the last sample that contains it",
         [MEAN_RATE] = "that increase per second",
         [MAX_RATE] = "largest increase per second in the curve",
         [PEAK] = "largest value",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figure.h - the one table of figures: what a report says about a run or phase.
+ * figure.h - the one table of figures in the report of a run or phase.
  *
  * A figure is a number derived from a metric's tally, with its source, whether it
  * is exact, and the bounds of a sampled peak. Rows are in the order of the JSON
@@ -18,15 +18,15 @@
 size_t figure_count(void);
 const char *figure_path(size_t index);
 
-/* What a figure is made from, METRIC_NONE where nothing measures it yet, and how, in
- * a few words: for the documentation. */
+/* The metric of a figure (METRIC_NONE: not measured yet) and its derivation in a few words,
+ * for the documentation. */
 enum metric figure_metric(size_t index);
 const char *figure_derivation(size_t index);
 
 /* The figure of a row, from the tallies of a run or phase. */
 struct spoor_figure figure_get(size_t index, const struct summary *summary);
 
-/* The growth of a counter per second over the run, as such a figure. */
+/* The mean growth of a counter per second over the run, as a figure. */
 struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary);
 
 /* Index of a path, or -ENOENT. */

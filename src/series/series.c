@@ -96,7 +96,8 @@ uint64_t series_start_ns(const struct series *series, size_t point)
     return point > 0 ? series->ends_ns[point - 1] : 0;
 }
 
-/* Of two neighbours that cover `before` and `after` (of any unit) of time. NaN gives way to known. */
+/* Merges two neighbours that cover `before` and `after` (in the same unit) of time. A known
+ * value replaces NaN. */
 static struct series_value series_merge(struct series_value earlier, struct series_value later,
                                         double before, double after)
 {
@@ -129,7 +130,7 @@ static void halve_values(struct series_value *values, size_t columns, size_t poi
 
 static void add_rate(struct series_count *at, float high, float low)
 {
-    if (!(high <= at->high)) /* also if that is NaN */
+    if (!(high <= at->high)) /* also if at->high is NaN */
         at->high = isnan(high) ? at->high : high;
     if (!(low >= at->low))
         at->low = isnan(low) ? at->low : low;
@@ -169,8 +170,8 @@ static void halve(struct series *series)
 
 /* ---- samples -------------------------------------------------------------- */
 
-/* Spreads the window that was closed by the latest sample over the points that it is part of. Here the
- * points since its start have no count yet. */
+/* Adds the window that the latest sample closed to all points it overlaps. The points since
+ * its start have no count yet. */
 static void spread(struct series *series, const struct series_metric *column,
                    const struct tally *tally)
 {
@@ -187,7 +188,7 @@ static void spread(struct series *series, const struct series_metric *column,
     }
 }
 
-/* Every sample takes this for every counter, so it looks nothing up. */
+/* Called for every counter of every sample, so it does no lookups. */
 static void enter_count(struct series *series, const struct series_entry *entry,
                         const struct series_metric *column, const struct sample *sample,
                         const struct summary *summary)
@@ -201,7 +202,7 @@ static void enter_count(struct series *series, const struct series_entry *entry,
     at->count = (double)NAN;
     if (!is_known(tally->first) || tally->anchor_ns != sample->elapsed_ns)
         return;
-    if (isnan(tally->rate)) /* its first value */
+    if (isnan(tally->rate)) /* first value */
         at->count = 0;
     else
         spread(series, column, tally);
@@ -231,7 +232,7 @@ enum gpu_measure series_gpu_measure(size_t index)
     return gpu_measures[index];
 }
 
-/* Without memory for them, there are none. */
+/* If memory runs out, GPUs are left out. */
 static void add_gpus(struct series *series, const struct series_gpus *gpus)
 {
     size_t columns = gpus->count * SERIES_GPU_MEASURES;
@@ -282,7 +283,7 @@ static struct series_value *last_gauges(const struct series *series)
     return &series->gauges[(series->count - 1) * series->gauge_count];
 }
 
-/* There is another sample: the job had not ended. */
+/* Another sample follows: the job had not ended. */
 static void enter_withheld(struct series *series)
 {
     struct series_value *values = last_gauges(series);
@@ -294,7 +295,7 @@ static void enter_withheld(struct series *series)
     series->has_withheld = false;
 }
 
-/* Private and shared memory are those of the whole in every point, or unknown. */
+/* In every point, private and shared memory add up to the total, or are unknown. */
 static bool is_missing_part(const struct series_metric *column, const struct sample *sample)
 {
     return (column->metric == METRIC_JOB_PRIVATE || column->metric == METRIC_JOB_SHARED) &&
@@ -352,8 +353,8 @@ void series_append(struct series *series, const struct sample *sample,
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* What a counter had come to at the end of a point. Before its first value it had not grown; it is not
- * known how it has grown after its last one. */
+/* Returns the value of a counter at the end of a point: 0 before its first value, unknown
+ * after its last one. */
 static double counted_at_end(const struct series *series, const struct series_metric *column,
                              const struct tally *tally, const struct rate_window *open,
                              size_t point)
@@ -371,7 +372,7 @@ static double counted_at_end(const struct series *series, const struct series_me
     return at_anchor + open->rate * since_open;
 }
 
-/* The same without what turned out later not to be the job's. */
+/* The same, without usage found later to be foreign. */
 static double count_at_end(const struct series *series, const struct series_metric *column,
                            const struct tally *tally, const struct rate_window *open,
                            size_t point)
@@ -385,7 +386,7 @@ static double count_at_end(const struct series *series, const struct series_metr
     return count;
 }
 
-/* What the counter has grown by in a point, with the time that was missed. */
+/* Returns the growth of a counter in a point, including CPU time used at an unknown time. */
 static double growth_in(const struct series *series, const struct summary *summary,
                         const struct series_metric *column, const struct rate_window *open,
                         size_t point)
@@ -400,8 +401,8 @@ static double growth_in(const struct series *series, const struct summary *summa
     return count_at_end(series, column, tally, open, point) - before + missed;
 }
 
-/* A mean that is the rate of a single window, but for rounding, is written as that. One of a point in which the counter
- * was not known all the time may be lower than its rates. */
+/* A mean that differs from the rate of a single window only by rounding is replaced by it.
+ * If the counter was unknown for part of a point, the mean may be below the rates. */
 static struct series_value rates_with_mean(const struct series_count *rates, double missed,
                                            double mean)
 {

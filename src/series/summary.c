@@ -38,7 +38,7 @@ void summary_forget_zero(struct summary *summary, enum metric metric)
 
 /* ---- windows of rates ----------------------------------------------------- */
 
-/* The curve of a counter only rises, unless the counter may fall. */
+/* The curve of a counter never falls, unless the counter may fall. */
 static bool only_rises(enum metric metric)
 {
     const struct metric_row *row = metric_row(metric);
@@ -46,8 +46,8 @@ static bool only_rises(enum metric metric)
     return row->is_charted && row->published.kind == SPOOR_COUNTER && !row->may_fall;
 }
 
-/* A counter that falls below half of what it was has begun anew. One that steps back less was only read
- * at another moment than before: it stands still until it has caught up. */
+/* A counter that falls below half of its value was reset. A smaller step back is a
+ * difference in reading time: the count stays until the counter has caught up. */
 static bool was_reset(const struct tally *tally, uint64_t value)
 {
     return value < (tally->count - tally->offset) / 2;
@@ -58,7 +58,7 @@ static uint64_t next_count(const struct tally *tally, enum metric metric, uint64
     return only_rises(metric) ? larger(value + tally->offset, tally->count) : value;
 }
 
-/* The count at the time of a sample that reads the counter later. */
+/* Interpolates the count at the time of a sample whose counter was read later. */
 static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
                                 const struct sample *sample)
 {
@@ -72,8 +72,8 @@ static uint64_t count_at_sample(const struct tally *tally, enum metric metric,
                                      (double)(read_ns - tally->last_ns));
 }
 
-/* The machine goes on after a sample: its counts are dated back to the sample. The job may have ended; its last
- * count is its total. */
+/* Counters of the machine are interpolated to the time of the sample, since it keeps
+ * running. The job may have ended: its last count is its total. */
 static bool is_dated_back(enum metric metric)
 {
     return metric_row(metric)->clock == CLOCK_HOST_CPU;
@@ -108,7 +108,7 @@ static void close_window(struct tally *tally, enum metric metric, uint64_t count
     uint64_t now_ns = sample->elapsed_ns;
     double rate = counter_rate(metric, tally->anchor, count, now_ns - tally->anchor_ns);
 
-    if (!(rate <= tally->max_rate)) /* also when max_rate is NaN */
+    if (!(rate <= tally->max_rate)) /* also if max_rate is NaN */
         tally->max_rate = rate;
     tally->rate = rate;
     tally->before_ns = tally->anchor_ns;
@@ -117,14 +117,14 @@ static void close_window(struct tally *tally, enum metric metric, uint64_t count
     tally->anchor_resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
 }
 
-/* The windows of main and descendants are those of the job. */
+/* Main and descendants use the windows of the job. */
 static bool has_own_windows(const struct summary *summary, enum metric metric)
 {
     return (metric != METRIC_MAIN_CPU && metric != METRIC_DESCENDANTS_CPU) ||
            !is_known(summary->tally[METRIC_JOB_CPU].first);
 }
 
-/* `main_count`: at the time of the sample; UNKNOWN if it was not known before. */
+/* `main_count`: at the time of the sample; UNKNOWN if it was unknown before. */
 static void close_parts(struct summary *summary, const struct sample *sample,
                         uint64_t main_count)
 {
@@ -160,7 +160,7 @@ bool summary_open_window(const struct summary *summary, enum metric metric,
     if (span_ns == 0 || (open_ns == 0 && count <= tally->anchor))
         return false;
     if (is_dated_back(
-            metric)) /* a tick is in the count at once, and most of it may be from before */
+            metric)) /* a whole tick is counted at once, most of it possibly from before */
         span_ns = larger(span_ns, tally->anchor_resolution_ns);
     grown = metric_value(metric, counter_delta(tally->anchor, count));
     if (taken_ns > 0)
@@ -217,7 +217,7 @@ void summary_continue(struct summary *phase, const struct summary *run)
     }
 }
 
-/* Windows go on from where the run is now. */
+/* Continues the windows from the current state of the run. */
 static void resume_count(struct tally *tally, const struct tally *run)
 {
     tally->start += run->count - tally->count;
@@ -230,7 +230,7 @@ static void resume_count(struct tally *tally, const struct tally *run)
     tally->rate = nan("");
 }
 
-/* Moves the start of the phase by what it has missed. */
+/* Moves the start of the phase forward by the usage it missed. */
 void summary_resume(struct summary *phase, const struct summary *run)
 {
     uint64_t missed_ns = run->ended_ns - phase->ended_ns;
@@ -274,7 +274,7 @@ static void add_count(struct summary *summary, enum metric metric, const struct 
         date_back_first(tally, value, sample_read_ns(sample, metric));
     tally->resolution_ns = sample->clocks[metric_row(metric)->clock].resolution_ns;
     if (metric_row(metric)->may_fall && value < tally->anchor) {
-        tally->anchor = value; /* what has left the count was never the job's */
+        tally->anchor = value; /* usage removed from the count was never the job's */
         tally->start = smaller(tally->start, value);
         tally->rate = nan("");
     }
@@ -319,7 +319,7 @@ static void tally_add(struct summary *summary, enum metric metric, const struct 
         value = tally->count;
     }
     raise_to(&tally->max, value);
-    if (tally->max == value) /* a mark stays as it is while more becomes known of it */
+    if (tally->max == value) /* the value of a mark stays while its origin improves */
         tally->max_origin = tally->origin;
     if (summary->sample_count > 1)
         raise_to(&tally->later_max, value);

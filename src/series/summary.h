@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * summary.h - what is left of all samples: first, last, peak and fastest rate of
+ * summary.h - reduces all samples to the first, last and peak value and the highest rate of
  * every metric. Its size does not depend on the length of the run.
  *
  * There is one for the run and one for each phase.
@@ -12,41 +12,42 @@
 
 #include "sample/sample.h"
 
-/* How many times what a counter may be off a rate is taken over, at least. */
+/* A rate is measured over at least this many times the error of its counter. */
 enum { SUMMARY_RESOLUTIONS = 10 };
 
 /*
- * The rate of a counter is taken over windows that follow each other without gaps. A window ends at
- * the first sample that is far enough from its start, so the growth that a counter shows after it was
- * unknown for a while is spread over that time. Counts are those at the times of the samples:
- * a counter that was read later is interpolated.
+ * Rates are measured over consecutive windows without gaps. A window ends at the first sample
+ * that is far enough from its start, so growth found after a counter was unknown for a while is
+ * spread over that time. Counts are those at the times of the samples: a counter that was read
+ * later is interpolated.
  */
 struct tally {
     uint64_t first; /* first known value */
     uint64_t last;  /* last known value */
     uint64_t max;
-    uint64_t later_max; /* the largest but for the first sample: what a sample says of the time
-                           before it is of this run or phase from the second on */
+    /* The largest from the second sample on: those describe times within this run or phase
+     * only. */
+    uint64_t later_max;
     uint64_t first_ns, last_ns; /* when they were read, as sample_read_ns() */
-    bool is_lost;               /* it was known, but not to the latest sample */
+    bool is_lost;               /* known earlier, but not in the latest sample */
 
-    /* of counters */
-    uint64_t count;                /* as `last`, without what was missed; see only_rises() */
+    /* counters only */
+    uint64_t count;                /* as `last`, without missed usage; see only_rises() */
     bool has_fallen;               /* see metric_row.may_fall */
-    uint64_t offset;               /* of it to the counter, which was reset */
-    uint64_t missed, first_missed; /* used besides, not known when: see struct sample */
+    uint64_t offset;               /* between `count` and the counter, which was reset */
+    uint64_t missed, first_missed; /* usage at an unknown time: see struct sample */
     uint64_t start, start_ns;      /* count at the start of the first window */
     uint64_t end_ns;               /* sample.elapsed_ns of `count` */
-    uint64_t resolution_ns;        /* of it */
+    uint64_t resolution_ns;        /* resolution of `count` */
     uint64_t anchor, anchor_ns;    /* count at the start of the open window */
     uint64_t anchor_resolution_ns;
-    uint64_t before_ns; /* start of the window before it, if there was one: */
-    double rate;        /* its rate, in base units per second; NaN: there was none */
-    double max_rate;    /* of all windows before the open one; NaN likewise */
+    uint64_t before_ns; /* start of the window before, if any: */
+    double rate;        /* its rate, in base units per second; NaN: no window before */
+    double max_rate;    /* of all windows before the open one; NaN: none */
 
-    bool first_is_exact;      /* the first known value was */
-    struct origin origin;     /* of the latest value, or why it is unknown */
-    struct origin max_origin; /* of the largest */
+    bool first_is_exact;      /* the first known value is exact */
+    struct origin origin;     /* origin of the latest value, or why it is unknown */
+    struct origin max_origin; /* origin of the largest value */
 };
 
 /* A stretch of time and the rate of a counter in it, in base units per second. */
@@ -64,37 +65,38 @@ struct summary {
     uint64_t sample_count;
     uint64_t window_ns; /* shortest span over which a rate is taken */
     struct tally tally[METRIC_COUNT];
-    struct memory_split at_peak; /* of the job, when its memory was highest in all samples */
-    bool storage_is_local;       /* as of the latest sample */
+    struct memory_split at_peak; /* memory of the job at its highest total of all samples */
+    bool storage_is_local;       /* in the latest sample */
 };
 
-/* Windows of rates are half an interval long at least, so that the two samples at the end of a run, a
- * moment apart, do not make a peak out of noise; and ten times what a counter may be off. */
+/* A window is at least half an interval long, so that the two samples at the end of a run, a
+ * moment apart, do not make a peak out of noise. It is also at least ten times as long as
+ * the error of the counter's time. */
 void summary_init(struct summary *summary, uint64_t interval_ns);
 
-/* A phase of a run has its first sample: counters from the start of the run that are not known
- * just now go on from where the run has them. */
+/* Starts a phase at its first sample: counters that are unknown at this moment continue from
+ * the run's values. */
 void summary_continue(struct summary *phase, const struct summary *run);
 
-/* A phase that had ended goes on now, at the latest sample of the run: what was used in between
- * is not its own. */
+/* Continues a phase that had ended, at the latest sample of the run: usage in between does
+ * not belong to it. */
 void summary_resume(struct summary *phase, const struct summary *run);
 
-/* All that is known of a metric is 0, and that was not measured: forgets it. */
+/* Makes a metric unknown if all its values are an unmeasured 0. */
 void summary_forget_zero(struct summary *summary, enum metric metric);
 
-/* A level was that high, as `source` tells at the end. */
+/* Raises the maximum of a gauge to a value that `source` reported at the end. */
 void summary_raise(struct summary *summary, enum metric metric, uint64_t value,
                    const char *source);
 void summary_add(struct summary *summary, const struct sample *sample);
 
-/* The window that is still open, up to the last known value. If it is too short, it starts earlier, in
- * the window before it, and has that part of its growth: all windows together hold all growth. False:
- * there is none. */
+/* Returns the open window, up to the last known value. If it is too short, it is extended
+ * into the window before it, with the proportional part of its growth: together the windows
+ * hold all growth. False: there is none. */
 bool summary_open_window(const struct summary *summary, enum metric metric,
                          struct rate_window *ret);
 
-/* CPU time that was used at an unknown time counts as used evenly, at this rate. */
+/* CPU time used at an unknown time is spread evenly, at this rate. */
 double summary_missed_rate(const struct summary *summary, enum metric metric);
 
 /* The highest rate of all windows; NaN: there is none. */

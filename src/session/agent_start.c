@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * agent_start.c - a process that is nobody's child.
+ * agent_start.c - starts a process that is not our child.
  *
- * We start a go-between, which starts the program and ends; so the program is an orphan, which
- * init adopts and reaps. Facts that shape this file:
+ * An intermediate process starts the program and exits; so the program is an orphan, which init
+ * adopts and reaps. Facts that shape this file:
  *
- * - The go-between shares our memory (as vfork's child does) while this thread waits, so that
- *   a large caller is not copied, and it calls no exec: what it spends, some 50 us, is all
- *   that the caller inherits.
+ * - The intermediate process shares our memory (as vfork's child does) while this thread waits,
+ *   so that a large caller is not copied. It does not call exec: the caller inherits only its
+ *   own CPU time, some 50 us.
  * - It has the name of an agent, and so has the program until it calls exec: other trackers
- *   would take the memory that it shares with us for a descendant's.
- * - A child that was made without a signal for its end sends no SIGCHLD, and is found only by
- *   a wait() that asks for such children (__WALL). A call of exec would change both.
+ *   would count the memory that it shares with us for a descendant.
+ * - A child created without an exit signal sends no SIGCHLD, and only a wait() with __WALL
+ *   returns it. A call of exec would change both.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,13 +35,13 @@ struct order {
     posix_spawnattr_t attributes;
 };
 
-/* Runs in the go-between. Its status is an errno value. */
+/* Runs in the intermediate process. Its status is an errno value. */
 static int start_program(void *data)
 {
     struct order *order = data;
     pid_t pid;
 
-    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* our own name, not that of the caller */
+    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* our own name, not the caller's */
 
     return posix_spawn(&pid, order->path, &order->actions, &order->attributes, order->arguments,
                        environ);
@@ -68,7 +68,7 @@ static int run_go_between(struct order *order)
         r = waitpid(pid, &status, __WALL);
     while (r < 0 && errno == EINTR);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    /* Somebody else may have asked for all kinds of children, and got this one. */
+    /* If another wait() with __WALL took the child, its status is lost. */
     return r < 0 || !WIFEXITED(status) ? 0 : -WEXITSTATUS(status);
 }
 
@@ -101,7 +101,7 @@ int spoor_agent_start(const char *path, char *const *arguments, int input_fd, in
     struct order order = { .path = path, .arguments = arguments };
     int r;
 
-    /* Numbers below 3 would be overwritten before they are copied. */
+    /* Descriptors below 3 would be overwritten before they are copied. */
     if (input_fd <= STDERR_FILENO || output_fd <= STDERR_FILENO)
         return error_set(err, EINVAL, "agent: descriptors must be above 2");
     r = -posix_spawnattr_init(&order.attributes);

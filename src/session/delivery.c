@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* delivery.c - hands samples to the streams and the caller. */
+/* delivery.c - passes samples to the streams and the caller. */
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -48,8 +48,8 @@ static void show_sample(const spoor_session *session)
     session->sample_seen(&sample, session->sample_data);
 }
 
-/* If a stream ends, all streams have a row, so that their rows are of the same moments. Dialects have only
- * the rows that their program would have written. */
+/* If one stream ends, all streams get a row, so that their rows have the same times. Dialects
+ * get no rows of early samples: their programs would not have written any. */
 static void write_rows(spoor_session *session, enum sample_kind kind)
 {
     bool must_end[ARRAY_SIZE(session->streams)];
@@ -75,7 +75,8 @@ static void write_rows(spoor_session *session, enum sample_kind kind)
 void session_deliver_sample(spoor_session *session, enum sample_kind kind)
 {
     write_rows(session, kind);
-    if (session->sample_seen && !session->is_abandoned) /* the caller's data may be gone */
+    /* Else the caller's data may be freed. */
+    if (session->sample_seen && !session->is_abandoned)
         show_sample(session);
 }
 

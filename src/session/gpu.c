@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.c - the GPUs of a session: when they are looked at, and what samples and reports say; and lists of GPUs
- * for callers of the library.
+ * gpu.c - the GPUs of a session: when to read them, their part of samples and reports, and
+ * lists of GPUs for callers of the library.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@ static bool streams_read_host_gpus(const spoor_session *session)
     return reads;
 }
 
-/* A job that we started is given so long before the drivers are opened: most commands end
- * before, and to open NVIDIA's takes 30 ms of CPU time. */
+/* The drivers are opened this long after the start of a job that we started: most commands
+ * end sooner, and opening NVIDIA's takes 30 ms of CPU time. */
 #define OPEN_AFTER_NS (100 * NS_PER_MS)
 
 static const char *why_not_opened(const spoor_session *session)
@@ -37,7 +37,7 @@ static const char *why_not_opened(const spoor_session *session)
                                                                 : "this machine has no GPU";
 }
 
-/* The processes whose environments name the GPUs of the job; 0: ours does. */
+/* Lists the processes whose environments select the GPUs of the job; 0: ours does. */
 static size_t list_processes(const spoor_session *session, pid_t *pids, size_t most)
 {
     const struct job *job = &session->sampler.job;
@@ -54,7 +54,7 @@ static size_t list_processes(const spoor_session *session, pid_t *pids, size_t m
 
 void session_start_gpus(spoor_session *session)
 {
-    enum { PROCESSES_MAX = 64 }; /* of a cgroup */
+    enum { PROCESSES_MAX = 64 }; /* for a cgroup */
     const struct job *job = &session->sampler.job;
     pid_t pids[PROCESSES_MAX];
     uint64_t start_ns = session->sampler.started.monotonic_ns;
@@ -96,8 +96,8 @@ uint64_t session_gpus_due_ns(const spoor_session *session)
     return has_gpus(session) ? session->gpu_pace.due_ns : UINT64_MAX;
 }
 
-/* What a process of the job has on the job's GPUs; UNKNOWN: a driver does not report it, or an earlier
- * row is of the same process. */
+/* Memory of a process on the job's GPUs; UNKNOWN: not reported by a driver, or an earlier
+ * row has the same process. */
 static uint64_t memory_of_row(const struct gpu_watch *watch, size_t index)
 {
     const struct gpu_row *rows = watch->rows;
@@ -116,7 +116,7 @@ static uint64_t memory_of_row(const struct gpu_watch *watch, size_t index)
     return sum;
 }
 
-/* After a look: the memory of each process, for the process table. */
+/* After a look: stores the memory of each process for the process table. */
 static void note_processes(spoor_session *session)
 {
     const struct gpu_watch *watch = session->gpu_looks.watch;
@@ -129,7 +129,7 @@ static void note_processes(spoor_session *session)
     }
 }
 
-/* The opening of the drivers is paid for in the course of the run. */
+/* The cost of opening the drivers is spread over the run. */
 static void collect(spoor_session *session, uint64_t now_ns)
 {
     struct budget *budget = &session->sampler.job.budget;
@@ -196,14 +196,14 @@ void session_note_gpu_process_end(spoor_session *session, pid_t pid)
 
 static const struct {
     enum metric metric;
-    bool is_memory; /* else busy time */
+    bool is_memory; /* else it is busy time */
 } of_processes[] = {
     { METRIC_MAIN_GPU_MEMORY, true },      { METRIC_DESCENDANTS_GPU_MEMORY, true },
     { METRIC_JOB_GPU_MEMORY, true },       { METRIC_JOB_GPU_BUSY, false },
     { METRIC_JOB_GPU_UTILIZATION, false },
 };
 
-/* Whether a figure has not been reported since the sample before. */
+/* Lists the figures that were not reported since the previous sample. */
 static struct gpu_uncertain uncertain_of(const struct gpu_totals *totals)
 {
     return (struct gpu_uncertain){
@@ -218,7 +218,7 @@ static void forget_zero(uint64_t *value)
         *value = UNKNOWN;
 }
 
-/* A level of 0 was not measured if one of its parts was not reported. */
+/* A gauge of 0 was not measured if one of its parts was not reported. */
 static void clear_unreported(spoor_session *session)
 {
     struct gpu_uncertain uncertain = uncertain_of(&session->gpu.totals);
@@ -233,8 +233,8 @@ static void clear_unreported(spoor_session *session)
     }
 }
 
-/* If a job uses a GPU whose driver does not report how much, the 0 from before was not measured. A value
- * that is reported later counts. */
+/* If a driver does not report the usage of a GPU that the job uses, an earlier 0 was not
+ * measured. A value reported later counts. */
 static void forget_zeros(const struct gpu_totals *totals, struct gpu_uncertain *uncertain,
                          struct summary *summary)
 {
@@ -272,7 +272,8 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
     clear_unreported(session);
 }
 
-/* A job that uses GPUs other than those it was given: it may have changed its own variables. */
+/* Warns about GPUs used by the job but not assigned to it: it may have changed its own
+ * variables. */
 static void warn_about_strays(spoor_session *session)
 {
     const struct gpu_view *view = &session->gpu;
@@ -297,7 +298,7 @@ static void warn_about_strays(spoor_session *session)
             list);
 }
 
-/* The driver stopped reporting the memory of processes after this peak. */
+/* Warns if the driver stopped reporting the memory of processes after this peak. */
 static void warn_about_unreported(spoor_session *session)
 {
     const struct gpu_totals *totals = &session->gpu.totals;
@@ -311,7 +312,8 @@ static void warn_about_unreported(spoor_session *session)
                             reason);
 }
 
-/* The driver's own peak of one process is the job's at least. It is the run's, of no phase. */
+/* The driver's own peak of one process is a lower bound for the job. It applies to the run,
+ * not to a phase. */
 static void raise_to_account(spoor_session *session, uint64_t bytes)
 {
     const struct tally *tally = &session->summary.tally[METRIC_JOB_GPU_MEMORY];
@@ -321,7 +323,7 @@ static void raise_to_account(spoor_session *session, uint64_t bytes)
     summary_raise(&session->summary, METRIC_JOB_GPU_MEMORY, bytes, "nvml.accounting");
 }
 
-/* Returns whether there are any. */
+/* Warns about lost GPUs. Returns whether there are any. */
 static bool warn_of_lost(spoor_session *session)
 {
     const struct gpu_view *view = &session->gpu;
@@ -419,7 +421,7 @@ bool spoor_may_have_gpus(const char *root_path)
 
     if (sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
         root_open(root_path, &root) < 0)
-        return true; /* a list of them reports the error */
+        return true; /* listing them reports the error */
     result = gpu_looks_are_needed(&root, NULL, disabled);
     root_close(&root);
     return result;

@@ -15,14 +15,14 @@
 #include "sample/origins.h"
 #include "source/proc/pid_files.h"
 
-/* A call may take so long at the end, unless its driver has taken this long already. */
+/* Limit for a call at the end, less if its driver has already taken this long. */
 #define WAIT_MOST_NS NS_PER_SECOND
 #define STUCK_AFTER_NS (250 * NS_PER_MS)
-/* And so long if the thread waits for a processor of a busy machine, not for a driver. */
+/* The limit if the thread waits for a CPU of a busy machine, not for a driver. */
 #define STARVED_MOST_NS (10 * NS_PER_SECOND)
-/* How long the thread's times before a call stand for later calls. */
+/* How long the thread's times before a call are valid for later calls. */
 #define TIMES_HOLD_NS NS_PER_SECOND
-/* A driver that takes longer has stopped responding. */
+/* A driver that takes longer counts as not responding. */
 #define SILENT_AFTER_NS (2 * NS_PER_SECOND)
 
 static const char too_early[] = "the run ended before the drivers had reported their GPUs";
@@ -30,7 +30,7 @@ static const char is_mute[] = "the GPU driver does not respond";
 static const char has_stopped[] = "the GPU driver stopped responding";
 
 enum gpu_request {
-    GPU_REQUEST_QUICK, /* the first one opens the drivers, whatever it requests */
+    GPU_REQUEST_QUICK, /* the first request opens the drivers, whatever its kind */
     GPU_REQUEST_SLOW,
     GPU_REQUEST_LAST,
     GPU_REQUEST_CLOSE,
@@ -42,7 +42,7 @@ struct gpu_look_data {
     /* results */
     struct gpu_watch watch;
     bool is_open;
-    int error;         /* why it is not */
+    int error;         /* why it failed */
     uint64_t ended_ns; /* when the call returned */
     uint64_t cost_ns;  /* its CPU time, including the wake-up */
 
@@ -53,7 +53,7 @@ struct gpu_look_data {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     struct gpu_watch_options options;
     struct root root;
-    _Atomic pid_t thread_id; /* 0: it has not begun */
+    _Atomic pid_t thread_id; /* 0: not started yet */
     uint64_t marked_cpu_ns;
 };
 
@@ -198,11 +198,12 @@ int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *opti
     }
     looks->watch = &data->watch;
     looks->is_open = true;
-    (void)root_open(NULL, &looks->root); /* else a busy machine looks like a slow driver */
+    /* On failure a busy machine looks like a slow driver. */
+    (void)root_open(NULL, &looks->root);
     return 0;
 }
 
-/* Zeros if the kernel does not count. */
+/* Returns zeros if the kernel does not count them. */
 static struct schedstat read_times(const struct gpu_looks *looks)
 {
     struct schedstat times = { 0 };
@@ -292,12 +293,12 @@ void gpu_looks_close(struct gpu_looks *looks)
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
 {
     if (gpu_looks_are_idle(looks) && looks->state == GPU_READY)
-        (void)gpu_owners_add_ended(&looks->data->owners, pid,
-                                   clock_now().monotonic_ns); /* else its use is not counted */
+        /* On failure its use is not counted. */
+        (void)gpu_owners_add_ended(&looks->data->owners, pid, clock_now().monotonic_ns);
 }
 
-/* Use that the first look finds is old and does not count, if the job was attached to; the descendants of a
- * job that we started are all new. */
+/* If we attached to the job, use found by the first look is old and does not count. The
+ * descendants of a job that we started are all new. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
 {
     struct gpu_owners *owners = &looks->data->owners;
@@ -345,7 +346,7 @@ static const char *why_none(const struct gpu_look_data *data)
     return data->error == -ENODEV ? "this machine has no GPU" : "out of memory";
 }
 
-/* The list of GPUs, after the first look. */
+/* Stores the list of GPUs, after the first look. */
 static int learn_units(struct gpu_looks *looks)
 {
     const struct gpu_inventory *inventory = &looks->data->watch.inventory;
@@ -362,7 +363,8 @@ static int learn_units(struct gpu_looks *looks)
     return 0;
 }
 
-/* Once, after the first look: what the drivers have, or why there is nothing. */
+/* Called once, after the first look: stores the GPUs that the drivers have, or why there are
+ * none. */
 static void learn(struct gpu_looks *looks)
 {
     struct gpu_look_data *data = looks->data;
@@ -420,7 +422,7 @@ void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster)
         gpu_looks_begin_last(looks, roster);
 }
 
-/* ---- what is known --------------------------------------------------------- */
+/* ---- view ------------------------------------------------------------------- */
 
 static void copy_devices(struct gpu_looks *looks, struct gpu_view *view)
 {
@@ -439,7 +441,8 @@ static void copy_devices(struct gpu_looks *looks, struct gpu_view *view)
     }
 }
 
-/* Values that the driver reported since the last view are kept; the present ones are unknown. */
+/* Keeps the values that the driver reported since the last view; the present ones are
+ * unknown. */
 static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
 {
     bool has_responded = looks->state == GPU_READY;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_looks.h - looks at the GPUs, one at a time, in a thread that can be left behind.
+ * gpu_looks.h - reads the GPUs, one look at a time, in a thread that can be left behind.
  *
- * Drivers can block for long, so they are called by a helper only. The sampling thread starts a look, goes
- * on, and collects the result later: several looks become the view of one sample. A driver that does not
- * respond keeps only the helper's thread. The data of a look belong to the helper: the caller touches them
- * only while no look is under way.
+ * Drivers can block for long, so only a helper calls them. The sampling thread starts a look,
+ * continues, and collects the result later: several looks become the view of one sample. A
+ * driver that does not respond blocks only the helper's thread. The data of a look belong to
+ * the helper: the caller touches them only while no look is in progress.
  */
 #ifndef SESSION_GPU_LOOKS_H
 #define SESSION_GPU_LOOKS_H
@@ -18,14 +18,15 @@
 #include "source/proc/pid_files.h"
 
 struct gpu_looks_options {
-    const char *root;  /* folder that stands for "/"; NULL is "/" */
-    const char *gpus;  /* as --gpus; NULL: by the environment */
-    pid_t main_pid;    /* 0: there is no job, or it has no main process */
-    const pid_t *pids; /* of a job that was already running; borrowed, for gpu_looks_open() */
+    const char *root; /* folder that stands for "/"; NULL is "/" */
+    const char *gpus; /* as --gpus; NULL: by the environment */
+    pid_t main_pid;   /* 0: there is no job, or it has no main process */
+    /* Processes of a job that was already running; borrowed, for gpu_looks_open(). */
+    const pid_t *pids;
     size_t pid_count;
-    bool is_main_only;   /* its descendants are not part of the job */
-    pid_t tracker_pid;   /* ours, if we spawned the job, which has our environment; else 0 */
-    bool leaves_drivers; /* at the end they stay open, and the thread with them */
+    bool is_main_only; /* its descendants are not part of the job */
+    pid_t tracker_pid; /* ours if we started the job, which then has our environment; else 0 */
+    bool leaves_drivers; /* leave the drivers and the thread open at the end */
     unsigned disabled;   /* sources, see job/source_names.h */
     uint64_t start_ns;   /* of the run */
 };
@@ -33,83 +34,84 @@ struct gpu_looks_options {
 /* For the warnings of a report. */
 struct gpu_troubles {
     uint64_t silent_since_ns;     /* 0: drivers have always responded */
-    uint64_t silent_for_ns;       /* the longest that one took */
+    uint64_t silent_for_ns;       /* the longest time without a response */
     struct spoor_error unmatched; /* code 0: all GPUs of --gpus were found */
     struct gpu_refusal refusals[GPU_VENDORS_MAX];
     size_t refusal_count;
-    uint64_t record_bytes; /* the most the driver accounted for one process; UNKNOWN */
+    uint64_t record_bytes; /* the most the driver accounted for one process; or UNKNOWN */
     bool is_busy_mixed;    /* see struct gpu_totals */
 };
 
 /* The data of a look. */
 struct gpu_look_data;
 
-/* Zeroed is closed. */
+/* Zeroed: closed. */
 struct gpu_looks {
     bool is_open;
     enum gpu_state state;
     struct gpu_troubles troubles;
     uint64_t cost_ns; /* CPU time of all looks */
     struct gpu_findings found;
-    const struct gpu_watch *watch; /* while no look is under way: the last one */
+    const struct gpu_watch *watch; /* the last one; valid while no look is in progress */
 
     /* Private. */
     struct gpu_look_data *data; /* the helper's */
     struct helper *helper;
     bool leaves_drivers;
-    uint64_t started_ns;     /* of the look under way; 0: there is none */
+    uint64_t started_ns;     /* start of the look in progress; 0: none */
     struct root root;        /* the live machine */
-    struct schedstat before; /* of the thread, at most a second before the look */
-    uint64_t before_ns;      /* when that was read; 0: never */
-    bool is_last;            /* the last look has begun */
-    /* of all looks that were collected: */
+    struct schedstat before; /* times of the thread, at most a second before the look */
+    uint64_t before_ns;      /* when they were read; 0: never */
+    bool is_last;            /* the last look has started */
+    /* merged from all looks collected: */
     const char *reason;
     struct gpu_unit *units; /* owned */
     size_t unit_count;
-    struct gpu_totals totals;        /* levels are the largest since they were viewed */
+    struct gpu_totals totals;        /* gauges are the largest since the last view */
     struct gpu_device_view *devices; /* likewise; owned */
     struct gpu_totals latest;
     bool has_news; /* a look was collected since the last view */
 };
 
-/* Whether this machine may have GPUs that are to be looked at; `gpus` is --gpus, or NULL. Cheap:
- * does not query drivers. With --gpus none not even their files are looked for. */
+/* Whether this machine may have GPUs to read; `gpus` is --gpus, or NULL. Cheap: does not
+ * query drivers. With --gpus none not even their files are searched. */
 bool gpu_looks_are_needed(const struct root *root, const char *gpus, unsigned disabled);
 
 /* Does not open drivers: the first look does. */
 int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *options);
 
-/* Closes the drivers. If one does not respond, or with leaves_drivers, the thread and what it uses are left
- * behind. */
+/* Closes the drivers. If one does not respond, or with leaves_drivers, the thread and its
+ * data are left behind. */
 void gpu_looks_close(struct gpu_looks *looks);
 
-/* Notes which processes belong to the job, for the next look: some may exit before it. Costs little
- * if they are the same as before. Does nothing during a look. */
+/* Stores which processes belong to the job, for the next look: some may exit before it.
+ * Cheap if they are the same as before. Does nothing during a look. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster);
 
 /* A process of the job is about to exit. */
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid);
 
-/* Starts a look with the processes that the job has now. No other may be under way. */
+/* Starts a look at the current processes of the job. No other look may be in progress. */
 int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct roster *roster);
 
-/* Whether no look is under way. */
+/* Whether no look is in progress. */
 bool gpu_looks_are_idle(const struct gpu_looks *looks);
 
-/* Whether the thread of the look under way would go on if it had a processor. A driver that does not respond
- * lets it sleep, or spins and takes CPU time. */
+/* Whether the thread of the look in progress waits for a CPU. A driver that does not respond
+ * lets it sleep, or spins and uses CPU time. */
 bool gpu_looks_are_starved(const struct gpu_looks *looks);
 
 /* Collects the result of a look that has ended since the last call. False: none has. */
 bool gpu_looks_collect(struct gpu_looks *looks);
 
-/* Begins the last look, if no other is under way; then waits for it, for a second at most, and not
- * at all if a driver has stopped responding. */
+/* Starts the last look, if no other is in progress; then waits for it, for a second at most,
+ * and not at all if a driver has stopped responding. */
 void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster);
 void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster);
 
-/* Fills the view with what is known now. It is the caller's, zeroed at first: its `devices` are allocated here,
- * for the caller to free; what else it points to lives until the looks are closed. */
+/* Fills the view with the current values. The caller owns it, zeroed at first: its `devices`
+ * are allocated here, for the caller to free; its other pointers are valid until the looks
+ * are closed. */
 void gpu_looks_view(struct gpu_looks *looks, uint64_t now_ns, struct gpu_view *view);
 
 #endif

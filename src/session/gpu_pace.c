@@ -11,18 +11,18 @@
 #define SLOW_QUIET_NS (10 * NS_PER_SECOND)
 #define WAIT_LEAST_NS (5 * NS_PER_MS)
 #define WAIT_MOST_NS NS_PER_SECOND
-/* Ignore smaller changes of the address space: threads and buffers of the program have addresses there, too. */
+/* Ignore smaller changes of the address space: they are threads and buffers of the program. */
 #define SPACE_BYTES ((uint64_t)32 << 20)
-/* So long a quick look waits for the budget. A slow one waits until samples might be lost. */
+/* A quick look waits this long for the budget. A slow one waits until samples might be lost. */
 #define POSTPONED_MOST_NS NS_PER_SECOND
 
 enum {
-    SPACE_SHARE = 16,  /* likewise, of this part of the job's GPU memory */
-    SLOW_SHARE = 1000, /* a slow look's cost to the gap */
-    EARLY_SHARE = 4,   /* a look may be so much of its gap early, to save a wake-up */
+    SPACE_SHARE = 16,  /* and changes below this part of the job's GPU memory */
+    SLOW_SHARE = 1000, /* gap of a slow look, as a multiple of its cost */
+    EARLY_SHARE = 4,   /* a look may be early by this part of its gap, to save a wake-up */
 };
 
-/* Between quick looks, by whether the job uses a GPU. */
+/* Gaps between quick looks, by whether the job uses a GPU. */
 static const struct {
     uint64_t least_ns, most_ns;
 } gaps[] = {
@@ -39,14 +39,14 @@ void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host)
     };
 }
 
-/* Something has changed, and more may. */
-static void hasten(struct gpu_pace *pace, uint64_t now_ns)
+/* Returns to the short gap: after a change, more may follow. */
+static void shorten_gap(struct gpu_pace *pace, uint64_t now_ns)
 {
     pace->gap_ns = gaps[pace->found.holds_context].least_ns;
     pace->due_ns = smaller(pace->due_ns, now_ns + pace->gap_ns);
 }
 
-/* Whether it may have allocated or freed GPU memory since the last look. */
+/* Whether the job may have allocated or freed GPU memory since the last look. */
 static bool space_has_changed(const struct gpu_pace *pace)
 {
     uint64_t memory_bytes = first_known(pace->found.memory_bytes, 0);
@@ -56,8 +56,8 @@ static bool space_has_changed(const struct gpu_pace *pace)
                larger(SPACE_BYTES, memory_bytes / SPACE_SHARE);
 }
 
-/* What the job does now. */
-static void heed(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_state *job)
+/* Updates the plan from the state of the job. */
+static void update_plan(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_state *job)
 {
     struct gpu_job_state before = pace->job;
 
@@ -67,7 +67,7 @@ static void heed(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_st
         return;
     if ((pace->found.holds_context && job->started_count != before.started_count) ||
         (before.rests && !pace->job.rests))
-        hasten(pace, now_ns);
+        shorten_gap(pace, now_ns);
     if ((pace->job.rests && !before.rests) || space_has_changed(pace))
         pace->due_ns = smaller(pace->due_ns, now_ns);
 }
@@ -134,7 +134,7 @@ enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
 {
     bool did_rest = pace->job.rests;
 
-    heed(pace, now_ns, job);
+    update_plan(pace, now_ns, job);
     if (now_ns + pace->gap_ns / EARLY_SHARE < pace->due_ns)
         return GPU_LOOK_NONE;
     pace->looking = choose(pace, now_ns, !did_rest, budget);
@@ -147,7 +147,7 @@ enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
     return pace->looking;
 }
 
-/* The longer it goes on, the less often that is checked. */
+/* The longer a look takes, the less often its end is checked. */
 void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns)
 {
     uint64_t taken_ns = sub_floor0(now_ns, pace->looked_ns);
@@ -163,11 +163,11 @@ void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        found->holds_context != pace->found.holds_context;
 
     if (found->holds_context && !pace->found.holds_context)
-        pace->slow_ns = now_ns; /* samples of it are yet to come */
+        pace->slow_ns = now_ns; /* its samples are still to come */
     pace->found = *found;
     if (has_changed || is_opening)
-        hasten(pace, now_ns);
-    if (is_opening) /* which costs more than any later look */
+        shorten_gap(pace, now_ns);
+    if (is_opening) /* opening costs more than any later look */
         pace->due_ns = now_ns;
     else
         pace->cost_ns[pace->looking] = smoothed(pace->cost_ns[pace->looking], cost_ns);

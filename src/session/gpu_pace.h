@@ -4,13 +4,15 @@
  *
  * A quick look reads the memory of processes, a slow one everything.
  *
- * - Quick looks come every 27 ms while the job's GPU memory changes, and less and less often, up
- *   to every 250 ms, while it does not; a process that starts brings the short gap back. While no
- *   process of the job uses a GPU, these are 100 and 400 ms. A job at rest allocates nothing: there
- *   is one quick look when it comes to rest, and none until it runs again.
- * - If the address space of the processes that use GPUs changes, a quick look comes at once: GPU
- *   memory has addresses there, and is allocated or freed. To read its size takes 1 us, to ask the
- *   driver 100.
+ * - Quick looks come every 27 ms while the job's GPU memory changes, and less and less often,
+ *   up
+ *   to every 250 ms, while it does not; a new process brings the short gap back. While no
+ *   process of the job uses a GPU, the gaps are 100 and 400 ms. An idle job allocates nothing:
+ *   there is one quick look when it becomes idle, and none until it runs again.
+ * - If the address space of the processes that use GPUs changes, a quick look comes at once:
+ *   GPU
+ *   memory is mapped there when it is allocated. Reading the size takes 1 us, a call of the
+ *   driver 100 us.
  * - Slow looks come every second, or up to every 5 s if they are expensive; every 10 s while the job
  *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
  * - Both wait until the budget can pay for them, but not forever.
@@ -32,21 +34,21 @@ struct gpu_job_state {
     uint64_t space_bytes;   /* of the processes that use GPUs; 0: there are none */
 };
 
-/* What a look has found. */
+/* Results of a look. */
 struct gpu_findings {
-    uint64_t memory_bytes; /* of the job, or of all processes if there is none */
+    uint64_t memory_bytes; /* memory of the job, or of all processes if there is no job */
     uint64_t utilization;  /* of the job's GPUs; 0: idle */
     bool holds_context;    /* a process of the job uses a GPU, or may do so */
 };
 
 struct gpu_pace {
-    uint64_t due_ns; /* when to look next, or to see if a look has ended */
+    uint64_t due_ns; /* when to look next, or to check whether a look has ended */
 
     /* Private. */
-    bool is_for_host; /* the GPUs matter even if the job is at rest, or there is none */
+    bool is_for_host; /* the GPUs matter even if the job is idle, or there is none */
     enum gpu_look looking;
     uint64_t looked_ns; /* when the last look began; 0: the drivers are not open */
-    uint64_t slow_ns;   /* likewise, the last slow one */
+    uint64_t slow_ns;   /* when the last slow look began */
     uint64_t gap_ns;    /* between quick looks; 0: the drivers are not open */
     uint64_t cost_ns[GPU_LOOK_KINDS]; /* CPU time, smoothed; 0: not known yet */
     struct gpu_findings found;
@@ -54,15 +56,15 @@ struct gpu_pace {
     uint64_t looked_space_bytes; /* of the job, when the last look began */
 };
 
-/* The drivers are to be opened at `first_ns`. */
+/* The drivers are opened at `first_ns`. */
 void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host);
 
-/* Which look to begin now, if any. The first one is slow, and opens the drivers. `budget` NULL:
- * there is no limit. */
+/* Returns the kind of look to start now, if any. The first one is slow, and opens the
+ * drivers. `budget` NULL: no limit. */
 enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
                              const struct gpu_job_state *job, struct budget *budget);
 
-/* The look still goes on when the next would be due. */
+/* The look is still in progress when the next would be due. */
 void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns);
 
 /* The look has ended. `cost_ns`: its CPU time. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - what this machine is, and what it lets us measure. */
+/* machine.c - describes this machine and the sources available on it. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -32,8 +32,8 @@ int spoor_machine_check(const struct spoor_options *options,
     return 0;
 }
 
-/* Where no GPU can be told of, or one is missing, the reason says why. Fails where `gpus` names
- * none of those there are. */
+/* If no GPU can be listed, or one is missing, the reason explains it. Fails if `gpus`
+ * matches none of the GPUs. */
 static int find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *inventory,
                      struct spoor_error *why, struct gpu_view *view, struct spoor_error *err)
 {
@@ -55,7 +55,7 @@ static int find_gpus(const struct root *root, const char *gpus, struct gpu_inven
                                  err);
 }
 
-/* A record of this machine. On success the caller ends it with record_done(). */
+/* Fills a record of this machine. On success the caller must call record_done(). */
 static int describe(const struct root *root, const struct gpu_view *view,
                     const struct spoor_cloud *cloud, struct record *ret)
 {

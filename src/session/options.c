@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - the options of a session, checked. */
+/* options.c - checks the options of a session. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "session/session.h"
 
-/* What is to be tracked. */
 static int check_job(const struct spoor_options *options, struct spoor_error *err)
 {
     if (options->pid < 0)

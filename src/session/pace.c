@@ -4,7 +4,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 
-/* A dear glance is not made so often that what was saved is used up at once. */
+/* Space expensive glances so that they do not drain the budget. */
 enum { COST_SHARE = 32 };
 
 static const struct {
@@ -86,11 +86,11 @@ uint64_t pace_sampled(struct pace *pace, uint64_t now_ns)
     uint64_t missed = 0;
 
     pace->sampled_ns = now_ns;
-    /* It has just been looked at. */
+    /* The sample was also a glance. */
     if (pace->glance_ns != PACE_NEVER && pace->state == JOB_RESTS)
         pace->glance_ns = larger(pace->glance_ns, now_ns + pace->gap_ns);
     if (now_ns < pace->deadline_ns)
-        return 0; /* a sample that was asked for, not due */
+        return 0; /* a requested sample, not a due one */
     pace->deadline_ns += pace->interval_ns;
     if (now_ns > pace->deadline_ns) {
         missed = (now_ns - pace->deadline_ns) / pace->interval_ns + 1;

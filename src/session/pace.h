@@ -2,15 +2,15 @@
 /*
  * pace.h - when to sample, and when to glance at the job in between. Pure: times in, times out.
  *
- * Samples come at absolute deadlines. Between them the job is glanced at every 5 ms while it grows,
- * then at gaps that double up to 160 ms while it merely runs, and rarely while it rests, only to see
- * whether it still does. The budget stretches all of these gaps.
+ * Samples come at absolute deadlines. Between them the job is glanced at every 5 ms while it
+ * grows, then at gaps that double up to 160 ms while it merely runs, and rarely while it is
+ * idle. The budget stretches all of these gaps.
  *
- * It does not stretch those of the sentinel: one number is read every 25 ms, and if memory has grown the
- * job is glanced at as soon as the budget allows.
+ * It does not stretch the gaps of the sentinel: one number is read every 25 ms, and if memory
+ * has grown the job is glanced at as soon as the budget allows.
  *
- * The curve of a short job would have two points: if the session is fine at first, some glances are samples,
- * at least 10 ms and a 32nd of the run so far apart. A job at rest has none.
+ * The curve of a short job would have two points. If the session is fine at first, some glances
+ * become samples, at least 10 ms and a 32nd of the run so far apart. An idle job has none.
  */
 #ifndef SESSION_PACE_H
 #define SESSION_PACE_H
@@ -31,23 +31,24 @@ struct pace {
     uint64_t sampled_ns;     /* the latest sample */
     uint64_t sample_cost_ns; /* CPU time of an early sample, smoothed */
     uint64_t glance_ns;      /* of the next glance; PACE_NEVER: there is no job */
-    uint64_t sentinel_ns;    /* when the sentinel is read next; likewise */
-    uint64_t gap_ns;         /* between the last two glances, the budget apart */
-    uint64_t cost_ns;        /* CPU time of a glance and of the wake-up for it, smoothed */
+    uint64_t sentinel_ns;    /* when the sentinel is read next; PACE_NEVER: there is no job */
+    uint64_t gap_ns;         /* between the last two glances, without delays by the budget */
+    uint64_t cost_ns;        /* CPU time of a glance and its wake-up, smoothed */
     unsigned stop_changes;   /* of the session, at the last due sample */
     enum activity_state state;
 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_job);
 
-/* When to wake up next. */
+/* Returns when to wake up next. */
 uint64_t pace_wake_ns(const struct pace *pace);
 
-/* After a glance that cost so much: plans the next one. */
+/* After a glance of this cost: plans the next one. */
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   enum activity_state state, struct budget *budget);
 
-/* After the sentinel was read. `has_grown`: a glance is planned at once, or when it can be paid. */
+/* After the sentinel was read. `has_grown`: plans a glance at once, or when the budget
+ * allows. */
 void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
                   const struct budget *budget);
 

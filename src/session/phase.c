@@ -2,9 +2,9 @@
 /*
  * phase.c - named parts of a run.
  *
- * A program may mark any number of phases, and must not notice that we keep PHASES_MAX of them.
- * When there is room for one more only, later phases are added to the newest one of their name,
- * which then goes on; those of other names to the last one, which is named OTHERS.
+ * A program may mark any number of phases, but only PHASES_MAX are kept, without an error. When
+ * only one place is left, a later phase is added to the newest one of the same name, which is
+ * continued, or else to the last one, which is named OTHERS.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 
 #define OTHERS "(others)"
 
-/* Room for all of them, so that they do not move while a sample is waited for. It costs nothing
- * until it is used. */
+/* Allocates all phases at once, so that they do not move while a caller waits for a sample.
+ * Unused pages cost nothing. */
 static int reserve_phases(spoor_session *session)
 {
     if (!session->phases)
@@ -48,7 +48,7 @@ static int check_phase(const spoor_session *session, const char *name, struct sp
     return 0;
 }
 
-/* The phase that one more is added to. NULL: there is none yet. */
+/* Finds the phase that a new one is added to. NULL: none. */
 static struct phase *find_joined(spoor_session *session, const char *name)
 {
     struct phase *joined = find_newest(session, name, false);
@@ -64,7 +64,7 @@ static struct phase *find_joined(spoor_session *session, const char *name)
 
 static void join_phase(spoor_session *session, struct phase *phase)
 {
-    (void)session_ask_sample(session); /* if that hangs, its figures start later */
+    (void)session_request_sample(session); /* if it hangs, the phase's figures start later */
     if (phase->open_count++ == 0)
         summary_resume(&phase->summary, &session->summary);
     phase->is_open = true;
@@ -79,9 +79,9 @@ static int add_phase(spoor_session *session, const char *name)
         return r;
     phase = &session->phases[session->phase_count++];
     *phase = (struct phase){ .is_open = true, .open_count = 1 };
-    memcpy(phase->name, name, strlen(name) + 1); /* measured by check_phase */
+    memcpy(phase->name, name, strlen(name) + 1); /* check_phase() checked its length */
     session_init_summary(session, &phase->summary);
-    (void)session_ask_sample(session); /* if that hangs, its figures start later */
+    (void)session_request_sample(session); /* if it hangs, the phase's figures start later */
     summary_continue(&phase->summary, &session->summary);
     return 0;
 }
@@ -114,8 +114,8 @@ static int stop_phase(spoor_session *session, const char *name, struct spoor_err
         phase = find_newest(session, OTHERS, true);
     if (!phase)
         return error_set(err, ENOENT, "phase '%s' is not open", name);
-    (void)session_ask_sample(session); /* if that hangs, its figures end before */
-    if (phase->open_count > 0)         /* another caller may have been faster */
+    (void)session_request_sample(session); /* if it hangs, the phase's figures end earlier */
+    if (phase->open_count > 0)             /* another caller may have stopped it meanwhile */
         phase->open_count--;
     phase->is_open = phase->open_count > 0;
     return 0;

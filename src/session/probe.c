@@ -17,9 +17,9 @@
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"
 
-/* ---- a process that does nothing, to try sources on ------------------------ */
+/* ---- an idle process to test sources on ------------------------------------ */
 
-/* The child: says that it is ready, and waits for the end of its input. */
+/* The child: reports that it is ready, and waits for the end of its input. */
 static _Noreturn void be_child(int fd, bool is_foreign)
 {
     enum { NOBODY = 65534 };
@@ -37,8 +37,8 @@ static void trial_child_end(pid_t pid, int end_fd)
         continue;
 }
 
-/* Starts a child that ends when *ret_end_fd is closed. It belongs to this user or, which only root
- * can do, to another one. Returns its pid or -errno. */
+/* Starts a child that exits when *ret_end_fd is closed. It belongs to this user or, if we
+ * are root, to another one. Returns its PID or -errno. */
 static pid_t trial_child_start(bool is_foreign, int *ret_end_fd)
 {
     int fds[2];
@@ -66,21 +66,20 @@ static pid_t trial_child_start(bool is_foreign, int *ret_end_fd)
     return pid;
 }
 
-/* A job that does nothing, tracked as any other: what works for it works here. */
+/* An idle job, tracked like any other: a source that works for it works here. */
 struct trial {
     const struct root *root;
-    pid_t pid;  /* 0: there is no job, and `error` says why */
-    int end_fd; /* it ends when this is closed */
+    pid_t pid;  /* 0: there is no job, and `error` is the reason */
+    int end_fd; /* the process exits when this is closed */
     struct job job;
     int error;
     unsigned disabled;
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
-    const char
-        *remedy; /* from a probe that knows better than the table; NULL: from the table */
+    const char *remedy; /* from a probe, more specific than the table's; NULL: use the table */
     char text[sizeof(((struct spoor_error *)0)->message)];
     struct {
-        const char *name; /* of the GPU vendor that was asked last; NULL: none was */
+        const char *name; /* of the GPU vendor opened last; NULL: none */
         const char *why_not, *remedy;
         bool keeps_accounts;
     } vendor;
@@ -111,7 +110,7 @@ static void trial_start(struct trial *trial, const struct root *root,
     if (cgroups_read(root, pid, &cgroups) == 0)
         options.cgroups = &cgroups;
     trial->error = job_init(&trial->job, root, &options, clock_now().monotonic_ns);
-    if (trial->error == -ENOTSUP) /* no required cgroup: the rows say why */
+    if (trial->error == -ENOTSUP) /* no required cgroup: the rows show why */
         trial->error = 0;
 }
 
@@ -123,7 +122,7 @@ static void trial_end(struct trial *trial)
     job_done(&trial->job);
 }
 
-/* ---- probes: NULL where the source serves, or why not ------------------- */
+/* ---- probes: return NULL if the source works, or why not --------------------- */
 
 typedef const char *probe(struct trial *trial);
 
@@ -234,7 +233,8 @@ static const char *probe_connector(struct trial *trial)
     return why(trial, r);
 }
 
-/* The connector is preferred: it costs the job nothing. Its events of different CPUs come out of order. */
+/* The connector is preferred: it costs the job nothing. Events from different CPUs arrive
+ * out of order. */
 static const char *probe_thread_events(struct trial *trial)
 {
     if (!trial->job.process_events.is_machine_wide)
@@ -256,7 +256,7 @@ static const char *probe_always(struct trial *trial)
     return NULL;
 }
 
-/* The files that every process has. */
+/* Files that every process has. */
 static const char *probe_files(struct trial *trial)
 {
     return why(trial, trial->root->proc_fault ? -ESRCH : 0);
@@ -302,8 +302,8 @@ static const char *probe_io(struct trial *trial)
     return why(trial, read_io(trial->root, trial->pid));
 }
 
-/* A process of another user: root makes one, and everybody else looks at the first process, which
- * is root's, or theirs in a container of their own. */
+/* Reads a process of another user. Root starts one; other users read process 1, which
+ * belongs to root or, in a user's own container, to them. */
 static const char *probe_foreign(struct trial *trial)
 {
     struct smaps_rollup rollup;
@@ -331,7 +331,7 @@ static const char *probe_pressure(struct trial *trial)
     return why(trial, n < 0 ? (int)n : 0);
 }
 
-/* What helps against a failure of a GPU's driver. NVIDIA's alone has versions that must agree. */
+/* Returns a remedy for a failing GPU driver. Only NVIDIA's has versions that must match. */
 static const char *remedy_of_driver(int error)
 {
     switch (error) {
@@ -355,7 +355,7 @@ static bool keep_accounts(const struct gpu_inventory *inventory)
 }
 
 /* Opens a vendor as a run would. */
-static const char *ask_vendor(struct trial *trial, const char *name)
+static const char *open_vendor(struct trial *trial, const char *name)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     size_t count = gpu_vendors_enabled(trial->disabled, vendors);
@@ -381,12 +381,12 @@ static const char *ask_vendor(struct trial *trial, const char *name)
     return "not supported by this version";
 }
 
-/* Once for the sources of a vendor, which stand together. */
+/* Probed once for all sources of a vendor, which are adjacent in the table. */
 static const char *probe_vendor(struct trial *trial, const char *name)
 {
     if (!trial->vendor.name || strcmp(trial->vendor.name, name) != 0) {
         trial->vendor.name = name;
-        trial->vendor.why_not = ask_vendor(trial, name);
+        trial->vendor.why_not = open_vendor(trial, name);
         trial->vendor.remedy = trial->remedy;
     }
     trial->remedy = trial->vendor.remedy;
@@ -425,7 +425,7 @@ static const char *probe_later(struct trial *trial)
     return "not implemented yet";
 }
 
-/* A step that would change it: for a user, and for root, who may be refused in a container. */
+/* What the user can do: as a user, and as root, which may be refused in a container. */
 struct remedy {
     const char *of_user, *of_root; /* NULL: none is known */
 };
@@ -466,15 +466,15 @@ static const struct remedy account = { "as root, " ACCOUNT, ACCOUNT };
 #define CGROUP SOURCE_CGROUP
 #define GPUS(vendor) (SOURCE_GPU | (vendor))
 
-/* The sources of a quantity together, best first. */
+/* The sources of a quantity are adjacent, best first. */
 /* clang-format off */
 static const struct {
     const char *quantity;
     const char *source;
     probe *probe;
     const struct remedy *remedy; /* NULL: none */
-    unsigned disabled_by;        /* any of them disables it */
-    bool needs_job;              /* the probe looks at the trial's job */
+    unsigned disabled_by;        /* any of these disables it */
+    bool needs_job;              /* the probe uses the trial's job */
 } sources[] = {
 { "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, &delegate, CGROUP, true },
 { "CPU time of a job", "wait4, verified by perf", probe_task_clock, &allow_perf, SOURCE_PERF, true },
@@ -521,7 +521,7 @@ static const char *check(struct trial *trial, size_t i)
     return sources[i].probe(trial);
 }
 
-/* NULL: none is known. */
+/* Returns NULL if none is known. */
 static const char *remedy_now(const struct trial *trial, const struct remedy *remedy)
 {
     if (trial->remedy || !remedy)

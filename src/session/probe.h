@@ -15,8 +15,8 @@
 #include "job/job.h"
 #include "spoor/spoor.h"
 
-/* Calls `each` for every source, the best source of a quantity first. `like` has the settings of
- * the run that is asked about; its process is ignored. */
+/* Calls `each` for every source, the best source of a quantity first. `like` has the
+ * settings of the run in question; its process is ignored. */
 void probe_sources(const struct root *root, const struct job_options *like,
                    void (*each)(const struct spoor_source *source, void *data), void *data);
 

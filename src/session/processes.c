@@ -9,10 +9,10 @@
 #include "series/series.h"
 #include "session/session.h"
 
-/* So long a caller waits for a sample that is being taken. */
+/* How long a caller waits for a sample in progress. */
 #define SAMPLE_MOST_NS (200 * NS_PER_MS)
 
-/* As the report has it. */
+/* The same value as in the report. */
 static uint64_t job_cpu_ns(spoor_session *session)
 {
     const struct tally *tally = &session->summary.tally[METRIC_JOB_CPU];
@@ -54,7 +54,7 @@ static struct spoor_process public_process(const struct record_process *process)
         .exit_code = is_known(process->exit_code) ? (int)process->exit_code : -1,
     };
 
-    /* All of them fit. */
+    /* All names fit. */
     (void)snprintf(ret.name, sizeof(ret.name), "%s", process->name ? process->name : "");
     (void)snprintf(ret.command, sizeof(ret.command), "%s",
                    process->command ? process->command : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - what a session says about its run. */
+/* report.c - the report of a session's run. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "session/session.h"
 #include "source/proc/pid_files.h"
 
-/* The tracker's high-water mark is asked of the kernel and
- * not of getrusage(), whose figure starts with that of the program that started us. */
+/* Reads the tracker's high-water mark from /proc: the value of getrusage() starts at that of
+ * the program that called exec for us. */
 static uint64_t own_peak_bytes(const spoor_session *session)
 {
     struct pid_status status;
@@ -25,7 +25,8 @@ static uint64_t own_peak_bytes(const spoor_session *session)
     return status.rss_peak_bytes;
 }
 
-/* A zombie is not, though it may have been a member at the last sample. Of a cgroup, a process is. */
+/* A zombie has ended, though it may have been a member at the last sample. A cgroup runs
+ * while it has a process. */
 static bool is_job_running(const spoor_session *session)
 {
     struct pid_stat main;

@@ -13,13 +13,13 @@
 #include "output/save.h"
 #include "output/stream.h"
 
-/* How long a failure to open the file is waited for. */
+/* How long to wait for a failure to open the file. */
 #define OPEN_MOST_NS (250 * NS_PER_MS)
 
-/* How long a reader is waited for at the end, in total. */
+/* How long to wait for a reader at the end, in total. */
 #define DRAIN_MOST_NS (200 * NS_PER_MS)
 
-/* How often a named pipe without a reader is tried again. */
+/* How often to retry a named pipe without a reader. */
 enum { OPEN_EVERY_MS = 50 };
 
 enum { RECORD_OPEN, RECORD_BEGIN, RECORD_HEADER, RECORD_ROWS };
@@ -30,18 +30,19 @@ struct target {
     const struct writer_process *writer;
     const char *path;
     enum output_mode mode;
-    int fd;              /* or -errno; -ENXIO: a named pipe that has no reader yet */
-    bool is_descriptor;  /* `fd` was open already */
-    bool has_reader;     /* it is a pipe, a terminal, another device or a socket */
-    bool is_created;     /* by us, and nothing was to be written yet */
-    uint64_t give_up_ns; /* when to give the reader up: monotonic time; 0: it is not the end */
-    int refusal; /* -errno: it still has the rows of another run, or no header: no rows of ours */
+    int fd;             /* or -errno; -ENXIO: a named pipe without a reader */
+    bool is_descriptor; /* `fd` was open already */
+    bool has_reader;    /* it is a pipe, a terminal, another device or a socket */
+    bool is_created;    /* created by us, and no row was to be written yet */
+    /* When to give up on the reader: monotonic time; 0: not at the end yet. */
+    uint64_t give_up_ns;
+    int refusal; /* -errno: it still has the rows of another run, or no header: none of our rows are written */
 };
 
 /* ---- a reader ----------------------------------------------------------------------------- */
 
-/* Opens a named pipe, which may have no reader yet, or a device. A descriptor is shared with the job
- * and may block: what it leads to is opened again, if possible, so that no write blocks. */
+/* Opens a device or a named pipe, which may have no reader yet. A descriptor is shared with
+ * the job and may block: its file is opened again, if possible, so that no write blocks. */
 static int open_for_reader(struct target *target)
 {
     const char *path = target->is_descriptor ? "/proc/self/fd/1" : target->path;
@@ -66,17 +67,17 @@ static int timeout_ms(const struct target *target)
     return (int)left_ms;
 }
 
-/* Waits for a reader that has room for PIPE_BUF bytes; -ETIMEDOUT: it is given up. */
+/* Waits until a reader has room for PIPE_BUF bytes; -ETIMEDOUT: given up. */
 static int wait_for_reader(struct target *target)
 {
     while (true) {
-        struct pollfd fds[] = { { .fd = target->fd, .events = POLLOUT }, /* none: ignored */
+        struct pollfd fds[] = { { .fd = target->fd, .events = POLLOUT }, /* -1 is ignored */
                                 { .fd = WRITER_END_FD, .events = POLLRDHUP } };
         bool is_end = target->give_up_ns != 0;
 
         if (poll(fds, is_end ? 1 : 2, timeout_ms(target)) < 0 && errno != EINTR)
             return -errno;
-        if (fds[0].revents != 0) /* room, or a failure that the write will have too */
+        if (fds[0].revents != 0) /* room, or an error that the write will return too */
             return 0;
         if (is_end && clock_now().monotonic_ns >= target->give_up_ns)
             return -ETIMEDOUT;
@@ -89,7 +90,7 @@ static int wait_for_reader(struct target *target)
     }
 }
 
-/* In pieces that a pipe takes as a whole or not at all. */
+/* Writes pieces that a pipe accepts atomically. */
 static int write_to_reader(struct target *target, const struct buffer *text)
 {
     size_t done = 0;
@@ -113,8 +114,8 @@ static int write_to_reader(struct target *target, const struct buffer *text)
 
 /* ---- a file ------------------------------------------------------------------------------- */
 
-/* Whole rows only: what a full disk took of a row is cut off again, unless another process has
- * written to the file since, which the job may do if it is our standard output. */
+/* Writes whole rows only: a row that was cut by a full disk is removed again, unless another
+ * process has written to the file since, as the job may if it is our standard output. */
 static int write_whole(int fd, const struct buffer *text)
 {
     off_t start = lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
@@ -166,7 +167,7 @@ static int begin_file(struct target *target)
         r = save_end_torn_line(target->fd);
     else if (!target->is_created && ftruncate(target->fd, 0) < 0)
         r = -errno;
-    (void)output_file_claim(target->fd, false); /* others may append from now on */
+    (void)output_file_claim(target->fd, false); /* other runs may append from now on */
     target->is_created = false;
     return r;
 }
@@ -177,7 +178,7 @@ static int change_file(struct target *target, unsigned kind, const struct buffer
 
     if (target->fd < 0)
         return target->fd;
-    if (target->mode == OUTPUT_APPEND) /* others may append too */
+    if (target->mode == OUTPUT_APPEND) /* other runs may append too */
         output_file_lock(target->fd);
     if (kind == RECORD_BEGIN)
         r = begin_file(target);
@@ -197,7 +198,7 @@ static int open_target(struct target *target)
     return target->is_descriptor ? 0 : open_file(target);
 }
 
-/* A header or row without text: there was no memory for it. */
+/* A header or row without text: memory ran out. */
 static int change(struct target *target, unsigned kind, const struct buffer *text)
 {
     if (kind != RECORD_BEGIN && text->length == 0)
@@ -256,7 +257,7 @@ int row_writer_open(struct writer_process *writer, const char *path, enum output
         .writer = writer,
         .path = path,
         .mode = mode,
-        .fd = is_descriptor ? STDOUT_FILENO : -EBADF, /* what the child calls it */
+        .fd = is_descriptor ? STDOUT_FILENO : -EBADF, /* its number in the child */
         .is_descriptor = is_descriptor,
         .has_reader = is_descriptor ? !is_regular(descriptor) : output_file_is_special(path),
     };

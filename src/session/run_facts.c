@@ -43,7 +43,7 @@ static int copy_list(const char *const *from, char ***ret)
     return 0;
 }
 
-static int ask_command(struct run_facts *facts, const struct root *root, pid_t pid)
+static int read_command(struct run_facts *facts, const struct root *root, pid_t pid)
 {
     AUTO_FREE char *text = malloc(CMDLINE_MAX);
     AUTO_FREE const char **arguments = calloc(ARGUMENTS_MAX, sizeof(*arguments));
@@ -83,8 +83,9 @@ int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size)
     return -ENOENT;
 }
 
-/* Through /etc/passwd and not getpwuid(), which loads libraries and may ask a server. */
-static void ask_user(struct run_facts *facts, const struct root *root, pid_t pid)
+/* Reads /etc/passwd instead of calling getpwuid(), which loads libraries and may query a
+ * server. */
+static void read_user(struct run_facts *facts, const struct root *root, pid_t pid)
 {
     char text[32 << 10];
     const char *own_name = getenv("USER");
@@ -96,7 +97,8 @@ static void ask_user(struct run_facts *facts, const struct root *root, pid_t pid
         passwd_parse_name(text, status.uid, facts->user, sizeof(facts->user)) == 0)
         return;
     if (root->is_live && status.uid == getuid() && own_name && *own_name)
-        (void)snprintf(facts->user, sizeof(facts->user), "%s", own_name); /* cut is fine */
+        /* Truncation is fine. */
+        (void)snprintf(facts->user, sizeof(facts->user), "%s", own_name);
     else
         (void)snprintf(facts->user, sizeof(facts->user), "%llu",
                        (unsigned long long)status.uid);
@@ -120,10 +122,10 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
     if (r == 0 && options->command)
         r = copy_list(options->command, &facts->command);
     else if (r == 0 && options->pid != 0)
-        r = ask_command(facts, root, options->pid);
+        r = read_command(facts, root, options->pid);
     if (r < 0)
         return r;
-    ask_user(facts, root, pid);
+    read_user(facts, root, pid);
     if (root_read_link(root, facts->cwd, sizeof(facts->cwd), "proc/%d/cwd", (int)pid) < 0)
         facts->cwd[0] = '\0';
     return 0;

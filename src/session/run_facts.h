@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_facts.h - what a run is called and who runs it: fixed when it is opened. */
+/* run_facts.h - name, user and command of a run: fixed when it is opened. */
 #ifndef SESSION_RUN_FACTS_H
 #define SESSION_RUN_FACTS_H
 
@@ -18,8 +18,8 @@ struct run_facts {
     char cwd[PATH_MAX]; /* empty: not known */
 };
 
-/* Copies what the options say and asks the kernel for the rest. Only memory can fail:
- * -ENOMEM. The caller ends it with run_facts_done(), after a failure too. */
+/* Copies the options and reads the rest from the kernel. Fails only with -ENOMEM. The caller
+ * must call run_facts_done(), even after a failure. */
 int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
                    const struct root *root);
 void run_facts_done(struct run_facts *facts);

@@ -17,7 +17,7 @@
 #include "text/csv.h"
 
 #define GPUS_MOST_NS NS_PER_SECOND
-/* How long the header of a shared file is waited for. */
+/* How long to wait for the header of a shared file. */
 #define HEADER_MOST_NS (100 * NS_PER_MS)
 
 static enum output_mode mode_of(unsigned flags)
@@ -27,8 +27,8 @@ static enum output_mode mode_of(unsigned flags)
     return flags & SPOOR_SAMPLES_APPEND ? OUTPUT_APPEND : OUTPUT_TRUNCATE;
 }
 
-/* The GPUs of a table that is appended to, as stream_read_header(). 1 also if there is no file
- * yet. */
+/* Reads the GPUs of a table to append to, as stream_read_header(). Also returns 1 if there
+ * is no file yet. */
 static int read_header(struct samples_file *file, struct spoor_error *err)
 {
     AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -108,22 +108,22 @@ void samples_file_close(struct samples_file *file)
     buffer_done(&file->held);
 }
 
-/* The header. Another run that appends to the same file may be faster: then its GPUs have the
- * columns. */
+/* Another run that appends to the same file may write its header first: then the columns are
+ * for its GPUs. */
 static void add_header(struct samples_file *file)
 {
     buffer_clear(&file->row);
     stream_write_header(&file->stream, &file->gpus, &file->row);
     row_writer_add_header(&file->writer, &file->row);
     if (file->is_shared && writer_process_wait(&file->writer, HEADER_MOST_NS))
-        (void)read_header(file, NULL); /* on failure it is as we think */
+        (void)read_header(file, NULL); /* on failure our own header is assumed */
 }
 
-/* The header, and the rows that waited for it, with empty cells for the GPUs. */
+/* Writes the header and the rows that waited for it, with empty cells for the GPUs. */
 static void release(struct samples_file *file)
 {
     struct buffer *text = &file->row;
-    struct csv_writer csv = { .out = text }; /* only our CSV waits for GPUs */
+    struct csv_writer csv = { .out = text }; /* only our own CSV format waits for GPUs */
     const char *row = file->held.text;
     bool is_whole = buffer_error(&file->held) == 0;
 
@@ -147,7 +147,7 @@ static void release(struct samples_file *file)
     file->needs_header = false;
 }
 
-/* Which GPUs have columns: known once the drivers have told, or have not for too long. */
+/* Decides which GPUs have columns, once the drivers have responded or the time is up. */
 static void learn_gpus(struct samples_file *file, const struct sample *sample,
                        const struct gpu_view *gpu, bool is_last)
 {
@@ -173,7 +173,7 @@ static void read_devices(struct samples_file *file, struct samples_machine machi
     device_sample_read(&file->devices, machine.root, machine.space);
 }
 
-/* What was last seen of a job that is gone stays, for the rows to come. */
+/* Keeps the last values of a job that has ended, for later rows. */
 static void remember(struct samples_file *file, const struct sample *sample)
 {
     static const enum metric kept[] = { METRIC_JOB_PSS, METRIC_JOB_RSS, METRIC_JOB_PROCESSES };
@@ -220,7 +220,8 @@ void samples_file_add(struct samples_file *file, const struct sample *sample,
     if (file->needs_header && (file->has_gpus || !stream_names_gpus(&file->stream)))
         release(file);
     if (file->needs_header) {
-        (void)stream_write_row(&file->stream, &row, &file->held); /* ours: each is a row */
+        /* In this format each item is a row. */
+        (void)stream_write_row(&file->stream, &row, &file->held);
         file->held_rows++;
     } else {
         buffer_clear(&file->row);

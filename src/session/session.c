@@ -17,9 +17,9 @@
 #include "session/thread.h"
 #include "source/proc/pid_files.h"
 
-/* A child that has ended is kept waiting so long for a sample that is being taken. */
+/* How long an exited child waits for a sample in progress. */
 #define CHILD_MOST_NS (5 * NS_PER_MS)
-/* A last sample that comes so long after the end of the job is dated back to it. */
+/* A last sample that is this late after the end of the job is dated back to it. */
 #define LATE_NS (100 * NS_PER_MS)
 
 const char *spoor_version(void)
@@ -29,7 +29,7 @@ const char *spoor_version(void)
 
 /* ---- open --------------------------------------------------------------- */
 
-/* A thread has a /proc folder of its own that looks like a process's. */
+/* A thread also has a /proc folder that looks like a process. */
 static int check_process(const struct root *root, pid_t pid, bool is_child,
                          struct spoor_error *err)
 {
@@ -63,7 +63,7 @@ uint64_t session_own_cpu_ns(const spoor_session *session)
     return now_ns;
 }
 
-/* What rows need beyond the metrics. */
+/* Prepares data that rows contain besides metrics. */
 static void serve_streams(spoor_session *session)
 {
     for (size_t i = 0; i < session->stream_count; i++)
@@ -108,7 +108,7 @@ static int copy_text(const char *text, char **ret)
     return text && !*ret ? -ENOMEM : 0;
 }
 
-/* Without a job, the GPUs are those of the machine. */
+/* Without a job, all GPUs of the machine are read. */
 static int copy_texts(spoor_session *session, const struct spoor_options *options)
 {
     bool has_job = options->pid != 0 || options->flags & SPOOR_TRACK_CGROUP;
@@ -118,7 +118,8 @@ static int copy_texts(spoor_session *session, const struct spoor_options *option
     return r < 0 ? r : copy_text(gpus, &session->gpus);
 }
 
-/* Whose CPU affinity limits the job; without a job, what limits us would limit one that we start. */
+/* The process whose CPU affinity limits the job. Without a job: ours, which a job started
+ * here would inherit. */
 static pid_t process_for_limits(const spoor_session *session)
 {
     const struct roster *roster = &session->sampler.job.roster;
@@ -251,7 +252,7 @@ spoor_session *spoor_session_close(spoor_session *session)
 {
     if (!session)
         return NULL;
-    /* One that was told to stop, and has not, is not waited for again. */
+    /* A thread that was already told to stop is not waited for again. */
     (void)spoor_session_stop_within(session, session->must_stop ? 0 : THREAD_HANGS_NS, NULL);
     if (thread_leave(session))
         session_free(session);
@@ -322,7 +323,8 @@ void session_take_sample(spoor_session *session, struct instant now, enum sample
         session_deliver_sample(session, kind);
 }
 
-/* Without a job: reads the devices again, at the first or last sample. For the sampler's user. */
+/* Without a job: reads the devices again, at the first or last sample. For the sampler's
+ * user. */
 static void read_devices(spoor_session *session)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
@@ -347,8 +349,8 @@ uint64_t session_job_ended_ns(const spoor_session *session)
     return ended_ns + LATE_NS < clock_now().monotonic_ns ? ended_ns : 0;
 }
 
-/* When the run ends: with its job, but not before the latest sample, during which the tracker may have been
- * stopped. */
+/* The run ends with its job, but not before the latest sample, during which the tracker may
+ * have been stopped. */
 static struct instant end_of_run(spoor_session *session)
 {
     uint64_t latest_ns = session->sampler.started.monotonic_ns + session->latest.elapsed_ns;
@@ -372,14 +374,14 @@ void session_take_last_sample(spoor_session *session)
 {
     struct instant now = clock_now(), end = end_of_run(session);
 
-    /* What took long between the end of the job and this sample is not part of the run. */
+    /* Delays between the end of the job and this sample do not belong to the run. */
     if (now.monotonic_ns > end.monotonic_ns + LATE_NS)
         now = end;
     session_take_sample(session, now, SAMPLE_LAST);
     read_devices(session);
     for (size_t i = 0; i < session->stream_count; i++)
         samples_file_end(&session->streams[i]);
-    /* Before the lock: it may take a second per folder. */
+    /* Called without the lock: it may take a second per folder. */
     job_cgroup_remove(&session->sampler.job.meters.job_cgroup);
     pthread_mutex_lock(&session->mutex);
     session_close_phases(session);
@@ -412,7 +414,7 @@ int spoor_session_sample(spoor_session *session, struct spoor_error *err)
     int r;
 
     pthread_mutex_lock(&session->mutex);
-    r = session_ask_sample(session);
+    r = session_request_sample(session);
     pthread_mutex_unlock(&session->mutex);
     if (r == -EINVAL)
         return error_set(err, EINVAL, "the session is not running");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session.h - what a session is made of, for the files of this folder.
+ * session.h - the parts of a session, for the files of this folder.
  *
- * The mutex guards what samples leave behind for callers, and what callers leave for the thread
- * that takes them. Nothing that may block is done while it is held. What is atomic is also read
- * without it.
+ * The mutex guards the results of samples for callers, and the requests of callers to the
+ * sampling thread. Nothing that may block is done while it is held. Atomic members are also
+ * read without it.
  *
- * The sampler has one user at a time: between session_begin_sampling() and session_end_sampling(),
- * without the mutex. Its work may take long, or hang in a file of /proc; others that need the sampler
- * wait for a limited time only.
+ * The sampler has one user at a time: between session_begin_sampling() and
+ * session_end_sampling(), without the mutex. Its work may take long, or hang in a file of
+ * /proc; other threads that need the sampler wait for a limited time only.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -35,7 +35,7 @@
 struct spoor_session {
     /* fixed when the session is opened */
     pid_t pid;
-    pid_t own_pid; /* the tracker's: a report may be written by a child of it */
+    pid_t own_pid; /* the tracker's: a child of it may write the report */
     unsigned flags;
     uint64_t interval_ns;
     uint64_t second_sample_ns; /* as in the options */
@@ -49,16 +49,16 @@ struct spoor_session {
     spoor_sample_seen *sample_seen; /* NULL: none */
     void *sample_data;
 
-    bool may_have_gpus; /* the machine, and they are to be looked at */
+    bool may_have_gpus; /* GPUs may exist, and are to be read */
     pthread_t thread;
-    int wake_fd; /* an eventfd: there is something for the thread; -1: there is none */
+    int wake_fd; /* an eventfd that wakes the thread; -1: no thread */
 
     /* of the sampler's user */
     bool has_sampler;
     struct sampler sampler;
     struct space space; /* for the mounts among the devices */
     struct gpu_looks gpu_looks;
-    struct gpu_pace gpu_pace; /* of open looks */
+    struct gpu_pace gpu_pace; /* used while `looks` is open */
     struct samples_file streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
     bool delivers_samples; /* to the file and the callback */
@@ -66,16 +66,17 @@ struct spoor_session {
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    _Atomic uint64_t sampling_since_ns;    /* the sampler has a user; 0: it has none */
-    _Atomic bool holds_samples;            /* SPOOR_HOLD_SAMPLES, and they were not released */
-    _Atomic bool has_begun;                /* spoor_session_start() was called */
-    bool has_thread;                       /* it is to be joined */
-    _Atomic bool must_stop;                /* the thread, after a last sample */
-    bool has_stopped;                      /* the last sample was taken */
-    bool has_ended;                        /* the thread uses the session no more */
-    _Atomic bool is_abandoned;             /* the thread frees the session when it ends */
-    struct instant end;                    /* of the job, if a caller said so; 0: it has not */
-    uint64_t asked_samples, given_samples; /* by callers, to callers */
+    _Atomic uint64_t
+        sampling_since_ns;      /* start of the current use of the sampler; 0: no user */
+    _Atomic bool holds_samples; /* SPOOR_HOLD_SAMPLES was given, and they were not released */
+    _Atomic bool has_begun;     /* spoor_session_start() was called */
+    bool has_thread;            /* it is to be joined */
+    _Atomic bool must_stop;     /* the thread must stop, after a last sample */
+    bool has_stopped;           /* the last sample was taken */
+    bool has_ended;             /* the thread no longer uses the session */
+    _Atomic bool is_abandoned;  /* the thread frees the session when it ends */
+    struct instant end;         /* of the job, if set by a caller; else 0 */
+    uint64_t requested_samples, taken_samples; /* requested by callers, taken for them */
 
     /* written by the sampler's user, which may read them without the mutex */
     bool has_sample;
@@ -85,7 +86,7 @@ struct spoor_session {
     struct gpu_view gpu; /* as of the latest sample */
 
     struct summary summary;
-    struct gpu_uncertain gpu_uncertain; /* of it */
+    struct gpu_uncertain gpu_uncertain; /* of the latest sample */
     /* without a job: as of the first and the last sample, and the time between */
     struct devices first_devices, devices;
     uint64_t devices_ns, devices_span_ns;
@@ -100,57 +101,58 @@ struct spoor_session {
     bool has_wait_status;
     int wait_status;
     _Atomic uint64_t late_samples;
-    _Atomic unsigned
-        stop_changes; /* grows with each; odd: the process is stopped, or will be */
+    /* Incremented at each stop and continuation; odd: the process is stopped, or will be. */
+    _Atomic unsigned stop_changes;
 };
 
-/* Copies and checks options. Accepts those of a caller built against an older, shorter struct. */
+/* Copies and checks options. Accepts a caller built against an older, shorter struct. */
 int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
                          struct spoor_error *err);
 
-/* The options of a session's job. EINVAL: SPOOR_DISABLE names an unknown source. */
+/* Converts the options of a session to those of its job. EINVAL: SPOOR_DISABLE names an
+ * unknown source. */
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err);
 
-/* The caller uses the sampler, as the others of this part do that say so. False: another did,
- * for all of that time. */
+/* Reserves the sampler for the caller, as the functions "for the sampler's user" require.
+ * False: another thread used it until the timeout. */
 bool session_begin_sampling(spoor_session *session, uint64_t timeout_ns);
 void session_end_sampling(spoor_session *session);
 
-/* Takes a sample and hands it to all that keep or write samples. For the sampler's user. */
+/* Takes a sample and passes it to summary, curve and streams. For the sampler's user. */
 void session_take_sample(spoor_session *session, struct instant now, enum sample_kind kind);
 
-/* If samples were released, begins to deliver them: with the latest that was held. For the
- * sampler's user. */
+/* If samples were released, starts to deliver them, beginning with the latest held one. For
+ * the sampler's user. */
 void session_begin_delivery(spoor_session *session);
 
-/* Delivers the latest sample. Likewise. */
+/* Delivers the latest sample. For the sampler's user. */
 void session_deliver_sample(spoor_session *session, enum sample_kind kind);
 
-/* The empty summary of the run or a phase. */
+/* Initializes the summary of the run or of a phase. */
 void session_init_summary(const spoor_session *session, struct summary *ret);
 
-/* Has the session's thread take a sample, and waits for it. With the mutex held, which is
- * released meanwhile. -ETIMEDOUT: it hangs. */
-int session_ask_sample(spoor_session *session);
+/* Requests a sample from the session's thread, and waits for it. With the mutex held, which
+ * is released meanwhile. -ETIMEDOUT: the thread hangs. */
+int session_request_sample(spoor_session *session);
 
-/* When the job ended, if that was a while ago: the tracker was stopped, or waits for the machine. 0: it
- * runs, or has just ended, or that is not known. */
+/* Returns when the job ended, if that was a while ago: the tracker was stopped, or waits for
+ * a CPU. 0: the job runs, has just ended, or its end is unknown. */
 uint64_t session_job_ended_ns(const spoor_session *session);
 
-/* Takes the last sample, and what is to follow it. For the sampler's user. */
+/* Takes the last sample and completes the run. For the sampler's user. */
 void session_take_last_sample(spoor_session *session);
 
-/* Frees a session whose thread has ended, or never was. */
+/* Frees a session whose thread has ended or was never started. */
 void session_free(spoor_session *session);
 
 /* The GPUs of a session: see gpu.c. For the sampler's user. */
 void session_start_gpus(spoor_session *session);
-/* When session_look_at_gpus() is to be called next; UINT64_MAX: never. May be read by the session's
- * thread at any time. */
+/* Returns when to call session_look_at_gpus() next; UINT64_MAX: never. The session's thread
+ * may call it at any time. */
 uint64_t session_gpus_due_ns(const spoor_session *session);
-/* Collects the result of a look that has ended, and starts another if one is due: then returns
- * true. Never waits. */
+/* Collects the result of a look that has ended, and starts another if one is due: then
+ * returns true. Never waits. */
 bool session_look_at_gpus(spoor_session *session, uint64_t now_ns);
 void session_note_gpu_process_end(spoor_session *session, pid_t pid);
 /* At the end: starts the last look, then waits for it. */
@@ -159,23 +161,24 @@ void session_wait_for_gpus(spoor_session *session);
 
 /* Likewise, with the mutex held. */
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
-/* After the sample was added: zeros of GPU figures that were not measured go. */
+/* Called after the sample was added: removes zeros of GPU figures that were not measured. */
 void session_forget_uncertain_gpus(spoor_session *session);
 void session_warn_about_gpus(spoor_session *session);
 void session_end_gpus(spoor_session *session);
 
-/* The GPUs of the machine and which of them `gpus` means, see gpu_inquire(). -ENODEV: there is
- * none; -ETIMEDOUT: a driver does not answer; others: one cannot be used. The caller closes *ret
- * where it does not fail. */
+/* Finds the GPUs of the machine and those matched by `gpus`, see gpu_inquire(). -ENODEV:
+ * there is none; -ETIMEDOUT: a driver does not respond; other errors: one cannot be used. On
+ * success the caller closes *ret. */
 int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
                       struct spoor_error *err);
 
-/* What names none of these GPUs is refused, with their numbers. 0 where all was found. */
+/* Refuses a choice that matches none of these GPUs, and lists their numbers. 0 if all
+ * matched. */
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
 
-/* The processes of the job, for the caller to end with process_table_done(). -ENOMEM; -EAGAIN: a sample
- * takes too long. *ret is empty then. */
+/* Lists the processes of the job, for the caller to free with process_table_done(). -ENOMEM;
+ * -EAGAIN: a sample takes too long. *ret is empty then. */
 int session_list_processes(spoor_session *session, struct process_table *ret);
 
 /* CPU time of the tracker. UNKNOWN on a fixture machine. */
@@ -188,8 +191,8 @@ void session_close_phases(spoor_session *session);
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* What the run's own figures give cause to warn of: once, at its end. For the sampler's user, with
- * the mutex held. */
+/* Adds warnings derived from the run's own figures: once, at its end. For the sampler's
+ * user, with the mutex held. */
 void session_warn(spoor_session *session);
 
 #endif

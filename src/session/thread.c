@@ -15,17 +15,17 @@
 #include "session/pace.h"
 #include "session/session.h"
 
-/* How long a sample that was asked for is waited for once the session is being stopped. */
+/* How long a requested sample is waited for while the session is being stopped. */
 #define STOPPING_MOST_NS (200 * NS_PER_MS)
 
-/* Process events that are due about when a glance is are read with it: on an idle virtual machine
- * a wake-up costs 50 us of CPU time, more than either. */
+/* Process events due at about the time of a glance are read with it: on an idle virtual
+ * machine a wake-up costs 50 us of CPU time, more than either. */
 #define TOGETHER_NS (5 * NS_PER_MS)
 
-/* When process events are to be read; PACE_NEVER: there are none. */
+/* Returns when to read process events; PACE_NEVER: there are none. */
 static uint64_t events_due_ns(const struct process_events *events, const struct pace *pace)
 {
-    /* While the job rests, events are others': the buffer may be fuller. */
+    /* While the job is idle, events belong to other processes: the buffer may fill up more. */
     unsigned patience = pace->state == JOB_RESTS ? 4 : 1;
     uint64_t due_ns = events->drained_ns + patience * events->drain_gap_ns;
 
@@ -34,8 +34,8 @@ static uint64_t events_due_ns(const struct process_events *events, const struct 
     return abs_diff(due_ns, pace->glance_ns) <= TOGETHER_NS ? pace->glance_ns : due_ns;
 }
 
-/* For the sampler's user. While samples are held none is taken but the first: rows of others would be
- * missing in the streams. Their release wakes this thread up. */
+/* For the sampler's user. While samples are held, only the first is taken: otherwise rows
+ * would be missing in the streams. Releasing them wakes this thread. */
 static uint64_t next_wake_ns(const spoor_session *session, const struct pace *pace)
 {
     uint64_t due_ns = events_due_ns(&session->sampler.job.process_events, pace);
@@ -54,7 +54,7 @@ static void wait_until(const spoor_session *session, uint64_t wake_ns)
     (void)ppoll(&fd, 1, &timeout, NULL);
 }
 
-/* Charged for work of this thread. Looks at GPUs are made in another. */
+/* CPU time charged for this thread. Looks at GPUs run in another thread. */
 static uint64_t own_spent_ns(const spoor_session *session)
 {
     const struct budget *budget = &session->sampler.job.budget;
@@ -65,7 +65,7 @@ static uint64_t own_spent_ns(const spoor_session *session)
     return sum_ns - session->gpu_looks.cost_ns;
 }
 
-/* What something costs, charged when it is over. */
+/* Measures the CPU time of an action, to charge it afterwards. */
 struct bill {
     uint64_t cpu_ns;   /* of this thread at the beginning */
     uint64_t spent_ns; /* charged before */
@@ -76,7 +76,7 @@ static struct bill open_bill(const spoor_session *session)
     return (struct bill){ cpu_spent_ns(&session->root), own_spent_ns(session) };
 }
 
-/* All that was not charged meanwhile, which the caller charges now. Opens a new bill. */
+/* Returns the CPU time not charged yet, for the caller to charge, and restarts the bill. */
 static uint64_t unpaid_ns(const spoor_session *session, struct bill *bill)
 {
     struct bill next = open_bill(session);
@@ -94,7 +94,7 @@ static uint64_t charge(spoor_session *session, struct bill *bill, enum spending 
     return cost_ns;
 }
 
-/* The cost of the sentinel is known beforehand and does not depend on the job: it takes no tokens. */
+/* Reading the sentinel has a fixed, small cost: it takes no tokens. */
 static void watch_memory(spoor_session *session, struct pace *pace, struct bill *bill)
 {
     struct job *job = &session->sampler.job;
@@ -104,11 +104,12 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
     pace_watched(pace, clock_now().monotonic_ns, has_grown, &job->budget);
 }
 
-/* Samples are never so late unless the tracker was stopped or the machine is very busy. */
+/* A sample this late means that the tracker was stopped or the machine is very busy. */
 #define GAP_NS (100 * NS_PER_MS)
 
-/* Takes none once the job has ended in a gap: the last sample, of its end, is to come. The tracker may have been
- * stopped since it woke up, or in a sample. It follows a job that it started only until the job ends. */
+/* Takes no sample if the job has ended in a gap: the last sample covers its end. The tracker
+ * may have been stopped since it woke up, or during a sample. It follows a job that it
+ * started only until the job ends. */
 static void take_sample(spoor_session *session, enum sample_kind kind, const struct pace *pace)
 {
     struct job *job = &session->sampler.job;
@@ -124,25 +125,26 @@ static void take_sample(spoor_session *session, enum sample_kind kind, const str
 }
 
 /* Takes a sample if callers wait for one. */
-static void take_asked_sample(spoor_session *session, const struct pace *pace)
+static void take_requested_sample(spoor_session *session, const struct pace *pace)
 {
     uint64_t asked, given;
 
     pthread_mutex_lock(&session->mutex);
-    asked = session->asked_samples;
-    given = session->given_samples;
+    asked = session->requested_samples;
+    given = session->taken_samples;
     pthread_mutex_unlock(&session->mutex);
     if (asked == given)
         return;
     take_sample(session, SAMPLE_BORDER, pace);
     pthread_mutex_lock(&session->mutex);
-    session->given_samples = asked;
+    session->taken_samples = asked;
     (void)pthread_cond_broadcast(&session->changed);
     pthread_mutex_unlock(&session->mutex);
 }
 
-/* A caller that was stopped by another process, and blocks SIGCONT, calls spoor_session_note_stop() once it has
- * taken the signal, which may be after the first sample. */
+/* A caller that was stopped by another process, and blocks SIGCONT, calls
+ * spoor_session_note_stop() only after handling the signal, which may be after the first
+ * sample. */
 static bool was_just_continued(void)
 {
     sigset_t pending;
@@ -179,7 +181,7 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
     pace_sampled_early(pace, now_ns, charge(session, bill, SPENT_SAMPLES));
 }
 
-/* What falls asleep and wakes up has its cost, too: it is charged with what comes first. */
+/* Sleeping and waking up cost CPU time too: it is charged to the first action after it. */
 static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill)
 {
     struct job *job = &session->sampler.job;
@@ -190,7 +192,7 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
         (void)charge(session, bill, SPENT_EVENTS);
     }
     session_begin_delivery(session);
-    take_asked_sample(session, pace);
+    take_requested_sample(session, pace);
     if (now_ns >= pace->deadline_ns && !session->holds_samples) {
         take_due_sample(session, pace);
         (void)charge(session, bill, SPENT_SAMPLES);
@@ -207,7 +209,7 @@ static bool must_stop(spoor_session *session)
 {
     uint64_t count;
 
-    (void)!read(session->wake_fd, &count, sizeof(count)); /* does not block */
+    (void)!read(session->wake_fd, &count, sizeof(count)); /* non-blocking */
     return session->must_stop;
 }
 
@@ -224,7 +226,7 @@ static void sample_until_stopped(spoor_session *session)
         pace.deadline_ns = session->second_sample_ns;
     (void)session_begin_sampling(session, FOREVER_NS);
     bill = open_bill(session);
-    session_start_gpus(session); /* here, not on the way to the job's start */
+    session_start_gpus(session); /* here, so that it does not delay the job's start */
     wake_ns = next_wake_ns(session, &pace);
     session_end_sampling(session);
     for (;;) {
@@ -237,7 +239,7 @@ static void sample_until_stopped(spoor_session *session)
         session_end_sampling(session);
     }
     (void)session_begin_sampling(session, FOREVER_NS);
-    session_begin_last_look_at_gpus(session); /* beside the last sample */
+    session_begin_last_look_at_gpus(session); /* in parallel with the last sample */
     session_take_last_sample(session);
     (void)charge(session, &bill, SPENT_SAMPLES);
     pthread_mutex_lock(&session->mutex);
@@ -287,7 +289,7 @@ static void wake_thread(spoor_session *session)
 {
     uint64_t one = 1;
 
-    (void)!write(session->wake_fd, &one, sizeof(one)); /* a counter has room for 1 */
+    (void)!write(session->wake_fd, &one, sizeof(one)); /* the counter cannot overflow */
 }
 
 void spoor_session_release_samples(spoor_session *session)
@@ -306,7 +308,7 @@ bool thread_hangs(spoor_session *session)
     return since_ns != 0 && sub_floor0(clock_now().monotonic_ns, since_ns) >= THREAD_HANGS_NS;
 }
 
-int session_ask_sample(spoor_session *session)
+int session_request_sample(spoor_session *session)
 {
     struct timespec until = clock_timespec(clock_now().monotonic_ns + THREAD_HANGS_NS);
     bool is_stopping = false;
@@ -315,17 +317,16 @@ int session_ask_sample(spoor_session *session)
 
     if (!session->has_thread || session->must_stop)
         return -EINVAL;
-    number = ++session->asked_samples;
+    number = ++session->requested_samples;
     wake_thread(session);
-    while (session->given_samples < number && !session->has_ended && r != ETIMEDOUT) {
-        /* The session is being stopped, which waited for the thread itself: the caller may hold up
-         * the end of the program. */
+    while (session->taken_samples < number && !session->has_ended && r != ETIMEDOUT) {
+        /* The session is being stopped, and the caller may delay the exit of the program. */
         if (session->must_stop && !is_stopping)
             until = clock_timespec(clock_now().monotonic_ns + STOPPING_MOST_NS);
         is_stopping = session->must_stop;
         r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
     }
-    return session->given_samples < number && !session->has_ended ? -ETIMEDOUT : 0;
+    return session->taken_samples < number && !session->has_ended ? -ETIMEDOUT : 0;
 }
 
 bool thread_stop(spoor_session *session, uint64_t timeout_ns)
@@ -338,7 +339,8 @@ bool thread_stop(spoor_session *session, uint64_t timeout_ns)
     if (session->has_thread && !session->must_stop) {
         session->must_stop = true;
         wake_thread(session);
-        (void)pthread_cond_broadcast(&session->changed); /* those that wait for a sample */
+        /* Wakes callers that wait for a sample. */
+        (void)pthread_cond_broadcast(&session->changed);
     }
     while (session->has_thread && !session->has_ended && r != ETIMEDOUT)
         r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
@@ -346,8 +348,8 @@ bool thread_stop(spoor_session *session, uint64_t timeout_ns)
     must_join = session->has_thread && has_ended;
     session->has_thread &= !must_join;
     pthread_mutex_unlock(&session->mutex);
-    /* The caller may fork, as `spoor run` does to write its report. If the thread is just exiting then, the child
-     * never gets the lock of AddressSanitizer's allocator. */
+    /* The caller may fork, as `spoor run` does to write its report. If the thread is exiting
+     * at that moment, the child never gets the lock of AddressSanitizer's allocator. */
     if (must_join)
         (void)pthread_join(session->thread, NULL);
     return has_ended;

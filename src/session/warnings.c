@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* warnings.c - what a report warns of. */
+/* warnings.c - the warnings of a report. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,9 +20,10 @@ void session_add_warning(spoor_session *session, const char *code, const char *f
     if (session->warning_count == WARNINGS_MAX)
         return;
     warning = &session->warnings[session->warning_count++];
-    (void)snprintf(warning->code, sizeof(warning->code), "%s", code); /* cut is fine */
+    (void)snprintf(warning->code, sizeof(warning->code), "%s", code); /* truncation is fine */
     va_start(args, fmt);
-    (void)vsnprintf(warning->message, sizeof(warning->message), fmt, args); /* cut is fine */
+    /* Truncation is fine. */
+    (void)vsnprintf(warning->message, sizeof(warning->message), fmt, args);
     va_end(args);
 }
 
@@ -67,8 +68,8 @@ static uint64_t growth(const spoor_session *session, enum metric metric)
     return is_known(delta) ? delta : 0;
 }
 
-/* The kernel does not say for what a process got SIGKILL. A kill counted in the job's cgroup,
- * or on the machine, in the same time is the sign of the out-of-memory killer. */
+/* The kernel does not report why a process got SIGKILL. A kill counted in the job's cgroup
+ * or on the machine at the same time indicates the out-of-memory killer. */
 static void warn_about_oom(spoor_session *session)
 {
     uint64_t in_cgroup = growth(session, METRIC_JOB_OOM_KILLS);
@@ -99,7 +100,8 @@ static void warn_about_cpu(spoor_session *session)
                             "CPU time: %.2f s according to the cgroup, but %.2f s summed over "
                             "processes: the larger is reported",
                             (double)counts->cgroup_ns / 1e9, (double)counts->tree_ns / 1e9);
-    /* The last CPU time of a process that was attached to is most often missing, waited for or not. */
+    /* After attaching, the last CPU time of a process is usually missing, whether it was
+     * waited for or not. */
     if (!reading->cpu.has_unwaited || !is_known(counts->tree_ns) ||
         !(session->sampler.job.is_spawned || session->sampler.job.ledger.saw_unwaited))
         return;

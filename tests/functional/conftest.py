@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functional tests share: the binary, the workloads, results that are checked."""
+"""Shared fixtures of the functional tests: the binary, the workloads, results that are
+checked."""
 import contextlib
 import fcntl
 import functools
@@ -19,7 +20,7 @@ import schema
 
 HERE = pathlib.Path(__file__).parent
 DEADLINE_SECONDS = 60
-# make test-full: every value where boundary values are enough otherwise.
+# make test-full: every value instead of boundary values.
 IS_FULL = bool(os.environ.get("TEST_FULL"))
 
 
@@ -27,8 +28,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "threads: also run with the thread sanitizer")
     config.addinivalue_line("markers", "any_user: the result does not depend on the user; runs once")
     config.addinivalue_line("markers", "alone: changes or measures the machine; runs beside no other test")
-    # Started in the background we ignore some signals, and so would all that we start: a job would
-    # not end by them. A handler that does nothing is not passed on.
+    # Started in the background we ignore some signals, and so would our children: a job would
+    # not end by them. A handler that does nothing is not inherited.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
@@ -46,7 +47,7 @@ def eventually(condition, what):
 
 
 def state_of(pid):
-    """The state letter of a process, or None when it is gone."""
+    """Returns the state letter of a process, or None if it does not exist."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0]
@@ -60,7 +61,8 @@ def children_of(pid):
 
 
 def continue_after_the_end(tracker, stopped_seconds):
-    """Continues a tracker that its job has stopped, so long after the end of the job. Returns when that was."""
+    """Continues a tracker that its job has stopped, this long after the end of the job. Returns
+    the time of the end."""
     child = children_of(tracker.pid)[0]
     eventually(lambda: state_of(child) == "Z", "the job has ended")
     ended = time.monotonic()
@@ -71,7 +73,7 @@ def continue_after_the_end(tracker, stopped_seconds):
 
 
 def descriptors_of(pid):
-    """What a process that runs has open, less what it closes meanwhile."""
+    """Lists the open files of a running process, except those it closes meanwhile."""
     found = []
     for entry in os.scandir(f"/proc/{pid}/fd"):
         with contextlib.suppress(FileNotFoundError):
@@ -80,7 +82,7 @@ def descriptors_of(pid):
 
 
 def read_line(stream):
-    """One line of a job's output, as text; fails where none comes."""
+    """Returns one line of a job's output as text; fails if none comes."""
     fd = stream if isinstance(stream, int) else stream.fileno()
     line = b""
     while not line.endswith(b"\n"):
@@ -93,13 +95,13 @@ def read_line(stream):
 
 
 def count_waits(pid):
-    """How often a thread of it has waited: the sampler does, before each sample."""
+    """Counts how often a thread has waited: the sampler waits before each sample."""
     return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", path.read_text(), re.M)[1])
                for path in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
 
 
 def wait_for_samples(pid):
-    """Until the tracker has taken some more; with a short interval."""
+    """Waits until the tracker has taken some more samples; needs a short interval."""
     before = count_waits(pid)
     eventually(lambda: count_waits(pid) > before + 20, "some more samples")
 
@@ -114,14 +116,15 @@ class Spoor:
         self.count = 0
 
     def __call__(self, *arguments, **options):
-        """Runs it to its end. Output is text."""
+        """Runs the program to its end. Output is text."""
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, "text": True, "errors": "surrogateescape",
                    "timeout": DEADLINE_SECONDS, **options}
         return subprocess.run([self.binary, *map(os.fspath, arguments)], check=False, **options)
 
     def start(self, *arguments, **options):
-        """Starts it with pipes (of bytes) for input and output. Ended with the test."""
+        """Starts the program with binary pipes for input and output. It is ended with the
+        test."""
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
                    "stderr": subprocess.PIPE, **options}
         process = subprocess.Popen([self.binary, *map(os.fspath, arguments)], **options)
@@ -129,7 +132,8 @@ class Spoor:
         return process
 
     def result(self, *command, options=(), **popen):
-        """`spoor run` around a command: the finished process and its valid JSON result."""
+        """Runs `spoor run` around a command: returns the finished process and its valid JSON
+        result."""
         path = self.new_path("result.json")
         done = self("run", "-q", "-o", path, *options, "--", *command, **popen)
         return done, load(path)
@@ -152,7 +156,7 @@ class Spoor:
 
 
 def load(path):
-    """A JSON result from a file; it must fit the schema."""
+    """Loads a JSON result from a file; it must fit the schema."""
     result = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     schema.check(result)
     return result
@@ -167,7 +171,7 @@ def spoor(tmp_path):
 
 
 def by_name(name, spoor, tmp_path):
-    """The same program by another name. It has a folder for files."""
+    """The program under another name, with a folder for files."""
     folder = tmp_path / name
     folder.mkdir()
     link = tmp_path / "bin" / name
@@ -185,7 +189,7 @@ def gpu_tracker(spoor, tmp_path):
 
 @pytest.fixture
 def resource_tracker(spoor, tmp_path, monkeypatch):
-    """Runs in its folder: it reads a config file there."""
+    """Runs in its own folder: it reads a config file there."""
     for key in [key for key in os.environ if key.startswith(("TRACKER_", "SENTINEL_"))]:
         monkeypatch.delenv(key)
     for program in by_name("resource-tracker", spoor, tmp_path):
@@ -226,19 +230,19 @@ def sub_track(spoor, tmp_path):
     return run
 
 
-# Nothing listens there: tests that run in a cloud do not ask its metadata service.
+# No server listens there: tests that run in a cloud do not use its metadata service.
 NO_METADATA = {"SPOOR_METADATA_URL": "http://127.0.0.1:1"}
 
 
 @pytest.fixture(scope="session")
 def no_config(tmp_path_factory):
-    """The config file of the user who runs the tests is not read. Shells write theirs there."""
+    """Ignores the config file of the user who runs the tests. Shells write theirs there."""
     return {"XDG_CONFIG_HOME": str(tmp_path_factory.mktemp("config"))}
 
 
 @pytest.fixture
 def clean_environment(no_config):
-    """The environment without what configures spoor."""
+    """The environment without variables that configure spoor."""
     return {**{key: value for key, value in os.environ.items() if not key.startswith("SPOOR_")},
             **NO_METADATA, **no_config}
 
@@ -253,9 +257,9 @@ def without_configuration(monkeypatch, no_config):
 
 
 def cpu_time(seconds):
-    """CPU time that is near what a job says of itself: within 3 % and 20 ms. The job reads its clock
-    before its end, which costs 0.5 ms on a quiet machine; 2 ms were measured where ten busy processes
-    share two CPUs, and the shell that starts some jobs costs as much again."""
+    """Whether CPU time is within 3 % and 20 ms of a job's own figure. The job reads its clock
+    before its exit, which costs 0.5 ms on a quiet machine; 2 ms were measured if ten busy
+    processes share two CPUs, and the shell that starts some jobs costs as much again."""
     return pytest.approx(seconds, abs=0.03 * seconds + 0.02)
 
 
@@ -276,13 +280,13 @@ def standin(spoor):
 
 @pytest.fixture
 def machine(tmp_path, standin):
-    import gpus  # which needs us
+    import gpus  # imports this module
     return gpus.Machine(tmp_path, standin / "full")
 
 
 @pytest.fixture
 def sentinel():
-    """Sentinel and S3; nothing that must never happen has."""
+    """Sentinel and S3; fails if they recorded a forbidden request."""
     import fake_sentinel
     service = fake_sentinel.FakeSentinel()
     yield service
@@ -292,7 +296,7 @@ def sentinel():
 
 @pytest.fixture
 def held(workload):
-    """A process of 50 MiB that ends with its input."""
+    """A process of 50 MiB that exits at the end of its input."""
     process = subprocess.Popen([workload("hold"), "50"], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
     read_line(process.stdout)

@@ -6,7 +6,7 @@ from fake_services import Service
 
 
 def server(vendor, name, vcpus, gib, price, **others):
-    """A server as the keeper describes it, but for most of its keys."""
+    """A server in the format of the keeper, without most of its keys."""
     return {"vendor_id": vendor, "server_id": name, "name": name, "api_reference": name,
             "display_name": name, "vcpus": vcpus, "memory_amount": gib * 1024,
             "cpu_architecture": "x86_64", "gpu_count": 0, "gpu_memory_min": None,
@@ -63,7 +63,7 @@ class Keeper(Service):
         return super().answer(method, path, headers, body)
 
     def find(self, query):
-        """As the keeper does: in GiB, and without those that have no price."""
+        """Filters like the keeper: in GiB, and only servers with a price."""
         def at_least(key, each, unit=1):
             return (each[key] or 0) >= float(query.get(MINIMA[key], ["0"])[0]) * unit
 

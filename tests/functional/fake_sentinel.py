@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentinel and S3 on the loopback interface: they check what they are sent and keep it."""
+"""Sentinel and S3 on the loopback interface: they check and keep the requests."""
 import datetime
 import gzip
 import hashlib
@@ -20,7 +20,7 @@ REGION = "us-east-2"
 
 
 def spools(folder):
-    """The runs whose samples are kept in a folder, $XDG_STATE_HOME."""
+    """The runs whose samples are stored in a folder, $XDG_STATE_HOME."""
     return sorted(pathlib.Path(folder, "spoor/uploads").glob("*"))
 
 
@@ -29,7 +29,7 @@ def sign(key, text):
 
 
 def expected_signature(method, target, headers, signed, scope, secret):
-    """That of AWS Signature Version 4, from the request as it arrived."""
+    """Computes AWS Signature Version 4 from the request as received."""
     path, _, query = target.partition("?")
     lines = [f"{name}:{' '.join(headers[name].split())}" for name in signed.split(";")]
     canonical = "\n".join([method, path, query, *lines, "", signed, headers["x-amz-content-sha256"]])
@@ -46,31 +46,31 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """Clients are killed, and connections cut."""
+        """Ignores killed clients and closed connections."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
 
 class FakeSentinel:
-    """`script` maps an action (register, refresh, finish, put, head) to what it does with its next
-    requests, in their order: an HTTP status to answer with; a function, called with the handler,
-    that answers itself; or None for the normal answer."""
+    """`script` maps an action (register, refresh, finish, put, head) to the behaviour for its
+    next requests, in order: an HTTP status to answer with; a function that gets the handler and
+    answers itself; or None for the normal answer."""
 
     def __init__(self, path_of_api=""):
         self.lock = threading.Lock()
         self.script = {}
-        self.runs = {}  # by ID: what was registered
+        self.runs = {}  # by ID: registrations
         self.finishes = []  # (run ID, body)
-        self.objects = {}  # by s3:// URI: what was uploaded
+        self.objects = {}  # by s3:// URI: uploads
         self.puts = []  # URIs, in order
         self.asked = []  # actions, in order
-        self.problems = []  # what must never happen
-        self.credentials = {}  # session token by access key: those that are valid
+        self.problems = []  # requests that must never happen
+        self.credentials = {}  # session token by access key: the valid ones
         self.lifetime_seconds = 3600
         self.has_region = True
         self.connections = set()
         self.server = None
-        # Keeps the port while the server is away.
+        # Keeps the port while the server is down.
         self.holder = self.bound_socket(0)
         self.port = self.holder.getsockname()[1]
         self.path_of_api = path_of_api
@@ -105,7 +105,7 @@ class FakeSentinel:
         self.thread.start()
 
     def go_away(self):
-        """Connections are cut, new ones refused."""
+        """Closes connections and refuses new ones."""
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
@@ -136,7 +136,7 @@ class FakeSentinel:
                 **({"region": REGION} if self.has_region else {})}
 
     def expire(self):
-        """All credentials that were given out."""
+        """Invalidates all issued credentials."""
         with self.lock:
             self.credentials = {key: None for key in self.credentials}
 
@@ -144,7 +144,7 @@ class FakeSentinel:
         return sorted(uri for uri in self.objects if f"/{run_id}/" in uri)
 
     def rows(self, uris):
-        """The lines of all batches, each of which starts with the same header."""
+        """Returns the lines of all batches, each of which starts with the same header."""
         lines, headers = [], set()
         for uri in uris:
             header, *rows = gzip.decompress(self.objects[uri]).decode().splitlines()
@@ -156,7 +156,7 @@ class FakeSentinel:
 
 
     def received(self, number=0):
-        """The rows of a run, as the end of the run describes them."""
+        """Returns the rows of a run, as described by its end message."""
         _, end = self.finishes[number]
         if end["data_source"] == "inline":
             return end["data_csv"].splitlines()

@@ -11,7 +11,7 @@ UNSHARE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() != 0 else 
 
 
 class Service:
-    """An HTTP server on 127.0.0.1. A subclass says what it answers; `requests` is what it was asked.
+    """An HTTP server on 127.0.0.1. A subclass defines the answers; `requests` has the received requests.
 
         with Service({("GET", "/x"): "hello"}) as service:
             ... service.url ...
@@ -38,7 +38,7 @@ class Service:
             do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_one
 
             def reply(self, status, headers, body):
-                if status is None:  # hangs up
+                if status is None:  # close the connection
                     self.close_connection = True
                     return
                 self.send_response(status)
@@ -55,7 +55,7 @@ class Service:
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
 
-            def handle_error(self, *_):  # a client that went away
+            def handle_error(self, *_):  # a client closed the connection
                 pass
 
         self.server = Server(("127.0.0.1", 0), Handler)
@@ -66,8 +66,9 @@ class Service:
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def answer(self, method, path, headers, body):
-        """Status (None: hang up), headers and body. An answer in the table is such a tuple, a text, an
-        object for JSON, or a function of the headers and the body that returns one of these."""
+        """Returns status (None: close the connection), headers and body. An answer in the table
+        is such a tuple, a text, an object for JSON, or a function of the headers and the body
+        that returns one of these."""
         answer = self.answers.get((method, path), (404, {}, b"not found"))
         if callable(answer):
             answer = answer(headers, body)
@@ -99,7 +100,7 @@ class Service:
 
 
 def with_header(name, value, answer):
-    """Only for requests that have this header."""
+    """Answers only requests with this header."""
     return lambda headers, body: answer if headers.get(name) == value else (401, {}, b"")
 
 
@@ -123,7 +124,7 @@ def gcp(text):
     return with_header("Metadata-Flavor", "Google", (200, GOOGLE, text.encode()))
 
 
-# What the metadata service of each cloud answers.
+# Answers of the metadata service of each cloud.
 METADATA = {
     "aws": {
         ("PUT", "/latest/api/token"):
@@ -176,8 +177,8 @@ DMI = {
 
 
 def with_dmi(folder, strings, *namespaces):
-    """The start of a command that runs the rest on a machine with these DMI strings: a namespace in which
-    /sys holds nothing else. `namespaces` are more of them ("--net")."""
+    """Returns the start of a command that runs the rest on a machine with these DMI strings: a
+    namespace in which /sys contains nothing else. `namespaces` are additional ones ("--net")."""
     sys_folder = folder / "sys"
     (sys_folder / "class/dmi/id").mkdir(parents=True, exist_ok=True)
     for name, text in strings.items():

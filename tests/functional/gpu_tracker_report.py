@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gpu-tracker prints, taken apart: the status line, the report, its shape."""
+"""Parsers for the output of gpu-tracker: the status line, the report, its layout."""
 import json
 
 STATUS = "Resource tracking complete. Process completed with status code: "
@@ -11,7 +11,7 @@ RSS = {"total_rss": "Total RSS", "private_rss": "Private RSS", "shared_rss": "Sh
 PERCENT = {"max_sum_percent": "Max sum percent", "max_hardware_percent": "Max hardware percent",
            "mean_sum_percent": "Mean sum percent",
            "mean_hardware_percent": "Mean hardware percent"}
-# Key, label and what is inside, in the order of both formats.
+# Key, label and children, in the order of both formats.
 SHAPE = [
     ("max_ram", "Max RAM", [
         ("unit", "Unit", None), ("system_capacity", "System capacity", None),
@@ -40,7 +40,7 @@ SHAPE = [
 
 
 def paths(rows=None, column=0, above=()):
-    """Every key (column 0) or label (column 1) with those above it, in order."""
+    """Lists every key (column 0) or label (column 1) with its parents, in order."""
     for row in SHAPE if rows is None else rows:
         here = (*above, row[column])
         yield here
@@ -56,7 +56,7 @@ def json_paths(report, above=()):
 
 
 def parse_text(text):
-    """A report in text as {path of labels: value, None for a section}, in order."""
+    """Parses a text report into {path of labels: value, None for a section}, in order."""
     found, above = {}, []
     for line in text.split("\n"):
         words = line.lstrip(" ")
@@ -71,14 +71,14 @@ def parse_text(text):
 
 
 def split_output(output):
-    """The status code and the report of what came on stdout."""
+    """Splits stdout into the status code and the report."""
     line, _, report = output.partition("\n")
     assert line.startswith(STATUS), output
     return int(line[len(STATUS):]), report
 
 
 def result(gpu_tracker, command, *options, code=0, **popen):
-    """Runs a command that writes nothing: its result from JSON, all of which is checked."""
+    """Runs a command without output: returns its result from JSON, fully checked."""
     done = gpu_tracker("-e", command, "-f", "json", *options, cwd=gpu_tracker.folder, **popen)
     status, report = split_output(done.stdout)
     assert (done.returncode, status) == (code, 0), done.stderr

@@ -11,7 +11,7 @@ GIB = 1 << 30
 LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
 QUICK = "nvmlDeviceGetMemoryInfo_v2"  # in every look
 SLOW = "nvmlDeviceGetPowerUsage"  # once in every slow look
-# In use of each device as soon as it has a process, and how much less before.
+# Memory in use on each device with a process, and how much less without.
 USED_BYTES, MOVED_BYTES = 3000000000, 4096
 CARD = """\
 device {0} uuid GPU-{0}000-aaaa
@@ -20,11 +20,11 @@ device {0} pci 0:{1}:0
 device {0} total 150000000000
 device {0} used {2}
 """
-# As NVML numbers its failures.
+# NVML's error codes.
 NOT_SUPPORTED, NO_PERMISSION, NOT_LOADED, LOST, VERSION_MISMATCH = 3, 4, 9, 15, 18
 UNKNOWN_ERROR = 999
-# Waits for a line or the end of its input, and runs a little all the while: one that rests is
-# looked at every 10 s.
+# Waits for a line or the end of its input, and runs a little all the while: an idle job is
+# read every 10 s.
 LOOP = "until read -t 0.02; [ $? -lt 128 ]; do : {1..2000}; done"
 WAIT = ("bash", "-c", "echo $$; " + LOOP)
 
@@ -34,8 +34,8 @@ def card(number):
 
 
 def until_called(machine, name=SLOW):
-    """A command that ends when the stand-in is called so from now on: by default, when the GPUs were looked
-    at. Those of a job that ends before the driver is opened are not known."""
+    """A command that ends at the next such call of the stand-in: by default, after the GPUs were
+    read. GPUs of a job that ends before the driver is opened are unknown."""
     calls = pathlib.Path(machine.environment["SPOOR_NVML_CALLS"])
     before = sum(name in line for line in calls.read_text().splitlines()) if calls.exists() else 0
     return ("sh", "-c", f'until [ "$(grep -sc {name} "$SPOOR_NVML_CALLS" || true)" -gt {before} ]; do '
@@ -43,7 +43,7 @@ def until_called(machine, name=SLOW):
 
 
 def thread_switches(pid, name):
-    """How often a thread of that name has gone to sleep; None: there is none."""
+    """Counts how often a thread of that name has slept; None: there is none."""
     for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
         fields = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
         if fields["Name"] == name:
@@ -52,7 +52,7 @@ def thread_switches(pid, name):
 
 
 class Machine:
-    """What the stand-in plays: lines that may be added to while it is asked."""
+    """The script of the stand-in: lines may be added while it runs."""
 
     def __init__(self, folder, library):
         self.script, self.log = folder / "script", folder / "calls"
@@ -62,8 +62,9 @@ class Machine:
                             "SPOOR_NVML_CALLS": str(self.log)}
 
     def play(self, *lines):
-        """Adds lines, for all to be seen at once. Where a process comes or changes, so does the
-        memory in use of its device, as on a real one: else its processes are listed seldom."""
+        """Adds lines, which take effect together. If a process starts or changes, so does the
+        memory in use of its device, as on a real one: otherwise its processes are listed
+        seldom."""
         self.text += "".join(line.rstrip("\n") + "\n" for line in lines)
         for device in {line.split()[1] for line in lines if line.startswith("process ")}:
             if device.isdigit() and f"device {device} used" in self.text:
@@ -78,8 +79,7 @@ class Machine:
         return self.log.read_text().split("\n").count(name) if self.log.exists() else 0
 
     def wait_for(self, name=LIST, times=1):
-        """Waits until it has been asked so often from now on, and its answer was taken: a later
-        look begins."""
+        """Waits for this many more calls whose results were used: a later look has started."""
         before = self.calls(name)
         eventually(lambda: self.calls(name) >= before + times, f"{times} calls of {name}")
         after = self.calls(QUICK)
@@ -99,8 +99,8 @@ class Run:
         self.result = None
 
     def end(self, opens=True):
-        """`opens`: only when the drivers are being opened, for which a job must have lived for a
-        while."""
+        """`opens`: waits until the drivers are being opened, for which a job must have lived for
+        a while."""
         if opens:
             eventually(lambda: thread_switches(self.process.pid, "spoor-gpu") is not None,
                        "drivers are opened")
@@ -111,16 +111,17 @@ class Run:
 
 
 def warnings_of(result):
-    """The codes of the warnings that speak of GPUs. A busy machine may bring others."""
+    """The codes of the warnings about GPUs. A busy machine may cause others."""
     return [warning["code"] for warning in result["warnings"]
             if warning["code"].startswith("gpu")]
 
 
 def newest_memory(samples):
-    """Of the job, in the last whole row of a samples file: a list of one, or of none."""
+    """GPU memory of the job in the last whole row of a samples file: a list of one value, or
+    none."""
     return [row["job_gpu_memory_bytes"] for row in rows_of(samples)][-1:]
 
 
 def rows_of(path):
-    """The whole rows of a samples file that may be written to."""
+    """The whole rows of a samples file that is being written."""
     return list(csv.DictReader(path.read_text(encoding="utf-8").split("\n")[:-1]))

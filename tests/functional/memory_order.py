@@ -6,7 +6,7 @@ Held against the report of every job that any test runs (schema.py, and rules.py
 import math
 
 SCOPES = ("main", "descendants", "combined")
-# Figures that cannot be above another, neither in value nor in a bound.
+# Figures that cannot exceed another, neither in value nor in a bound.
 NOT_ABOVE = [
     *[(f"{scope}.{part}_rss_bytes", f"{scope}.total_rss_bytes")
       for scope in SCOPES for part in ("private", "shared")],
@@ -22,7 +22,7 @@ NOT_ABOVE = [
 
 
 def limits(memory, path):
-    """{"value":, "low":, "high":} of a figure, as far as they are known."""
+    """{"value":, "low":, "high":} of a figure, without unknown ones."""
     figure = memory
     for key in path.split("."):
         figure = figure[key]
@@ -38,7 +38,7 @@ def limits(memory, path):
 
 
 def of_section(memory, place):
-    """What is wrong with one section of memory: a list of texts."""
+    """Contradictions in one section of memory: a list of texts."""
     faults = []
     for scope in SCOPES:
         total = limits(memory, f"{scope}.total_rss_bytes")
@@ -60,7 +60,7 @@ def of_section(memory, place):
 
 
 def contradictions(report):
-    """What is wrong with the figures of memory of a report: a list of texts."""
+    """Contradictions between the memory figures of a report: a list of texts."""
     faults = of_section(report["memory"], "memory")
     for index, phase in enumerate(report["phases"]):
         faults += of_section(phase["memory"], f"phases[{index}].memory")

@@ -97,7 +97,7 @@ RESULT = {
 
 
 def check(result):
-    """Fails with the place of the first thing that does not fit."""
+    """Fails with the path of the first mismatch."""
     check_shape(result, RESULT, "")
     assert result["schema"] == "spoor/1"
     run = result["run"]
@@ -157,7 +157,8 @@ def check_recommendation(result):
 
 
 def check_request(result, margin=1.2):
-    """CPUs x time cover the CPU time, the GPUs all that held memory, and choices are worth their name."""
+    """CPUs x time cover the CPU time, the GPUs all that held memory, and choices differ
+    usefully."""
     needs, total = result["recommendation"], result["cpu"]["total_seconds"]["value"]
     choices = [(each["cpus"], each["seconds"]) for each in needs["choices"]]
     cpus, seconds = needs["cpus"]["value"], needs["seconds"]["value"]
@@ -174,7 +175,7 @@ def check_request(result, margin=1.2):
 
 
 def check_processes(result):
-    """The processes of a job: all of its CPU time is some process's."""
+    """The processes of a job add up to its CPU time."""
     largest, others = (result["processes"][key] for key in ("largest", "others"))
     check_shape(largest, [PROCESS], "processes.largest")
     check_shape(others, [OTHERS], "processes.others")
@@ -230,6 +231,6 @@ def check_measure(found, place):
     assert found["source"] and "reason" not in found, f"{place}: {found}"
     assert ("low" in found) == ("high" in found), f"{place}: one bound"
     if "low" in found:
-        high = math.inf if found["high"] is None else found["high"]  # no upper bound is known
+        high = math.inf if found["high"] is None else found["high"]  # the upper bound is unknown
         assert found["low"] <= number <= high, f"{place}: {found}"
         assert not found["exact"], f"{place}: exact, with bounds"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of sub-track share: its files, and what it says when it refuses."""
+"""Helpers for the tests of sub-track: its files and error messages."""
 import csv
 import pathlib
 import sqlite3
@@ -17,7 +17,7 @@ def succeeded(done, stderr=""):
 
 
 def refused(done, message):
-    """One line in the shape of the predecessor's log."""
+    """One line in the format of the predecessor's log."""
     assert done.returncode == 1 and done.stdout == "", done
     assert done.stderr == f"ERROR:root:{message}\n"
 
@@ -72,7 +72,7 @@ def golden(name):
 
 
 def close_to(found, expected):
-    """The same keys in the same order, the same numbers up to their last digits."""
+    """The same keys in the same order, and almost equal numbers."""
     if isinstance(expected, dict):
         assert list(found) == list(expected)
         for key, value in expected.items():

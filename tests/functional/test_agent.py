@@ -24,7 +24,7 @@ class Agent:
         return json.loads(read_line(self.process.stdout))
 
     def ask(self, op, *arguments):
-        """The answer to a request, without its id."""
+        """Returns the answer to a request, without its id."""
         self.last_id += 1
         request = {"id": self.last_id, "op": op, "arguments": arguments}
         self.write(json.dumps(request).encode() + b"\n")
@@ -33,7 +33,7 @@ class Agent:
         return answer
 
     def end(self):
-        """What it still writes after the end of its input. It exits with 0."""
+        """Returns the output after the end of input. The exit code must be 0."""
         self.process.stdin.close()
         rest = self.process.stdout.read()
         assert self.process.wait() == 0
@@ -64,7 +64,7 @@ def test_agent_answers_every_request(spoor, held):
     assert result["report"]["run"]["name"] == "n"
     assert result["report"]["run"]["tags"] == {"a": "b"}
     assert [phase["name"] for phase in result["report"]["phases"]] == ["load data"]
-    again = agent.ask("stop")["report"]  # for a program that missed it
+    again = agent.ask("stop")["report"]  # for a program that lost the first answer
     assert [again[key] for key in ("run", "phases")] == \
         [result["report"][key] for key in ("run", "phases")]
     assert agent.ask("sample")["code"] == "EINVAL"
@@ -88,7 +88,7 @@ def test_sample_is_a_row(spoor, held):
     for _ in range(3):
         assert agent.ask("sample") == DONE
     agent.end()
-    assert samples.read_bytes().count(b"\n") == 6  # with a header, the first and the last one
+    assert samples.read_bytes().count(b"\n") == 6  # a header, the first and the last sample included
 
 
 @pytest.mark.parametrize("op, arguments, message", [
@@ -102,7 +102,7 @@ def test_sample_is_a_row(spoor, held):
     ("", [], "unknown operation ''"),
     ("s\nt", [], "unknown operation 's"),
 ])
-def test_agent_says_what_it_cannot_do_and_goes_on(spoor, held, op, arguments, message):
+def test_agent_reports_errors_and_continues(spoor, held, op, arguments, message):
     agent = ready(spoor, "--pid", str(held.pid))
     answer = agent.ask(op, *arguments)
     assert (answer["event"], answer["code"]) == ("error", "EINVAL")
@@ -162,7 +162,7 @@ def state(pid):
 
 
 @pytest.mark.parametrize("has_ended", [False, True])
-def test_input_that_does_not_block_is_waited_for(spoor, held, has_ended):
+def test_nonblocking_input_is_waited_for(spoor, held, has_ended):
     read_fd, write_fd = os.pipe()
     os.set_blocking(read_fd, False)
     path = spoor.new_path("r.json")
@@ -208,10 +208,10 @@ def test_end_of_input_ends_the_agent_with_its_files(spoor, held):
     assert held.poll() is None
 
 
-def test_end_of_input_ends_an_agent_whose_answers_are_not_read(spoor, held):
+def test_end_of_input_ends_an_agent_with_unread_answers(spoor, held):
     path = spoor.new_path("r.json")
     agent = ready(spoor, "--pid", str(held.pid), "-i", "1h", "-o", path)
-    agent.write(b'{"id": 1, "op": "snapshot"}\n' * 100)  # more answers than a pipe holds
+    agent.write(b'{"id": 1, "op": "snapshot"}\n' * 100)  # more answers than fit into a pipe
     agent.process.stdin.close()
     assert agent.process.wait(timeout=60) == 0
     assert load(path)["run"]["pid"] == held.pid
@@ -226,7 +226,7 @@ def test_signals_do_not_end_the_agent(spoor, held, number):
     agent.end()
 
 
-def test_files_are_there_when_the_process_has_ended_and_the_result_too(spoor, held):
+def test_files_and_result_remain_after_the_process_has_ended(spoor, held):
     path = spoor.new_path("r.json")
     agent = ready(spoor, "--pid", str(held.pid), "-o", path)
     held.stdin.close()
@@ -238,7 +238,7 @@ def test_files_are_there_when_the_process_has_ended_and_the_result_too(spoor, he
     agent.end()
 
 
-def test_a_report_that_cannot_be_written_is_a_warning(spoor, held, tmp_path):
+def test_an_unwritable_report_is_a_warning(spoor, held, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     agent = ready(spoor, "--pid", str(held.pid), "-o", folder / "r.json")
@@ -248,7 +248,7 @@ def test_a_report_that_cannot_be_written_is_a_warning(spoor, held, tmp_path):
     assert len(messages) == 1 and "cannot write '" in messages[0]
 
 
-def test_variables_are_not_for_agents(spoor, held, tmp_path):
+def test_agents_ignore_variables(spoor, held, tmp_path):
     environment = {**os.environ, "SPOOR_OUTPUT": str(tmp_path / "x.json"), "SPOOR_NAME": "n"}
     process = spoor.start("agent", "--pid", str(held.pid), env=environment)
     read_line(process.stdout)
@@ -256,7 +256,7 @@ def test_variables_are_not_for_agents(spoor, held, tmp_path):
     assert process.wait() == 0 and not (tmp_path / "x.json").exists()
 
 
-def test_agent_is_not_in_the_list_of_commands_but_has_a_help(spoor):
+def test_agent_is_hidden_but_has_a_help(spoor):
     assert "agent" not in spoor("--help").stdout
     assert "spoor agent" in spoor("agent", "--help").stdout
     assert "standard input" in spoor("help", "agent").stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracking a process that runs already."""
+"""Tracks a process that is already running."""
 import csv
 import os
 import resource
@@ -13,7 +13,7 @@ from conftest import descriptors_of, eventually, load, read_line, state_of, valu
 
 
 def first_rows(path, count=3):
-    """Waits until tracking goes on: that many lines are in the samples file."""
+    """Waits until the samples file has this many lines."""
     eventually(lambda: path.exists() and path.read_bytes().count(b"\n") >= count, "samples")
 
 
@@ -61,17 +61,17 @@ def test_attach_prints_the_summary(spoor, held):
     assert "\nstill running, started " in done.stderr
 
 
-def test_zombie_is_not_running_any_more(spoor, held):
+def test_zombie_is_not_running(spoor, held):
     process = spoor.start("attach", str(held.pid))
     eventually(lambda: os.path.exists(f"/proc/{process.pid}/task") and
                len(os.listdir(f"/proc/{process.pid}/task")) > 1, "the sampling thread")
-    held.stdin.close()  # its parent, which we are, does not reap it yet
+    held.stdin.close()  # we are its parent and do not reap it yet
     text = process.stderr.read().decode()
     assert "\nexit code unknown, started " in text and "still running" not in text
 
 
-def test_what_was_used_before_is_not_counted(spoor, workload):
-    """The CPU time of the job is what it spends while it is tracked."""
+def test_earlier_usage_is_not_counted(spoor, workload):
+    """The CPU time of the job is its usage while it is tracked."""
     process = subprocess.Popen(["sh", "-c", f"{workload('burn')} 0.5; read -r line"],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert float(read_line(process.stdout)) >= 0.5
@@ -81,7 +81,7 @@ def test_what_was_used_before_is_not_counted(spoor, workload):
     assert value(load(path), "cpu.total_seconds") < 0.2
 
 
-def test_children_that_were_there_before_belong_to_the_job(spoor, workload):
+def test_earlier_children_belong_to_the_job(spoor, workload):
     process = subprocess.Popen([workload("forks"), "20"], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
     assert read_line(process.stdout) == "ready"
@@ -134,8 +134,8 @@ sys.stdin.readline()
 
 
 def perf_events(spoor, threads, soft, hard):
-    """How many perf events `spoor attach` opens for a process with so many more threads, and its
-    report."""
+    """Returns how many perf events `spoor attach` opens for a process with this many more
+    threads, and its report."""
     job = subprocess.Popen(["/usr/bin/python3", "-c", THREADS, str(threads)],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert read_line(job.stdout) == "ready"
@@ -151,7 +151,7 @@ def perf_events(spoor, threads, soft, hard):
 
 
 def test_process_with_more_threads_than_the_limit_of_descriptors(spoor):
-    """Ours is raised. There is one event of a kind for each thread."""
+    """Our limit is raised. There is one event of a kind for each thread."""
     few, _ = perf_events(spoor, 4, 256, 4096)
     kinds = few // 5  # 0: perf is not allowed
     assert few == kinds * 5
@@ -160,8 +160,8 @@ def test_process_with_more_threads_than_the_limit_of_descriptors(spoor):
     assert value(result, "cpu.threads.main") == 300
 
 
-def test_process_with_more_threads_than_descriptors_can_be_had(spoor):
-    """An event on a part of the threads would miss the others: there is none."""
+def test_process_with_more_threads_than_available_descriptors(spoor):
+    """Events on some of the threads would miss the others: there is none."""
     count, result = perf_events(spoor, 299, 256, 256)
     assert count == 0
     assert value(result, "cpu.threads.main") == 300
@@ -181,9 +181,9 @@ while True:
 """
 
 
-def test_time_found_at_the_end_was_not_used_at_the_end(spoor):
-    """perf has the time of children that were never waited for, and is read last. They ran one at a
-    time."""
+def test_time_found_at_the_end_is_not_attributed_to_the_end(spoor):
+    """perf includes the time of children that were never waited for, and is read last. They ran
+    one at a time."""
     path = spoor.new_path("result.json")
     with subprocess.Popen(["/usr/bin/python3", "-c", UNWAITED], stdout=subprocess.PIPE) as process:
         try:
@@ -198,7 +198,7 @@ def test_time_found_at_the_end_was_not_used_at_the_end(spoor):
 
 @pytest.fixture
 def foreign():
-    """A process that we may not look into: su, which runs as root and asks for a password."""
+    """A process without read permission: su, which runs as root and waits for a password."""
     if os.geteuid() == 0:
         pytest.skip("root may read every process")
     process = subprocess.Popen(["su", "-c", "true"], stdin=subprocess.PIPE,
@@ -212,7 +212,7 @@ def foreign():
     process.communicate()
 
 
-def test_process_of_another_user_is_reported_as_far_as_can_be_read(spoor, foreign):
+def test_process_of_another_user_has_its_readable_figures(spoor, foreign):
     path = spoor.new_path("result.json")
     done = spoor("attach", "-q", "--duration", "50ms", "-o", path, str(foreign.pid))
     assert done.returncode == 0
@@ -231,7 +231,7 @@ def test_process_of_another_user_is_shown_as_not_available(spoor, foreign):
     assert done.returncode == 0 and "n/a" in done.stderr
 
 
-def test_curve_has_no_pressure_of_the_host_as_that_of_the_job(spoor, held):
+def test_host_pressure_is_not_the_jobs(spoor, held):
     path = spoor.new_path("result.json")
     spoor("attach", "-q", "--duration", "200ms", "-i", "0.02", "-o", path, str(held.pid))
     result = load(path)
@@ -243,8 +243,8 @@ def test_curve_has_no_pressure_of_the_host_as_that_of_the_job(spoor, held):
 
 
 @pytest.mark.parametrize("interval", ["0.01", "1"])
-def test_end_while_the_tracker_is_stopped_is_the_end(spoor, interval):
-    """Elapsed time went on, and means were too low, until the tracker was continued."""
+def test_end_while_the_tracker_is_stopped_counts_as_the_end(spoor, interval):
+    """Elapsed time continued, and means were too low, until the tracker was continued."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     burn = "import sys, time\nsys.stdin.readline()\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\n"
     job = subprocess.Popen(["/usr/bin/python3", "-c", burn + "sys.stdin.readline()"], stdin=subprocess.PIPE,

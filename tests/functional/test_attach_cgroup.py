@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracking everything in a cgroup that is there already."""
+"""Tracks everything in an existing cgroup."""
 import csv
 import os
 import pathlib
@@ -14,7 +14,7 @@ from gpus import card
 
 
 def hierarchies():
-    """The mounted cgroup hierarchies that count something: {"memory": path, "unified": path}."""
+    """The mounted cgroup hierarchies with controllers: {"memory": path, "unified": path}."""
     found = {}
     for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         before, _, after = line.partition(" - ")
@@ -31,7 +31,7 @@ HIERARCHIES = hierarchies()
 
 
 class Group:
-    """A cgroup in every hierarchy, or in those that are named."""
+    """A cgroup in every hierarchy, or in the given ones."""
 
     def __init__(self, name, trees=None):
         self.name = name
@@ -60,7 +60,7 @@ class Group:
                         os.rmdir(folder)
                     except FileNotFoundError:
                         pass
-                    except OSError:  # a process in it is about to end
+                    except OSError:  # a process in it is exiting
                         return False
             return True
         eventually(is_removed, "the cgroup is empty")
@@ -104,7 +104,7 @@ def wait_for_processes(samples, count):
 
 @pytest.mark.threads
 def test_everything_in_a_cgroup_is_tracked(spoor, group, workload):
-    """Two processes that have nothing to do with each other, one in a cgroup below."""
+    """Two unrelated processes, one of them in a cgroup below."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group()
     held = group.start(job, workload("hold"), "50")
@@ -169,7 +169,7 @@ def test_rows_of_a_cgroup(spoor, group, workload, dialect):
     assert int(rows[0][prefix + "children"]) == 2
 
 
-def test_nobody_is_moved_and_nothing_is_removed(spoor, group, workload):
+def test_no_process_is_moved_and_nothing_is_removed(spoor, group, workload):
     job = group()
     held = group.start(job, workload("hold"), "1")
     assert read_line(held.stdout)
@@ -182,7 +182,8 @@ def test_nobody_is_moved_and_nothing_is_removed(spoor, group, workload):
 
 @pytest.mark.parametrize("tree", HIERARCHIES)
 def test_end_of_the_last_process_ends_the_tracking(spoor, group, workload, tree):
-    """In each hierarchy alone: what it counts is known, and the rest from the processes."""
+    """In each hierarchy alone: its own counts are known, and the rest comes from the
+    processes."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group(tree)
     held = group.start(job, workload("hold"), "20", below="sub")
@@ -209,14 +210,14 @@ def test_cgroup_that_is_removed_ends_the_tracking(spoor, group, workload):
     wait_for_processes(samples, 1)
     held.kill()
     held.wait()
-    job.close()  # at once, as container runtimes do
+    job.close()  # immediately, as container runtimes do
     assert tracker.wait() == 0
     assert value(load(path), "cpu.total_seconds") is not None
 
 
 @pytest.mark.parametrize("tree", HIERARCHIES)
 def test_spoor_in_the_cgroup_does_not_keep_it_populated(spoor, group, workload, tree):
-    """Neither does the process that writes its samples."""
+    """Nor does the process that writes its samples."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group(tree)
     held = group.start(job, workload("hold"), "1", below="sub")
@@ -313,20 +314,20 @@ def test_empty_cgroup_is_refused(spoor, group):
     (["--cgroup", ""], "--cgroup: "),
     ([], "missing PID: spoor attach [OPTIONS] PID"),
 ])
-def test_what_cannot_be_tracked_is_refused(spoor, arguments, message):
+def test_an_untrackable_cgroup_is_refused(spoor, arguments, message):
     done = spoor("attach", *arguments)
     assert done.returncode == 125 and done.stderr.startswith(f"spoor: {message}")
     assert done.stderr.count("\n") == 1
 
 
-def test_variable_of_run_is_not_for_attach(spoor, held):
+def test_attach_ignores_a_variable_of_run(spoor, held):
     done = spoor("attach", "-q", "--duration", "50ms", str(held.pid),
                  env={**os.environ, "SPOOR_CGROUP": "off"})
     assert done.returncode == 0, done.stderr
 
 
 def test_an_ordinary_user_may_track_any_cgroup(spoor):
-    """That of the tests, whatever it is: it has processes, ours among them."""
+    """The cgroup of the tests, which contains at least our own processes."""
     text = pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii")
     tree = "memory" if "memory" in HIERARCHIES else "unified"
     found = re.search(r"^\d+:([^:]*\b)?memory\b[^:]*:(.*)$" if tree == "memory" else r"^0::(.*)$", text, re.M)

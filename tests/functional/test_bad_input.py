@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot be meant is refused: a sentence, exit code 125, and nothing is started."""
+"""Invalid input is refused: a message, exit code 125, and nothing is started."""
 import os
 import re
 import subprocess
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.any_user
 
 
 def refused(done, *words):
-    """One sentence of ours, and perhaps a line that says where to read on."""
+    """One error message of ours, and possibly a line with a hint."""
     assert done.returncode == 125, done
     lines = done.stderr.splitlines()
     assert lines and lines[0].startswith("spoor: ") and len(lines) <= 2, done.stderr
@@ -62,7 +62,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("arguments, words", OPTIONS.values(), ids=OPTIONS)
-def test_option_that_cannot_be_meant(spoor, marker, arguments, words):
+def test_invalid_option_is_refused(spoor, marker, arguments, words):
     if arguments == ["--interval"]:
         assert refused(spoor("run", "--interval"), "--interval")
     else:
@@ -97,7 +97,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("content, patterns", CONFIGS.values(), ids=CONFIGS)
-def test_config_that_cannot_be_meant(spoor, tmp_path, marker, content, patterns):
+def test_invalid_config_is_refused(spoor, tmp_path, marker, content, patterns):
     path = tmp_path / "config.json"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     done = spoor("run", "--config", path, "--", "touch", marker)
@@ -117,23 +117,23 @@ def test_broken_config_is_located_by_line_and_column(spoor, tmp_path, marker):
 
 @pytest.mark.parametrize("name, text", [("SPOOR_INTERVAL", "never"), ("SPOOR_FORMAT", "xml"),
                                         ("SPOOR_DETAIL", "maybe")])
-def test_variable_that_cannot_be_meant_is_named(spoor, marker, clean_environment, name, text):
+def test_invalid_variable_is_named(spoor, marker, clean_environment, name, text):
     done = spoor("run", "--", "touch", marker, env={**clean_environment, name: text})
     assert refused(done, name, text)
 
 
 @pytest.mark.parametrize("pid", ["0", "-1", "abc", "", "99999999999999999999", "1.5", "12x"])
-def test_pid_that_is_none(spoor, pid):
+def test_invalid_pid_is_refused(spoor, pid):
     assert refused(spoor("attach", "-p", pid))
 
 
-def test_pid_of_no_process(spoor):
+def test_pid_without_a_process_is_refused(spoor):
     ended = subprocess.Popen(["true"])
     ended.wait()
     assert refused(spoor("attach", str(ended.pid)), str(ended.pid))
 
 
-def test_pid_of_a_thread(spoor):
+def test_pid_of_a_thread_is_refused(spoor):
     done = threading.Event()
     thread = threading.Thread(target=done.wait)
     thread.start()
@@ -147,7 +147,7 @@ def test_pid_of_a_thread(spoor):
 @pytest.mark.parametrize("arguments", [[], ["1", "2"], ["--duration", "0", "1"],
                                        ["--duration", "nan", "1"], ["--duration", "-3", "1"]],
                          ids=str)
-def test_attach_that_cannot_be_meant(spoor, arguments):
+def test_invalid_attach_is_refused(spoor, arguments):
     assert refused(spoor("attach", *arguments))
 
 

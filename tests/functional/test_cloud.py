@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor info in a cloud: what it asks, whom, and what it makes of the answers."""
+"""spoor info in a cloud: its requests, and the use of the responses."""
 import json
 import os
 import stat
@@ -27,12 +27,12 @@ DOCUMENT = ("GET", "/latest/dynamic/instance-identity/document")
 
 @pytest.fixture
 def machine(spoor, tmp_path):
-    """Runs spoor on a machine with DMI strings, and returns what it prints."""
+    """Runs spoor on a machine with DMI strings, and returns its output."""
     def run(strings, url, *arguments, **environment):
         environment = {
             **os.environ, "SPOOR_METADATA_URL": url, "SPOOR_METADATA_TIMEOUT": "30",
             "XDG_CACHE_HOME": str(tmp_path),
-            # Nothing listens there: a request through a proxy fails.
+            # No server listens there: a request through a proxy fails.
             "http_proxy": "http://127.0.0.1:1", "all_proxy": "http://127.0.0.1:1", **environment}
         prefix = with_dmi(tmp_path, strings)
         if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
@@ -64,7 +64,7 @@ def facts(vendor, region, zone, instance_type, account):
 
 
 @pytest.mark.parametrize("vendor", list(METADATA))
-def test_the_service_of_the_cloud_is_asked_once(cloud, tmp_path, vendor):
+def test_the_cloud_service_is_queried_once(cloud, tmp_path, vendor):
     with Service(METADATA[vendor]) as service:
         found = cloud(vendor, service.url)
         assert found["cloud"] == facts(vendor, *EXPECTED[vendor])
@@ -74,16 +74,16 @@ def test_the_service_of_the_cloud_is_asked_once(cloud, tmp_path, vendor):
         again = cloud(vendor, service.url)  # from the cache
         assert again["cloud"] == found["cloud"]
         assert len(service.requests) == len(METADATA[vendor])
-    assert cloud(vendor, service.url)["cloud"] == found["cloud"]  # it is gone
+    assert cloud(vendor, service.url)["cloud"] == found["cloud"]  # the service is down
     cache = tmp_path / "spoor/cloud.json"
     assert stat.S_IMODE(cache.stat().st_mode) == 0o600
-    cache.write_text("{", encoding="utf-8")  # broken: asks again, in vain
+    cache.write_text("{", encoding="utf-8")  # broken: queried again, in vain
     assert cloud(vendor, service.url)["cloud_reason"] is not None
 
 
 @pytest.mark.parametrize("vendor, product", [("aws", "g4dn.xlarge"), ("gcp", None)])
-def test_reports_of_runs_name_the_cloud_but_ask_nobody(cloud, machine, tmp_path, vendor, product):
-    """By the firmware, and by what was asked since boot. The account is nobody's business."""
+def test_reports_of_runs_name_the_cloud_without_a_query(cloud, machine, tmp_path, vendor, product):
+    """From the firmware, and from responses since boot. The account is not included."""
     def report(url):
         path = tmp_path / "report.json"
         machine(DMI[vendor], url, "run", "-q", "-o", path, "--", "true")
@@ -100,7 +100,7 @@ def test_reports_of_runs_name_the_cloud_but_ask_nobody(cloud, machine, tmp_path,
         assert len(service.requests) == asked
 
 
-def test_without_a_folder_for_caches_the_service_is_asked_again(cloud):
+def test_without_a_cache_folder_the_service_is_queried_again(cloud):
     with Service(METADATA["aws"]) as service:
         for _ in range(2):
             found = cloud("aws", service.url, XDG_CACHE_HOME="/proc/self")
@@ -108,28 +108,28 @@ def test_without_a_folder_for_caches_the_service_is_asked_again(cloud):
         assert len(service.requests) == 4
 
 
-def test_services_that_give_no_tokens_are_asked_without(cloud):
+def test_services_without_tokens_are_queried_without(cloud):
     with Service({DOCUMENT: METADATA["aws"][DOCUMENT](
             {"X-aws-ec2-metadata-token": "TOKEN=="}, b"")}) as service:
         assert cloud("aws", service.url)["cloud"] == facts("aws", *EXPECTED["aws"])
         assert [request[2].get("X-aws-ec2-metadata-token") for request in service.requests] == [None, None]
 
 
-def test_openstack_of_others_is_not_a_cloud_we_know(cloud):
+def test_other_openstack_clouds_are_unknown(cloud):
     answers = {**METADATA["ovh"], ("GET", "/openstack/latest/network_data.json"): {"services": []}}
     with Service(answers) as service:
         found = cloud("ovh", service.url)
     assert found["cloud"] is None and found["cloud_reason"] is None
 
 
-def test_what_ovh_does_not_say_is_unknown(cloud):
+def test_values_missing_at_ovh_are_unknown(cloud):
     answers = {**METADATA["ovh"], ("GET", "/openstack/latest/meta_data.json"): {"availability_zone": "nova"}}
     del answers["GET", "/latest/meta-data/instance-type"]
     with Service(answers) as service:
         assert cloud("ovh", service.url)["cloud"] == facts("ovh", None, None, None, None)
 
 
-def test_the_type_of_a_machine_of_hetzner_is_not_its_number(cloud):
+def test_a_hetzner_server_id_is_not_its_type(cloud):
     text = METADATA["hcloud"]["GET", "/hetzner/v1/metadata"] + "instance-type: cx22\n"
     with Service({("GET", "/hetzner/v1/metadata"): text}) as service:
         assert cloud("hcloud", service.url)["cloud"]["instance_type"] == "cx22"
@@ -154,8 +154,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("answer", WRONG.values(), ids=list(WRONG))
-def test_wrong_answers_are_unknown_with_a_reason(cloud, tmp_path, answer):
-    """The firmware says the vendor and, with AWS, the instance type."""
+def test_wrong_responses_are_unknown_with_a_reason(cloud, tmp_path, answer):
+    """The firmware has the vendor and, with AWS, the instance type."""
     elsewhere = {("GET", "/elsewhere"): {"region": "nowhere"}}
     with Service({**METADATA["aws"], **elsewhere, DOCUMENT: answer}) as service:
         found = cloud("aws", service.url)
@@ -165,7 +165,7 @@ def test_wrong_answers_are_unknown_with_a_reason(cloud, tmp_path, answer):
     assert not (tmp_path / "spoor/cloud.json").exists()
 
 
-def test_an_answer_of_gcp_says_that_it_is_one(cloud):
+def test_a_gcp_response_is_identified_by_a_header(cloud):
     path = ("GET", "/computeMetadata/v1/instance/zone")
     with Service({**METADATA["gcp"], path: "projects/42/zones/europe-west1-b"}) as service:
         found = cloud("gcp", service.url)
@@ -173,7 +173,7 @@ def test_an_answer_of_gcp_says_that_it_is_one(cloud):
     assert "unexpected answer" in found["cloud_reason"]
 
 
-def test_tokens_hold_nothing_but_a_token(cloud):
+def test_tokens_contain_only_a_token(cloud):
     token = ("PUT", "/latest/api/token")
     with Service({**METADATA["aws"], token: "a b\r\nEvil: yes"}) as service:
         assert "unexpected answer" in cloud("aws", service.url)["cloud_reason"]
@@ -181,7 +181,7 @@ def test_tokens_hold_nothing_but_a_token(cloud):
 
 
 @pytest.mark.parametrize("silent", [("PUT", "/latest/api/token"), DOCUMENT], ids=["token", "document"])
-def test_a_service_that_does_not_answer_is_given_up(cloud, silent):
+def test_a_silent_service_is_given_up(cloud, silent):
     with Service(METADATA["aws"]) as service:
         service.answers[silent] = service.wait
         found = cloud("aws", service.url, SPOOR_METADATA_TIMEOUT="0.3")
@@ -189,7 +189,7 @@ def test_a_service_that_does_not_answer_is_given_up(cloud, silent):
     assert found["cloud_reason"] == "the metadata service of aws did not answer in time"
 
 
-def test_asking_can_be_forbidden(cloud):
+def test_queries_can_be_disabled(cloud):
     with Service(METADATA["aws"]) as service:
         found = cloud("aws", service.url, SPOOR_METADATA_TIMEOUT="0")
         assert found["cloud_reason"] == "SPOOR_METADATA_TIMEOUT is 0, so the metadata service is not asked"
@@ -200,7 +200,7 @@ def test_asking_can_be_forbidden(cloud):
     {}, {"sys_vendor": "QEMU", "product_name": "Standard PC"},
     {"sys_vendor": "Microsoft Corporation", "product_name": "Virtual Machine"}],
     ids=["no firmware", "qemu", "hyper-v"])
-def test_a_machine_outside_a_cloud_asks_nothing(info, strings):
+def test_a_machine_outside_a_cloud_sends_no_query(info, strings):
     with Service(METADATA["azure"]) as service:
         found = json.loads(info(strings, service.url, "-f", "json"))
         assert found["cloud"] is None and found["cloud_reason"] is None

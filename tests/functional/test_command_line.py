@@ -25,7 +25,7 @@ def test_two_outputs_are_two_files(spoor, tmp_path):
     assert not (tmp_path / "started").exists()
 
 
-def test_the_strongest_source_has_all_outputs(spoor, tmp_path):
+def test_the_strongest_source_sets_all_outputs(spoor, tmp_path):
     """A variable holds one path, which may have commas; a config file may hold a list."""
     config = tmp_path / "c"
     config.write_text('{"output": ["1.json", "2.csv"], "quiet": true}')
@@ -41,7 +41,7 @@ def test_the_strongest_source_has_all_outputs(spoor, tmp_path):
 
 
 def test_one_file_and_its_format_are_given_together(spoor, tmp_path):
-    """A format of the environment is a default: the name of a file is more specific."""
+    """A format in the environment is a default: a file name is more specific."""
     spoor("run", "-q", "-f", "json", "-o", "a.txt", "--", "true", cwd=tmp_path)
     load(tmp_path / "a.txt")
     spoor("run", "-q", "-o", "b.txt", "--", "true", cwd=tmp_path,
@@ -62,7 +62,7 @@ def stored(spoor, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", PRINTING.values(), ids=PRINTING)
-def test_output_format_and_color_are_those_of_every_command(spoor, tmp_path, stored, arguments):
+def test_every_command_has_output_format_and_color(spoor, tmp_path, stored, arguments):
     done = spoor(*arguments, "-o", "a.json", "-o", "a.txt")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     whole = json.loads((tmp_path / "a.json").read_text())
@@ -79,7 +79,7 @@ def test_output_format_and_color_are_those_of_every_command(spoor, tmp_path, sto
 @pytest.mark.parametrize("arguments", [["run", "true"], ["attach", "--duration=1ms", str(os.getpid())],
                                        *PRINTING.values()], ids=lambda each: each[0])
 def test_every_command_reads_the_config_file(spoor, tmp_path, stored, arguments):
-    """That of the option, that of the variable, or that of the user."""
+    """From the option, the variable, or the user's folder."""
     config = tmp_path / ".config" / "spoor" / "config.json"
     config.parent.mkdir(parents=True)
     config.write_text('{"color": "always", "output": "of-runs.json", "format": "csv", "append": true}')
@@ -91,7 +91,7 @@ def test_every_command_reads_the_config_file(spoor, tmp_path, stored, arguments)
                                  ({**os.environ, "SPOOR_CONFIG": str(config)}, [])):
         done = spoor(arguments[0], *kind, *options, *arguments[1:], env=environment)
         assert done.returncode == 0 and "\033[" in (done.stdout or done.stderr), done
-        # The files of runs are not those of other commands.
+        # Files of runs do not apply to other commands.
         assert (tmp_path / "of-runs.json").exists() == (arguments[0] in ("run", "attach"))
         for environment_ in (environment, {**(environment or os.environ), "SPOOR_COLOR": "never"}):
             options_ = ["--color=never"] if environment_ is environment else []
@@ -108,7 +108,7 @@ def test_every_command_reads_the_config_file(spoor, tmp_path, stored, arguments)
     assert done.returncode == 125 and done.stderr.startswith(f"spoor: {config}:1:1: ")
 
 
-def test_the_config_file_of_the_user_is_for_spoor_alone(spoor, gpu_tracker, tmp_path):
+def test_only_spoor_reads_the_users_config_file(spoor, gpu_tracker, tmp_path):
     """The predecessors have their own; the agent is started by programs."""
     (tmp_path / "spoor").mkdir()
     (tmp_path / "spoor" / "config.json").write_text("{")
@@ -159,7 +159,7 @@ def test_a_command_that_cannot_run_has_a_hint(spoor, tmp_path, command, code, me
 
 
 @pytest.mark.parametrize("name, other", [("slurm", "sbatch"), ("k8s", "kubernetes")])
-def test_schedulers_have_other_names(spoor, stored, name, other):
+def test_schedulers_have_aliases(spoor, stored, name, other):
     done = spoor("recommend", "--for", name, "r.json")
     assert done.returncode == 0 and done.stdout == spoor("recommend", "--for", other, "r.json").stdout
 
@@ -174,7 +174,7 @@ def leaves(node, path=""):
 
 
 def test_figures_are_printed_for_scripts(spoor, tmp_path):
-    """Every name of a report is accepted before a run, and prints what the report has."""
+    """Every name of a report is accepted before a run, and prints the value of the report."""
     report = spoor.new_path("r.json")
     spoor("run", "-q", "--tag", "a=b", "-o", report, "--", "true")
     for name, value in leaves(load(report)):
@@ -191,7 +191,7 @@ def test_figures_are_printed_for_scripts(spoor, tmp_path):
     assert done.stdout == 2 * "{out} null\tnull\\\n"
 
 
-def test_the_template_takes_the_place_of_the_text(spoor, tmp_path):
+def test_the_template_replaces_the_text(spoor, tmp_path):
     template = ["--print", "{exit_code}"]
     for options, stdout, stderr in ((["-o", "-"], "7\n", ""), (["-q"], "", "7\n"), ([], "", "7\n")):
         done = spoor("run", *options, *template, "--", "sh", "-c", "exit 7")
@@ -226,7 +226,7 @@ WRONG = {"interval": "soon", "format": "xml", "report": "a.txt", "print": "{", "
 @pytest.mark.parametrize("command, own", [("run", {"wait": "none", "cgroup": "some"}),
                                           ("attach", {"duration": "long", "pid": "x"})])
 def test_a_variable_sets_each_option_of_run_and_attach(spoor, command, own):
-    """As spoor(1) has it: all but --help, --version, and --cgroup of attach."""
+    """As in spoor(1): all but --help, --version, and --cgroup of attach."""
     listed = {line.split("*--")[1].split("*")[0]
               for line in spoor("--man-options", "spoor", command).stdout.splitlines() if "*--" in line[:9]}
     wrong = {**WRONG, **own}

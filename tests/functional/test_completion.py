@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What shells offer after a Tab."""
+"""Completions offered by shells."""
 import os
 import pathlib
 import pty
@@ -28,7 +28,8 @@ def programs(spoor, tmp_path):
 
 @pytest.fixture
 def complete(programs, tmp_path):
-    """complete(word, ...): what bash offers for the last word. It splits --option=value into three."""
+    """complete(word, ...): returns bash's offers for the last word. It splits --option=value into
+    three."""
 
     def run(program, *words):
         shutil.copy(SCRIPTS / "spoor.bash", tmp_path / "completion")
@@ -148,7 +149,7 @@ class Zsh:
         assert self.ask("source ./setup\n") == "ready"
 
     def ask(self, typed):
-        """The line that it answers with. What it shows meanwhile must be read, or it would wait."""
+        """Returns the answer line. Other output must be read too, or the shell would block."""
         os.write(self.master, typed.encode())
         answer, end = b"", time.monotonic() + 120
         while not answer.endswith(b"\n"):

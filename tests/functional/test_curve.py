@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The curve of a run: it holds all that was counted, and its parts are those of the whole."""
+"""The curve of a run: it contains all growth, and its parts add up."""
 import csv
 
 import pytest
@@ -28,13 +28,13 @@ def test_the_last_part_of_an_interval_is_in_the_curve(spoor):
     assert integral(curve, "job_cpu_seconds") == pytest.approx(total, rel=2e-3, abs=1e-4)
     peak = value(report, "cpu.max_cores")
     assert max(curve["columns"]["job_cpu_seconds"]["high"][1:]) == pytest.approx(peak, rel=1e-3)
-    # A mean over half an interval at least; the burst comes after the last sample but one.
+    # A mean over at least half an interval; the burst comes after the second to last sample.
     burst = total - integral(curve, "job_cpu_seconds", -1)
     seconds = max(0.5, curve["seconds"][-1] - curve["seconds"][-2])
     assert 0.99 * burst / seconds <= peak <= 1.001 * total / 0.5
 
 
-def test_main_and_descendants_are_the_job_in_every_point(spoor):
+def test_main_and_descendants_add_up_in_every_point(spoor):
     child = "sh -c 'j=0; while [ $j -lt 9999 ]; do j=$((j+1)); done'"
     script = f"i=0; while [ $i -lt 60 ]; do i=$((i+1)); {child}; done"
     _, report = spoor.result("sh", "-c", script, options=["-i", "0.1"])
@@ -48,7 +48,7 @@ def test_main_and_descendants_are_the_job_in_every_point(spoor):
     assert ends[-1] == pytest.approx(report["run"]["elapsed_seconds"], abs=2e-4)
 
 
-def test_private_and_shared_memory_are_the_total_in_every_row(spoor, tmp_path):
+def test_private_and_shared_memory_add_up_in_every_row(spoor, tmp_path):
     big = tmp_path / "file"
     big.write_bytes(bytes(64 << 20))
     script = (f"import mmap; f = open({str(big)!r}, 'rb'); x = []\n"

@@ -14,7 +14,7 @@ GENERIC, CONNECTOR = "16", "11"  # netlink protocols: taskstats is in the first
 
 
 def doctor(spoor, *options, **variables):
-    """The rows of a quantity: {quantity: {source: "used", "yes" or "no"}}."""
+    """Returns the rows by quantity: {quantity: {source: "used", "yes" or "no"}}."""
     done = spoor("doctor", *options, env={**os.environ, **variables})
     assert done.returncode == 0 and done.stderr == ""
     rows = {}
@@ -30,7 +30,7 @@ def doctor(spoor, *options, **variables):
 
 
 class Run:
-    """A finished run: its report, and what the tracker held open while the job lived."""
+    """A finished run: its report, and the files that the tracker held open while the job ran."""
 
     def __init__(self, spoor, *options, **variables):
         path = spoor.new_path("run.json")
@@ -63,7 +63,7 @@ def held_sockets(pid):
     return [row[1] for row in rows if f"socket:[{row[-1]}]" in descriptors_of(pid)]
 
 
-# For each quantity: which source a run used, in doctor's words; None: it has no figure.
+# For each quantity: the source that a run used, by doctor's name; None: it has no figure.
 
 def cpu_of_job(run):
     figure = run.figure("cpu.total_seconds")
@@ -87,7 +87,7 @@ def started(run):
 
 
 def given(path, source):
-    """A quantity with one source: it has a figure or not."""
+    """A quantity with one source: checks whether it has a figure."""
     return lambda run: source if run.source(path) else None
 
 
@@ -113,23 +113,23 @@ USED = {
         .get(run.source("pressure.cpu_seconds"), run.source("pressure.cpu_seconds")),
     "CPU energy": given("energy.cpu_joules", "rapl"),
 }
-# Of these a machine with such GPUs tells: test_gpu_outputs.py; of the last, the test below.
+# GPU sources need such GPUs: test_gpu_outputs.py; for the last one see the test below.
 ELSEWHERE = {"NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs", "AMD GPUs",
              "Intel GPUs", "I/O and memory of other users' processes"}
 
-# What hides a source: each of them, and all above each last resort.
+# Settings that hide a source: each of them, and all above each last resort.
 DISABLED = ["", "cgroup", "perf", "ring", "ring,connector", "taskstats", "clock", "children",
             "cgroup,perf", "cgroup,ring,connector", "cgroup,ring,connector,children",
             "cgroup,perf,ring,connector,taskstats,clock,children"]
 
 
 def undecided(disabled):
-    """Quantities of which a run shows a source only if others are disabled."""
+    """Quantities whose source a run shows only if others are disabled."""
     return set() if {"ring", "connector"} <= set(disabled.split(",")) else {"processes of a job"}
 
 
 @pytest.mark.parametrize("disabled", DISABLED)
-def test_doctor_says_used_if_and_only_if_a_run_uses_it(spoor, disabled):
+def test_doctor_shows_used_if_and_only_if_a_run_uses_it(spoor, disabled):
     rows = doctor(spoor, SPOOR_DISABLE=disabled)
     run = Run(spoor, SPOOR_DISABLE=disabled)
     assert set(rows) == set(USED) | ELSEWHERE
@@ -141,7 +141,7 @@ def test_doctor_says_used_if_and_only_if_a_run_uses_it(spoor, disabled):
 @pytest.mark.parametrize("better", ["cgroup", "cgroup,perf", "ring", "ring,connector", "clock",
                                     "cgroup,children"])
 def test_a_source_that_would_work_is_used_once_the_better_ones_are_disabled(spoor, better):
-    """So "yes" is as true as "used"."""
+    """So "yes" is as reliable as "used"."""
     before, after = doctor(spoor), doctor(spoor, SPOOR_DISABLE=better)
     for quantity, sources in before.items():
         left = [source for source, word in sources.items()
@@ -153,7 +153,7 @@ def test_a_source_that_would_work_is_used_once_the_better_ones_are_disabled(spoo
     ("SPOOR_CGROUP", "off", "--cgroup", "CPU time of a job"),
     ("SPOOR_DETAIL", "never", "--detail", "private and shared memory"),
 ])
-def test_doctor_takes_the_settings_of_a_run(spoor, name, value, option, quantity):
+def test_doctor_uses_the_settings_of_a_run(spoor, name, value, option, quantity):
     rows = doctor(spoor, **{name: value})[quantity]
     assert rows == doctor(spoor, option, value)[quantity]
     used = [source for source, word in rows.items() if word == "used"]
@@ -169,8 +169,8 @@ def test_doctor_refuses_what_a_run_refuses(spoor):
         assert "SPOOR_DISABLE: unknown source 'cgruop'" in done.stderr
 
 
-def test_doctor_says_whether_other_users_processes_can_be_read(spoor):
-    """It asked the first process, which a machine may hide from root too."""
+def test_doctor_shows_whether_other_users_processes_can_be_read(spoor):
+    """It tried the first process, which a machine may hide from root too."""
     row = doctor(spoor)["I/O and memory of other users' processes"]["procfs.io, procfs.smaps"]
     if os.geteuid() == 0:
         process = subprocess.Popen(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}",

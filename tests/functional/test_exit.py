@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the command ends is how spoor ends."""
+"""spoor exits as its command does."""
 import os
 import resource
 import signal
@@ -18,7 +18,7 @@ DEADLY = [n for n in range(1, 65) if n not in (32, 33) and n not in map(int, (
     signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH))]
 # The ends of each range, those that dump core, that we forward, and that have two names.
 SOME_DEADLY = [1, 2, 3, 6, 9, 11, 13, 14, 15, 16, 31, 34, 64]
-# The ends, what we say ourselves (125 to 127), and what a shell makes of a signal.
+# The ends, our own codes (125 to 127), and a shell's codes for signals.
 SOME_CODES = [0, 1, 2, 124, 125, 126, 127, 128, 129, 130, 137, 143, 254, 255]
 
 
@@ -40,21 +40,21 @@ def test_result_holds_the_exit_code(spoor):
 
 @pytest.mark.parametrize("number", DEADLY if IS_FULL else SOME_DEADLY)
 def test_death_by_signal(spoor, workload, number):
-    """Spoor dies of the same signal: a parent sees what it would see without spoor."""
+    """Spoor dies of the same signal: a parent sees the same as without spoor."""
     done, result = spoor.result(workload("die"), str(number))
     assert done.returncode == -number
     assert result["run"]["exit_code"] == 128 + number
     name = result["run"]["signal"]
     if number < 32:
         names = {key for key, member in signal.Signals.__members__.items() if member == number}
-        # A signal that Linux knows by two names.
+        # A signal with two names on Linux.
         assert name in names | ({"SIGSTKFLT"} if number == 16 else set())
     else:
         assert name.startswith("SIG")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGSEGV])
-def test_shell_has_128_and_the_number_of_the_signal(spoor, workload, number):
+def test_shell_gets_128_and_the_number_of_the_signal(spoor, workload, number):
     script = '"$0" run -q -- "$1" "$2"; echo $?'
     done = subprocess.run(["bash", "-c", script, spoor.binary, workload("die"), str(int(number))],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
@@ -62,7 +62,7 @@ def test_shell_has_128_and_the_number_of_the_signal(spoor, workload, number):
 
 
 def test_only_the_job_leaves_a_core_file(spoor, tmp_path):
-    """It would be one of spoor, and replace that of the job."""
+    """It would be spoor's core file, and replace the job's."""
     job = "import os, resource, signal; " \
           "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); os.kill(os.getpid(), signal.SIGQUIT)"
     highest = resource.getrlimit(resource.RLIMIT_CORE)[1]
@@ -88,7 +88,8 @@ def test_signal_that_ends_the_job_leaves_a_whole_result(spoor, workload, number)
 
 @pytest.mark.threads
 def test_killed_job_leaves_a_whole_result(spoor, workload):
-    """It has more than the tracker with sanitizers: so much the kernel tells of one that ended."""
+    """It uses more memory than the tracker with sanitizers, so that the kernel reports its
+    peak."""
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-o", path, "--", workload("hold"), "64")
     os.kill(int(read_line(process.stdout)), signal.SIGKILL)
@@ -98,15 +99,15 @@ def test_killed_job_leaves_a_whole_result(spoor, workload):
     assert result["memory"]["combined"]["total_rss_bytes"]["value"] > 0
 
 
-def test_command_that_is_not_there_is_127(spoor, monkeypatch):
-    # A folder of PATH that may not be searched would make it "permission denied".
+def test_missing_command_is_127(spoor, monkeypatch):
+    # An unreadable folder of PATH would cause "permission denied".
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     done = spoor("run", "--", "no-such-command-at-all")
     assert done.returncode == 127
     assert "no-such-command-at-all" in done.stderr and "not found" in done.stderr.lower()
 
 
-def test_command_that_is_not_executable_is_126(spoor, tmp_path):
+def test_unexecutable_command_is_126(spoor, tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("no program")
     done = spoor("run", "--", path)
@@ -135,5 +136,5 @@ def test_spoor_in_spoor(spoor):
     done, result = spoor.result(spoor.binary, "run", "-q", "--", "sh", "-c", "exit 11")
     assert done.returncode == 11
     assert result["run"]["exit_code"] == 11
-    # The command, what it runs, and perhaps a helper of the inner tracker: all belong to the outer one.
+    # The command, its child, and perhaps a helper of the inner tracker: all belong to the outer one.
     assert result["processes"]["started"]["value"] >= 2

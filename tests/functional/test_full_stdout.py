@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output that is full or closed: whatever prints to it fails."""
+"""Standard output that is full or closed: every command that prints to it fails."""
 import os
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of GPUs, against a stand-in for NVIDIA's library."""
+"""GPU figures, on a stand-in for NVIDIA's library."""
 import json
 import os
 import signal
@@ -34,7 +34,7 @@ def test_memory_of_a_process(spoor, machine):
     assert warnings_of(result) == []
 
 
-# The driver is opened when the job is known to use the GPU: the stand-in has it busy since then.
+# The driver is opened when the job is known to use the GPU: in the stand-in it is busy since then.
 HELD, RELEASED = "block nvmlInit 60000", "block nvmlInit 0"
 
 
@@ -45,7 +45,7 @@ def test_a_spike_between_two_samples_is_seen(spoor, machine):
     machine.wait_for()
     machine.play(f"process 0 compute {run.pid} {5 * GIB}")
     machine.wait_for()
-    machine.play(f"device 0 used {20 * GIB}")  # others, too
+    machine.play(f"device 0 used {20 * GIB}")  # including other processes
     machine.wait_for(QUICK)
     machine.play(f"process 0 compute {run.pid} {GIB}")
     machine.wait_for()
@@ -56,7 +56,7 @@ def test_a_spike_between_two_samples_is_seen(spoor, machine):
     assert result["gpu"]["devices"][0]["memory"]["job_peak_bytes"]["value"] == 5 * GIB
 
 
-def test_a_job_that_rests_is_left_alone_until_it_runs(spoor, machine):
+def test_an_idle_job_is_not_read_until_it_runs(spoor, machine):
     machine.play(card(0))
     samples = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "0.1", "--samples", samples,
@@ -66,7 +66,7 @@ def test_a_job_that_rests_is_left_alone_until_it_runs(spoor, machine):
     sleeps = lambda: thread_switches(run.process.pid, "spoor-gpu")
 
     def is_left_alone():
-        """For half a second of samples."""
+        """Checks half a second of samples."""
         before, count = sleeps(), len(rows_of(samples))
         eventually(lambda: len(rows_of(samples)) >= count + 5, "rows")
         return sleeps() - before <= 1
@@ -77,14 +77,14 @@ def test_a_job_that_rests_is_left_alone_until_it_runs(spoor, machine):
     run.process.stdin.write(b"\n")
     run.process.stdin.flush()
     assert read_line(run.process.stdout) == "awake"
-    # A slow look asks for it a few times, too, but would come seconds later.
+    # A slow look reads it a few times too, but would come seconds later.
     eventually(lambda: machine.calls(QUICK) - looks > 4 * (machine.calls(SLOW) - slow_looks),
                "quick looks")
     assert value(run.end(), "gpu.memory.combined_bytes") == 5 * GIB
 
 
-def test_descendants_and_strangers(spoor, machine):
-    """A child is of the job though no sample has seen it; a process of others is not."""
+def test_descendants_belong_to_the_job_and_foreign_processes_do_not(spoor, machine):
+    """A child belongs even if no sample has seen it."""
     machine.play(card(0), f"process 0 compute 1 {2 * GIB}")
     job = "echo $$; bash -c 'echo $$; until read -t 0; do :; done'; read line"
     run = Run(spoor, machine, "-i", "1h", command=("bash", "-c", job))
@@ -117,8 +117,8 @@ def test_utilisation_of_the_device_and_the_job(spoor, machine):
     assert device["job_utilization"]["max"]["value"] == pytest.approx(0.3, abs=0.02)
 
 
-def test_what_the_job_did_before_the_drivers_first_sample_is_not_known(spoor, machine, tmp_path):
-    """It held no GPU, which is known, and then one: no 0 is said of that time."""
+def test_usage_before_the_first_driver_sample_is_unknown(spoor, machine, tmp_path):
+    """It held no GPU, which is known, and then one: that time is not reported as 0."""
     samples = tmp_path / "samples.csv"
     machine.play(card(0), "stream 0 gpu 200 50")
     run = Run(spoor, machine, "-i", "20ms", "--samples", samples)
@@ -128,14 +128,14 @@ def test_what_the_job_did_before_the_drivers_first_sample_is_not_known(spoor, ma
     row = next(row for row in rows_of(samples) if row["job_gpu_memory_bytes"] == str(GIB))
     assert row["job_gpu_seconds"] == row["job_gpu_utilization_gpus"] == ""
     assert row["gpu0_job_utilization"] == ""
-    if value(result, "gpu.utilization.mean_gpus") is None:  # as on every machine but a slow one
+    if value(result, "gpu.utilization.mean_gpus") is None:  # as on every machine except a slow one
         assert value(result, "gpu.job_utilization.mean_gpus") is None
         assert value(result, "gpu.job_utilization.max_gpus") is None
         assert "no samples" in result["gpu"]["job_utilization"]["mean_gpus"]["reason"]
         assert result["gpu"]["devices"][0]["job_utilization"]["mean"]["value"] is None
 
 
-def test_others_on_the_jobs_gpu_are_told_of(spoor, machine):
+def test_other_processes_on_the_jobs_gpu_cause_a_warning(spoor, machine):
     machine.play(card(0), "stream 0 gpu 200 50", f"process 0 compute 1 {GIB}")
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
@@ -144,7 +144,7 @@ def test_others_on_the_jobs_gpu_are_told_of(spoor, machine):
     assert warnings_of(run.end()) == ["gpu-shared"]
 
 
-def test_samples_that_come_in_lumps_make_no_ten_gpus(spoor, machine):
+def test_late_samples_do_not_exceed_the_gpus(spoor, machine):
     """The driver's samples of a second arrive within one interval of 10 ms."""
     machine.play(card(0), "stream 0 gpu 20 100")
     run = Run(spoor, machine, "-i", "10ms")
@@ -171,8 +171,8 @@ def test_energy_and_sensors(spoor, machine):
     assert device["throttled"] == ["power"]
 
 
-def test_what_is_not_available_is_null_with_a_reason(spoor, machine):
-    """A card that tells nothing but its name; a process whose memory is not told."""
+def test_an_unavailable_figure_is_null_with_a_reason(spoor, machine):
+    """A card that reports only its name, and a process without memory figures."""
     machine.play("device 0 name NVIDIA H200", "device 0 uuid GPU-0000-aaaa")
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} -")
@@ -192,7 +192,7 @@ def test_what_is_not_available_is_null_with_a_reason(spoor, machine):
 
 
 def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
-    """That is measured, where the driver lists processes; else it is not known."""
+    """It is measured if the driver lists processes; otherwise it is unknown."""
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.wait_for()
@@ -209,8 +209,8 @@ def test_a_job_without_a_gpu_used_zero_bytes(spoor, machine):
 @pytest.mark.parametrize("code, words", [(NO_PERMISSION, "permission denied"),
                                          (NOT_SUPPORTED, "not supported"),
                                          (UNKNOWN_ERROR, "unknown error")])
-def test_a_refused_list_is_no_zero(spoor, machine, code, words):
-    """The other lists answer, and the samples tell what the job was busy with."""
+def test_a_refused_list_is_not_0(spoor, machine, code, words):
+    """The other lists work, and the samples show the job's busy time."""
     machine.play(card(0), "stream 0 gpu 200 50", f"fail {LIST} {code}", HELD)
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30", RELEASED)
@@ -225,7 +225,7 @@ def test_a_refused_list_is_no_zero(spoor, machine, code, words):
 
 
 def refused_after_2_gib(spoor, machine, code):
-    """A job that had 2 GiB when the driver began to refuse the list of processes."""
+    """A job with 2 GiB when the driver started to refuse the list of processes."""
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {2 * GIB}")
@@ -235,7 +235,7 @@ def refused_after_2_gib(spoor, machine, code):
     return run
 
 
-def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
+def test_a_list_that_works_again_keeps_its_peak(spoor, machine):
     run = refused_after_2_gib(spoor, machine, UNKNOWN_ERROR)
     machine.play(f"fail {LIST} 0", f"process 0 compute {run.pid} {GIB}")
     machine.wait_for(SLOW, times=2)
@@ -244,14 +244,14 @@ def test_a_list_that_answers_again_keeps_its_peak(spoor, machine):
     assert warnings_of(result) == []
 
 
-def test_a_peak_that_may_not_be_the_last_is_a_warning(spoor, machine):
+def test_a_possibly_incomplete_peak_is_a_warning(spoor, machine):
     result = refused_after_2_gib(spoor, machine, NO_PERMISSION).end()
     assert value(result, "gpu.memory.combined_bytes") == 2 * GIB
     assert warnings_of(result) == ["gpu-memory-untold"]
     assert "permission denied" in result["warnings"][0]["message"]
 
 
-def test_a_lost_device_keeps_what_it_told(spoor, machine):
+def test_a_lost_device_keeps_its_figures(spoor, machine):
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}")
@@ -266,7 +266,8 @@ def test_a_lost_device_keeps_what_it_told(spoor, machine):
 
 
 def test_parts_of_a_device(spoor, machine):
-    """MIG: memory of a part and its utilisation, by GPM; where the whole tells, it counts."""
+    """MIG: memory of a part and its utilization, by GPM; if the whole reports a figure, that
+    counts."""
     machine.play(card(0), "device 0 mig 1", "device 0.0 uuid MIG-1", "device 0.0 name part",
                  "device 0.0 total 70000000000", "device 0.0 used 1500000000",
                  "device 0.0 instance 3", "gpm 0 3 40", "gpm 0 all 25",
@@ -289,7 +290,7 @@ def test_parts_of_a_device(spoor, machine):
                    result["gpu"]["utilization"]["mean_gpus"]):
         assert figure["source"] == "nvml.gpm"
     assert "MIG" in part["job_utilization"]["mean"]["reason"]
-    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # what its parts have
+    assert whole["memory"]["job_peak_bytes"]["value"] == GIB  # the sum of its parts
     assert "parts" in whole["job_utilization"]["max"]["reason"]
     assert value(result, "gpu.utilization.max_gpus") == pytest.approx(0.25, abs=0.02)
     assert value(result, "gpu.job_utilization.mean_gpus") is None
@@ -303,7 +304,7 @@ def test_accounts_of_the_driver_raise_the_peak(spoor, machine):
                  f"account 0 {run.pid} {7 * GIB} 1000 0 1 0")
     machine.wait_for()
     result = run.end()
-    # Accounts are kept under the host's numbers, so that in a container they are not the job's.
+    # Accounts have the host's PIDs, so that in a container they are not the job's.
     is_host = os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
     peak, source = (7 * GIB, "nvml.accounting") if is_host else (GIB, "nvml.processes")
     assert value(result, "gpu.memory.combined_bytes") == peak
@@ -322,7 +323,7 @@ def test_every_generation_of_drivers_ends_well(spoor, machine, standin, generati
 
 # ---- drivers that fail --------------------------------------------------------------------
 
-def test_without_a_gpu_nothing_is_said(spoor, tmp_path):
+def test_without_a_gpu_there_is_no_output(spoor, tmp_path):
     done, result = spoor.result("true")
     assert result["gpu"]["count"] == 0
     assert result["gpu"]["devices"] == result["gpu"]["selected"] == result["host"]["gpus"] == []
@@ -333,14 +334,14 @@ def test_without_a_gpu_nothing_is_said(spoor, tmp_path):
 
 
 def result_without_driver(spoor, machine):
-    """Of a command that ends at once; None on a machine so busy that it did not."""
+    """The result of a command that ends at once; None on a machine so busy that it did not."""
     machine.log.unlink(missing_ok=True)
     _, result = spoor.result("true", env=machine.environment)
     return result if machine.calls("nvmlInit") == 0 else None
 
 
 def test_no_driver_is_opened_for_a_job_that_ends_at_once(spoor, machine):
-    """As on a machine without a GPU, the text says nothing of it."""
+    """The text does not mention GPUs, as on a machine without any."""
     machine.play(card(0))
     result = eventually(lambda: result_without_driver(spoor, machine), "one that ends soon enough")
     assert result["gpu"]["count"] is None
@@ -386,7 +387,7 @@ def test_a_gpu_that_cannot_be_opened_is_a_warning(spoor, machine):
     assert "GPU is lost" in spoor("info", env=machine.environment).stdout
 
 
-def test_a_driver_that_does_not_count_its_gpus_is_a_warning(spoor, machine):
+def test_a_driver_that_cannot_count_its_gpus_is_a_warning(spoor, machine):
     machine.play(card(0), f"fail nvmlDeviceGetCount {UNKNOWN_ERROR}")
     result = Run(spoor, machine).end()
     assert "Unknown Error (error 999)" in gpu_messages(result)[0]
@@ -394,7 +395,8 @@ def test_a_driver_that_does_not_count_its_gpus_is_a_warning(spoor, machine):
 
 
 def test_a_library_without_its_driver_is_no_warning(spoor, machine):
-    """As in an image that is run on a machine without a GPU. Who asks is told."""
+    """As in an image that runs on a machine without a GPU. A user who requires GPUs gets an
+    error."""
     machine.play(card(0), f"fail nvmlInit {NOT_LOADED}")
     result = Run(spoor, machine).end()
     assert warnings_of(result) == []
@@ -404,7 +406,7 @@ def test_a_library_without_its_driver_is_no_warning(spoor, machine):
         assert "the NVIDIA driver is not loaded" in said
 
 
-def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standin):
+def test_a_library_without_required_functions_is_a_warning(spoor, machine, standin):
     machine.environment["LD_LIBRARY_PATH"] = str(standin / "broken")
     machine.play(card(0))
     result = Run(spoor, machine).end()
@@ -412,8 +414,8 @@ def test_a_library_that_lacks_what_is_needed_is_a_warning(spoor, machine, standi
 
 
 @pytest.mark.threads
-def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
-    """The cadence of samples stays, and Ctrl-C ends the run before the driver answers."""
+def test_a_blocked_driver_delays_nothing_else(spoor, machine):
+    """The samples keep their interval, and Ctrl-C ends the run before the driver responds."""
     machine.play(card(0), "device 0 energy 1000000")
     samples = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "50ms", "--samples", samples,
@@ -424,11 +426,11 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     blocked_since = rows_of(samples)[-1]["elapsed_seconds"]
     eventually(lambda: newest_memory(samples) == [""], "it is noticed")
     run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(timeout=20) == 0  # the driver would answer after 60 s
+    assert run.process.wait(timeout=20) == 0  # the driver would respond after 60 s
     result = load(run.path)
     rows = [float(row["elapsed_seconds"]) for row in rows_of(samples)]
     blocked = [time for time in rows if time > float(blocked_since)]
-    # A busy machine leaves out some; a sampler that waits for the driver has none at all.
+    # A busy machine skips some; a sampler that waits for the driver has none at all.
     assert len(blocked) >= 0.25 * (blocked[-1] - float(blocked_since)) / 0.05
     assert value(result, "gpu.memory.combined_bytes") == GIB
     assert warnings_of(result) == ["gpu-blocked"]
@@ -437,7 +439,7 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
     for figure in (device["energy_joules"], device["utilization"]["max"],
                    result["energy"]["gpu_joules"], result["gpu"]["utilization"]["max_gpus"]):
         assert figure["value"] is None  # the counter was read once, before
-        # If at the end the thread that asks waits for a CPU, the driver is not blamed.
+        # If the reading thread waits for a CPU at the end, the driver is not blamed.
         assert any(text in figure["reason"] for text in
                    ("stopped responding", "was not read again", "no samples"))
     assert {row["gpu0_energy_joules"] for row in rows_of(samples)} == {""}
@@ -446,7 +448,7 @@ def test_a_driver_that_blocks_holds_up_nothing_else(spoor, machine):
 @pytest.mark.threads
 @pytest.mark.parametrize("line", ["block nvmlInit 60000", "cost nvmlInit 60000000"],
                          ids=["sleeps", "spins"])
-def test_a_driver_that_blocks_at_its_start_costs_the_gpu_figures_only(spoor, machine, line):
+def test_a_driver_blocked_at_its_start_costs_only_gpu_figures(spoor, machine, line):
     machine.play(card(0), line)
     run = Run(spoor, machine)
     eventually(lambda: machine.calls("nvmlInit") > 0, "it is started")
@@ -457,13 +459,13 @@ def test_a_driver_that_blocks_at_its_start_costs_the_gpu_figures_only(spoor, mac
     assert value(result, "memory.main.total_rss_bytes") > 0
 
 
-def test_a_name_that_is_not_told_is_null(spoor, machine):
+def test_an_unreported_name_is_null(spoor, machine):
     machine.play("device 0 uuid GPU-0000-aaaa", "device 0 total 150000000000")
     result = Run(spoor, machine).end()
     assert result["gpu"]["devices"][0]["name"] is result["host"]["gpus"][0]["name"] is None
 
 
-def test_hostile_names_are_made_safe(spoor, machine):
+def test_hostile_names_are_escaped(spoor, machine):
     machine.play(card(0), "device 0 name_hex 1b5b33316d22ff0a4720")
     done = spoor("run", "--", *until_called(machine), env=machine.environment)
     assert "\x1b" not in done.stderr

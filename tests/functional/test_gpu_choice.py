@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which GPUs are the job's, against a stand-in for NVIDIA's library."""
+"""The GPUs assigned to the job, on a stand-in for NVIDIA's library."""
 import os
 import re
 import subprocess
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.any_user
     ((), {"ROCR_VISIBLE_DEVICES": "0"}, [0, 1, 2]),
     ((), {"SPOOR_GPUS": "1"}, [1]),
 ])
-def test_which_gpus_are_the_jobs(spoor, machine, options, variables, selected):
+def test_assigned_gpus(spoor, machine, options, variables, selected):
     machine.play(card(0), card(1), card(2))
     run = Run(spoor, machine, *options, **variables)
     machine.play(*(f"process {i} compute {run.pid} {GIB}" for i in range(3)))
@@ -49,7 +49,7 @@ def maps_nvml(process):
 
 
 @pytest.mark.parametrize("word", ["none", "None"])
-def test_of_no_gpus_no_driver_is_opened(spoor, machine, tmp_path, word):
+def test_with_gpus_none_no_driver_is_opened(spoor, machine, tmp_path, word):
     """Not even its library is loaded, long after it would have been."""
     machine.play(card(0))
     samples = tmp_path / "samples.csv"
@@ -67,8 +67,8 @@ def test_of_no_gpus_no_driver_is_opened(spoor, machine, tmp_path, word):
     assert warnings_of(result) == []
 
 
-def test_who_left_the_job_no_gpu_is_told(spoor, machine):
-    """The value may be anybody's: no escape sequence of it reaches a terminal."""
+def test_the_variable_that_excludes_all_gpus_is_named(spoor, machine):
+    """Its value is not trusted: no escape sequence of it reaches a terminal."""
     machine.play(card(0))
     why = "CUDA_VISIBLE_DEVICES=foo\x1b[31m matches none of this machine's GPUs"
     run = Run(spoor, machine, CUDA_VISIBLE_DEVICES="foo\x1b[31m")
@@ -89,7 +89,7 @@ def test_who_left_the_job_no_gpu_is_told(spoor, machine):
 
 @pytest.mark.parametrize("options, expected", [((), ["gpu-not-selected"]),
                                                (("--gpus", "all"), [])])
-def test_a_gpu_that_is_not_the_jobs_and_that_it_uses_is_a_warning(spoor, machine, options,
+def test_use_of_an_unassigned_gpu_is_a_warning(spoor, machine, options,
                                                                   expected):
     machine.play(card(0), card(1))
     run = Run(spoor, machine, *options, CUDA_VISIBLE_DEVICES="1")
@@ -107,8 +107,8 @@ def test_a_gpu_that_is_not_the_jobs_and_that_it_uses_is_a_warning(spoor, machine
     ((), {"SPOOR_GPUS": "GPU-9"}, "SPOOR_GPUS"),
     (("--config", "c.json"), {}, "c.json: gpus"),
 ])
-def test_a_gpu_that_is_not_there_is_refused(spoor, machine, tmp_path, options, variables, source):
-    """By whoever gave its name, before the job starts."""
+def test_a_missing_gpu_is_refused(spoor, machine, tmp_path, options, variables, source):
+    """With the name of its origin, before the job starts."""
     machine.play(card(0), card(1), card(2))
     (tmp_path / "c.json").write_text('{"gpus": "1,GPU-9"}')
     done = spoor("run", *options, "--", "touch", tmp_path / "ran", cwd=tmp_path,
@@ -119,7 +119,7 @@ def test_a_gpu_that_is_not_there_is_refused(spoor, machine, tmp_path, options, v
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_gpu_that_is_not_there_is_refused_before_attaching(spoor, machine):
+def test_a_missing_gpu_is_refused_before_attaching(spoor, machine):
     machine.play(card(0))
     done = spoor("attach", "--gpus", "1", str(os.getpid()), env=machine.environment)
     assert done.returncode == 125
@@ -128,20 +128,20 @@ def test_a_gpu_that_is_not_there_is_refused_before_attaching(spoor, machine):
 
 @pytest.mark.parametrize("lines", [[], [card(0), f"fail nvmlInit {VERSION_MISMATCH}"]],
                          ids=["no GPU", "no driver"])
-def test_where_gpus_cannot_be_told_a_wrong_number_is_a_warning(spoor, machine, lines):
+def test_without_a_driver_a_wrong_number_is_a_warning(spoor, machine, lines):
     machine.play(*lines)
     assert "gpu-unknown" in warnings_of(Run(spoor, machine, "--gpus", "9").end())
 
 
 @pytest.mark.parametrize("text", ["", "0,,1", ",", "0;1", "$(x)"])
-def test_no_list_of_gpus_is_refused_before_the_start(spoor, tmp_path, text):
+def test_an_invalid_list_of_gpus_is_refused_before_the_start(spoor, tmp_path, text):
     done = spoor("run", "--gpus", text, "--", "touch", tmp_path / "ran")
     assert done.returncode == 125
     assert done.stderr.startswith("spoor: --gpus: ")
     assert not (tmp_path / "ran").exists()
 
 
-def test_attach_heeds_the_environment_of_the_process(spoor, machine):
+def test_attach_uses_the_environment_of_the_process(spoor, machine):
     machine.play(card(0), card(1))
     job = subprocess.Popen(["cat"], stdin=subprocess.PIPE,
                            env={**os.environ, "CUDA_VISIBLE_DEVICES": "1"})

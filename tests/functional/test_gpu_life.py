@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is the job's on GPUs, and when they are looked at, against a stand-in for NVIDIA's
+"""Which processes on GPUs belong to the job, and when they are read, on a stand-in for NVIDIA's
 library."""
 import pytest
 
@@ -14,18 +14,18 @@ BLIND = "ring,connector"
 PARENT = ("bash", "-c", "bash -c 'echo $$; until read -t 0; do :; done'; :")
 
 
-def test_a_child_that_computes_keeps_its_resting_parent_from_rest(spoor, machine):
-    """Though no sample has seen it: a glance has."""
+def test_a_computing_child_keeps_the_job_active(spoor, machine):
+    """Even if no sample has seen it: a glance has."""
     machine.play(card(0))
     run = Run(spoor, machine, "-i", "1h", command=PARENT, SPOOR_DISABLE=BLIND)
     machine.play(f"process 0 compute {run.pid} {GIB}")
-    # Of one that rests there are only slow looks, which ask three times.
+    # For an idle job there are only slow looks, which make three calls.
     eventually(lambda: machine.calls(QUICK) > 3 * machine.calls(SLOW) + 10, "quick looks")
     assert value(run.end(), "gpu.memory.descendants_bytes") == GIB
 
 
-def test_a_child_that_a_glance_has_seen_is_the_jobs_after_its_end(spoor, machine):
-    """What it did shows up in the driver's samples when nobody can ask for its parents."""
+def test_a_child_seen_by_a_glance_belongs_to_the_job_after_its_exit(spoor, machine):
+    """Its work appears in the driver's samples when its parents can no longer be read."""
     machine.play(card(0), "stream 0 gpu 200 50")
     run = Run(spoor, machine, "-i", "1h", SPOOR_DISABLE=BLIND,
               command=("bash", "-c", f"bash -c 'echo $$; until read -t 0; do :; done'; "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where GPUs are told of: samples, text, info, doctor."""
+"""GPUs in the outputs: samples, text, info, doctor."""
 import fcntl
 import json
 import os
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.any_user
 
 
 def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
-    """The first rows wait for the drivers to tell, and are not lost."""
+    """The first rows wait for the drivers to respond, and are not lost."""
     machine.play(card(0), card(1), "device 1 power 250500")
     path = spoor.new_path("samples.csv")
     run = Run(spoor, machine, "-i", "1h", "--gpus", "1", "--samples", path)
@@ -30,7 +30,7 @@ def test_samples_have_columns_for_each_gpu_of_the_job(spoor, machine):
     assert rows[0]["gpu1_memory_bytes"] == ""
     assert rows[-1]["gpu1_job_memory_bytes"] == str(GIB)
     assert rows[-1]["gpu1_power_watts"] == "250.5"
-    # What is added to the file keeps to its columns, whatever GPUs there are.
+    # Rows appended to the file use its columns, whatever GPUs there are.
     assert spoor("run", "-q", "--append", "--samples", path, "--", "true",
                  env={**machine.environment, "SPOOR_DISABLE": "gpu"}).returncode == 0
     assert all(None not in row and None not in row.values() for row in rows_of(path))
@@ -54,7 +54,7 @@ def test_curve_has_columns_for_each_gpu_of_the_job(spoor, machine, suffix):
         assert columns["gpu1_power_watts"]["high"][-1] == 250.5
 
 
-def test_samples_as_objects_hold_the_gpus(spoor, machine):
+def test_json_samples_contain_the_gpus(spoor, machine):
     machine.play(card(0))
     path = spoor.new_path("samples.jsonl")
     run = Run(spoor, machine, "--samples", path)
@@ -69,8 +69,8 @@ def test_samples_as_objects_hold_the_gpus(spoor, machine):
 
 
 def test_a_gpu_has_one_number_everywhere(spoor, machine):
-    """What info shows, --gpus takes and every output says: parts are numbered within their GPU, as
-    nvidia-smi has it."""
+    """info, --gpus and every output use the same number: parts are numbered within their GPU, as
+    in nvidia-smi."""
     machine.play(card(0), "device 0 mig 1", card(1), *(
         f"device 0.{part} {fact}" for part in (0, 1)
         for fact in (f"uuid MIG-{part}", f"name part {part}", "total 70000000000",
@@ -99,7 +99,7 @@ def test_a_gpu_has_one_number_everywhere(spoor, machine):
     last = json.loads(samples[1].read_text(encoding="utf-8").splitlines()[-1])
     assert [(gpu["index"], gpu["part"], gpu["job_memory_bytes"]) for gpu in last["gpus"]] == [
         (0, 1, GIB), (1, None, GIB)]
-    # A header is read as it was written.
+    # A header can be read back.
     before = len(rows_of(samples[0]))
     run = Run(spoor, machine, "--gpus", "all", "--append", "--samples", samples[0])
     machine.wait_for()
@@ -158,7 +158,7 @@ def test_info_refuses(spoor, machine, arguments, message):
     assert message in done.stderr and done.stdout == ""
 
 
-def test_doctor_says_of_each_vendor_whether_it_serves(spoor, machine):
+def test_doctor_shows_whether_each_vendor_works(spoor, machine):
     done = spoor("doctor")
     assert "NVIDIA GPUs\n  no    nvml" in done.stdout
     assert "driver is not installed" in " ".join(done.stdout.split())
@@ -182,7 +182,7 @@ def test_doctor_keeps_to_80_columns_and_advises_root_as_root(spoor):
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_doctor_tells_how_to_have_exact_peaks(spoor, machine, is_on):
+def test_doctor_explains_how_to_get_exact_peaks(spoor, machine, is_on):
     machine.play(card(0), f"device 0 accounting {int(is_on)}")
     text = spoor("doctor", env=machine.environment).stdout
     part = text.partition("exact peak memory of processes on NVIDIA GPUs\n")[2]
@@ -192,7 +192,7 @@ def test_doctor_tells_how_to_have_exact_peaks(spoor, machine, is_on):
     assert is_on or "accounting mode is off" in row
 
 
-def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
+def test_info_and_doctor_report_a_silent_driver(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
     done = spoor("info", "--gpus", "7", env=machine.environment)
     assert done.returncode == 0 and done.stdout.startswith("Host ")
@@ -205,7 +205,7 @@ def test_info_and_doctor_say_that_a_driver_does_not_answer(spoor, machine):
     assert "sources are available" in done.stdout
 
 
-def test_the_text_says_that_gpus_are_not_known(spoor, machine):
+def test_the_text_reports_unknown_gpus(spoor, machine):
     machine.play(card(0), "block nvmlInit 60000")
     done = spoor("run", "--", *until_called(machine, "nvmlInit"), env=machine.environment)
     assert "GPU use: the run ended before the drivers had reported their GPUs" in \
@@ -213,7 +213,7 @@ def test_the_text_says_that_gpus_are_not_known(spoor, machine):
 
 
 def on_terminal(spoor, columns, *arguments, env):
-    """What it writes to a terminal that is so wide, as lines."""
+    """Returns its output on a terminal of this width, as lines."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
     assert spoor(*arguments, stdout=theirs, stderr=theirs, env=env).returncode == 0
@@ -222,7 +222,7 @@ def on_terminal(spoor, columns, *arguments, env):
     try:
         while part := os.read(ours, 4096):
             text += part
-    except OSError:  # the end
+    except OSError:  # end of file
         pass
     os.close(ours)
     return text.decode().splitlines()
@@ -240,12 +240,12 @@ def test_text_is_as_wide_as_the_terminal(spoor, machine):
     for columns, most in ((100, 100), (60, 60), (20, 60), (500, 160)):
         lines = on_terminal(spoor, columns, "run", "--color", "never", "--", *command,
                             env=machine.environment)
-        assert max(map(len, lines[1:])) <= most  # the first is the command's own
+        assert max(map(len, lines[1:])) <= most  # the first line is the command's own
         assert lines[1].startswith("echo word")
 
 
-def test_names_are_shown_as_the_locale_allows(spoor, machine):
-    """By info as by run."""
+def test_names_are_escaped_for_the_locale(spoor, machine):
+    """By info and by run."""
     machine.play(card(0), "device 0 name \u4e2d\u6587")
     for locale, name in (("C.UTF-8", "\u4e2d\u6587"), ("C", "\\u4e2d\\u6587")):
         done = spoor("info", env={**machine.environment, "LC_ALL": locale}, encoding="utf-8")
@@ -257,7 +257,7 @@ def rows_of_gpus(done):
 
 
 def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
-    """It says which it has, and nothing of a use that it does not show."""
+    """It lists the GPUs, without figures of use."""
     machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
     done = spoor("run", "--", *until_called(machine), env=machine.environment)
     assert rows_of_gpus(done) == [
@@ -272,8 +272,8 @@ def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
 
 @pytest.mark.parametrize("bits, words", [
     (0x20 | 0x4, "throttled (heat, power)"), (0x8, "throttled (hardware)"), (0x1, None)])
-def test_why_a_gpu_was_held_back(spoor, machine, bits, words):
-    """And a device without a name is a GPU."""
+def test_throttle_reasons_are_shown(spoor, machine, bits, words):
+    """And a device without a name is called GPU."""
     machine.play(card(0).replace("NVIDIA H200", ""), f"device 0 throttle {bits}")
     run = spoor.start("run", "--", *WAIT, env=machine.environment)
     machine.play(f"process 0 compute {int(read_line(run.stdout))} {GIB}")

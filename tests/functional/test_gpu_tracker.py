@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu-tracker around real commands: true numbers, in its predecessor's shape."""
+"""gpu-tracker around real commands: true numbers, in its predecessor's format."""
 import csv
 import json
 import os
@@ -42,8 +42,8 @@ def test_text_has_every_label_in_order(gpu_tracker):
     assert found["Compute time", "Unit"] == "hours"
 
 
-def test_text_and_json_say_the_same(gpu_tracker, tmp_path):
-    """One run each, so only what does not change is compared."""
+def test_text_and_json_agree(gpu_tracker, tmp_path):
+    """These are two runs, so only stable values are compared."""
     report = result(gpu_tracker, "true")
     text = parse_text(split_output(gpu_tracker("-e", "true").stdout)[1][:-1])
     cores = os.cpu_count()
@@ -56,7 +56,7 @@ def test_text_and_json_say_the_same(gpu_tracker, tmp_path):
     assert text["Max RAM", "System capacity"] == repr(float(f"{total * 1e-9:.3f}"))
 
 
-def test_without_a_gpu_all_of_it_is_zero(gpu_tracker):
+def test_without_a_gpu_all_gpu_figures_are_0(gpu_tracker):
     report = result(gpu_tracker, "true")
     assert report["max_gpu_ram"] == {"unit": "gigabytes", "system_capacity": 0.0, "system": 0.0,
                                      "main": 0.0, "descendants": 0.0, "combined": 0.0}
@@ -65,10 +65,10 @@ def test_without_a_gpu_all_of_it_is_zero(gpu_tracker):
     assert set(utilization["gpu_percentages"].values()) == {0.0}
 
 
-def test_command_without_length_has_real_numbers(gpu_tracker):
-    """It is over before a sample is due. The kernel tells its peak where that is larger than what
-    the tracker itself had: 7 MB with sanitizers. It writes 16 MB, for what an interpreter has
-    without any depends on the page cache."""
+def test_very_short_command_has_real_numbers(gpu_tracker):
+    """It ends before a sample is due. The kernel reports its peak if that is larger than the
+    tracker's: 7 MB with sanitizers. It writes 16 MB, because the size of an idle interpreter
+    depends on the page cache."""
     started = time.monotonic()
     report = result(gpu_tracker, "/usr/bin/python3 -c len(bytes([1])*(16<<20))", *MEGABYTES)
     assert 0 < report["compute_time"]["time"] < time.monotonic() - started
@@ -78,9 +78,9 @@ def test_command_without_length_has_real_numbers(gpu_tracker):
     assert report["cpu_utilization"]["main_n_threads"] == 1
 
 
-def test_what_could_not_be_measured_is_one_warning(gpu_tracker):
-    """A command may be over before its memory could be looked at. A warning speaks the language
-    of the report, and names all that it is about."""
+def test_unmeasured_figures_cause_one_warning(gpu_tracker):
+    """A command may end before its memory could be read. The warning uses the names of the
+    report, and lists all unmeasured figures."""
     warning = (r"WARNING:root:(System RAM|(Total|Private|Shared) RSS|Number of threads|"
                r"CPU utilization|, | and )+ could not be measured and (is|are) shown as 0\.0: "
                r"[^\n]+\.\n")
@@ -92,7 +92,7 @@ def test_what_could_not_be_measured_is_one_warning(gpu_tracker):
 # ---- numbers ----------------------------------------------------------------
 
 def test_mean_is_cpu_time_over_wall_time(gpu_tracker, workload, tmp_path):
-    """A job that computes half of the time. Its CPU time it says itself."""
+    """A job that computes half of the time and prints its own CPU time."""
     path = tmp_path / "said"
     report = result(gpu_tracker, f"sh -c '{workload('duty')} 1.5 >{path}'", "--st=0.1",
                     "--nec=1", "--tu=seconds")
@@ -100,7 +100,7 @@ def test_mean_is_cpu_time_over_wall_time(gpu_tracker, workload, tmp_path):
     percent = report["cpu_utilization"]["combined"]["mean_sum_percent"]
     assert percent / 100 * wall == cpu_time(cpu)
     assert report["cpu_utilization"]["combined"]["mean_hardware_percent"] == percent
-    # The machine's time goes in whole ticks to whoever runs at the tick, and may miss some.
+    # The machine's time is counted in whole ticks for the process running at the tick, and may miss some.
     assert report["cpu_utilization"]["system"]["mean_sum_percent"] >= 0.9 * percent
 
 
@@ -124,7 +124,7 @@ def test_cpu_of_short_lived_children_counts(gpu_tracker, workload, tmp_path):
     assert seconds == cpu_time(float(path.read_text()))
 
 
-def test_time_in_which_the_tracker_was_stopped_is_not_the_commands(spoor, gpu_tracker, workload, tmp_path):
+def test_time_while_the_tracker_was_stopped_is_not_the_commands(spoor, gpu_tracker, workload, tmp_path):
     """The command ended while its tracker was stopped."""
     started = spoor.result("true")[1]["processes"]["started"]
     if started["source"] not in ("proc-connector", "perf.fork-ring"):
@@ -140,7 +140,7 @@ def test_time_in_which_the_tracker_was_stopped_is_not_the_commands(spoor, gpu_tr
 
 @pytest.mark.parametrize("sleep_time", ["0.1", "1", "60"])
 def test_compute_time_is_the_wall_time_of_the_command(gpu_tracker, tmp_path, sleep_time):
-    """More than the command sees by its own clock, less than we see of gpu-tracker by ours."""
+    """More than the command's own clock, less than the duration of gpu-tracker."""
     path = tmp_path / "said"
     script = f"date +%s.%N >{path}; sleep 1; date +%s.%N >>{path}"
     started = time.monotonic()
@@ -150,18 +150,18 @@ def test_compute_time_is_the_wall_time_of_the_command(gpu_tracker, tmp_path, sle
     assert end - start - 0.002 <= report["compute_time"]["time"] <= seen
 
 
-def test_long_sleep_time_does_not_hold_up_the_end(gpu_tracker):
+def test_long_sleep_time_does_not_delay_the_end(gpu_tracker):
     started = time.monotonic()
     result(gpu_tracker, "true", "--st=60")
     assert time.monotonic() - started < 30
 
 
-def test_memory_that_is_held_is_reported(gpu_tracker, workload):
-    """300 MiB, until a few rows more have been written."""
+def test_held_memory_is_reported(gpu_tracker, workload):
+    """300 MiB, until a few more rows have been written."""
     path = gpu_tracker.folder / "rows.csv"
     process = gpu_tracker.start("-e", workload("hold") + " 300", "-f", "json", "--st=0.1",
                                 *MEGABYTES, f"--tf={path}")
-    pid = int(read_line(process.stdout))  # all is held from here on
+    pid = int(read_line(process.stdout))  # all memory is held from now on
     before = len(rows_of(path))
     eventually(lambda: len(rows_of(path)) > before + 5, "rows")
     assert os.path.exists(f"/proc/{pid}")
@@ -212,7 +212,7 @@ def test_threads_and_cores_are_counted(gpu_tracker, workload):
 
 
 def ended(process):
-    """Ends a job that waits for it. Returns the report."""
+    """Ends a waiting job. Returns the report."""
     process.stdin.close()
     status, report = split_output(process.stdout.read().decode())
     assert (process.wait(), status) == (0, 0)
@@ -233,7 +233,7 @@ def test_tracking_file_has_a_row_per_sample(gpu_tracker, workload, suffix):
     end = time.time()
     rows = rows_of(path)
     seconds = report["compute_time"]["time"]
-    # A row at every tenth of a second, as far as the machine was not too busy, and one at the end. The first may be late.
+    # A row at every tenth of a second, unless the machine was too busy, and one at the end. The first may be late.
     times = [row["timestamp"] for row in rows]
     assert len(rows) <= int((times[-1] - start) / 0.1) + 2
     assert times == sorted(times) and start <= times[0] and times[-1] <= end
@@ -246,7 +246,7 @@ def test_tracking_file_has_a_row_per_sample(gpu_tracker, workload, suffix):
         assert 0 < row["system_ram"] <= report["max_ram"]["system_capacity"]
 
 
-def test_rows_of_a_short_command_hold_its_peak(gpu_tracker, workload):
+def test_rows_of_a_short_command_contain_its_peak(gpu_tracker, workload):
     path = gpu_tracker.folder / "rows.csv"
     report = result(gpu_tracker, f"sh -c 'exec {workload('hold')} 100 </dev/null >/dev/null'",
                     f"--tf={path}", "--ru=megabytes", "--st=60")
@@ -256,7 +256,7 @@ def test_rows_of_a_short_command_hold_its_peak(gpu_tracker, workload):
     assert rows[0]["main_ram"] >= 104
 
 
-def test_rows_show_what_the_cpu_does(gpu_tracker, workload):
+def test_rows_show_cpu_usage(gpu_tracker, workload):
     path = gpu_tracker.folder / "rows.csv"
     script = f"sh -c 'echo go; read line; {workload('burn')} 1.2 >/dev/null'"
     process = gpu_tracker.start("-e", script, "-f", "json", "--st=0.5", f"--tf={path}", "--nec=1")
@@ -265,7 +265,7 @@ def test_rows_show_what_the_cpu_does(gpu_tracker, workload):
     report = ended(process)
     column = [row["cpu_combined_sum_utilization_percent"] for row in rows_of(path)]
     assert column[0] < max(column) / 3
-    assert max(column) <= 150  # the time of a sample and that of its clocks differ a little
+    assert max(column) <= 150  # the times of a sample and of its clocks differ a little
     assert max(column) / 2 <= report["cpu_utilization"]["combined"]["max_sum_percent"] <= 150
     for row in rows_of(path):
         assert row["cpu_combined_hardware_utilization_percent"] == \
@@ -290,13 +290,13 @@ def test_killed_command_has_a_negative_status(gpu_tracker):
 
 
 @pytest.mark.parametrize("script, code", [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)])
-def test_status_is_passed_on_when_asked_for(gpu_tracker, script, code):
+def test_status_is_passed_on_if_requested(gpu_tracker, script, code):
     assert gpu_tracker("-e", f"sh -c '{script}'", "--propagate").returncode == code
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_command_and_tracker_and_the_result_is_there(gpu_tracker, workload, number):
-    # 64 MB: more than the tracker with sanitizers, so that the kernel tells it of one that ended.
+def test_signal_ends_command_and_tracker_and_the_result_is_complete(gpu_tracker, workload, number):
+    # 64 MB: more than the tracker with sanitizers, so that the kernel reports the peak of an exited process.
     process = gpu_tracker.start("-e", workload("hold") + " 64", "-f", "json")
     pid = int(read_line(process.stdout))
     process.send_signal(number)
@@ -308,7 +308,7 @@ def test_signal_ends_command_and_tracker_and_the_result_is_there(gpu_tracker, wo
 
 
 def test_keyboard_interrupt_of_the_group_leaves_nothing_running(gpu_tracker, workload):
-    # Without "<&0" what bash leaves in the background reads nothing, and ends at once.
+    # Without "<&0" a background child of bash reads nothing, and exits at once.
     script = f"{workload('hold')} 1 <&0 & {workload('hold')} 1 <&0 & wait"
     process = gpu_tracker.start("-e", f"bash -c {shlex.quote(script)}", start_new_session=True)
     pids = [int(read_line(process.stdout)) for _ in range(2)]
@@ -321,7 +321,7 @@ def test_keyboard_interrupt_of_the_group_leaves_nothing_running(gpu_tracker, wor
     eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "all are gone")
 
 
-def test_command_that_takes_the_signal_ends_in_its_own_way(gpu_tracker):
+def test_command_that_handles_the_signal_ends_in_its_own_way(gpu_tracker):
     process = gpu_tracker.start("-e", "sh -c 'trap \"exit 3\" TERM; echo go; "
                                       "while :; do sleep 0.02; done'")
     assert read_line(process.stdout) == "go"
@@ -342,7 +342,7 @@ def test_nothing_is_left_in_the_folder(gpu_tracker):
     assert os.listdir(gpu_tracker.folder) == []
 
 
-def test_closed_stdout_is_an_error_of_ours(gpu_tracker):
+def test_closed_stdout_is_reported_as_our_error(gpu_tracker):
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = gpu_tracker("-e", "true", stdout=write_end)

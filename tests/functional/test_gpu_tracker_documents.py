@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that the documents of the predecessor's versions show, run from examples/."""
+"""Every command in the documents of the predecessor's versions, run from examples/."""
 import json
 import pathlib
 import shlex
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.any_user
 HERE = pathlib.Path(__file__).parent
 EXAMPLES = HERE.parent.parent / "examples"
 
-# The label paths that version 2 did not have yet: its report is part of ours.
+# The label paths missing in version 2: its report is a part of ours.
 SINCE_VERSION_2 = ("CPU utilization", "GPU utilization", "cpu_utilization", "gpu_utilization")
 
 SCRIPT = [
@@ -34,7 +34,7 @@ SLEEP = [
 
 
 def run_all(gpu_tracker, commands, *options):
-    """Runs them at the same time. Returns the reports, as {path: value}, and their formats."""
+    """Runs them concurrently. Returns the reports, as {path: value}, and their formats."""
     for name in EXAMPLES.glob("*.sh"):
         shutil.copy(name, gpu_tracker.folder)
     running = [gpu_tracker.start(*shlex.split(command)[1:], *options, cwd=gpu_tracker.folder)

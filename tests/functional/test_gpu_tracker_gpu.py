@@ -17,7 +17,7 @@ UUIDS = "GPU-0000-aaaa, GPU-1000-aaaa"
 
 
 class Job:
-    """gpu-tracker around a job that waits until it is told to end."""
+    """gpu-tracker around a job that waits for the end of its input."""
 
     def __init__(self, gpu_tracker, machine, *options):
         self.process = gpu_tracker.start("-e", shlex.join(WAIT), "-f", "json", *options,
@@ -46,7 +46,7 @@ def test_memory_is_in_units_of_ten(gpu_tracker, machine):
     assert job.stderr == b""
 
 
-def test_utilization_of_the_gpus_that_were_asked_for(gpu_tracker, machine):
+def test_utilization_of_the_selected_gpus(gpu_tracker, machine):
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine, "--guuids=GPU-0000-aaaa")
     machine.wait_for(SLOW, times=4)
@@ -66,7 +66,7 @@ def test_sum_and_hardware_percentages(gpu_tracker, machine):
     assert percentages["max_hardware_percent"] == percentages["max_sum_percent"] / 2
 
 
-def test_rows_hold_what_the_gpus_do(gpu_tracker, machine):
+def test_rows_contain_gpu_figures(gpu_tracker, machine):
     machine.play(card(0), "stream 0 gpu 100 50")
     job = Job(gpu_tracker, machine, "--tf=rows.csv", "--st=0.1", "--gru=bytes")
     machine.play(f"process 0 compute {job.pid} {GIB}")
@@ -91,7 +91,7 @@ def test_rows_hold_what_the_gpus_do(gpu_tracker, machine):
                     "one GPU UUID."),
     (["--gb=amd"], 'No GPU of the brand "amd" was found.'),
 ])
-def test_gpu_that_is_not_there_is_refused(gpu_tracker, machine, options, message):
+def test_missing_gpu_is_refused(gpu_tracker, machine, options, message):
     machine.play(card(1), card(0))
     trace = gpu_tracker.folder / "trace"
     done = gpu_tracker("-e", f"touch {trace}", *options, env=machine.environment)
@@ -108,13 +108,13 @@ def test_empty_list_in_a_config_file_is_refused(gpu_tracker, machine):
     assert done.returncode == 1 and "the set is empty" in done.stderr
 
 
-def test_brand_that_is_there(gpu_tracker, machine):
+def test_available_brand_is_accepted(gpu_tracker, machine):
     machine.play(card(0))
     assert Job(gpu_tracker, machine, "--gb=nvidia").end()["gpu_utilization"]["n_expected_gpus"] == 1
 
 
-def test_driver_that_does_not_answer_is_a_warning(gpu_tracker, machine):
-    """As for its predecessor, whose tool was there and could not connect."""
+def test_silent_driver_is_a_warning(gpu_tracker, machine):
+    """As in the predecessor, whose tool was installed but could not connect."""
     machine.play(card(0), f"fail nvmlInit {VERSION_MISMATCH}")
     done = gpu_tracker("-e", "sleep 0.2", "-f", "json", env=machine.environment)
     assert done.returncode == 0
@@ -134,7 +134,7 @@ BLOCKED = "WARNING:root:The GPU driver does not respond. The GPU RAM and GPU uti
 @pytest.mark.parametrize("options", [[], ["--guuids=GPU-0000-aaaa"], ["--gb=nvidia"],
                                      ["--tf=rows.csv"]])
 def test_command_does_not_wait_for_a_driver(gpu_tracker, machine, options):
-    """Nor for one that it needs to know the GPUs by. The warning comes when all hope is gone."""
+    """Not even if the driver is needed to identify the GPUs. The warning comes at the end."""
     machine.play(card(0), "block nvmlInit 60000")
     done = gpu_tracker("-e", "sh -c 'echo started >&2'", "-f", "json", *options,
                        env=machine.environment, cwd=gpu_tracker.folder)
@@ -145,8 +145,8 @@ def test_command_does_not_wait_for_a_driver(gpu_tracker, machine, options):
 
 
 @pytest.mark.parametrize("options", [[], ["--guuids=GPU-1000-aaaa"]])
-def test_gpus_of_a_slow_driver_are_known_in_the_end(gpu_tracker, machine, options):
-    """It takes longer than the list of GPUs is waited for, and the command still runs."""
+def test_gpus_of_a_slow_driver_are_known_at_the_end(gpu_tracker, machine, options):
+    """It takes longer than the timeout of the list of GPUs, and the command still runs."""
     machine.play(card(0), card(1), "block nvmlInit 2500")
     job = Job(gpu_tracker, machine, *options)
     machine.wait_for(SLOW)
@@ -157,7 +157,7 @@ def test_gpus_of_a_slow_driver_are_known_in_the_end(gpu_tracker, machine, option
     assert report["max_gpu_ram"]["system"] > 0
 
 
-def test_all_that_is_shown_as_0_is_named_in_the_words_of_the_report(gpu_tracker, machine):
+def test_the_warning_names_all_figures_shown_as_0(gpu_tracker, machine):
     machine.play(card(0), f"fail {QUICK} {LOST}")
     done = gpu_tracker("-e", "sleep 0.5", env=machine.environment)
     assert "GPU RAM and GPU utilization could not be measured and are shown as 0.0: the driver " \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu-tracker: every option, message and exit code. What is wrong is refused before the command
+"""gpu-tracker: every option, message and exit code. Errors are reported before the command
 starts."""
 import json
 import os
@@ -28,7 +28,7 @@ MEMORY_UNITS = "Valid values are bytes, gigabytes, kilobytes, megabytes, terabyt
 
 @pytest.fixture
 def refused(gpu_tracker):
-    """Runs gpu-tracker with a command that would leave a trace, and returns its complaint."""
+    """Runs gpu-tracker with a command that would leave a trace, and returns the error message."""
     trace = gpu_tracker.folder / "trace"
 
     def run(*options, command=None):
@@ -43,7 +43,7 @@ def refused(gpu_tracker):
 
 @pytest.fixture
 def config(gpu_tracker):
-    """Writes a config file and returns the option that names it."""
+    """Writes a config file and returns its option."""
     def write(content):
         path = gpu_tracker.folder / "config.json"
         path.write_text(content if isinstance(content, str) else json.dumps(content),
@@ -129,21 +129,21 @@ def test_command_is_split_as_by_a_shell(gpu_tracker, command, words):
     ("", "Empty command provided."),
     ("  \t\n", "Empty command provided."),
 ])
-def test_command_that_is_none(gpu_tracker, command, message):
+def test_empty_command_is_refused(gpu_tracker, command, message):
     done = gpu_tracker("-e", command)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"ERROR:root:{message}\n"
 
 
 @pytest.mark.parametrize("command", ["no-such-command", "/no/such/command", "nosuch with words"])
-def test_command_that_is_not_found(gpu_tracker, command):
-    # A folder of PATH that cannot be read would be "permission denied".
+def test_missing_command_is_refused(gpu_tracker, command):
+    # An unreadable folder of PATH would cause "permission denied".
     done = gpu_tracker("-e", command, "--disable-logs", env={"PATH": "/usr/bin:/bin"})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f'ERROR:root:Command not found: "{command}"\n'
 
 
-def test_command_that_cannot_be_started(gpu_tracker):
+def test_unstartable_command_is_refused(gpu_tracker):
     done = gpu_tracker("-e", "/etc/passwd x", "--disable-logs")
     assert done.returncode == 1
     assert done.stdout == "[Errno 13] Permission denied: '/etc/passwd'\n"
@@ -185,14 +185,14 @@ def test_bad_value_is_refused_before_the_command_starts(refused, option, message
     assert refused(option) == f"ERROR:root:{message}\n"
 
 
-def test_first_wrong_value_is_the_one_that_is_named(refused):
+def test_first_wrong_value_is_named(refused):
     wrong = ["--tf=x", "--tu=x", "--gru=x", "--ru=x", "--st=0"]
     named = ["Invalid file name", "time unit", "GPU RAM unit", "RAM unit", "Sleep time"]
     for count, name in enumerate(named, 1):
         assert name in refused(*wrong[:count])
 
 
-def test_brand_that_is_not_there_is_refused(refused):
+def test_unavailable_brand_is_refused(refused):
     if os.path.exists("/dev/nvidia0") or os.path.exists("/dev/kfd"):
         pytest.skip("this machine has a GPU")
     for brand in ("nvidia", "amd"):
@@ -200,7 +200,7 @@ def test_brand_that_is_not_there_is_refused(refused):
             f'ERROR:root:No GPU of the brand "{brand}" was found.\n'
 
 
-def test_uuids_are_passed_over_without_a_gpu(gpu_tracker):
+def test_uuids_are_ignored_without_a_gpu(gpu_tracker):
     if os.path.exists("/dev/nvidia0") or os.path.exists("/dev/kfd"):
         pytest.skip("this machine has a GPU")
     result(gpu_tracker, "true", "--guuids=GPU-1,GPU-2")
@@ -221,7 +221,7 @@ def test_warnings_are_silenced(gpu_tracker):
     assert gpu_tracker("-e", "true", "--disable-logs").stderr == ""
 
 
-def test_units_are_those_asked_for(gpu_tracker):
+def test_selected_units_are_used(gpu_tracker):
     report = result(gpu_tracker, "true", "--ru=kilobytes", "--gru=bytes", "--tu=days")
     assert report["max_ram"]["unit"] == "kilobytes"
     assert report["max_gpu_ram"]["unit"] == "bytes"
@@ -239,7 +239,7 @@ def test_older_spelling(gpu_tracker):
     assert result(gpu_tracker, "true", "--spelling=descendants")
 
 
-def test_very_long_sleep_time_is_taken(gpu_tracker):
+def test_very_long_sleep_time_is_accepted(gpu_tracker):
     result(gpu_tracker, "true", "--st=1e9")
 
 
@@ -267,7 +267,7 @@ def test_output_may_be_a_link_or_a_device(gpu_tracker):
     assert gpu_tracker("-e", "true", "-o", "/dev/null").stdout == STATUS + "0\n"
 
 
-def test_output_that_cannot_be_written_is_refused(refused, gpu_tracker):
+def test_unwritable_output_is_refused(refused, gpu_tracker):
     folder = gpu_tracker.folder
     wrong = {folder: "Is a directory", folder / "no" / "file": "No such file or directory",
              "": "No such file or directory", f"{folder}/file/": "No such file or directory"}
@@ -290,8 +290,8 @@ def test_output_without_permission_is_refused(refused, gpu_tracker):
     gpu_tracker.folder.chmod(0o700)
 
 
-def test_result_that_has_lost_its_file_is_on_the_screen(gpu_tracker):
-    """The folder goes away while the command runs."""
+def test_result_without_its_folder_is_printed(gpu_tracker):
+    """The folder is removed while the command runs."""
     folder = gpu_tracker.folder / "gone"
     folder.mkdir()
     done = gpu_tracker("-e", f"rmdir {folder}", "-o", folder / "out", "--disable-logs")
@@ -316,7 +316,7 @@ def test_tracking_file_that_exists(refused, gpu_tracker, suffix):
     assert path.read_bytes()[:4] != b"mine"
 
 
-def test_tracking_file_that_cannot_be_made(refused):
+def test_tracking_file_that_cannot_be_created(refused):
     assert "No such file or directory" in refused("--tf=/no/such/folder/rows.csv")
 
 
@@ -333,17 +333,17 @@ def test_tracking_file_states_the_facts(gpu_tracker):
         "system_gpu_count": "0", "n_expected_gpus": "0"}
 
 
-def test_tracking_file_is_gone_where_the_command_was_not_found(gpu_tracker):
+def test_tracking_file_is_removed_if_the_command_was_not_found(gpu_tracker):
     path = gpu_tracker.folder / "rows.csv"
     assert gpu_tracker("-e", "nosuch", f"--tf={path}").returncode == 1
     assert not path.exists()
 
 
-def test_tracking_file_removed_in_the_middle_is_a_warning(gpu_tracker):
+def test_tracking_file_removed_during_the_run_is_a_warning(gpu_tracker):
     path = gpu_tracker.folder / "rows.csv"
     done = gpu_tracker("-e", f"sh -c 'rm {path}; sleep 0.5'", f"--tf={path}", "--st=0.1")
     assert done.returncode == 0
-    assert done.stderr.count("WARNING:root:") == 2 # this, and that there is no GPU
+    assert done.stderr.count("WARNING:root:") == 2 # this one, and that there is no GPU
     assert f"The file {path} was removed in the middle of writing data to it." in done.stderr
 
 
@@ -374,12 +374,12 @@ def test_numbers_of_a_config_file_may_be_texts(gpu_tracker, config, cores):
     assert report["cpu_utilization"]["n_expected_cores"] == 2
 
 
-def test_number_of_cores_may_have_a_point(gpu_tracker):
+def test_number_of_cores_may_have_a_decimal_point(gpu_tracker):
     report = result(gpu_tracker, "true", "--nec=2.0")
     assert report["cpu_utilization"]["n_expected_cores"] == 2
 
 
-def test_option_goes_before_the_config_file(gpu_tracker, config):
+def test_option_overrides_the_config_file(gpu_tracker, config):
     report = result(gpu_tracker, "true", config({"ram_unit": "bytes", "sleep_time": 0.01}),
                     "--ru=terabytes", "--st=0.1")
     assert report["max_ram"]["unit"] == "terabytes"
@@ -428,7 +428,7 @@ def test_bad_value_in_a_config_file(refused, config, content, message):
     assert refused(config(content)) == f"ERROR:root:{message}\n"
 
 
-def test_config_file_that_is_no_json(refused, gpu_tracker, config):
+def test_config_file_without_json_is_refused(refused, gpu_tracker, config):
     path = gpu_tracker.folder / "config.json"
     assert re.fullmatch(rf"ERROR:root:{path}:1:\d+: .+\n", refused(config("{ 'a': 1 }")))
     assert re.fullmatch(r"ERROR:root:.*/no/such.*No such file or directory\n",

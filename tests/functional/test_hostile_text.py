@@ -13,8 +13,8 @@ from sub_tracking import GOLDEN
 
 pytestmark = pytest.mark.any_user
 
-# An escape sequence, its C1 forms as a raw byte and in UTF-8, what turns the line around, what goes
-# back in it or begins another, bytes that are not UTF-8. unit/test_escape.c has each by itself.
+# An escape sequence, its C1 forms as a raw byte and in UTF-8, a right-to-left override, a carriage
+# return and a newline, bytes that are not UTF-8. unit/test_escape.c has each one separately.
 HOSTILE = b"a\x1b[2J\x07\x7f\x9b31m\x85\xc2\x9b31m\xe2\x80\xae\xe2\x80\x8b\rb\nc\v\b\xff\xc0\xaf\xe2\x80"
 
 
@@ -24,9 +24,10 @@ def hostile():
 
 
 def check(done):
-    """What was printed is UTF-8, with no control but line ends and tabs, none of which is theirs."""
+    """The output is UTF-8, without control characters except line ends and tabs, and none of
+    these comes from the hostile text."""
     for output in (done.stdout, done.stderr):
-        text = output.decode("utf-8")  # else it is not safe
+        text = output.decode("utf-8")  # fails if it is not UTF-8
         for character in text:
             assert character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf"), \
                 (repr(character), text)
@@ -109,7 +110,8 @@ def test_config_files(spoor, gpu_tracker, make, hostile):
 
 
 def test_a_process_and_its_folder(spoor, hostile):
-    """Its name (16 bytes), arguments and working directory, by attach and as a child of a job."""
+    """Its name (16 bytes), arguments and working directory, with attach and as a child of a
+    job."""
     folder = os.fsencode(spoor.folder) + b"/" + hostile.replace(b"/", b".")
     os.mkdir(folder)
     program = folder + b"/" + hostile.replace(b"/", b".")
@@ -125,7 +127,7 @@ def test_a_process_and_its_folder(spoor, hostile):
 
 @pytest.mark.parametrize("kind", ["text", "json", "csv"])
 def test_stored_reports(spoor, kind, hostile):
-    """Every text of a report is another's, once it is a file."""
+    """Every text of a stored report is untrusted."""
     path = spoor.folder / "report.json"
     call(spoor, "run", "-q", "-o", path, "--name", "n", "--tag", "k=v", "true")
 
@@ -194,7 +196,7 @@ def quoted(text):
 
 
 def test_names_in_files_of_sub_tracking(gpu_tracker, hostile):
-    """Of blocks, of units, of columns; and what analyze writes is compare's input."""
+    """Names of blocks, units and columns; and the output of analyze is compare's input."""
     folder = os.fsencode(gpu_tracker.folder)
     blocks, tracking = folder + b"/blocks.csv", folder + b"/tracking.csv"
     with open(blocks, "wb") as file:

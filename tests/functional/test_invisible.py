@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The job cannot tell that it is wrapped: all it can see of its start is its own."""
+"""The job sees no difference between a start by spoor and one without it."""
 import os
 import pathlib
 import re
@@ -13,13 +13,13 @@ PAYLOAD = b"".join(bytes([byte]) for byte in range(256)) * 4096
 
 
 def seen_by(command, **options):
-    """What `inside` prints, started by this command. Options are those of Popen."""
+    """Returns the output of `inside`, started by this command. Options are those of Popen."""
     done = subprocess.run([*map(os.fspath, command)], stdout=subprocess.PIPE, check=True,
                           **options)
     return done.stdout.decode(errors="surrogateescape").splitlines()
 
 
-# A cgroup of the job's own, below the one it would be in: the one thing that tells, if it looks.
+# The job's own cgroup, below the one it would be in, is the only visible difference.
 LEAF = re.compile(r"^(\d+:[^:]*:.*?)/?spoor-\d+-[0-9a-f]{8}$")
 
 
@@ -30,9 +30,9 @@ def without_leaf(line):
 
 
 def both(spoor, workload, **options):
-    """What the job sees alone, and what it sees wrapped."""
+    """Returns the output of `inside` alone, and wrapped."""
     with open(os.devnull, "rb") as nothing, open(os.devnull, "wb") as sink:
-        # Descriptors are named by what they are of: the same here for both.
+        # Descriptors are named by their targets: the same here for both.
         options = {"stdin": nothing, "stderr": sink, **options}
         job = [workload("inside"), "one", "two words", ""]
         alone = seen_by(job, **options)
@@ -42,13 +42,13 @@ def both(spoor, workload, **options):
             for lines in (alone, wrapped)]
 
 
-def test_job_sees_what_it_would_see_alone(spoor, workload):
+def test_job_sees_no_difference(spoor, workload):
     alone, wrapped = both(spoor, workload)
     assert wrapped == alone
     assert any(line.startswith("environment PATH=") for line in alone)
 
 
-def test_without_a_cgroup_nothing_tells(spoor, workload, monkeypatch):
+def test_without_a_cgroup_nothing_differs(spoor, workload, monkeypatch):
     monkeypatch.setenv("SPOOR_CGROUP", "off")
     job = [workload("inside")]
     with open(os.devnull, "rb") as nothing, open(os.devnull, "wb") as sink:
@@ -63,10 +63,10 @@ def test_descriptors_given_to_the_job_are_its_own(spoor, workload, tmp_path):
     with open(tmp_path / "seven", "wb") as first, open(tmp_path / "eight", "wb") as second:
         alone, wrapped = both(spoor, workload, pass_fds=(first.fileno(), second.fileno()))
     assert wrapped == alone
-    assert sum(line.startswith("fd ") for line in wrapped) == 4  # stdout apart
+    assert sum(line.startswith("fd ") for line in wrapped) == 4  # without stdout
 
 
-def test_signals_that_are_blocked_or_ignored_stay_so(spoor, workload):
+def test_blocked_and_ignored_signals_are_inherited(spoor, workload):
     def prepare():
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -78,7 +78,7 @@ def test_signals_that_are_blocked_or_ignored_stay_so(spoor, workload):
     assert f"SigBlk:\t{1 << 11 | 1 << 14:016x}" in wrapped
 
 
-def test_limits_niceness_and_mask_of_files_stay_so(spoor, workload):
+def test_limits_niceness_and_umask_are_inherited(spoor, workload):
     def prepare():
         resource.setrlimit(resource.RLIMIT_NOFILE, (200, 400))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -93,7 +93,7 @@ def test_limits_niceness_and_mask_of_files_stay_so(spoor, workload):
     (["run", "-q", "--", "sh", "-c", "test $(ulimit -s) -lt 1024 && exit 7"], 7),
     (["run", "-q", "-o", "/dev/null", "--", "sh", "-c", "sleep 0.1 & exit 8"], 8),
     (["doctor"], 0), (["info"], 0), (["run", "--help"], 0)], ids=str)
-def test_small_stack_is_enough(spoor, arguments, code):
+def test_small_stack_is_sufficient(spoor, arguments, code):
     if "san" in pathlib.Path(spoor.binary).parent.name:
         pytest.skip("a sanitizer needs more of it")
     done = subprocess.run(["sh", "-c", 'ulimit -s 128; exec "$0" "$@"', spoor.binary, *arguments],
@@ -123,7 +123,7 @@ def test_input_and_output_pass_unchanged(spoor):
 
 
 def test_input_is_not_read_by_spoor(spoor):
-    """What the job leaves unread stays for the next reader."""
+    """Input that the job leaves unread stays for the next reader."""
     read, write = os.pipe()
     os.write(write, b"for the next")
     os.close(write)
@@ -148,6 +148,6 @@ def test_summary_goes_to_stderr_and_output_stays_clean(spoor):
     assert "CPU" in done.stderr and "\x1b" not in done.stderr
 
 
-def test_quiet_says_nothing(spoor):
+def test_quiet_prints_nothing(spoor):
     done = spoor("run", "-q", "--", "true")
     assert (done.stdout, done.stderr) == ("", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job reads and writes."""
+"""Bytes that a job reads and writes."""
 import csv
 import os
 import shutil
@@ -19,7 +19,7 @@ def warnings(result):
 
 @pytest.fixture
 def unreadable(workload, tmp_path):
-    """A program that may be run and not read."""
+    """A program that may be executed but not read."""
     path = tmp_path / "unreadable"
     shutil.copy(workload("chars"), path)
     path.chmod(0o111)
@@ -27,7 +27,7 @@ def unreadable(workload, tmp_path):
 
 
 def check_chars(result, least=WRITTEN):
-    """All of it, or nothing: what cannot be read is not 0."""
+    """Either all of it or unknown: an unreadable value is not 0."""
     chars = result["io"]["written_chars"]
     if chars["value"] is None:
         assert os.geteuid() != 0 and "permission denied" in chars["reason"]
@@ -37,7 +37,7 @@ def check_chars(result, least=WRITTEN):
     assert value(result, "io.written_bytes") < WRITTEN / 10  # /dev/null is no storage
 
 
-def test_io_of_a_secretive_job_is_not_0(spoor, workload):
+def test_io_of_an_undumpable_job_is_not_0(spoor, workload):
     done, result = spoor.result(workload("chars"), str(WRITTEN), "secret")
     assert done.returncode == 0
     check_chars(result)
@@ -50,21 +50,21 @@ def test_io_of_an_unreadable_program_is_not_0(spoor, unreadable):
 
 
 def test_io_of_a_set_uid_program_is_not_0(spoor):
-    """It runs as root, whoever starts it: mount, which lists what is mounted."""
+    """It runs as root for every user: mount, which lists mounts."""
     assert os.stat("/usr/bin/mount").st_mode & stat.S_ISUID
     done, result = spoor.result("/usr/bin/mount")
     assert done.returncode == 0
     check_chars(result, len(done.stdout))
 
 
-def test_io_of_a_secretive_child_is_its_parents(spoor, workload):
+def test_io_of_an_undumpable_child_is_its_parents(spoor, workload):
     _, result = spoor.result("sh", "-c", f'"$0" {WRITTEN} secret; true', workload("chars"))
     assert value(result, "io.written_chars") >= WRITTEN
     assert "io-denied" not in warnings(result)
 
 
-def test_children_that_end_are_not_another_users(spoor):
-    """A process that is ending seems to be root's."""
+def test_exiting_children_are_not_another_users(spoor):
+    """An exiting process seems to belong to root."""
     script = "i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done"
     _, result = spoor.result("sh", "-c", script, options=["-i", "0.002"])
     assert "io-denied" not in warnings(result)
@@ -72,7 +72,7 @@ def test_children_that_end_are_not_another_users(spoor):
 
 
 def test_written_bytes_are_not_exact(spoor, workload, tmp_path):
-    """The kernel charges a process for whole folios, and we cannot know how many."""
+    """The kernel charges a process for whole folios, and their number is unknown."""
     done, result = spoor.result(workload("rewrite"), tmp_path / "data", "100")
     assert done.returncode == 0
     written = result["io"]["written_bytes"]
@@ -96,7 +96,7 @@ def start(size, held):
             for _ in range(size >> 20):
                 file.read(1 << 20)
         os.write(ready, b"x")
-        while not select.select([ended], [], [], 0.05)[0]:  # what sleeps all the time is not read again
+        while not select.select([ended], [], [], 0.05)[0]:  # idle processes are not read again
             pass
         os._exit(0)
     os.read(done, 1)
@@ -116,7 +116,7 @@ sys.stdin.readline()
 
 
 def rows_of(path):
-    """Whole ones."""
+    """The whole rows."""
     return list(csv.DictReader(path.read_text().split("\n")[:-1])) if path.exists() else []
 
 
@@ -128,8 +128,8 @@ def has_read_all(path):
 
 @pytest.mark.parametrize("disabled", [
     pytest.param("", marks=NEEDS_RECORDS), pytest.param("cgroup", marks=NEEDS_RECORDS), "cgroup,taskstats"])
-def test_child_that_was_waited_for_is_counted_once(spoor, disabled):
-    """Another child, which nobody waited for, ends before the tracker can look again."""
+def test_waited_for_child_is_counted_once(spoor, disabled):
+    """Another child, which is never waited for, exits before the next look of the tracker."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.csv")
     process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--samples", samples, "--", "/usr/bin/python3",
                           "-c", WAITS_ONCE, env={**os.environ, "SPOOR_DISABLE": disabled})
@@ -150,7 +150,7 @@ def test_child_that_was_waited_for_is_counted_once(spoor, disabled):
 
 @NEEDS_RECORDS
 def test_records_of_less_than_a_kilobyte_are_not_0(spoor):
-    """The kernel cuts the bytes of an exit record to whole KiB."""
+    """The kernel truncates the bytes of an exit record to whole KiB."""
     job = """if True:
         import os, signal
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)

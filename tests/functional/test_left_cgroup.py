@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job that leaves the cgroup that was made for it: container runtimes do."""
+"""A job that leaves its own cgroup, as container runtimes do."""
 import json
 import os
 
@@ -9,7 +9,7 @@ from conftest import cpu_time, eventually, load, read_line, value
 
 MIB = 1 << 20
 # Moves itself to the parent of each cgroup made by spoor whose hierarchy is named, then uses CPU
-# time and memory. Prints the CPU time it knows of.
+# time and memory. Prints its CPU time.
 LEAVE = """
 import os, sys, time
 for line in open("/proc/self/cgroup"):
@@ -30,7 +30,8 @@ sys.stdin.readline()
 
 
 def leave(spoor, which, seconds, megabytes):
-    """The CPU time that the job knows of, and the report. Samples have seen all it holds."""
+    """Returns the CPU time printed by the job, and the report. Samples have seen all its
+    memory."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--samples", samples, "--",
                           "/usr/bin/python3", "-c", LEAVE, which, str(seconds), str(megabytes))
@@ -77,7 +78,7 @@ def test_memory_of_a_job_that_leaves_its_cgroup_is_counted(spoor):
     assert "left-cgroup" in codes(result)
 
 
-def test_a_memory_cgroup_that_is_left_alone_is_noticed(spoor):
+def test_leaving_only_the_memory_cgroup_is_noticed(spoor):
     used, result = leave(spoor, "memory", 0.1, 100)
     if os.geteuid() != 0 or "memory" not in hierarchies():
         assert "left-cgroup" not in codes(result)  # there is no such cgroup to leave

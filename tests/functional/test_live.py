@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live view at a terminal: what is drawn, how it ends, and what it leaves behind."""
+"""The live view at a terminal: its frames, its end, and the state of the terminal afterwards."""
 import fcntl
 import os
 import pty
@@ -21,7 +21,7 @@ PROMPT = "outer> "
 
 
 class Terminal:
-    """A program at a terminal of its own, in a session of its own."""
+    """A program at its own terminal, in its own session."""
 
     def __init__(self, argv, columns=100, lines=30, mode=0o600, **environment):
         self.master, self.slave = pty.openpty()  # the slave stays open: its modes can be read
@@ -43,7 +43,7 @@ class Terminal:
         self.text += os.read(self.master, 65536).decode()
 
     def wait_for(self, pattern):
-        """Reads until the pattern matches what has not been waited for yet."""
+        """Reads until the pattern matches new output."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             found = re.compile(pattern, re.DOTALL).search(self.text, self.seen)
@@ -58,7 +58,7 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def end(self):
-        """Waits for the end of the program; returns its exit code and all that it wrote."""
+        """Waits for the end of the program; returns its exit code and all its output."""
         def has_ended():
             while select.select([self.master], [], [], 0)[0]:
                 self.read()
@@ -92,7 +92,7 @@ def attach(spoor, held, *options):
 
 
 def after_the_view(text):
-    """What stands on the screen at the end: all that follows the last erasure."""
+    """The final screen: all output after the last erasure."""
     return text.rpartition("\033[J")[2]
 
 
@@ -100,7 +100,7 @@ def after_the_view(text):
 def test_figures_are_shown_until_q_is_pressed(spoor, held, terminal):
     window = terminal(attach(spoor, held))
     frame = window.wait_for(FRAME)
-    window.wait_for(FRAME)  # again and again
+    window.wait_for(FRAME)  # several frames
     assert f"process {held.pid} (hold)" in frame and "\r\n" in frame
     assert re.search(r"Memory.{0,12} +5\d\.\d MB +.*█.*max 5", window.wait_for(FRAME))
     assert termios.tcgetattr(window.slave)[3] & (termios.ECHO | termios.ICANON) == 0
@@ -133,7 +133,7 @@ KILLING = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signa
 
 
 @pytest.mark.parametrize("number", KILLING)
-def test_signal_that_kills_leaves_the_terminal_as_it_was(spoor, held, terminal, number):
+def test_killing_signal_restores_the_terminal(spoor, held, terminal, number):
     window = terminal(attach(spoor, held))
     window.wait_for(FRAME)
     window.process.send_signal(number)
@@ -150,7 +150,7 @@ def as_another_user(spoor):
 
 
 def test_terminal_of_another_user_has_a_view(spoor, terminal):
-    """As after su: it may be used, but opened only as the controlling terminal."""
+    """As after su: it can be used, but opened only as the controlling terminal."""
     window = terminal([*as_another_user(spoor), "system", "-i", "0.02"], mode=0)
     window.wait_for(FRAME)
     window.type("q")
@@ -158,7 +158,7 @@ def test_terminal_of_another_user_has_a_view(spoor, terminal):
     assert code == 0 and "measured for" in after_the_view(text)
 
 
-def test_terminal_that_cannot_be_opened_has_no_view(spoor, terminal):
+def test_terminal_that_cannot_be_opened_gets_no_view(spoor, terminal):
     """A view that could only be written to stderr might block the tracking."""
     window = terminal(["setsid", "--wait", *as_another_user(spoor), "system", "-i", "0.02", "--color", "never"], mode=0)
     code, text = window.end()
@@ -177,7 +177,7 @@ def test_end_of_the_process_ends_the_view(spoor, held, terminal):
 
 
 def widths(frame):
-    """Of the lines of a frame, without their escape sequences."""
+    """Widths of the lines of a frame, without their escape sequences."""
     plain = re.sub(r"\033(\[[0-9?;]*[A-Za-z]|[78D])", "", frame)
     return [len(line.strip("\r")) for line in plain.split("\n")]
 
@@ -200,14 +200,14 @@ def test_view_follows_the_size_of_the_terminal(spoor, held, terminal):
     assert window.end()[0] == 0
 
 
-def test_terminal_without_a_size_is_taken_to_be_usual(spoor, held, terminal):
+def test_terminal_without_a_size_has_the_default_size(spoor, held, terminal):
     window = terminal(attach(spoor, held), columns=0, lines=0)
     assert 60 < max(widths(window.wait_for(FRAME))) < 80
     window.type("q")
     assert window.end()[0] == 0
 
 
-def test_without_an_input_at_the_terminal_a_signal_ends_it(spoor, held, terminal):
+def test_without_terminal_input_a_signal_ends_it(spoor, held, terminal):
     window = terminal(["sh", "-c", 'exec "$@" </dev/null', "sh", *attach(spoor, held)])
     frame = window.wait_for(FRAME)
     assert "Ctrl-C: end with a report" in frame and "q or" not in frame
@@ -219,7 +219,7 @@ def test_without_an_input_at_the_terminal_a_signal_ends_it(spoor, held, terminal
 @pytest.mark.parametrize("options, environment", [
     ([], {"TERM": "dumb"}), ([], {"TERM": ""}), (["-q"], {}), (["--live=no"], {}),
     ([], {"SPOOR_LIVE": "no"})])
-def test_view_that_is_not_wanted_is_not_drawn(spoor, held, terminal, options, environment):
+def test_disabled_view_is_not_drawn(spoor, held, terminal, options, environment):
     window = terminal(attach(spoor, held, "--color", "never", "--duration", "50ms", *options), **environment)
     code, text = window.end()
     assert code == 0 and "\033" not in text
@@ -227,12 +227,12 @@ def test_view_that_is_not_wanted_is_not_drawn(spoor, held, terminal, options, en
     assert termios.tcgetattr(window.slave) == window.modes
 
 
-def test_no_view_where_stderr_is_not_a_terminal(spoor, held):
+def test_no_view_if_stderr_is_not_a_terminal(spoor, held):
     done = spoor("attach", "--duration", "50ms", "-i", "0.02", str(held.pid), env={**os.environ, "TERM": "xterm"})
     assert done.returncode == 0 and "\033" not in done.stderr
 
 
-def test_colors_and_blocks_only_for_terminals_that_have_them(spoor, held, terminal):
+def test_colors_and_blocks_need_a_terminal_that_supports_them(spoor, held, terminal):
     window = terminal(attach(spoor, held), LC_ALL="C", NO_COLOR="1")
     window.wait_for(FRAME)
     frame = window.wait_for(FRAME)
@@ -254,9 +254,9 @@ def test_name_of_a_process_cannot_write_to_the_terminal(spoor, terminal, tmp_pat
 
 
 @pytest.mark.threads
-def test_stop_and_go_on(spoor, held, terminal):
-    """Ctrl-Z gives the shell a clean terminal, fg brings the view back, and in the background nothing
-    is drawn."""
+def test_stop_and_continue(spoor, held, terminal):
+    """Ctrl-Z leaves the shell a clean terminal, fg brings the view back, and in the background
+    nothing is drawn."""
     window = terminal(SHELL)
     window.wait_for(re.escape(PROMPT))
     command = " ".join(map(str, attach(spoor, held)))
@@ -281,7 +281,7 @@ def test_stop_and_go_on(spoor, held, terminal):
     window.end()
 
 
-def test_nothing_is_drawn_from_the_background(spoor, held, terminal):
+def test_nothing_is_drawn_in_the_background(spoor, held, terminal):
     window = terminal(SHELL)
     window.wait_for(re.escape(PROMPT))
     window.type(" ".join(map(str, attach(spoor, held, "--duration", "100ms"))) + " & wait; echo $((6 * 7))\n")
@@ -319,7 +319,7 @@ def test_system_shows_the_host_until_q_is_pressed(spoor, terminal):
 
 
 @pytest.mark.parametrize("options", [["-f", "json"], ["-o", "/dev/null"], ["--live=no"]])
-def test_system_measures_once_if_no_view_is_wanted(spoor, terminal, options):
+def test_system_measures_once_without_a_view(spoor, terminal, options):
     window = terminal([spoor.binary, "system", "-i", "0.02", "--color", "never", *options])
     code, text = window.end()
     assert code == 0 and "\033" not in text
@@ -334,7 +334,7 @@ def test_run_shows_the_view_while_the_command_runs(spoor, terminal, tmp_path):
     window = terminal(["sh", "-c", script])
     frame = window.wait_for(FRAME)
     assert "sh -c 'echo job; read x <" in frame
-    assert "q or Ctrl-C" not in frame  # the keys are those of the command
+    assert "q or Ctrl-C" not in frame  # the command has the keys
     assert termios.tcgetattr(window.slave) == window.modes
     fifo.write_text("go\n", encoding="ascii")
     code, text = window.end()
@@ -359,7 +359,7 @@ def test_run_removes_the_view_when_it_stops_with_the_command(spoor, terminal, tm
     window.end()
 
 
-def test_run_has_no_view_where_the_command_writes(spoor, terminal):
+def test_run_has_no_view_if_the_command_writes_to_the_terminal(spoor, terminal):
     window = terminal([spoor.binary, "run", "--live", "--", "sh", "-c", "echo job; exit 3"])
     code, text = window.end()
     assert code == 3 and "no live view: the command writes to the same terminal" in text
@@ -371,7 +371,7 @@ def test_run_without_a_terminal_ignores_live(spoor):
     assert done.returncode == 0 and "live" not in done.stderr and "\033" not in done.stderr
 
 
-def test_command_that_does_not_exist_draws_nothing(spoor, terminal, tmp_path):
+def test_missing_command_draws_nothing(spoor, terminal, tmp_path):
     window = terminal(["sh", "-c", f"exec {spoor.binary} run --live -- /no/such/command >{tmp_path / 'out'}"])
     code, text = window.end()
     assert code == 127 and "\033" not in text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource-tracker agent-lookup: what the Python package asks the program for."""
+"""resource-tracker agent-lookup: requests of the Python package."""
 import csv
 import json
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.any_user
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch):
-    """Nothing is asked but what a test names, and for long enough."""
+    """Only services named by a test are used, with a long timeout."""
     for name in ("SPOOR_KEEPER_URL", "SPOOR_METADATA_URL", "SPOOR_S3_URL"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "60")
@@ -36,7 +36,7 @@ def keeper(monkeypatch):
 
 @pytest.fixture
 def lookup(resource_tracker):
-    """lookup(what, **request): the exit code is 0 if the answer is not an error."""
+    """lookup(kind, **request): the exit code is 0 if the answer is not an error."""
     def lookup(what, **request):
         done = resource_tracker("agent-lookup", what, stdin=None, input=json.dumps(request))
         answer = json.loads(done.stdout)
@@ -84,7 +84,7 @@ def test_this_server(lookup, spoor):
     assert lookup("server") == {**info, "cloud": None, "cloud_reason": None}
 
 
-def test_an_agent_looks_up_too(resource_tracker, lookup, keeper):
+def test_an_agent_supports_lookups_too(resource_tracker, lookup, keeper):
     agent = ready(resource_tracker)
     request = {"cpus": 2, "memory_mib": 4000}
     assert json.loads(agent.ask("lookup", "server")["answer"]) == lookup("server")

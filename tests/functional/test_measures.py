@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers against what the job is known to use."""
+"""Figures compared with the known usage of the job."""
 import os
 import signal
 import subprocess
@@ -29,7 +29,7 @@ def test_mean_cores_are_cpu_time_over_elapsed_time(spoor):
         assert value(result, "cpu.mean_cores") == pytest.approx(mean, rel=1e-3)
 
 
-def test_descendants_that_never_were_used_no_memory(spoor):
+def test_a_job_without_descendants_has_no_descendant_memory(spoor):
     for _ in range(3):
         _, result = spoor.result("true")
         assert value(result, "processes.started") == 1
@@ -57,9 +57,9 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass"
 @pytest.mark.parametrize("cgroup, disabled", [("auto", ""), ("off", ""), ("off", "perf,ring")])
 @pytest.mark.parametrize("script", [BURN, CHAIN], ids=["burn", "chain"])
 def test_no_more_cores_than_the_job_can_use(spoor, script, cgroup, disabled):
-    """Neither of these runs on two CPUs at once, but for moments after a fork. The counters move by
-    up to 10 ms at a time, that of a cgroup by more if the host takes a CPU away; and on a busy
-    machine what a process did at its end is seen late."""
+    """None of these jobs runs on two CPUs at once, except for moments after a fork. The counters
+    move by up to 10 ms at a time, a cgroup's by more if the host takes a CPU away; and on a busy
+    machine the last usage of a process is seen late."""
     _, result = spoor.result("/usr/bin/python3", "-c", script,
                              options=["-i", "0.001", "--cgroup", cgroup],
                              env={**os.environ, "SPOOR_DISABLE": disabled})
@@ -68,7 +68,7 @@ def test_no_more_cores_than_the_job_can_use(spoor, script, cgroup, disabled):
         assert value(result, f"cpu.{scope}max_cores") <= 1.2 * os.cpu_count(), scope
 
 
-def test_cpu_time_of_children_is_the_jobs(spoor, workload):
+def test_cpu_time_of_children_belongs_to_the_job(spoor, workload):
     done, result = spoor.result(workload("burn"), "1", "4", options=["-i", "0.05"])
     assert value(result, "cpu.total_seconds") == cpu_time(float(done.stdout))
     assert value(result, "cpu.descendants.mean_cores") > 10 * value(result, "cpu.main.mean_cores")
@@ -83,11 +83,11 @@ def test_held_memory(spoor, workload):
 
 @pytest.mark.threads
 @pytest.mark.parametrize("detail", ["auto", "always", "never"])
-def test_private_memory_is_read_as_asked(spoor, workload, detail):
+def test_private_memory_is_read_as_requested(spoor, workload, detail):
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.02", "--detail", detail, "-o", path, "--samples",
                           samples, "--", workload("hold"), "200")
-    read_line(process.stdout)  # the memory is held from here on
+    read_line(process.stdout)  # the memory is held from now on
     before = len(samples.read_text().splitlines())
     eventually(lambda: len(samples.read_text().splitlines()) > before + 3, "more samples")
     process.stdin.close()
@@ -101,13 +101,13 @@ def test_private_memory_is_read_as_asked(spoor, workload, detail):
 
 
 def test_peak_between_samples_is_not_missed(spoor):
-    """The kernel's high-water mark stands above what was sampled."""
+    """The kernel's high-water mark exceeds the samples."""
     script = "x = bytearray(b'x') * (150 << 20); del x"
     _, result = spoor.result("/usr/bin/python3", "-c", script, options=["-i", "60"])
     assert value(result, "memory.combined.total_rss_bytes") >= 150 * MIB
 
 
-def test_bytes_that_are_written(spoor, workload, tmp_path):
+def test_written_bytes(spoor, workload, tmp_path):
     path = tmp_path / "data"
     _, result = spoor.result(workload("scribble"), path, "16")
     assert value(result, "io.written_chars") == pytest.approx(16 * MIB, rel=0.05)
@@ -119,7 +119,7 @@ def test_bytes_that_are_written(spoor, workload, tmp_path):
         assert value(result, "io.written_bytes") == pytest.approx(16 * MIB, rel=0.05)
 
 
-def test_bytes_that_are_read(spoor, tmp_path):
+def test_read_bytes(spoor, tmp_path):
     path = tmp_path / "data"
     path.write_bytes(b"x" * (8 * MIB))
     _, result = spoor.result("cat", path, stdout=subprocess.DEVNULL)
@@ -127,8 +127,8 @@ def test_bytes_that_are_read(spoor, tmp_path):
 
 
 def test_shortest_job_has_numbers(spoor):
-    """It writes more than the tracker with sanitizers has (7 MB), so that the kernel tells its peak
-    whether it was looked at or not."""
+    """It writes more than the tracker's own size with sanitizers (7 MB), so that the kernel
+    reports its peak even if it was never read."""
     _, result = spoor.result("/usr/bin/python3", "-c", "len(b'x' * (16 << 20))")
     for path in ("cpu.total_seconds", "memory.main.total_rss_bytes", "processes.max_concurrent",
                  "io.read_chars"):
@@ -144,7 +144,7 @@ WITHOUT_CGROUP = pytest.mark.parametrize("options", [[], ["--cgroup", "off"]],
 
 
 def counts(spoor, workload, *arguments, options):
-    """What getrusage() told the job, and what the report says, by path."""
+    """The job's own getrusage() and the report, by path."""
     done, result = spoor.result(workload("counts"), *arguments, options=options, input="\n",
                                 stdin=None)
     assert done.returncode == 0
@@ -155,7 +155,7 @@ def counts(spoor, workload, *arguments, options):
 @WITHOUT_CGROUP
 @pytest.mark.parametrize("children", [0, 20])
 def test_page_faults(spoor, workload, options, children):
-    """All of the job's, short-lived processes included: its own, and what starting it took."""
+    """All faults of the job, short-lived processes included: its own, and those of its start."""
     told, found = counts(spoor, workload, "faults", "1000" if children else "20000", str(children),
                          options=["-i", "60", *options])
     minor = COUNTS[0]
@@ -174,7 +174,7 @@ def test_context_switches(spoor, workload, options):
 
 
 def test_counts_of_children_that_are_not_waited_for(spoor, workload):
-    """Only root is told of them, by exit records."""
+    """Only root gets them, from exit records."""
     _, result = spoor.result(workload("ignore_children"), "5")
     counts = [*result["cpu"]["page_faults"].values(), *result["cpu"]["context_switches"].values()]
     if os.geteuid() == 0:
@@ -184,8 +184,9 @@ def test_counts_of_children_that_are_not_waited_for(spoor, workload):
         assert not any(measure["exact"] for measure in counts)
 
 
-def test_counts_of_an_attached_job_begin_there(spoor, workload):
-    """Its context switches are unknown: the kernel tells only the parent that waits for it."""
+def test_counts_of_an_attached_job_start_at_the_attach(spoor, workload):
+    """Its context switches are unknown: the kernel reports them only to the parent that waits for
+    it."""
     job = subprocess.Popen([workload("counts"), "faults", "20000"], stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE)
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
@@ -230,7 +231,7 @@ def test_memory_at_the_peak_adds_up(spoor, workload, detail):
         return
     assert private + shared == total
     assert total == pytest.approx(140 * MIB, rel=0.03)
-    # Memory that moved by less than 2 % since it was read is not read again.
+    # Memory that changed by less than 2 % since it was read is not read again.
     assert private == pytest.approx(40 * MIB, abs=0.02 * total)
     assert shared == pytest.approx(100 * MIB, rel=0.03)
     for part in ("private", "shared"):
@@ -238,7 +239,7 @@ def test_memory_at_the_peak_adds_up(spoor, workload, detail):
             value(result, f"memory.combined.{part}_rss_bytes")
 
 
-def test_tracker_tells_its_own_cost(spoor, workload):
+def test_tracker_reports_its_own_cost(spoor, workload):
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--samples", samples, "--",
                           workload("hold"), "1")
@@ -251,7 +252,7 @@ def test_tracker_tells_its_own_cost(spoor, workload):
 
 
 def memory_group():
-    """A folder of the memory controller in which a group can be made, and its limit file."""
+    """A folder of the memory controller in which a group can be created, and its limit file."""
     with open("/proc/self/cgroup", encoding="utf-8") as file:
         for line in file:
             _, controllers, path = line.rstrip("\n").split(":", 2)
@@ -275,7 +276,7 @@ def test_oom_kill_is_reported(spoor, workload):
         with open(f"{group}/{limit}", "w", encoding="ascii") as file:
             file.write(str(64 * MIB))
         path = spoor.new_path("result.json")
-        # The shell enters the group and becomes spoor. The job is the largest in it.
+        # The shell enters the group and calls exec for spoor. The job is the largest process in it.
         done = subprocess.run(
             ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group, spoor.binary, "run",
              "-q", "-o", path, "--", workload("hold"), "500"], stdin=subprocess.DEVNULL,
@@ -287,7 +288,7 @@ def test_oom_kill_is_reported(spoor, workload):
     assert result["run"]["signal"] == "SIGKILL"
     assert value(result, "events.oom_kills") >= 1
     assert any("memory" in warning["message"] for warning in result["warnings"])
-    # Its limit is not what it needs.
+    # Its limit is not its need.
     need = result["recommendation"]["memory_bytes"]
     assert need["value"] == 128 * MIB and need["guess"] and "its limit of 67.1 MB" in need["why"]
     assert "--mem=128M" in spoor("recommend", "--for", "sbatch", path).stdout

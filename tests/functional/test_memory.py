@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory: figures that agree with each other, and whose memory it is."""
+"""Memory: consistent figures, assigned to the right processes."""
 import os
 import pathlib
 
@@ -28,8 +28,8 @@ with tempfile.TemporaryFile() as file:
 
 
 @pytest.mark.parametrize("script", [GROWS, FORKS, MAPS_TWICE], ids=["grows", "forks", "maps-twice"])
-def test_figures_of_memory_agree(spoor, script):
-    """Those of every job do, or it would not load; these jobs are the hard ones."""
+def test_memory_figures_are_consistent(spoor, script):
+    """The loader checks every report; these jobs are the hard ones."""
     _, result = spoor.result("sh", "-c", '/usr/bin/python3 -c "$1"; true', "sh", script,
                              options=["-i", "0.01"])
     memory = result["memory"]["main"]["total_rss_bytes"]
@@ -43,7 +43,7 @@ WITH_ALL_OR_NOTHING = pytest.mark.parametrize(
 
 @WITH_ALL_OR_NOTHING
 @pytest.mark.parametrize("how", ["vfork", "vfork-exit", "clone", "clone-exit"])
-def test_borrowed_memory_is_the_parents(spoor, workload, monkeypatch, how, disabled):
+def test_borrowed_memory_belongs_to_the_parent(spoor, workload, monkeypatch, how, disabled):
     """A child of vfork has its parent's memory until it calls exec: it has none of its own."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
@@ -67,8 +67,8 @@ def test_borrowed_memory_is_the_parents(spoor, workload, monkeypatch, how, disab
 
 
 @WITH_ALL_OR_NOTHING
-def test_growth_after_a_child_is_mains(spoor, workload, monkeypatch, disabled):
-    """What is in ru_maxrss may be the main process's or its child's: page faults tell."""
+def test_growth_after_a_child_belongs_to_main(spoor, workload, monkeypatch, disabled):
+    """ru_maxrss may be the main process's or its child's: page faults decide."""
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result(workload("late"), "200", options=["-i", "10"])
     assert (value(result, "memory.descendants.total_rss_bytes") or 0) < 20 * MIB
@@ -76,7 +76,7 @@ def test_growth_after_a_child_is_mains(spoor, workload, monkeypatch, disabled):
 
 
 @WITH_ALL_OR_NOTHING
-def test_growth_of_a_child_is_the_childs(spoor, workload, monkeypatch, disabled):
+def test_growth_of_a_child_belongs_to_the_child(spoor, workload, monkeypatch, disabled):
     monkeypatch.setenv("SPOOR_DISABLE", disabled)
     _, result = spoor.result("sh", "-c", '"$0" 200; true', workload("late"), options=["-i", "10"])
     assert (value(result, "memory.main.total_rss_bytes") or 0) < 20 * MIB
@@ -90,9 +90,9 @@ def test_memory_of_an_unseen_child_is_not_0(spoor, monkeypatch, disabled):
     assert value(result, "memory.descendants.total_rss_bytes") != 0
 
 
-def test_bounds_are_of_what_each_process_was(spoor, workload, monkeypatch):
-    """One large process among small ones. With exit records, the peak and the life of each are
-    known; without, any of them may have been as large as the largest."""
+def test_bounds_follow_from_each_process(spoor, workload, monkeypatch):
+    """One large process among small ones. With exit records, the peak and the lifetime of each
+    are known; without, any of them may have been as large as the largest."""
     monkeypatch.setenv("SPOOR_DISABLE", "cgroup")
     script = "for i in 1 2 3 4 5 6; do sleep 0.2 & done; \"$0\" 100; wait"
     _, result = spoor.result("sh", "-c", script, workload("late"))
@@ -103,13 +103,13 @@ def test_bounds_are_of_what_each_process_was(spoor, workload, monkeypatch):
 
 
 def private_bytes(pid):
-    """Of a process, by its page tables."""
+    """Private memory of a process, from its page tables."""
     rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
 
 
 def test_memory_of_many_forked_processes_counts(spoor):
-    """Page tables of so many cost too much to be read: 1.4 MB were reported for 86 MB."""
+    """Reading the page tables of so many costs too much: 1.4 MB were reported for 86 MB."""
     count, path, pipe = 1500, spoor.new_path("result.json"), spoor.new_path("pipe")
     os.mkfifo(pipe)
     script = f"i=0; exec 3<>{pipe}; while [ $i -lt {count} ]; do (read x <&3) & i=$((i + 1)); done; echo; read x"

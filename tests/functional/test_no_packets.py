@@ -58,12 +58,12 @@ def test_no_packet_leaves_a_machine_outside_a_cloud(count_packets, command):
 
 @pytest.mark.parametrize("command", [COMMANDS["run"], COMMANDS["resource-tracker"]],
                          ids=["run", "resource-tracker"])
-def test_a_run_asks_nothing_in_a_cloud_either(count_packets, command):
+def test_a_run_sends_no_query_in_a_cloud_either(count_packets, command):
     assert count_packets(DMI["aws"], *command) == 0
 
 
 def test_packets_are_counted(count_packets):
-    """That the tests above would see one."""
+    """The tests above would detect a packet."""
     assert count_packets(DMI["aws"], "spoor", "info") > 0
 
 
@@ -78,5 +78,5 @@ def test_a_run_does_not_load_libcurl(spoor, tmp_path):
                               check=True, env={**os.environ, "LD_DEBUG": "files",
                                                "XDG_CACHE_HOME": str(tmp_path)})
         return done.stderr
-    assert "libcurl" in libraries("info")  # asks in vain
+    assert "libcurl" in libraries("info")  # its query fails
     assert "libcurl" not in libraries("run", "-q", "--", "true")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where results go, and what happens when they cannot get there."""
+"""Outputs, and failures to write them."""
 import csv
 import json
 import os
@@ -14,7 +14,7 @@ from conftest import eventually, load, read_line
 
 @pytest.fixture
 def tiny_disk(tmp_path):
-    """A file system of 16 kB that is full, and how to remount it."""
+    """A full file system of 16 kB, and a function to remount it."""
     if os.geteuid() != 0:
         pytest.skip("only root may mount")
     folder = tmp_path / "tiny"
@@ -57,8 +57,8 @@ def test_report_that_does_not_fit_on_the_disk_leaves_the_old_one(spoor, tiny_dis
     assert (tiny_disk / "r.json").read_text() == "old"
 
 
-def test_samples_that_do_not_fit_on_the_disk_cost_the_job_nothing(spoor, tiny_disk):
-    (tiny_disk / "s.jsonl").write_text("x" * 100)  # its page has room for a row, but not for two
+def test_samples_that_do_not_fit_do_not_affect_the_job(spoor, tiny_disk):
+    (tiny_disk / "s.jsonl").write_text("x" * 100)  # its page has room for one row, but not for two
     fill(tiny_disk)
     path = spoor.new_path("result.json")
     done = spoor("run", "-q", "-o", path, "--append", "--samples", tiny_disk / "s.jsonl", "--",
@@ -98,7 +98,7 @@ def test_closed_pipe_as_stderr_does_not_change_the_exit_code(spoor):
     assert done.returncode == 6
 
 
-def test_a_descriptor_takes_the_report(spoor):
+def test_a_descriptor_gets_the_report(spoor):
     read, write = os.pipe()
     process = spoor.start("run", "-q", "-o", f"/dev/fd/{write}", "-f", "csv", "--", "true",
                           pass_fds=(write,))
@@ -114,7 +114,7 @@ def test_read_only_folder_is_refused_before_the_start(spoor, tmp_path):
     folder.mkdir(mode=0o555)
     marker = tmp_path / "ran"
     if os.access(folder, os.W_OK):
-        # Modes do not bind root; a file system that holds no such files does.
+        # Root ignores modes; a file system without such files refuses root too.
         folder = "/proc/self"
     done = spoor("run", "-o", f"{folder}/r.json", "--", "touch", marker)
     assert done.returncode == 125
@@ -122,7 +122,7 @@ def test_read_only_folder_is_refused_before_the_start(spoor, tmp_path):
     assert not marker.exists()
 
 
-def test_output_replaces_a_file_whole(spoor, tmp_path):
+def test_output_replaces_a_file_atomically(spoor, tmp_path):
     path = tmp_path / "r.json"
     path.write_text("x" * 1_000_000)
     before = path.stat().st_ino
@@ -235,7 +235,7 @@ def test_samples_of_both_kinds_have_the_same_columns(spoor, workload, tmp_path):
         assert all(cell == "" or float(cell) >= 0 for cell in row[:2] + row[3:])
 
 
-def test_samples_are_appended_to_when_asked(spoor, tmp_path):
+def test_samples_are_appended_on_request(spoor, tmp_path):
     path = tmp_path / "s.csv"
     lengths = []
     for _ in range(2):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output files: nothing of the user's is destroyed, and nothing measured is lost."""
+"""Output files: no file of the user is destroyed, and no measurement is lost."""
 import csv
 import io
 import json
@@ -26,14 +26,14 @@ def refused(done, *words):
 
 
 def split_stderr(done):
-    """The complaint, and what follows it."""
+    """Splits stderr into the error message and the rest."""
     line, _, rest = done.stderr.partition("\n")
     assert line.startswith("spoor: "), done.stderr
     return line, rest
 
 
 def limit_files(size):
-    """Files cannot grow beyond this size."""
+    """Limits the size of files."""
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -108,7 +108,7 @@ def test_agent_that_cannot_attach_leaves_the_old_tracking_file(gpu_tracker, suff
     path.write_text("old")
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait)
-    thread.start()  # which is not a process
+    thread.start()  # not a process
     process = gpu_tracker.start("agent", f"--pid={thread.native_id}", f"--tf={path}", "--overwrite")
     process.stdin.close()
     answer = json.loads(read_line(process.stdout))
@@ -132,14 +132,14 @@ def test_replaced_report_keeps_its_mode(spoor, tmp_path, mode):
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_new_report_has_the_mode_that_umask_says(spoor, tmp_path):
+def test_new_report_has_the_mode_of_the_umask(spoor, tmp_path):
     for umask in (0o022, 0o027, 0o077):
         path = tmp_path / f"{umask}.json"
         spoor(*RUN, "-o", path, "--", "true", umask=umask)
         assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
 
 
-def test_owner_of_a_replaced_report_stays(spoor, tmp_path):
+def test_replaced_report_keeps_its_owner(spoor, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")
     path = tmp_path / "r.json"
@@ -185,7 +185,7 @@ def test_report_is_not_appended_to_a_foreign_table(spoor, tmp_path):
 
 
 def test_append_ends_a_torn_line_first(spoor, tmp_path):
-    """What a crash left without its newline does not become part of the new row."""
+    """A truncated line left by a crash does not become part of the new row."""
     for option, path in (("-o", tmp_path / "r.csv"), ("--samples", tmp_path / "s.csv"),
                          ("--samples", tmp_path / "s.jsonl"), ("-o", tmp_path / "r.json")):
         spoor(*RUN, "--append", option, path, "--", "true")
@@ -197,7 +197,7 @@ def test_append_ends_a_torn_line_first(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.json", "r.txt"])
-def test_append_that_does_not_fit_leaves_no_half_report(spoor, tmp_path, name):
+def test_append_that_does_not_fit_leaves_no_partial_report(spoor, tmp_path, name):
     path = tmp_path / name
     spoor(*RUN, "--append", "-o", path, "--", "true")
     old = path.read_bytes()
@@ -225,7 +225,7 @@ def test_report_that_does_not_fit_leaves_the_old_one(spoor, gpu_tracker, tmp_pat
 
 def test_concurrent_samples_have_one_header(spoor, tmp_path):
     path = tmp_path / "s.csv"
-    # All wait for one end of file.
+    # All wait for the same end of file.
     hold, release = os.pipe()
     jobs = [spoor.start(*RUN, "--append", "--samples", path, "--", "sh", "-c", "cat",
                         stdin=hold, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -249,7 +249,7 @@ def test_concurrent_reports_have_one_header(spoor, tmp_path):
     assert [line.startswith("run_id") for line in lines] == [True] + [False] * len(jobs)
 
 
-def test_lock_of_flock_does_not_stop_an_append(spoor, tmp_path):
+def test_flock_does_not_block_an_append(spoor, tmp_path):
     """flock FILE spoor run --append -o FILE: flock(1) holds its own lock meanwhile."""
     flock = shutil.which("flock")
     if not flock:
@@ -283,13 +283,13 @@ def test_report_that_cannot_be_written_goes_to_stderr(spoor, arguments):
     assert list(csv.DictReader(io.StringIO(report)))[0]["exit_code"] == "0"
 
 
-def test_report_that_is_elsewhere_is_not_repeated(spoor):
+def test_report_written_elsewhere_is_not_repeated(spoor):
     """The summary on stderr is the same report."""
     done = spoor("run", "-f", "text", "-o", "/dev/full", "--", "true")
     assert done.stderr.count("exit code 0") == 1 and "No space left" in done.stderr
 
 
-def test_reader_that_has_gone_gets_no_report_on_stderr(spoor):
+def test_closed_reader_gets_no_report_on_stderr(spoor):
     read, write = os.pipe()
     os.close(read)
     done = spoor(*RUN, "-f", "json", "-o", "-", "--", "true", stdout=write)
@@ -334,7 +334,7 @@ def test_names_of_stdout(spoor, path):
 def test_name_of_stderr(spoor, tmp_path):
     done = spoor(*RUN, "-f", "json", "-o", "/dev/stderr", "--", "true")
     assert json.loads(done.stderr)["schema"] == "spoor/1"
-    # In a file the report comes after what was written before.
+    # In a file the report follows earlier output.
     with open(tmp_path / "log", "w", encoding="utf-8") as log:
         spoor(*RUN, "-f", "json", "-o", "/dev/stderr", "--", "sh", "-c", "echo before >&2", stderr=log)
     before, _, report = (tmp_path / "log").read_text().partition("\n")
@@ -417,7 +417,7 @@ def test_name_of_another_format_is_refused(spoor, tmp_path, suffix):
 
 
 @pytest.mark.parametrize("name", ["r", "r.log", "r.out", "run.42", "r.text", ".xml"])
-def test_other_names_get_text(spoor, tmp_path, name):
+def test_other_names_select_text(spoor, tmp_path, name):
     assert spoor(*RUN, "-o", tmp_path / name, "--", "true").returncode == 0
     assert (tmp_path / name).read_text().startswith("true\n")
 
@@ -438,7 +438,7 @@ def test_directory_is_checked_before_the_start(spoor, tmp_path):
                                             ("--interval", ["1h", "0.01"]),
                                             ("--name", ["a", "last"]),
                                             ("--wait", ["all", "main"])])
-def test_last_of_an_option_counts(spoor, tmp_path, option, values):
+def test_last_value_of_an_option_is_used(spoor, tmp_path, option, values):
     both = [f"{option}={value}" for value in values]
     done = spoor(*RUN, "-f", "json", "-o", "-", *both, "--", "true", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -35,14 +35,14 @@ def test_rows_name_the_caller_the_phase_and_the_time(spoor, tmp_path, kind):
     assert before <= rows[0][3] <= rows[1][3] <= time.time()
 
 
-def test_the_shape_of_the_csv(spoor, tmp_path):
+def test_csv_layout(spoor, tmp_path):
     phase(spoor, "start", "a,b", "--file=p.csv", folder=tmp_path)
     header, row, end = (tmp_path / "p.csv").read_bytes().split(b"\r\n")
     assert header == b"process_id,code_block_name,position,timestamp" and end == b""
     assert row.startswith(b'%d,"a,b",0,' % os.getpid())
 
 
-def test_where_the_rows_go(spoor, tmp_path):
+def test_destination_of_the_rows(spoor, tmp_path):
     phase(spoor, "stop", "x", folder=tmp_path, SPOOR_PHASE_FILE="v.csv")
     assert len(read_events(tmp_path / "v.csv")) == 1
     phase(spoor, "--file", "o.csv", "stop", "x", folder=tmp_path, SPOOR_PHASE_FILE="v.csv")
@@ -79,7 +79,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_refused(spoor, tmp_path, case):
+def test_invalid_use_is_refused(spoor, tmp_path, case):
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "text.sqlite").write_text("no database" * 100)
     before = sorted(tmp_path.iterdir())
@@ -109,7 +109,7 @@ def test_a_full_disk_leaves_whole_rows(spoor, tmp_path):
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
 def test_the_example_of_a_shell_script(spoor, gpu_tracker, kind):
-    """examples/phases.sh, tracked and analysed by the commands that it names."""
+    """examples/phases.sh, tracked and analysed by the commands in it."""
     script = EXAMPLES / "phases.sh"
     track, analyze = (shlex.split(line.strip("#\n ").replace(".csv", f".{kind}"))[1:]
                       for line in script.read_text().splitlines() if "gpu-tracker" in line)
@@ -133,8 +133,8 @@ def test_the_example_of_a_shell_script(spoor, gpu_tracker, kind):
 
 
 def marked(spoor, script, *options, **popen):
-    """What a shell script in a `spoor run` prints, and the phases of the report by name. In the script
-    $spoor is the program."""
+    """Returns the output of a shell script in a `spoor run`, and the phases of the report by
+    name. In the script $spoor is the program."""
     path = spoor.new_path("r.json")
     environment = {**os.environ, "spoor": spoor.binary, **popen.pop("env", {})}
     done = spoor("run", "-q", "-o", path, *options, "--", "sh", "-c", script, env=environment,
@@ -151,14 +151,14 @@ def test_phase_of_a_run_is_in_its_report(spoor, workload, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert list(phases) == ["load data", "open"]
     load_phase = phases["load data"]
-    # With what `spoor phase stop` takes to start, and without what was burnt later.
+    # Includes the start of `spoor phase stop`, and excludes later usage.
     assert 0.18 <= value(load_phase, "cpu.total_seconds") < 0.5
     assert value(load_phase, "memory.combined.total_rss_bytes") > 0
     assert load_phase["elapsed_seconds"] >= 0.2
-    assert [path.name for path in tmp_path.glob("*.csv")] == []  # no file is asked for
+    assert [path.name for path in tmp_path.glob("*.csv")] == []  # no file was requested
 
 
-def test_phase_is_of_every_run_around_it_and_of_the_file(spoor, tmp_path):
+def test_phase_belongs_to_every_enclosing_run_and_to_the_file(spoor, tmp_path):
     inner = spoor.new_path("inner.json")
     done, phases = marked(spoor, f"""
         $spoor phase start outer
@@ -181,7 +181,7 @@ def test_phase_of_a_daemon_and_of_many_processes(spoor, tmp_path):
     assert set(phases) == {"d", "1", "2", "3", "4"}
 
 
-def test_mistakes_are_said_but_do_not_fail_the_job(spoor, tmp_path):
+def test_mistakes_are_reported_but_do_not_fail_the_job(spoor, tmp_path):
     name = "x" * 1000
     done, phases = marked(spoor, f"""set -e
         $spoor phase stop never
@@ -193,7 +193,7 @@ def test_mistakes_are_said_but_do_not_fail_the_job(spoor, tmp_path):
     assert second.startswith("spoor: a phase name must have 1 to ")
 
 
-def test_job_goes_on_if_its_tracker_is_killed(spoor, tmp_path):
+def test_job_continues_if_its_tracker_is_killed(spoor, tmp_path):
     process = spoor.start("run", "-q", "--", "sh", "-c", """
         $spoor phase start a; echo $$; read line
         $spoor phase stop a; $spoor phase start b; echo $?; read line""", cwd=tmp_path,
@@ -209,7 +209,7 @@ def test_job_goes_on_if_its_tracker_is_killed(spoor, tmp_path):
     process.stdin.close()
 
 
-def test_tracker_that_does_not_respond_does_not_hold_the_job(spoor, tmp_path):
+def test_silent_tracker_does_not_block_the_job(spoor, tmp_path):
     process = spoor.start("run", "-q", "--", "sh", "-c", """
         echo $PPID; read line; $spoor phase start a; echo $?; $spoor phase stop a; read line""",
         cwd=tmp_path, env={**os.environ, "spoor": spoor.binary})
@@ -224,11 +224,11 @@ def test_tracker_that_does_not_respond_does_not_hold_the_job(spoor, tmp_path):
     finally:
         os.kill(tracker, signal.SIGCONT)
         process.stdin.close()
-    assert process.wait() == 1  # read is at the end of its input
+    assert process.wait() == 1  # read reached the end of its input
 
 
-def test_socket_of_somebody_else_is_not_a_tracker(spoor, tmp_path):
-    """A process that has taken the name of another's socket is not told."""
+def test_foreign_socket_is_not_a_tracker(spoor, tmp_path):
+    """A process that has taken the name of another's socket gets no request."""
     code = """
 import os, socket
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -247,8 +247,8 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
     assert len(list(tmp_path.glob("*.csv"))) == 1
 
 
-def test_default_file_is_that_of_one_process(spoor, tmp_path):
-    """Elsewhere, as in another container, a process may have the same pid."""
+def test_default_file_belongs_to_one_process(spoor, tmp_path):
+    """In another container a process may have the same PID."""
     ticks = pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     other = tmp_path / f"{os.getpid()}.csv"
     other.write_text("of another process\n")
@@ -258,8 +258,8 @@ def test_default_file_is_that_of_one_process(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["symlink", "fifo"])
-def test_default_file_is_a_file(spoor, tmp_path, kind):
-    """Others may be able to create files in the working directory."""
+def test_default_file_must_be_a_regular_file(spoor, tmp_path, kind):
+    """Other users may be able to create files in the working directory."""
     ticks = pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     path = tmp_path / f"{os.getpid()}-{ticks}.csv"
     target = tmp_path / "precious"
@@ -274,7 +274,7 @@ def test_default_file_is_a_file(spoor, tmp_path, kind):
 
 
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
-def test_marks_of_phases_are_not_processes_of_the_job(spoor, tmp_path, cgroup):
+def test_phase_commands_are_not_processes_of_the_job(spoor, tmp_path, cgroup):
     """The names of processes that exit within milliseconds are in exit records, which only root may read."""
     path = tmp_path / "r.json"
     script = 'for i in 1 2 3; do "$0" phase start a; "$0" phase stop a; done; true'
@@ -286,7 +286,7 @@ def test_marks_of_phases_are_not_processes_of_the_job(spoor, tmp_path, cgroup):
     assert [process["name"] for process in report["processes"]["largest"]] == ["sh"]
 
 
-def test_a_phase_outside_a_run_says_where_it_is(spoor, tmp_path):
+def test_a_phase_outside_a_run_prints_its_file(spoor, tmp_path):
     """It does not fail: a script also runs without spoor run."""
     done = phase(spoor, "stop", "x", folder=tmp_path)
     assert (done.returncode, done.stderr) == \

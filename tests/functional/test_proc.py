@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where /proc does not show the job's processes: of another PID namespace, or not mounted. What the
-kernel tells the parent of a process is reported, and what others use is not."""
+"""/proc does not show the job's processes: another PID namespace, or not mounted. Figures that
+the kernel gives to the parent of a process are reported, and those of foreign processes are
+not."""
 import os
 import shlex
 import subprocess
@@ -12,7 +13,7 @@ from conftest import DEADLINE_SECONDS, IS_FULL, cpu_time, load, read_line, value
 
 # As an ordinary user, in a user namespace.
 UNSHARE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
-# A sanitizer looks for its options in /proc/self/environ, and its check for leaks needs /proc.
+# A sanitizer reads its options from /proc/self/environ, and its check for leaks needs /proc.
 HIDE_PROC = ("mount -t tmpfs none /proc && mkdir /proc/self && "
              "printf 'ASAN_OPTIONS=detect_leaks=0\\0' >/proc/self/environ && exec \"$@\"")
 WITHOUT_PROC = {
@@ -34,7 +35,7 @@ def run(wrapper, spoor, *arguments):
                           capture_output=True, stdin=subprocess.DEVNULL, timeout=DEADLINE_SECONDS)
 
 
-def test_what_the_kernel_tells_the_parent_is_reported(spoor, workload, without_proc):
+def test_figures_for_the_parent_are_reported(spoor, workload, without_proc):
     path = spoor.new_path("result.json")
     job = f"{shlex.quote(workload('burn'))} 0.3 2; exit 3"
     done = run(without_proc[0], spoor, "run", "-o", path, "--", "sh", "-c", job)
@@ -48,8 +49,8 @@ def test_what_the_kernel_tells_the_parent_is_reported(spoor, workload, without_p
     assert without_proc[1] in " ".join(done.stderr.split())
 
 
-def test_figures_of_others_are_not_reported(spoor, without_proc):
-    """Process N of /proc was a stranger: its memory, threads and I/O were reported as the job's."""
+def test_figures_of_foreign_processes_are_not_reported(spoor, without_proc):
+    """Process N of /proc was foreign: its memory, threads and I/O were reported as the job's."""
     path = spoor.new_path("result.json")
     run(without_proc[0], spoor, "run", "-q", "-i", "0.01", "-o", path, "--", "sleep", "0.1")
     result = load(path)
@@ -70,7 +71,7 @@ def test_figures_of_others_are_not_reported(spoor, without_proc):
 
 
 def test_the_largest_process_is_known(spoor, workload, without_proc):
-    """By ru_maxrss, which the parent gets; whose it was is not known. A large program that starts
+    """From ru_maxrss, which the parent gets; its owner is unknown. A large program that starts
     spoor by exec leaves its own mark in spoor's."""
     path = spoor.new_path("result.json")
     large = [sys.executable, "-c",
@@ -81,13 +82,13 @@ def test_the_largest_process_is_known(spoor, workload, without_proc):
     assert total["source"] == "wait4.ru_maxrss"
 
 
-def test_a_process_that_cannot_be_seen_is_not_attached_to(spoor, without_proc):
+def test_attach_to_an_invisible_process_fails(spoor, without_proc):
     done = run(without_proc[0], spoor, "attach", "--duration", "0.01", "1")
     assert done.returncode == 125
     assert without_proc[1] in done.stderr and "no such process" not in done.stderr
 
 
-def test_doctor_says_why(spoor, without_proc):
+def test_doctor_shows_the_reason(spoor, without_proc):
     done = run(without_proc[0], spoor, "doctor")
     assert done.returncode == 0
     assert without_proc[1] in " ".join(done.stdout.split())
@@ -113,8 +114,8 @@ def groups_of(length):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may set groups")
 def test_many_groups_hide_nothing(spoor):
-    """The line of 400 groups was longer than what was read of /proc/PID/status. So it was not seen that a
-    parent ignores its children, whose page faults were lost."""
+    """The line of 400 groups was longer than the buffer for /proc/PID/status. So spoor missed
+    that a parent ignores its children, whose page faults were lost."""
     job = """if True:
         import os, signal, sys
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -143,7 +144,7 @@ def test_many_groups_hide_nothing(spoor):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may set groups")
 def test_a_job_runs_with_any_number_of_groups(spoor):
-    """A status that was cut in the middle of a line ended the program."""
+    """A status truncated in the middle of a line ended the program."""
     for length in range(3800, 4000, 3 if IS_FULL else 7):  # less than a line
         done = spoor("run", "-q", "--", "echo", "ran", extra_groups=groups_of(length))
         assert (done.returncode, done.stdout) == (0, "ran\n"), length

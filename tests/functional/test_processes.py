@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the report says about each process of a job. That their CPU time adds up to the job's is checked
-for every report: see schema.check_processes()."""
+"""The processes of a job in the report. schema.check_processes() checks for every report that
+their CPU time adds up to the job's."""
 import os
 import subprocess
 
@@ -22,13 +22,13 @@ def by_name(result, name):
 
 
 def count(result):
-    """Of all processes that are listed or summed; None: not known."""
+    """Counts all processes, listed or summed; None: unknown."""
     counts = [other["count"] for other in result["processes"]["others"]]
     return None if None in counts else sum(counts) + len(result["processes"]["largest"])
 
 
 @pytest.mark.threads
-def test_what_each_process_was_and_used(spoor, workload):
+def test_facts_and_usage_of_each_process(spoor, workload):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--", "sh", "-c",
                           '"$0" 0.5; "$1" 40; exit 5', workload("burn"), workload("hold"))
@@ -48,7 +48,7 @@ def test_what_each_process_was_and_used(spoor, workload):
     assert hold["ended_seconds"] <= shell["ended_seconds"] <= result["run"]["elapsed_seconds"]
     if IS_ROOT:
         assert burn["cpu_seconds"] == cpu_time(burned)
-    else:  # without exit records, its last moments are a guess
+    else:  # without exit records, its last moments are estimated
         assert burned / 2 <= burn["cpu_seconds"] <= burned + 0.05
     assert 40 * MIB <= hold["peak_rss_bytes"] < 48 * MIB > burn["peak_rss_bytes"]
     assert burn["command"] == workload("burn") + " 0.5"
@@ -60,9 +60,9 @@ def test_what_each_process_was_and_used(spoor, workload):
     assert hold["gpu_memory_bytes"] is None
 
 
-def test_how_orphans_end(spoor, tmp_path):
-    """We reap them, so that it is known without privileges. Whose children they were is known if they
-    were seen before their parent ended."""
+def test_exit_status_of_orphans(spoor, tmp_path):
+    """We reap them, so it is known without privileges. Their parents are known if they were seen
+    before their parents exited."""
     gate, path = tmp_path / "gate", spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-i", "0.02", "--wait", "all", "-o", path, "--", "sh", "-c",
                           f"({WAIT_FOR} exit 4) & ({WAIT_FOR} exec sh -c 'kill -9 $$') & "
@@ -79,7 +79,7 @@ def test_how_orphans_end(spoor, tmp_path):
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="exit codes of all processes are reported to root alone")
-def test_how_every_process_ends(spoor, workload):
+def test_exit_status_of_every_process(spoor, workload):
     _, result = spoor.result("sh", "-c", '(exit 3); "$0" 15; true', workload("die"))
     ended = {(p["exit_code"], p["signal"]) for p in result["processes"]["largest"]}
     assert ended == {(0, None), (3, None), (143, "SIGTERM")}
@@ -111,20 +111,20 @@ def test_a_process_that_calls_exec_has_the_name_of_its_program(spoor, workload):
 
 
 def test_the_command_of_a_short_run_is_not_ours(spoor):
-    """It is forked from spoor and may end before it is looked at again."""
+    """It is forked from spoor and may exit before it is read again."""
     for _ in range(10):
         _, result = spoor.result("true")
         (process,) = result["processes"]["largest"]
         assert (process["name"], process["command"]) == ("true", "true")
 
 
-def test_a_long_command_is_cut(spoor, workload):
+def test_a_long_command_is_truncated(spoor, workload):
     _, result = spoor.result(workload("burn"), "0.1", "0", "x" * 300)
     command = by_name(result, "burn")["command"]
     assert len(command) == 256 and command.endswith("xxx...")
 
 
-def test_attached_to_a_process_that_runs(spoor, workload, held):
+def test_attach_to_a_running_process(spoor, workload, held):
     path = spoor.new_path("result.json")
     done = spoor("attach", "-q", "-i", "0.02", "--duration", "0.2", "-o", path, str(held.pid))
     assert done.returncode == 0
@@ -172,7 +172,7 @@ def test_a_wrong_number_of_processes_is_refused(spoor, number):
                            "': expected 0 to 200\n")
 
 
-def test_a_stored_report_is_written_again_as_it_was(spoor):
+def test_a_stored_report_is_written_unchanged(spoor):
     path = spoor.new_path("result.json")
     subprocess.run([spoor.binary, "run", "-q", "-o", path, "--", "sh", "-c", "true & wait"],
                    check=True, stdin=subprocess.DEVNULL)

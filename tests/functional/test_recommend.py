@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spoor recommend: what to request for the next run. The formulas are in tests/unit/test_needs.c."""
+"""spoor recommend: the request for the next run. tests/unit/test_needs.c tests the formulas."""
 import ast
 import json
 import pathlib
@@ -24,14 +24,14 @@ def measure(value, **others):
 
 @pytest.fixture(name="store")
 def fixture_store(spoor):
-    """Stores a report: of `spoor run -- true`, with figures that the test gives by their path."""
+    """Stores a report of `spoor run -- true`, with figures given by the test."""
     path = spoor.new_path("original.json")
     spoor("run", "-q", "-o", path, "--", "true")
     original = load(path)
 
     def store(figures=(), **run):
         report = json.loads(json.dumps(original))
-        # What this machine and this run happened to be has no say.
+        # The facts of this machine and run do not matter.
         report["host"]["gpus"], report["gpu"]["devices"], report["gpu"]["count"] = [], [], 0
         report["limits"].update(cpus=None, memory_bytes=None)
         report["curve"] = None
@@ -60,7 +60,7 @@ def recommend(spoor, *arguments, **options):
     return done.stdout
 
 
-def test_a_run_says_what_it_needs(spoor, store):
+def test_a_run_shows_its_needs(spoor, store):
     assert recommend(spoor, store()) == """\
 Recommended for the next run
 
@@ -81,7 +81,7 @@ def test_a_job_of_50_gib_gets_60(spoor, store):
     assert "#SBATCH --mem=60G\n" in recommend(spoor, "--for", "sbatch", path)
 
 
-def test_of_many_runs_the_largest_decides(spoor, store):
+def test_the_largest_of_many_runs_decides(spoor, store):
     few, most, failed = (store({"memory.combined.total_rss_bytes": mib * MIB,
                                 "memory.anon_peak_bytes": 0}, exit_code=code)
                          for mib, code in ((200, 0), (900, 0), (300, 3)))
@@ -95,14 +95,14 @@ def test_of_many_runs_the_largest_decides(spoor, store):
     assert "210 MB to 944 MB in 3 runs" in re.sub(r"\s+", " ", text)
 
 
-def test_a_file_may_hold_many_runs_and_be_a_pipe(spoor, store):
+def test_a_file_may_contain_many_runs_and_be_a_pipe(spoor, store):
     few, most = store({"cpu.mean_cores": 1}), store({"cpu.mean_cores": 7})
     text = few.read_text() + "\n" + most.read_text()
     result = json.loads(recommend(spoor, "-f", "json", "-", stdin=None, input=text))
     assert result["runs"] == 2 and result["recommendation"]["cpus"]["value"] == 7
 
 
-def test_the_report_says_the_same(spoor, store):
+def test_the_report_has_the_same_recommendation(spoor, store):
     path = store()
     needs = json.loads(recommend(spoor, "-f", "json", path))["recommendation"]
     report = json.loads(spoor("report", "-f", "json", path).stdout)
@@ -124,7 +124,7 @@ NOTES = {
 
 
 @pytest.mark.parametrize("case", NOTES)
-def test_a_run_that_is_no_guide_has_the_same_sentence_everywhere(spoor, store, case):
+def test_a_misleading_run_has_the_same_note_everywhere(spoor, store, case):
     figures, run, note = NOTES[case]
     path, page = store(figures, **run), spoor.new_path("page.html")
     as_json = [json.loads(spoor(*command, "-f", "json", path).stdout)["recommendation"]
@@ -282,7 +282,7 @@ BROKEN = ["", "null", "[]", "{}", "{", '{"schema": "spoor/1"}', '{"schema": "spo
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=lambda text: repr(text[:60]))
-def test_what_is_not_a_report_is_refused(spoor, text):
+def test_an_invalid_report_is_refused(spoor, text):
     path = spoor.new_path("broken.json")
     pathlib.Path(path).write_bytes(text.encode("latin-1"))
     done = spoor("recommend", path)
@@ -302,7 +302,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("figures", HOSTILE, ids=lambda figures: str(figures)[:60])
-def test_hostile_values_give_no_nonsense(spoor, store, figures):
+def test_hostile_values_are_harmless(spoor, store, figures):
     path = store(figures)
     needs = json.loads(recommend(spoor, "-f", "json", path))["recommendation"]
     for key in QUANTITIES:
@@ -316,7 +316,7 @@ def test_hostile_values_give_no_nonsense(spoor, store, figures):
         assert "\n#SBATCH --x" not in text
 
 
-def test_a_report_in_which_nothing_is_known_says_so(spoor):
+def test_a_report_without_figures_gives_a_message(spoor):
     path = spoor.new_path("empty.json")
     path.write_text('{"schema": "spoor/1", "run": {}}')
     result = json.loads(recommend(spoor, "-f", "json", path))

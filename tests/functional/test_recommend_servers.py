@@ -23,7 +23,7 @@ SMALL = {"memory.combined.total_rss_bytes": 1 << 20, "memory.anon_peak_bytes": 1
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch):
-    """Nothing is asked but what a test names, and for long enough."""
+    """Only services named by a test are used, with a long timeout."""
     monkeypatch.setenv("SPOOR_KEEPER_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "60")
     monkeypatch.setenv("SPOOR_METADATA_URL", "http://127.0.0.1:1")
@@ -38,7 +38,7 @@ def fixture_keeper(monkeypatch):
 
 
 def recommend(spoor, *arguments):
-    """Servers and all, as JSON."""
+    """Returns needs and servers as JSON."""
     done = spoor("recommend", "--server", "-f", "json", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)["servers"]
@@ -77,7 +77,7 @@ Servers that fit, the cheapest first ({keeper.url})
 """)
 
 
-def test_it_is_asked_for_whole_gib_and_never_0(spoor, store, keeper):
+def test_memory_is_requested_in_whole_gib_and_never_0(spoor, store, keeper):
     recommend(spoor, store(SMALL))
     recommend(spoor, "--count", "1", store({"memory.combined.total_rss_bytes": 50 * GIB}))
     assert keeper.queries() == [
@@ -86,7 +86,7 @@ def test_it_is_asked_for_whole_gib_and_never_0(spoor, store, keeper):
 
 
 def test_servers_that_do_not_fit_are_left_out(spoor, store, keeper):
-    """Even if the keeper names them."""
+    """Even if the keeper lists them."""
     keeper.answer_with = SERVERS
     assert names(recommend(spoor, "--count", "9", store({"memory.combined.total_rss_bytes": 50 * GIB}))) == \
         ["n2-highmem-8", "p4d.24xlarge"]
@@ -108,7 +108,7 @@ def test_no_server_may_fit(spoor, store, keeper):
 
 
 @pytest.mark.usefixtures("keeper")
-def test_json_has_all_that_the_keeper_says(spoor, store):
+def test_json_has_all_values_of_the_keeper(spoor, store):
     found = recommend(spoor, "--count", "1", store())["fitting"][0]
     assert found.pop("details") == SERVERS[1]
     assert found.pop("run_cost_usd") == pytest.approx(0.0055 * 245 / 3600)
@@ -145,7 +145,7 @@ WRONG = {
 
 
 def check_failure(spoor, path, *parts):
-    """One line says why and what to do; the rest is as without servers."""
+    """One line has the reason and a remedy; the rest is as without servers."""
     done = spoor("recommend", "--server", path)
     assert done.returncode == 125
     assert done.stdout == spoor("recommend", path).stdout
@@ -162,12 +162,12 @@ def check_failure(spoor, path, *parts):
 
 
 @pytest.mark.parametrize("answer, message", WRONG.values(), ids=WRONG)
-def test_wrong_answers(spoor, store, keeper, answer, message):
+def test_wrong_responses_are_reported(spoor, store, keeper, answer, message):
     keeper.answer_with = answer
     check_failure(spoor, store(), keeper.url, message)
 
 
-def test_no_answer_in_time(spoor, store, monkeypatch, keeper):
+def test_a_late_response_is_given_up(spoor, store, monkeypatch, keeper):
     monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "0.1")
     keeper.answer_with = keeper.wait
     check_failure(spoor, store(), f"cannot reach {keeper.url}: ", "timed out")
@@ -207,8 +207,8 @@ def test_gpus_of_another_vendor_do_not_fit(spoor, store, keeper):
     assert [(each["gpu_min"], each["gpu_memory_total"]) for each in keeper.queries()] == [("1", "4")]
 
 
-def test_a_large_catalogue_is_quick(spoor, store):
-    """It takes CPU time, and little of it: a sanitizer makes it some ten times as much."""
+def test_a_large_catalogue_is_fast(spoor, store):
+    """It takes little CPU time: a sanitizer makes it some ten times as much."""
     many = [server("aws", f"s{i}", 1 + i % 64, 1 + i % 512, 1 + i, description="x" * 2000,
                    **gpus(i % 2, 16)) for i in range(1000)]
     catalog = spoor.new_path("many.json")
@@ -254,7 +254,7 @@ def test_a_bad_catalogue_is_refused(spoor, store, content, message):
     (["--server", "--count", "1001"], "--count: invalid number '1001': expected 1 to 1000"),
     (["--server", "--arch", "vax"], "--arch"),
 ])
-def test_options_that_do_not_fit(spoor, store, options, message):
+def test_conflicting_options_are_refused(spoor, store, options, message):
     done = spoor("recommend", *options, store())
     assert (done.returncode, done.stdout) == (125, "")
     assert message in done.stderr
@@ -298,7 +298,7 @@ PRICES = {"aws/g4dn.xlarge": [price("us-east-1", 0.526), price("us-west-2", 0.2,
                               price("us-west-2", 0.7, system="Windows"), price("us-west-2", 0.579)]}
 
 
-def test_what_the_run_has_cost(store, keeper, on_aws):
+def test_the_cost_of_the_run_is_shown(store, keeper, on_aws):
     keeper.prices = PRICES
     path = store()
     assert run_of(on_aws("recommend", "--server", "-f", "json", path)) == {
@@ -311,7 +311,7 @@ def test_what_the_run_has_cost(store, keeper, on_aws):
     assert "Longest run      $0.0394  4 min 05 s on aws" in text
 
 
-def test_a_catalogue_knows_what_the_run_has_cost(spoor, store, on_aws):
+def test_a_catalogue_has_the_cost_of_the_run(spoor, store, on_aws):
     catalog = spoor.new_path("catalog.csv")
     catalog.write_text("vendor_id,region_id,name,vcpus,memory_amount,min_price_ondemand\n"
                        "aws,us-east-1,g4dn.xlarge,4,16384,0.526\n"

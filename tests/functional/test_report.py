@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored reports that are shown again: the same as when they were written."""
+"""Stored reports that are shown again are unchanged."""
 import csv
 import io
 import json
@@ -36,7 +36,7 @@ def has_sparklines(text):
 
 
 def lines_of(text):
-    """Those that must be the same: not what the tracker has used until then, and no curve."""
+    """The lines that must be equal: without the tracker's own usage, and without a curve."""
     return [line for line in text.splitlines()
             if not line.startswith("tracker ") and not set(line.strip()) & set("▁▂▃▄▅▆▇█")]
 
@@ -178,7 +178,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("arguments, message", REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_shown_is_refused(spoor, tmp_path, arguments, message):
+def test_unusable_files_are_refused(spoor, tmp_path, arguments, message):
     (tmp_path / "bad.json").write_text("{'a': 1}")
     (tmp_path / "later.json").write_text('{"schema": "spoor/9", "run": {}}')
     (tmp_path / "type.json").write_text('{"schema": "spoor/1", "run": {"pid": "1"}}')
@@ -194,7 +194,7 @@ def test_what_cannot_be_shown_is_refused(spoor, tmp_path, arguments, message):
     assert message in done.stderr
 
 
-def test_output_that_cannot_be_written_is_said(spoor, tmp_path):
+def test_unwritable_output_is_reported(spoor, tmp_path):
     path = tmp_path / "r.json"
     spoor("run", "-q", "-o", path, "--", "true")
     with open("/dev/full", "wb") as full:
@@ -217,7 +217,7 @@ def test_all_reports_of_a_file_are_shown(spoor, tmp_path):
     assert (tmp_path / "copy.json").read_text() == path.read_text()
 
 
-def test_damage_in_one_of_several_reports_is_said(spoor, tmp_path):
+def test_damage_in_one_of_several_reports_is_reported(spoor, tmp_path):
     path = tmp_path / "r.json"
     spoor("run", "-q", "-o", path, "--", "true")
     whole = path.read_text()
@@ -243,7 +243,7 @@ def test_large_report_is_read(spoor, tmp_path):
     ({"exit_code": 0, "signal": None}, 0, "exit code 0, started "),
 ])
 def test_lack_of_memory_is_in_the_headline(spoor, run, kills, line):
-    """A limit is written as it was given: 300 MiB is not 315 MB."""
+    """A limit is written as given: 300 MiB is not 315 MB."""
     path = spoor.new_path("r.json")
     spoor("run", "-q", "-o", path, "--", "true")
     report = json.loads(path.read_text())

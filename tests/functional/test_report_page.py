@@ -85,7 +85,7 @@ def test_page_is_a_format_like_others(spoor, page, tmp_path):
     (["--report", "p.html", "-o", "p.html"], "the same file"),
     (["-o", "old.html", "--append"], "cannot be appended to"),
 ])
-def test_what_cannot_become_a_page_is_refused_before_the_job(spoor, page, tmp_path, options, message):
+def test_unsupported_pages_are_refused_before_the_job(spoor, page, tmp_path, options, message):
     (tmp_path / "old.html").write_text("mine")
     done = spoor("run", *options, "--", "touch", "ran", cwd=tmp_path)
     assert done.returncode == 125 and message in done.stderr
@@ -93,7 +93,7 @@ def test_what_cannot_become_a_page_is_refused_before_the_job(spoor, page, tmp_pa
     assert (tmp_path / "old.html").read_text() == "mine"
 
 
-def test_page_is_replaced_although_others_are_appended_to(spoor, page, tmp_path):
+def test_page_is_replaced_even_with_append(spoor, page, tmp_path):
     files = ("--append", "-o", tmp_path / "r.json", "--report", tmp_path / "p.html")
     done = [spoor("run", "-q", "--name", name, *files, "--", "true") for name in ("first", "second")]
     assert done[0].stderr == ""
@@ -104,7 +104,7 @@ def test_page_is_replaced_although_others_are_appended_to(spoor, page, tmp_path)
     assert [run["run"]["name"] for run in page(tmp_path / "p.html")] == ["first", "second"]
 
 
-def test_page_that_cannot_be_written_leaves_the_summary(spoor, page, tmp_path):
+def test_unwritable_page_leaves_the_summary(spoor, page, tmp_path):
     (tmp_path / "d").mkdir()
     done = spoor("run", "--report", "d/p.html", "--", "rmdir", "d", cwd=tmp_path)
     assert done.returncode == 0
@@ -115,7 +115,7 @@ def test_page_that_cannot_be_written_leaves_the_summary(spoor, page, tmp_path):
 # ---- pages of files -----------------------------------------------------------------
 
 
-def test_page_stands_beside_the_first_file(spoor, page, tmp_path):
+def test_page_is_written_beside_the_first_file(spoor, page, tmp_path):
     spoor("run", "-q", "-o", tmp_path / "a.b.json", "--", "true")
     done = spoor("report", "a.b.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -123,7 +123,7 @@ def test_page_stands_beside_the_first_file(spoor, page, tmp_path):
     (run,) = page(tmp_path / "a.b.html")
     report = load(tmp_path / "a.b.json")
     assert run == report
-    assert spoor("report", "a.b.json", cwd=tmp_path).returncode == 0  # it is ours
+    assert spoor("report", "a.b.json", cwd=tmp_path).returncode == 0  # our own
     (tmp_path / "a.b.html").write_text("mine")
     done = spoor("report", "a.b.json", cwd=tmp_path)
     assert done.returncode == 125 and "is not a page of spoor; name a file with -o" in done.stderr
@@ -141,7 +141,7 @@ def test_several_files_are_several_runs(spoor, page, tmp_path):
     assert [run["run"]["name"] for run in page(tmp_path / "p.html")] == ["a", "b.csv"]
 
 
-def test_samples_of_a_report_are_the_same_run(spoor, page, tmp_path):
+def test_samples_named_by_a_report_are_the_same_run(spoor, page, tmp_path):
     spoor("run", "-q", "-o", tmp_path / "a.json", "--samples", tmp_path / "a.csv", "-i", "1ms",
           "--", "sleep", "0.6")
     report = load(tmp_path / "a.json")
@@ -187,7 +187,7 @@ def report_of(spoor, *files):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_samples_tell_what_the_report_does(spoor, tmp_path, suffix):
+def test_samples_and_report_agree(spoor, tmp_path, suffix):
     spoor("run", "-q", "-i", "10ms", "-o", tmp_path / "r.json", "--samples", tmp_path / f"s.{suffix}",
           "--", *BURST)
     report = load(tmp_path / "r.json")
@@ -206,7 +206,7 @@ def test_samples_tell_what_the_report_does(spoor, tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_interrupted_run_is_shown_as_far_as_it_came(spoor, tmp_path, suffix):
+def test_interrupted_run_is_shown_up_to_its_end(spoor, tmp_path, suffix):
     path = tmp_path / f"s.{suffix}"
     run = spoor.start("run", "-q", "-i", "10ms", "--samples", path, "--", "sh", "-c",
                       "echo $$; exec sleep 100")
@@ -259,7 +259,7 @@ def test_tracking_file_is_not_read_from_standard_input(spoor):
     assert done.stderr == "spoor: a tracking file cannot be read from standard input: name the file\n"
 
 
-def test_runs_that_were_appended_are_told_apart(spoor, tmp_path):
+def test_appended_runs_are_separate(spoor, tmp_path):
     path = tmp_path / "s.csv"
     for _ in range(3):
         spoor("run", "-q", "-i", "10ms", "--append", "--samples", path, "--", "sleep", "0.05")
@@ -275,7 +275,7 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_concurrent_runs_of_one_file_are_told_apart(spoor, workload, tmp_path, suffix):
+def test_concurrent_runs_of_one_file_are_separate(spoor, workload, tmp_path, suffix):
     path = tmp_path / f"s.{suffix}"
     path.touch()
     runs = [spoor.start("run", "-q", "-i", "10ms", "--append", "--samples", path, "-o",
@@ -299,8 +299,8 @@ def test_concurrent_runs_of_one_file_are_told_apart(spoor, workload, tmp_path, s
     assert [row["run_id"] for row in csv.DictReader(done.stdout.splitlines())] == [ids[1], ids[0]]
 
 
-def test_million_rows_fit_into_little_memory(spoor, page, tmp_path):
-    """A tenth of a million: what counts is that memory does not grow with them."""
+def test_many_rows_need_little_memory(spoor, page, tmp_path):
+    """A tenth of a million: memory must not grow with their number."""
     count, path = 100000, tmp_path / "s.csv"
     with open(path, "w", encoding="ascii") as file:
         file.write("timestamp,elapsed_seconds,job_cpu_seconds,job_rss_bytes\n")
@@ -312,7 +312,7 @@ def test_million_rows_fit_into_little_memory(spoor, page, tmp_path):
     done = subprocess.run([spoor.binary, "report", path], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    assert after <= max(before, 300000), "kilobytes"  # sanitizers need most of it
+    assert after <= max(before, 300000), "kilobytes"  # mostly for sanitizers
     assert (tmp_path / "s.html").stat().st_size < 3e6
     (run,) = page(tmp_path / "s.html")
     assert run["curve"]["samples"] == count and len(run["curve"]["seconds"]) <= 2000

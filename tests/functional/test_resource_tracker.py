@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource-tracker: the predecessor's command line, its samples, and not its faults."""
+"""resource-tracker: the predecessor's command line and samples, without its faults."""
 import csv
 import fcntl
 import json
@@ -77,7 +77,7 @@ def test_csv_has_the_columns_of_the_predecessor(resource_tracker):
 
 
 def test_samples_are_written_to_a_file_and_replace_it(resource_tracker):
-    path = resource_tracker.new_path("samples")  # whatever its name
+    path = resource_tracker.new_path("samples")  # with any name
     path.write_text("old")
     for option in ("-o", "--output"):
         done = resource_tracker("-i", "60", "-f", "csv", option, path, "true")
@@ -90,7 +90,7 @@ def test_quiet_writes_no_samples(resource_tracker):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_output_that_cannot_be_written_is_refused(resource_tracker):
+def test_unwritable_output_is_refused(resource_tracker):
     done = resource_tracker("-o", "missing/samples", "--", "touch", "started")
     assert done.returncode == 1
     assert done.stderr.startswith("error: cannot write to 'missing/samples': ")
@@ -124,7 +124,7 @@ def test_a_running_process_is_tracked_until_it_ends(resource_tracker, held):
     assert memory and all(each == pytest.approx(50, abs=3) for each in memory)
 
 
-def test_cgroup_figures_are_those_of_the_job_and_of_its_own_cgroup(resource_tracker, held):
+def test_cgroup_figures_are_those_of_the_jobs_own_cgroup(resource_tracker, held):
     process = resource_tracker.start("-i", "0.05", "-p", str(held.pid))
     row = json.loads(read_line(process.stderr))
     assert not [key for key in row["cpu"] if key.startswith("cgroup")]
@@ -156,7 +156,7 @@ def test_without_a_job_gpu_columns_are_those_of_all_processes(resource_tracker, 
     assert process.wait() == 0
 
 
-def test_no_rate_of_a_short_last_sample_is_impossible(resource_tracker):
+def test_a_short_last_sample_has_a_possible_rate(resource_tracker):
     for _ in range(5):
         rows = samples(resource_tracker("-i", "0.5", "true").stderr)
         for row in rows:
@@ -184,18 +184,18 @@ def test_a_process_that_does_not_exist_is_refused(resource_tracker):
 # ---- the command --------------------------------------------------------------
 
 def test_the_command_starts_at_once_and_its_end_is_noticed(resource_tracker):
-    """R2: with an interval of an hour neither waits for it."""
+    """R2: even with an interval of an hour neither is delayed."""
     done = resource_tracker("-i", "3600", "-f", "csv", "--", "echo", "x")
     assert (done.returncode, done.stdout) == (0, "x\n")
-    assert 1 <= len(table(done.stderr)) <= 2  # one more if the machine is slow to start it
+    assert 1 <= len(table(done.stderr)) <= 2  # one more if the machine starts it slowly
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 255])
-def test_the_exit_code_is_the_command_s(resource_tracker, code):
+def test_the_exit_code_is_the_commands(resource_tracker, code):
     assert resource_tracker("--quiet", "sh", "-c", f"exit {code}").returncode == code
 
 
-def test_commands_that_cannot_run(resource_tracker, monkeypatch):
+def test_failing_commands(resource_tracker, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")  # folders that every user may read
     done = resource_tracker("--", "no-such-command")
     assert (done.returncode, done.stderr) == (127, "error: 'no-such-command': command not found\n")
@@ -222,7 +222,7 @@ def test_signals_are_forwarded(resource_tracker, workload):
     assert state_of(pid) is None
 
 
-def test_options_behind_the_command_are_its_own(resource_tracker):
+def test_options_after_the_command_belong_to_it(resource_tracker):
     done = resource_tracker("--quiet", "echo", "-i", "--pid", "x")
     assert done.stdout == "-i --pid x\n"
     assert resource_tracker("--quiet", "--", "echo", "agent").stdout == "agent\n"
@@ -294,7 +294,7 @@ def test_the_config_file_is_overridden_by_variables_and_options(resource_tracker
     assert json.loads(read_line(process.stderr))["tracked_pid"] == held.pid
 
 
-def test_a_config_file_that_was_named_must_be_right(resource_tracker):
+def test_a_named_config_file_must_be_valid(resource_tracker):
     done = resource_tracker("-c", "missing.toml", "true")
     assert (done.returncode, done.stderr) == \
         (1, "error: config file 'missing.toml': No such file or directory\n")
@@ -307,7 +307,7 @@ def test_a_config_file_that_was_named_must_be_right(resource_tracker):
                            "expected 0.001 to 3600 seconds\n")
 
 
-def test_whatever_toml_has_for_others_does_not_stop_the_job(resource_tracker):
+def test_unknown_toml_values_do_not_stop_the_job(resource_tracker):
     pathlib.Path("all.toml").write_text(
         'title = "\\u00e9"\nabout = """\nseveral\nlines"""\nraw = \'\'\'a\nb\'\'\'\n'
         'owner = { name = "x", born = 1979-05-27 07:32:00Z }\nlist = [{ a = [1, inf] }]\n'
@@ -317,7 +317,7 @@ def test_whatever_toml_has_for_others_does_not_stop_the_job(resource_tracker):
     assert {row["job_name"] for row in samples(pathlib.Path("rows").read_text())} == {"inline"}
 
 
-def test_a_default_config_file_that_is_not_ours_is_ignored(resource_tracker):
+def test_a_foreign_default_config_file_is_ignored(resource_tracker):
     pathlib.Path("resource-tracker.toml").write_text("job = {\n")
     done = resource_tracker("--quiet", "true")
     assert (done.returncode, done.stderr) == \
@@ -330,7 +330,7 @@ def test_an_empty_token_is_none(resource_tracker, monkeypatch):
     assert resource_tracker("--quiet", "--team", "a", "--tag", "k=v", "true").stderr == ""
 
 
-def test_a_reader_that_stalls_holds_nothing_up(resource_tracker):
+def test_a_stalled_reader_delays_nothing(resource_tracker):
     """The pipe of stderr is never read while the command runs."""
     process = resource_tracker.start("-i", "0.001", "--", "sh", "-c", "echo started; sleep 0.5")
     assert read_line(process.stdout) == "started"
@@ -339,8 +339,8 @@ def test_a_reader_that_stalls_holds_nothing_up(resource_tracker):
 
 
 @pytest.mark.parametrize("options", [[], ["--pid"]], ids=["command", "process"])
-def test_samples_that_are_lost_are_counted_in_a_warning(resource_tracker, held, options):
-    """The pipe of stdout is never read, and holds a few samples."""
+def test_lost_samples_are_counted_in_a_warning(resource_tracker, held, options):
+    """The pipe of stdout is never read, and has room for a few samples."""
     reader, writer = os.pipe()
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
     job = [*options, str(held.pid)] if options else ["--", "cat"]

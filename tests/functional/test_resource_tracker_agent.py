@@ -58,7 +58,7 @@ def test_rows_are_taken_at_multiples_of_the_interval(resource_tracker, held):
         return any(abs(row["timestamp"] / 0.2 - round(row["timestamp"] / 0.2)) < 0.1
                    for row in rows)
 
-    # On a busy machine samples are late now and then.
+    # On a busy machine samples are sometimes late.
     eventually(lambda: is_on_time(tables.process_rows()) and is_on_time(tables.system_rows()),
                "a row of each table at a multiple of the interval")
     eventually(lambda: min(counts(agent.ask("rows"))) >= 3, "three rows")
@@ -67,7 +67,7 @@ def test_rows_are_taken_at_multiples_of_the_interval(resource_tracker, held):
     assert counts(answer) == (len(process), len(system))
     assert answer["status"] == "running"
     assert agent.end() == b""
-    # Both tables are of the same moments, also if a sample was skipped.
+    # Both tables have the same times, even if a sample was skipped.
     assert [row["timestamp"] for row in process] == [row["timestamp"] for row in system]
     assert {row["pid"] for row in process} == {held.pid}
     assert all(math.isnan(row["children"]) for row in process)
@@ -82,7 +82,7 @@ def test_a_short_run_has_its_first_and_last_row(resource_tracker, held):
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
     assert counts(agent.ask("rows")) == (0, 0)
     assert counts(agent.ask("stop")) == (1, 1)
-    assert counts(agent.ask("stop")) == (1, 1)  # for a program that missed the answer
+    assert counts(agent.ask("stop")) == (1, 1)  # for a program that lost the answer
     assert len(tables.process_rows()) == len(tables.system_rows()) == 1
 
 
@@ -108,7 +108,7 @@ def test_files_are_whole_without_a_stop(resource_tracker, held):
     assert len(tables.process_rows()) == len(tables.system_rows()) == 1
 
 
-def test_either_table_may_be_left_out(resource_tracker, held):
+def test_either_table_may_be_omitted(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--interval", "3600", "--system-rows", tables.system)
     answer = agent.ask("stop")
@@ -117,14 +117,14 @@ def test_either_table_may_be_left_out(resource_tracker, held):
                   "--process-rows", tables.process)
     answer = agent.ask("stop")
     assert (*counts(answer), answer["status"]) == (1, None, "running")
-    agent = ready(resource_tracker)  # for totals alone
+    agent = ready(resource_tracker)  # for totals only
     assert counts(agent.ask("rows")) == (None, None)
 
 
-def test_rows_that_are_lost_are_counted_for_each_table(resource_tracker, held):
+def test_lost_rows_are_counted_for_each_table(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
-    system, process = map(int, children(agent.process.pid))  # that write the rows
+    system, process = map(int, children(agent.process.pid))  # processes that write the rows
     resource.prlimit(process, resource.RLIMIT_FSIZE, (0, 0))
     os.kill(system, signal.SIGKILL)
     for _ in range(2):
@@ -178,7 +178,7 @@ def test_rows_add_up_to_the_exact_total(resource_tracker, parent):
     used = run_children(parent)
     total = agent.ask("stop")["figures"]["cpu.total_seconds"]
     rows = tables.process_rows()
-    # The parent starts and reads them, which takes some milliseconds of its own.
+    # The parent starts and reads them, which takes it some milliseconds.
     assert used - 0.02 <= total["value"] <= used * 1.03 + 0.1
     assert sum(row["utime"] + row["stime"] for row in rows) == pytest.approx(total["value"], abs=1e-3)
 
@@ -195,7 +195,7 @@ def test_without_children_only_the_process_counts(resource_tracker, parent):
 
 
 @pytest.mark.threads
-def test_totals_of_a_process_never_step_back(resource_tracker, parent):
+def test_totals_of_a_process_never_fall(resource_tracker, parent):
     agent = ready(resource_tracker)
     before = agent.ask("process-stats", str(parent.pid), "true")["stats"]
     assert list(before) == ["timestamp", "pid", "children", "utime", "stime", "memory_mib",
@@ -236,7 +236,7 @@ def test_totals_of_the_machine(resource_tracker):
 
 
 def test_the_agent_is_not_part_of_the_numbers(resource_tracker):
-    """It is started by what it tracks."""
+    """The tracked process starts it."""
     agent = Agent(resource_tracker, "--interval", "0.1", "--pid", str(os.getpid()),
                   *Tables(resource_tracker).options)
     agent.answer()
@@ -276,6 +276,6 @@ def test_gpus_of_a_process_and_of_the_machine(resource_tracker, machine, held):
     machine.play(f"busy 1 {held.pid} 200 30")
     eventually(lambda: stats()["gpu_utilized_indexes"] == [1], "the GPU that it uses")
     assert stats()["gpu_utilized"] == 1
-    # Its drivers have half a second to respond to the first question, and may need longer.
+    # Its drivers have half a second for the first response, and may need longer.
     eventually(lambda: (agent.ask("system-stats")["stats"]["gpu_vram_mib"] or 0) > 1024,
                "the memory of the machine")

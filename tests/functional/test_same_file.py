@@ -35,7 +35,7 @@ def test_a_new_file_under_two_names_is_refused(spoor, tmp_path):
 
 @pytest.mark.parametrize("source, options", [("s.csv", []), ("s.csv", ["-f", "json"]), ("r.json", ["-f", "csv"]),
                                              ("r.json", ["--append"]), ("r.json", ["--text"])])
-def test_report_does_not_replace_what_it_reads(spoor, tmp_path, source, options):
+def test_report_does_not_replace_its_input(spoor, tmp_path, source, options):
     spoor(*RUN, "--samples", "s.csv", "-o", "r.json", "--", "true", cwd=tmp_path)
     path = tmp_path / source
     old = path.read_bytes()
@@ -53,7 +53,7 @@ def test_report_does_not_replace_what_it_reads(spoor, tmp_path, source, options)
 
 @pytest.mark.parametrize("options", [["--samples", "/dev/full"], ["--stream", "/dev/full"],
                                      ["--samples", "/dev/full", "-o", "r.json"]])
-def test_lost_rows_are_said_without_a_summary(spoor, tmp_path, options):
+def test_lost_rows_are_reported_without_a_summary(spoor, tmp_path, options):
     done = spoor(*RUN, *options, "--", "true", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stderr.startswith("spoor: could not write ") and done.stderr.count("\n") == 1

@@ -21,7 +21,7 @@ IN_PUBLIC = "belongs to another user in a public directory"
 
 @pytest.fixture
 def public(tmp_path):
-    """A folder as /tmp."""
+    """A folder like /tmp."""
     if os.geteuid() != 0:
         pytest.skip("only root can make the files of another user")
     folder = tmp_path / "public"
@@ -31,7 +31,7 @@ def public(tmp_path):
 
 
 def plant(path, text="old\n"):
-    """A file of the stranger's."""
+    """A file that belongs to another user."""
     path.write_text(text)
     path.chmod(0o666)
     os.chown(path, STRANGER, STRANGER)
@@ -59,7 +59,7 @@ def test_trap_report_is_not_given_to_a_stranger(spoor, public):
 
 @pytest.mark.parametrize("options", [["--samples"], ["--append", "--samples"], ["--append", "-o"]], ids=str)
 def test_trap_file_is_not_written_in_place(spoor, public, options):
-    """It may be a second name of any file, if the kernel does not protect hard links."""
+    """It may be a hard link to any file, if the kernel does not protect hard links."""
     path = plant(public / "s.csv", "")
     done = spoor("run", "-q", *options, path, "--", "true")
     assert done.returncode == 125 and IN_PUBLIC in done.stderr
@@ -85,7 +85,7 @@ def test_trap_output_of_gpu_tracker(gpu_tracker, public, tmp_path, kind):
         assert path.read_text() == "old\n"
 
 
-def test_link_of_ones_own_is_followed_by_gpu_tracker(gpu_tracker, tmp_path):
+def test_own_link_is_followed_by_gpu_tracker(gpu_tracker, tmp_path):
     """As its predecessor does."""
     (tmp_path / "output").symlink_to(tmp_path / "target")
     assert gpu_tracker("-e", "true", "-o", tmp_path / "output").returncode == 0
@@ -107,7 +107,7 @@ def test_trap_tracking_file(gpu_tracker, public, tmp_path, name):
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
 def test_trap_beside_a_tracking_file(gpu_tracker, public, tmp_path, suffix):
-    """SQLite would take these for its own."""
+    """SQLite would use these as its own."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     plant_link(public / f"f.sqlite{suffix}", victim)
@@ -127,7 +127,7 @@ def test_trap_phase_file(spoor, public, tmp_path, name, is_link):
 
 
 def test_trap_config_file_that_is_a_pipe(resource_tracker):
-    """Its default is in the current folder, which may be /tmp."""
+    """The default path is in the current folder, which may be /tmp."""
     os.mkfifo(resource_tracker.folder / "resource-tracker.toml")
     done = resource_tracker("--quiet", "--", "true")
     assert done.returncode == 0
@@ -141,7 +141,7 @@ def phase_address(pid):
 
 
 def say(text):
-    """A program that says something to the tracker of a pid, and prints the answer."""
+    """A program that sends a request to the tracker with a PID, and prints the answer."""
     return [sys.executable, "-c", "import socket, sys\n"
             "client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
             "client.connect(sys.argv[1].replace('@', chr(0), 1))\n"
@@ -161,7 +161,7 @@ def test_phases_are_taken_from_the_user_alone(spoor, tmp_path):
     address = phase_address(process.pid).replace("\0", "@")
     strangers = [AS_STRANGER] if os.geteuid() == 0 else []
     for prefix in strangers:
-        # The connection is closed without an answer; or it was, before anything could be sent.
+        # The connection is closed without an answer; or was closed before the request could be sent.
         done = subprocess.run([*prefix, *say("start theirs"), address], text=True, capture_output=True,
                               timeout=DEADLINE_SECONDS, check=False)
         assert done.stdout.strip() == "", done
@@ -181,7 +181,7 @@ def was_never_accepted(client):
 
 
 def test_silent_clients_do_not_delay_the_end(spoor, tmp_path):
-    """Each is waited for, 0.1 s, while the job runs: not those that are left."""
+    """Each delays the listener by 0.1 s while the job runs, but not the end."""
     path = tmp_path / "report.json"
     process = start_waiting(spoor, path)
     clients = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(100)]
@@ -195,7 +195,8 @@ def test_silent_clients_do_not_delay_the_end(spoor, tmp_path):
 
 
 def test_name_of_the_socket_that_is_taken_costs_only_the_phases(spoor, tmp_path):
-    """Anyone can take a name. The tracker's pid is known before it starts: it is ours until exec."""
+    """Any process can take a name. The tracker's PID is known before it starts: it is ours until
+    exec."""
     path = tmp_path / "report.json"
     squatter = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     starter = subprocess.Popen(["sh", "-c", 'echo ready; read line; exec "$@"', "sh", spoor.binary, "run",
@@ -220,7 +221,7 @@ print("got", server.accept()[0].recv(1000), flush=True)
 
 
 def test_phase_is_not_told_to_an_impostor(spoor, tmp_path):
-    """A process asks its ancestors, by pid. Another has taken the name of one."""
+    """A process contacts its ancestors, by PID. Another process has taken the name of one."""
     impostor = subprocess.Popen([sys.executable, "-c", IMPOSTOR, phase_address(os.getpid())[1:]],
                                 stdout=subprocess.PIPE)
     read_line(impostor.stdout)
@@ -231,7 +232,7 @@ def test_phase_is_not_told_to_an_impostor(spoor, tmp_path):
 
 
 def listening(pid):
-    """The names of sockets on which a process that runs listens, of all families."""
+    """The names of all listening sockets of a running process."""
     assert state_of(pid) != "Z"
     inodes = set()
     for target in descriptors_of(pid):
@@ -251,7 +252,7 @@ def listening(pid):
 
 
 def test_an_agent_listens_nowhere(spoor, held):
-    """It is reached by the pipe of the process that started it, and by nothing else."""
+    """Only the pipe of the process that started it reaches it."""
     agent = spoor.start("agent", "--pid", str(held.pid))
     assert json.loads(read_line(agent.stdout))["event"] == "ready"
     assert listening(agent.pid) == []
@@ -273,7 +274,7 @@ MEMORY_BYTES = 1 << 30  # at most, with sanitizers
 
 
 def refused_in_bounds(command, tmp_path):
-    """One line, and not much memory."""
+    """One line of output, and little memory."""
     with open(tmp_path / "stderr", "w+", encoding="utf-8") as errors:
         process = subprocess.Popen(list(map(os.fspath, command)), cwd=tmp_path, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=errors)
@@ -296,7 +297,7 @@ def huge(tmp_path):
 
 
 def test_huge_file_is_refused(spoor, tmp_path, huge):
-    """Before it is read to its end, of which memory would not hold a copy."""
+    """Before it is read to its end, which would not fit into memory."""
     path = huge("huge.json")
     assert "larger than" in refused_in_bounds([spoor.binary, "report", path], tmp_path)
     refused_in_bounds([spoor.binary, "run", "--config", path, "true"], tmp_path)
@@ -336,7 +337,7 @@ def test_trigger_in_a_phase_file_is_not_run(spoor, tmp_path):
 # ---- files of ours -------------------------------------------------------------
 
 def test_temporary_files_are_gone_and_none_is_in_tmp(spoor, tmp_path):
-    """A report is written beside its name; nothing of a run is in TMPDIR."""
+    """A report is written beside its final name; nothing of a run is in TMPDIR."""
     temporary, folder = tmp_path / "tmp", tmp_path / "out"
     temporary.mkdir()
     folder.mkdir()

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.any_user
 
 @pytest.fixture
 def interval(spoor, tmp_path, clean_environment):
-    """interval(option, variable, config): which one a run used."""
+    """interval(option, variable, config): returns the interval that a run used."""
 
     def run(option=None, variable=None, config=None):
         arguments, environment = [], dict(clean_environment)
@@ -40,13 +40,13 @@ def test_order_of_settings(interval):
 @pytest.mark.parametrize("text, seconds", [("0.5", 0.5), ("500ms", 0.5), ("2m", 120), ("1h", 3600),
                                            ("0.001", 0.001), ("1ms", 0.001), ("3600", 3600),
                                            ("1.5s", 1.5)])
-def test_manners_of_writing_an_interval(interval, text, seconds):
+def test_notations_of_an_interval(interval, text, seconds):
     assert interval(option=text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("arguments", [["-i2"], ["-i", "2"], ["--interval", "2"], ["--interval=2"],
                                        ["-qi2"]], ids=str)
-def test_manners_of_giving_a_value(spoor, arguments):
+def test_notations_of_a_value(spoor, arguments):
     path = spoor.new_path("result.json")
     assert spoor("run", "-q", "-o", path, *arguments, "--", "true").returncode == 0
     assert load(path)["run"]["interval_seconds"] == 2
@@ -68,7 +68,7 @@ def test_name_and_tags_are_in_the_result(spoor):
 
 
 def test_options_end_at_the_command(spoor):
-    """What follows the command is the command's, with or without "--"."""
+    """Words after the command belong to the command, with or without "--"."""
     done = spoor("run", "-q", "echo", "-q", "--help", "--", "-i")
     assert done.stdout == "-q --help -- -i\n"
 
@@ -80,7 +80,7 @@ def test_doctor_names_sources_and_remedies(spoor):
 
 
 def test_doctor_and_a_run_agree_on_the_cgroup(spoor):
-    """Doctor once looked for no cgroup, and said that none was visible where runs had one."""
+    """Doctor once searched no cgroup, and reported none although runs had one."""
     _, result = spoor.result("true")
     first = spoor("doctor").stdout.partition("CPU time of a job\n")[2].splitlines()[0]
     assert first.split()[1] == "cgroup.cpu.stat"

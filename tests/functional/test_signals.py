@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals reach the job once, whoever sends them; stopping and continuing work."""
+"""Signals reach the job once, whichever process sends them; stopping and continuing work."""
 import os
 import pty
 import signal
@@ -19,7 +19,7 @@ FORWARDED = [number for number in range(1, 65)
 
 @pytest.mark.threads
 def test_signal_sent_to_spoor_reaches_the_job_once(spoor, workload):
-    """Also those that a fault raises, and those of a terminal."""
+    """Includes those raised by faults, and those of a terminal."""
     process = spoor.start("run", "-q", "--", workload("signals"))
     assert read_line(process.stdout).startswith("ready")
     for number in FORWARDED:
@@ -54,7 +54,7 @@ def test_stopped_job_is_continued_through_spoor(spoor, workload):
 
 
 @pytest.mark.threads
-def test_job_that_is_continued_by_another_process_takes_spoor_along(spoor, workload):
+def test_spoor_follows_a_job_continued_by_another_process(spoor, workload):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-o", path, "--", workload("signals"))
     job = int(read_line(process.stdout).split()[1])
@@ -67,13 +67,13 @@ def test_job_that_is_continued_by_another_process_takes_spoor_along(spoor, workl
     process.stdin.close()
     assert process.stdout.read() == b""
     assert process.wait() == 0
-    # What woke spoor is not of the job.
+    # The process that woke spoor does not belong to the job.
     assert load(path)["processes"]["started"]["value"] == 1
 
 
 @pytest.mark.parametrize("stopped", ["job", "tracker"])
-def test_samples_that_a_stop_costs_are_not_late(spoor, workload, stopped):
-    """Those that the machine itself delays may be, but not the hundred of the stop."""
+def test_samples_missed_during_a_stop_are_not_late(spoor, workload, stopped):
+    """Samples delayed by the machine may be, but not the hundred of the stop."""
     path, samples = spoor.new_path("r.json"), spoor.new_path("s.csv")
     process = spoor.start("run", "-q", "-i", "10ms", "-o", path, "--samples", samples, "--",
                           workload("signals"))
@@ -92,7 +92,7 @@ def test_samples_that_a_stop_costs_are_not_late(spoor, workload, stopped):
     assert load(path)["tracker"]["late_samples"] < 50
 
 
-def test_job_that_is_killed_while_it_is_stopped_ends_spoor(spoor, workload):
+def test_killed_while_stopped_the_job_ends_spoor(spoor, workload):
     process = spoor.start("run", "-q", "--", workload("signals"))
     job = int(read_line(process.stdout).split()[1])
     os.kill(job, signal.SIGSTOP)
@@ -101,7 +101,7 @@ def test_job_that_is_killed_while_it_is_stopped_ends_spoor(spoor, workload):
     assert process.wait(DEADLINE_SECONDS) == -signal.SIGKILL
 
 
-def test_spoor_that_is_killed_while_it_is_stopped_leaves_no_helper(spoor, workload):
+def test_spoor_killed_while_stopped_leaves_no_helper(spoor, workload):
     process = spoor.start("run", "-q", "--", workload("signals"))
     job = int(read_line(process.stdout).split()[1])
     os.kill(job, signal.SIGSTOP)
@@ -114,7 +114,7 @@ def test_spoor_that_is_killed_while_it_is_stopped_leaves_no_helper(spoor, worklo
     os.kill(job, signal.SIGKILL)
 
 
-def test_children_that_the_job_stops_are_left_alone(spoor):
+def test_children_stopped_by_the_job_stay_stopped(spoor):
     """A SIGCHLD for a stop is no end."""
     script = "sh -c 'kill -STOP $$; exit 3' & child=$!; " \
              "while ! grep -q '^State:.T' /proc/$child/status; do :; done; " \
@@ -123,13 +123,13 @@ def test_children_that_the_job_stops_are_left_alone(spoor):
 
 
 class Terminal:
-    """A job in the foreground of a terminal of its own, under a small shell."""
+    """A job in the foreground of its own terminal, under a small shell."""
 
     def __init__(self, workload, *command):
         report, report_end = os.pipe()
         control_end, control = os.pipe()
         self.master, terminal = pty.openpty()
-        # No echo, so that what is read is what the job writes.
+        # No echo, so that only the job's output is read.
         attributes = termios.tcgetattr(terminal)
         attributes[3] &= ~termios.ECHO
         termios.tcsetattr(terminal, termios.TCSANOW, attributes)
@@ -183,11 +183,11 @@ def terminal(spoor, workload):
 def test_key_of_the_terminal_signals_the_job_once(terminal, workload, key, number):
     typed = terminal(workload("signals"))
     assert typed.next_line().startswith("ready")
-    # Often, since two signals that come close enough together are one to the kernel.
+    # Several times, since the kernel merges two signals that come close together.
     for _ in range(50):
         typed.type(key)
         assert typed.next_line() == str(int(number))
-        # Spoor takes its signals in the order of their numbers: what it forwarded because
+        # Spoor handles its signals in the order of their numbers: one that it forwarded because
         # of the key would come before this one.
         os.kill(typed.pid, signal.SIGUSR2)
         assert typed.next_line() == str(int(signal.SIGUSR2))
@@ -195,14 +195,14 @@ def test_key_of_the_terminal_signals_the_job_once(terminal, workload, key, numbe
     assert typed.next_report() == "exited 0"
 
 
-def test_key_that_ends_the_job_ends_spoor_after_it(terminal, workload):
+def test_key_that_ends_the_job_also_ends_spoor(terminal, workload):
     typed = terminal(workload("hold"), "1")
     typed.next_line()
     typed.type(b"\x03")
     assert typed.next_report() == f"killed {int(signal.SIGINT)}"
 
 
-def test_ctrl_z_stops_job_and_spoor_and_both_go_on(terminal, workload):
+def test_ctrl_z_stops_job_and_spoor_and_both_continue(terminal, workload):
     typed = terminal(workload("hold"), "1")
     job = int(typed.next_line())
     typed.type(b"\x1a")
@@ -226,9 +226,9 @@ def test_new_size_of_the_terminal_reaches_the_job_once(terminal, workload):
     assert typed.next_report() == "exited 0"
 
 
-def test_terminal_that_goes_away_leaves_a_whole_result(spoor, terminal, workload, tmp_path):
+def test_closed_terminal_leaves_a_complete_result(spoor, terminal, workload, tmp_path):
     path, pipe = spoor.new_path("result.json"), tmp_path / "pipe"
-    # The job reads something else, so that the signal and not the end of input ends it.
+    # The job reads another file, so that the signal and not the end of input ends it.
     os.mkfifo(pipe)
     writer = os.open(pipe, os.O_RDWR)
     typed = terminal("sh", "-c", 'exec "$0" 1 <"$1"', workload("hold"), str(pipe),
@@ -241,14 +241,15 @@ def test_terminal_that_goes_away_leaves_a_whole_result(spoor, terminal, workload
     os.close(writer)
 
 
-def test_terminal_is_left_as_it_was(terminal):
+def test_terminal_is_unchanged(terminal):
     typed = terminal("sh", "-c", "stty -a >/dev/null && [ -t 0 ] && [ -t 1 ] && [ -t 2 ]")
     assert typed.next_report() == "exited 0"
     assert termios.tcgetattr(typed.master)[:4] == typed.attributes[:4]
 
 
-def test_time_in_which_the_tracker_was_stopped_is_not_the_jobs(spoor, workload):
-    """The job ended while its tracker was stopped: its time went on until the tracker was continued."""
+def test_time_while_the_tracker_was_stopped_is_not_the_jobs(spoor, workload):
+    """The job ended while its tracker was stopped: its time continued until the tracker was
+    continued."""
     path = spoor.new_path("result.json")
     started = time.monotonic()
     tracker = spoor.start("run", "-q", "-o", path, "--", "sh", "-c",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs that stall: a pipe nobody reads, a file system that is frozen. The job does not notice,
-and a signal ends the wait."""
+"""Blocked outputs: a pipe without a reader, a frozen file system. The job is not affected, and a
+signal ends the wait."""
 import fcntl
 import json
 import os
@@ -20,7 +20,7 @@ def has_gone(pid):
 
 
 class FullPipe:
-    """A pipe that has no room, and whose reader does not read."""
+    """A pipe that is full, and whose reader does not read."""
 
     def __init__(self):
         self.reader, self.writer = os.pipe()
@@ -57,7 +57,7 @@ def read_slowly(fd):
 
 @pytest.mark.parametrize("options", [["-o", "-", "-f", "json"], ["-f", "json"]],
                          ids=["stdout", "stderr"])
-def test_report_to_a_descriptor_that_does_not_block(spoor, options):
+def test_report_to_a_nonblocking_descriptor(spoor, options):
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)
@@ -76,7 +76,7 @@ SAY_PID = "echo $$ >&2; exit 7"
 
 
 def start_with_full_stdout(program, full_pipe, *arguments):
-    """Its report goes to a pipe that is full. Returns when the job has been reaped."""
+    """Its report goes to a full pipe. Returns after the job has been reaped."""
     process = program.start(*arguments, stdout=full_pipe.writer)
     line = read_line(process.stderr)
     job = int(line if line.isdecimal() else read_line(process.stderr))  # there may be a warning
@@ -126,8 +126,8 @@ def test_attach_can_be_interrupted_too(spoor, full_pipe):
         sleeper.kill()
 
 
-def test_stderr_that_is_full_is_not_waited_for(spoor, full_pipe):
-    """Not even to say that the report is incomplete."""
+def test_full_stderr_is_not_waited_for(spoor, full_pipe):
+    """Not even for the message that the report is incomplete."""
     process = spoor.start("run", "--", "sh", "-c", "echo $$; exit 7", stderr=full_pipe.writer)
     job = int(read_line(process.stdout))
     eventually(lambda: has_gone(job), "the job is reaped")
@@ -135,8 +135,8 @@ def test_stderr_that_is_full_is_not_waited_for(spoor, full_pipe):
     assert process.wait(DEADLINE_SECONDS) == 7
 
 
-def test_a_signal_does_not_cost_a_report_that_can_be_written(spoor):
-    """The report is written in a moment: a signal gives it that moment."""
+def test_a_signal_does_not_lose_a_report_that_can_be_written(spoor):
+    """The report is written in a moment: a signal leaves it that moment."""
     path = spoor.new_path("r.json")
     reader, writer = os.pipe()
     process = spoor.start("run", "-q", "-o", path, "--", "sh", "-c", SAY_PID, stdout=writer)
@@ -151,8 +151,8 @@ def test_a_signal_does_not_cost_a_report_that_can_be_written(spoor):
 
 
 class FrozenDisk:
-    """A file system on a loop device that can be frozen: who writes to it waits until it thaws,
-    and nothing can interrupt that."""
+    """A file system on a loop device that can be frozen: writers wait until it thaws, and nothing
+    can interrupt that."""
 
     def __init__(self, folder):
         self.folder, self.is_frozen = folder, False
@@ -192,7 +192,7 @@ def warnings_of(report):
 
 @pytest.mark.parametrize("is_there", [False, True], ids=["new", "old"])
 @pytest.mark.parametrize("name", ["s.csv", "s.jsonl"])
-def test_samples_on_a_frozen_disk_do_not_hold_the_job_back(spoor, disk, name, is_there):
+def test_samples_on_a_frozen_disk_do_not_delay_the_job(spoor, disk, name, is_there):
     path, report = disk.folder / name, spoor.new_path("r.json")
     if is_there:
         path.write_text("")
@@ -289,7 +289,7 @@ TRACKING = pytest.mark.parametrize("suffix", ["csv", "sqlite"])
 
 @TRACKING
 @pytest.mark.parametrize("is_there", [False, True], ids=["new", "old"])
-def test_tracking_file_on_a_frozen_disk_does_not_hold_the_job_back(gpu_tracker, disk, suffix,
+def test_tracking_file_on_a_frozen_disk_does_not_delay_the_job(gpu_tracker, disk, suffix,
                                                                    is_there):
     path = disk.folder / f"t.{suffix}"
     if is_there:

@@ -39,7 +39,7 @@ def rows_of(text):
 
 
 def as_python_writes_them(text, line_end):
-    """The same rows, read and written again by Python."""
+    """The same rows, after a round trip through Python."""
     def parse(cell):
         return cell[1:-1] if cell[0] == '"' else int(cell) if cell.isdecimal() else float(cell)
     out = io.StringIO()
@@ -89,12 +89,12 @@ def test_rows_of_the_rust_program_are_not_quoted(spoor):
         assert row["timestamp"].isdecimal() and row["process_memory_mib"].isdecimal()
         assert len(row["system_utime"].partition(".")[2]) == 3
         assert len(row["process_utime"].partition(".")[2]) == 4
-        assert len(row["system_cpu_usage"].partition(".")[2]) == 4  # however short the row is
+        assert len(row["system_cpu_usage"].partition(".")[2]) == 4  # even in a short row
 
 
 @pytest.mark.parametrize("options", [[], ["--cgroup", "off"]], ids=["auto", "no-cgroup"])
-def test_rows_add_up_to_what_the_children_used(spoor, workload, options):
-    """Children that come and go between samples are in some row, and in one only."""
+def test_rows_add_up_to_the_usage_of_the_children(spoor, workload, options):
+    """Children that come and go between samples are in exactly one row."""
     path, report = spoor.new_path("rows.csv"), spoor.new_path("r.json")
     burn = workload("burn")
     done = spoor("run", "-q", "-i", "0.1", "-o", report, "--stream", path, "--dialect",
@@ -162,7 +162,7 @@ def test_rows_as_doubles(spoor):
 
 
 def test_each_samples_option_is_a_stream(spoor):
-    """The format is that of the name, and --samples-format that of names without one."""
+    """The suffix selects the format, and --samples-format that of names without one."""
     csv_path, json_path = spoor.new_path("rows.csv"), spoor.new_path("rows.jsonl")
     done = spoor("run", "-q", "-i", "60", "--samples", csv_path, "--samples", json_path, "--samples", "-",
                  "--samples-format", "jsonl", "--", "true")
@@ -181,7 +181,7 @@ def test_samples_have_the_columns_of_a_dialect(spoor):
     assert rows_of(done.stdout)
 
 
-def test_the_old_name_of_samples_is_one_setting_with_the_new(spoor, tmp_path):
+def test_the_old_name_of_samples_is_an_alias(spoor, tmp_path):
     """An option replaces the variable and the config file of either name."""
     config = tmp_path / "c.json"
     config.write_text('{"stream": "config.csv", "stream-format": "csv"}')
@@ -230,8 +230,9 @@ def test_a_named_pipe_may_never_be_read(spoor):
 
 
 @pytest.mark.threads
-def test_a_reader_that_stalls_delays_nothing_and_the_lost_rows_are_counted(spoor):
-    """Samples are taken, signals forwarded and the job's end noticed while nobody reads."""
+def test_a_stalled_reader_delays_nothing_and_lost_rows_are_counted(spoor):
+    """Samples are taken, signals forwarded and the job's end noticed while the pipe is not
+    read."""
     reader, writer = os.pipe()
     room = fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
     report, copy = spoor.new_path("r.json"), spoor.new_path("copy.csv")
@@ -247,7 +248,7 @@ def test_a_reader_that_stalls_delays_nothing_and_the_lost_rows_are_counted(spoor
     process.stdin.close()
     assert process.wait(DEADLINE_SECONDS) == 3
     with open(reader, encoding="utf-8", newline="") as file:
-        text = file.read()  # at its end: nobody has the pipe open any more
+        text = file.read()  # at end of file: no process has the pipe open any more
     assert text.endswith("\n")
     result = load(report)
     lost = len(rows_of(copy.read_text())) - len(rows_of(text))
@@ -257,7 +258,7 @@ def test_a_reader_that_stalls_delays_nothing_and_the_lost_rows_are_counted(spoor
     assert f"could not write {lost} rows" in process.stderr.read().decode()
 
 
-def test_a_reader_that_leaves_ends_the_stream_and_not_the_job(spoor):
+def test_a_closed_reader_ends_the_stream_and_not_the_job(spoor):
     report = spoor.new_path("r.json")
     process = spoor.start("run", "-o", report, "-i", "0.01", "--stream", "-", "--dialect",
                           "resource-tracker", "--", "cat")
@@ -288,7 +289,7 @@ def test_rows_are_lost_if_their_writer_is_killed(spoor):
                         "its writer process was killed", warnings_of(load(report))["samples-lost"])
 
 
-def test_attach_ends_when_the_reader_of_its_only_output_leaves(spoor, held):
+def test_attach_ends_when_the_reader_of_its_only_output_closes(spoor, held):
     process = spoor.start("attach", "-i", "0.01", "--stream", str(held.pid))
     read_line(process.stdout)
     process.stdout.close()
@@ -297,7 +298,7 @@ def test_attach_ends_when_the_reader_of_its_only_output_leaves(spoor, held):
     assert held.poll() is None
 
 
-def test_attach_goes_on_if_there_is_a_report_to_write(spoor, held):
+def test_attach_continues_if_there_is_a_report_to_write(spoor, held):
     report = spoor.new_path("r.json")
     process = spoor.start("attach", "-q", "-i", "0.01", "-o", report, "--stream", str(held.pid))
     read_line(process.stdout)
@@ -310,7 +311,7 @@ def test_attach_goes_on_if_there_is_a_report_to_write(spoor, held):
 
 
 def test_rows_of_the_machine_alone(spoor):
-    """Until their reader leaves."""
+    """Until the reader closes the pipe."""
     process = spoor.start("system", "-q", "-i", "0.02", "--stream", "--dialect", "resource-tracker")
     assert read_line(process.stdout) == ",".join(f'"{name}"' for name in SYSTEM)
     row = dict(zip(SYSTEM, read_line(process.stdout).split(",")))
@@ -349,7 +350,7 @@ def test_rows_of_the_machine_for_a_time(spoor, dialect):
      "--samples 'x.f64': cannot be appended to"),
     (["--stream", "missing/x.csv"], "directory 'missing' does not exist"),
 ], ids=lambda each: each[-1] if isinstance(each, list) else "")
-def test_what_cannot_be_streamed_is_refused_before_the_job_starts(spoor, tmp_path, arguments,
+def test_unsupported_streams_are_refused_before_the_job_starts(spoor, tmp_path, arguments,
                                                                   message):
     done = spoor("run", *arguments, "--", "touch", "started", cwd=tmp_path)
     assert done.returncode == 125 and message in done.stderr
@@ -363,7 +364,7 @@ def test_a_closed_stdout_is_refused(spoor):
     assert "--samples '-': file descriptor 1 is not open" in done.stderr
 
 
-def test_stdout_that_is_a_file_keeps_what_is_in_it(spoor, tmp_path):
+def test_stdout_that_is_a_file_keeps_its_content(spoor, tmp_path):
     path = tmp_path / "out"
     path.write_text("before\n")
     with open(path, "ab") as file:
@@ -375,7 +376,7 @@ def test_stdout_that_is_a_file_keeps_what_is_in_it(spoor, tmp_path):
 
 
 def test_stdout_on_a_full_disk_has_whole_rows(spoor, tmp_path):
-    """It is full 10 bytes later, in the middle of a row."""
+    """The disk is full after 10 more bytes, in the middle of a row."""
     path, report = tmp_path / "out", spoor.new_path("r.json")
     with open(path, "wb") as file:
         process = spoor.start("run", "-q", "-o", report, "-i", "0.01", "--stream", "-", "--dialect",
@@ -396,7 +397,7 @@ def test_stdout_on_a_full_disk_has_whole_rows(spoor, tmp_path):
 
 
 def test_python_threads_and_their_children_are_in_the_rows(spoor, workload):
-    """What the predecessor did not see: a child of a thread other than the first."""
+    """The predecessor missed this: a child of a thread other than the first."""
     path = spoor.new_path("rows.csv")
     script = ("import subprocess, threading\n"
               "thread = threading.Thread(target=subprocess.run, args=([%r, '0.2'],))\n"

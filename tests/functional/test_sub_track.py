@@ -27,7 +27,7 @@ def test_analysis_as_text_and_json(sub_track, tmp_path, kind):
         tracking = write_tracking_sqlite(tmp_path / "tracking.sqlite")
     files = (f"--tf={tracking}", f"--stf={events}")
     assert succeeded(sub_track("analyze", *files)) == golden("analyze.txt") + "\n"
-    # docopt's freedoms: options before the command, cut short, with a blank.
+    # docopt's liberties: options before the command, abbreviated, with a blank.
     assert succeeded(sub_track(*files, "analyze", "--form", "text")) == golden("analyze.txt") + "\n"
     assert succeeded(sub_track("analyze", *files, "--output=r.txt")) == ""
     assert (tmp_path / "r.txt").read_text() == golden("analyze.txt")
@@ -38,7 +38,7 @@ def test_analysis_as_text_and_json(sub_track, tmp_path, kind):
     assert (tmp_path / "r.json").read_text() == text.removesuffix("\n")
 
 
-def test_figures_are_those_that_python_computes(sub_track):
+def test_statistics_equal_pythons(sub_track):
     result = analyze(sub_track, GOLDEN / "phases.csv")
     _, (header, *rows) = tracking_tables()
     for i, name in enumerate(header[:-1]):
@@ -53,7 +53,7 @@ def test_figures_are_those_that_python_computes(sub_track):
 
 
 @pytest.mark.parametrize("count", ["1e300", "-3", "2.5", "18446744073709551615"])
-def test_a_count_that_cannot_be_one_is_shown_as_it_is(sub_track, tmp_path, count):
+def test_an_impossible_count_is_shown_unchanged(sub_track, tmp_path, count):
     tracking = tmp_path / "tracking.csv"
     lines = (GOLDEN / "tracking.csv").read_text().split("\n")
     lines[1] = ",".join([*lines[1].split(",")[:5], count, *lines[1].split(",")[6:]])
@@ -145,7 +145,7 @@ def test_combined_files_keep_every_digit(sub_track, tmp_path, kind):
         database.close()
 
 
-def test_what_combine_refuses(sub_track, tmp_path):
+def test_combine_refuses_invalid_use(sub_track, tmp_path):
     write_events(tmp_path / "a.csv", EVENTS[0])
     write_events(tmp_path / "b.sqlite", EVENTS[1])
     (tmp_path / "bad.csv").write_text("process_id,position\n1,2\n")
@@ -211,7 +211,7 @@ def test_comparison_as_text_and_json(sub_track, tmp_path, sessions):
 
 
 def check_comparison(found, sessions, statistic):
-    """Against the results themselves; smaller figures first, what is not known last."""
+    """Compares with the results themselves; smaller figures first, unknown ones last."""
     def lined_up(get):
         values = {name: get(result) for name, result in sessions.items()}
         return dict(sorted(values.items(),
@@ -233,7 +233,7 @@ def check_comparison(found, sessions, statistic):
     assert json.dumps(found) == json.dumps(expected)
 
 
-def test_a_config_names_the_sessions_and_options_win(sub_track, tmp_path, sessions):
+def test_a_config_names_the_sessions_and_options_override_it(sub_track, tmp_path, sessions):
     (tmp_path / "c.json").write_text(json.dumps(
         {"file_path_map": {"A": "A.json", "B": "none.json"}, "statistic": "max"}))
     done = sub_track("compare", "--cconfig=c.json", "-m", "B=B.json", "-f", "json")
@@ -264,7 +264,7 @@ def test_line_numbers_are_ordered_as_numbers(sub_track, tmp_path, sessions):
         ["t.py:9", "t.py:100", "t.py:x"]
 
 
-def test_what_compare_refuses(sub_track, tmp_path, sessions):
+def test_compare_refuses_invalid_use(sub_track, tmp_path, sessions):
     def rewrite(change):
         result = json.loads(json.dumps(sessions[1]))
         change(result["code_block_results"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu-tracker agent sub-track: what the Python package asks for, in lines of JSON."""
+"""gpu-tracker agent sub-track: requests of the Python package, as lines of JSON."""
 import json
 import subprocess
 
@@ -14,7 +14,7 @@ TRACKING = GOLDEN / "tracking.csv"
 
 @pytest.fixture
 def ask(spoor, tmp_path):
-    """ask(op, ...): the answer to a request."""
+    """ask(op, ...): returns the answer to a request."""
     def ask(op, *arguments):
         request = {"id": 5, "op": op, "arguments": [str(argument) for argument in arguments]}
         done = subprocess.run(["gpu-tracker", "agent", "sub-track"], text=True, cwd=tmp_path,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu-tracker sub-track: usage, help, and files that are not what they should be."""
+"""gpu-tracker sub-track: usage, help, and invalid files."""
 import os
 import subprocess
 
@@ -51,7 +51,7 @@ def test_help(sub_track):
 @pytest.mark.parametrize("command", [
     ["analyze", "--tf", GOLDEN / "tracking.csv", "--stf", GOLDEN / "phases.csv"],
     ["compare", "-m", f"A={GOLDEN / 'analyze.json'}"]], ids=["analyze", "compare"])
-def test_formats_and_outputs_that_cannot_be(sub_track, tmp_path, command):
+def test_invalid_formats_and_outputs(sub_track, tmp_path, command):
     refused(sub_track(*command, "-f", "xml"),
             '"xml" is not a valid format. Valid values are "json" or "text".')
     done = sub_track(*command, "-f", "pickle", "-o", "r.pkl")
@@ -113,7 +113,7 @@ def test_malformed_sqlite(sub_track, tmp_path, option):
 
 @pytest.mark.parametrize("option", ["--tf", "--stf"])
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
-def test_files_that_cannot_be_read(sub_track, tmp_path, option, kind):
+def test_unreadable_files(sub_track, tmp_path, option, kind):
     (tmp_path / f"folder.{kind}").mkdir()
     (tmp_path / f"secret.{kind}").touch(mode=0)
     check_malformed(sub_track, option, f"none.{kind}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that no resident size has: swapped out, or of huge pages."""
+"""Memory that is not in resident sizes: swapped out, or in huge pages."""
 import csv
 import ctypes
 import os
@@ -29,7 +29,7 @@ def job(size, flags=0, then="pass"):
 
 
 def wait_until_at_rest(pid):
-    """Until the status of a process that has run is not read for that any more."""
+    """Waits until the status of an idle process is no longer read."""
     for _ in range(4):
         wait_for_samples(pid)
 
@@ -73,8 +73,8 @@ def swap_out(pid, address, size):
         os.close(descriptor)
 
 
-def test_memory_of_a_sleeping_process_is_seen_to_be_swapped_out(spoor, swap):
-    """Its CPU clock stood still, so its status was not read again."""
+def test_swapped_memory_of_a_sleeping_process_is_found(spoor, swap):
+    """Its CPU clock did not advance, so its status was not read again."""
     path = spoor.new_path("result.json")
     tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB))
     address = int(read_line(tracker.stdout))
@@ -89,7 +89,7 @@ def test_memory_of_a_sleeping_process_is_seen_to_be_swapped_out(spoor, swap):
     assert any(warning["code"] == "swapped" for warning in result["warnings"])
 
 
-def test_memory_of_a_short_job_is_seen_to_be_swapped_out(spoor, swap):
+def test_swapped_memory_of_a_short_job_is_found(spoor, swap):
     """Its status was read once a second."""
     then = "memory.madvise(21); end = __import__('time').process_time() + 0.5\n" \
            "    while __import__('time').process_time() < end: pass"
@@ -98,7 +98,8 @@ def test_memory_of_a_short_job_is_seen_to_be_swapped_out(spoor, swap):
 
 
 def test_swapped_memory_of_forked_processes_counts_once(spoor, swap):
-    """Each child has the parent's swapped pages in its VmSwap: 308 MB were reported for 68 MB."""
+    """VmSwap of each child includes the parent's swapped pages: 308 MB were reported for 68
+    MB."""
     path = spoor.new_path("result.json")
     then = f"""import os, time, atexit
     memory.madvise(21)
@@ -106,7 +107,7 @@ def test_swapped_memory_of_forked_processes_counts_once(spoor, swap):
     atexit.register(os.kill, child, 9)
     more = mmap.mmap(-1, {8 * MB}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     more[::4096] = bytes(range(128)) * {8 * MB // 4096 // 128}
-    more.madvise(21) # what the machine has in swap changes: the child is read too
+    more.madvise(21) # the machine's swap usage changes: the child is read too
     print(flush=True)"""
     tracker = spoor.start("run", "-q", "-i", "0.05", "-o", path, "--", *job(60 * MB, then=then))
     read_line(tracker.stdout)
@@ -132,7 +133,7 @@ def huge_pages():
 
 
 def run_with_huge_pages(spoor, then="pass"):
-    """The report and the samples of a job that has 20 MB of them until it is read at rest."""
+    """The report and the samples of a job that has 20 MB of them until it is read while idle."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.csv")
     command = job(20 * MB, flags=0x40000, then=then)
     tracker = spoor.start("run", "-q", "-i", "0.05", "--samples", samples, "-o", path, "--", *command)

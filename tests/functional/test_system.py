@@ -47,7 +47,8 @@ def measure(spoor, *options, **popen):
 
 
 def wait_for_start(pid):
-    """Until it has blocked the signals that end it: they end it with a report from then on."""
+    """Waits until it has blocked the signals that end it: from then on they end it with a
+    report."""
     def blocked():
         text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
         return int(re.search(r"^SigBlk:\s*(\w+)", text, re.M)[1], 16)
@@ -95,8 +96,9 @@ def test_devices_are_those_of_the_kernel(spoor):
         assert mount["used_bytes"] <= mount["total_bytes"]
 
 
-def test_writing_to_a_disk_is_seen(spoor, tmp_path):
-    """On the disk of the folder, if it is on one. A rate is over no more than the life of the program."""
+def test_disk_writes_are_measured(spoor, tmp_path):
+    """On the disk of the folder, if it has one. A rate covers at most the lifetime of the
+    program."""
     path, size = spoor.new_path("system.json"), 1 << 22
     started = time.monotonic()
     process = spoor.start("system", "-i", "5ms", "--duration", "10m", "-o", path)
@@ -145,7 +147,7 @@ def test_a_report_is_shown_again(spoor):
 
 
 def test_an_interval_is_one_measurement(spoor):
-    """Whatever the interval; --duration sets how long, with samples in between."""
+    """With any interval; --duration sets the total time, with samples in between."""
     short = measure(spoor, "-i", "50ms")
     assert short["run"]["elapsed_seconds"] >= 0.05
     assert short["run"]["samples"] >= 2

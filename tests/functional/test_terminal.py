@@ -25,7 +25,7 @@ SHELLS = {
 
 
 class Session:
-    """An interactive shell at a terminal of its own."""
+    """An interactive shell at its own terminal."""
 
     def __init__(self, shell, wrapper, go):
         self.master, terminal = pty.openpty()
@@ -42,7 +42,7 @@ class Session:
         os.close(terminal)
 
     def wait_for(self, pattern):
-        """Reads until the pattern matches what has not been waited for yet."""
+        """Reads until the pattern matches new output."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             found = re.compile(pattern, re.MULTILINE).search(self.text, self.seen)
@@ -54,14 +54,14 @@ class Session:
             assert ready, f"no {pattern!r} in {self.text[self.seen:]!r}, all: {self.text!r}"
             try:
                 self.text += os.read(self.master, 4096).decode().replace("\r", "")
-            except OSError:  # the shell is gone
+            except OSError:  # the shell has exited
                 pytest.fail(f"the terminal closed; all: {self.text!r}")
 
     def type(self, keys):
         os.write(self.master, keys.encode())
 
     def wait_for_stop(self):
-        """Asks until the shell has noticed. How often is not part of the transcript."""
+        """Repeats until the shell has noticed. The repetitions are not part of the transcript."""
         before = len(self.text)
         while not re.search("stopped|suspended", self.text[before:], re.IGNORECASE):
             self.type("jobs\n")
@@ -88,14 +88,14 @@ def transcript(shell, wrapper, steps, go):
             elif then == [STOPPED]:
                 go.touch()
                 session.wait_for_stop()
-        return re.sub(r"\d{2,}", "N", session.text)  # pids; the patterns tell exit codes apart
+        return re.sub(r"\d{2,}", "N", session.text)  # PIDs; the patterns distinguish exit codes
     finally:
         session.close()
 
 
 P = re.escape(PROMPT)
 I = re.escape(INNER)
-# To wait for before the next is typed: a shell names a job before it has given it the terminal. A job
+# Patterns to wait for before the next input: a shell prints a job before it has given it the terminal. A job
 # that stops in the background waits for the file GO, since a shell reports it at the next prompt.
 FOREGROUND, STOPPED = "foreground", "stopped"
 HANDLES_STOP = """
@@ -111,7 +111,7 @@ def code(number):
     return ("echo code $?\n", rf"code {number}\n{P}")
 
 
-# What is typed, and what to wait for before the next is typed.
+# Input, and the pattern to wait for before the next input.
 SCRIPTS = {
     "ctrl-c breaks a loop": [
         ("for i in 1 2 3; do $W sh -c 'echo ready; exec sleep 600'; done\n", "ready"),
@@ -165,9 +165,9 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("name", SCRIPTS, ids=lambda name: name.replace(" ", "-"))
 @pytest.mark.parametrize("shell", SHELLS)
-def test_shell_sees_what_it_would_see_without_spoor(spoor, tmp_path, shell, name):
+def test_shell_sees_no_difference(spoor, tmp_path, shell, name):
     steps = SCRIPTS[name]
-    if shell == "zsh":  # which splits no variable unless told to
+    if shell == "zsh":  # zsh does not split variables by default
         steps = [(keys.replace("$W", "${=W}"), *then) for keys, *then in steps]
     alone = transcript(shell, [], steps, tmp_path / "go")
     wrapped = transcript(shell, [spoor.binary, "run", "-q", "--"], steps, tmp_path / "gone")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many processes, deep trees, orphans, and names that lie."""
+"""Many processes, deep trees, orphans, and misleading names."""
 import csv
 import json
 import os
@@ -49,7 +49,7 @@ def test_every_process_of_a_large_job_is_seen(spoor, workload, shape, count):
 
 
 def test_large_job_under_a_low_limit_of_descriptors(spoor, workload):
-    """Where descriptors run short, files are opened for each read: nothing is lost."""
+    """If descriptors run out, files are opened for each read: nothing is lost."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start(
         "run", "-q", "-i", "0.05", "-o", path, "--samples", samples, "--", workload("forks"), "200",
@@ -67,13 +67,13 @@ def test_short_children_are_counted_in_cpu_time(spoor, workload):
     assert value(result, "cpu.total_seconds") == cpu_time(float(done.stdout))
 
 
-def test_daemon_is_followed_to_its_end_with_wait_all(spoor, workload):
+def test_wait_all_follows_a_daemon_to_its_end(spoor, workload):
     _, result = spoor.result(workload("daemon"), "burn", options=["--wait", "all"])
     assert value(result, "cpu.total_seconds") >= 0.29
     assert result["run"]["exit_code"] == 0
 
 
-def test_daemon_that_lives_on_is_named_in_a_warning(spoor, workload):
+def test_surviving_daemon_causes_a_warning(spoor, workload):
     path = spoor.new_path("result.json")
     read, write = os.pipe()
     process = spoor.start("run", "-q", "-o", path, "--", workload("daemon"), "wait", stdin=read)
@@ -82,7 +82,7 @@ def test_daemon_that_lives_on_is_named_in_a_warning(spoor, workload):
     assert process.wait() == 0
     assert "still-running" in [warning["code"] for warning in load(path)["warnings"]]
     os.close(write)
-    assert process.stdout.read() == b""  # the daemon has ended too
+    assert process.stdout.read() == b""  # the daemon has exited too
 
 
 def test_parent_that_ignores_its_children(spoor, workload):
@@ -107,9 +107,10 @@ barrier.wait()
     (["sh", "-c", "/bin/true; true"], 1, 1),
     (["/usr/bin/python3", "-c", THREADS], 9, 0),
 ], ids=["a child", "eight threads"])
-def test_threads_of_main_and_descendants_explain_those_of_the_job(spoor, disabled, cgroup, command,
+def test_threads_of_main_and_descendants_add_up_to_the_jobs(spoor, disabled, cgroup, command,
                                                                   main, descendants):
-    """Between two samples, too: process events tell of every thread. Without them, bounds do."""
+    """Between two samples, too: process events report every thread. Without them, bounds
+    apply."""
     _, result = spoor.result(*command, options=["-i", "60", "--cgroup", cgroup],
                              env={**os.environ, "SPOOR_DISABLE": disabled})
     threads = result["cpu"]["threads"]
@@ -125,8 +126,8 @@ def test_threads_of_main_and_descendants_explain_those_of_the_job(spoor, disable
         assert found == {"main": main, "descendants": descendants, "combined": main + descendants}
 
 
-def test_children_that_are_not_waited_for_are_warned_of(spoor):
-    """Although samples saw what they used: what their exit took is not known."""
+def test_unwaited_children_cause_a_warning(spoor):
+    """Although samples saw their usage: the usage of their exits is unknown."""
     script = ("import os, signal, sys, time\n"
               "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
               "if os.fork() == 0:\n"
@@ -137,7 +138,7 @@ def test_children_that_are_not_waited_for_are_warned_of(spoor):
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start("run", "-q", "-i", "0.01", "--cgroup", "off", "-o", path, "--samples",
                           samples, "--", "/usr/bin/python3", "-c", script)
-    for _ in range(2):  # the child has used its time; it has gone
+    for _ in range(2):  # the child has used its time; it has exited
         process.stdout.readline()
         before = len(rows_of(samples))
         eventually(lambda: len(rows_of(samples)) > before + 2, "more samples")
@@ -150,7 +151,7 @@ def test_children_that_are_not_waited_for_are_warned_of(spoor):
     assert value(result, "cpu.total_seconds") >= 0.3
 
 
-def test_processes_between_two_samples_lived_at_once(spoor, workload):
+def test_processes_between_two_samples_count_as_concurrent(spoor, workload):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-i", "60", "-o", path, "--", workload("forks"), "6", "wide")
     assert read_line(process.stdout) == "ready"
@@ -187,7 +188,7 @@ def test_hostile_arguments_are_whole_in_json(spoor, text):
     assert done.returncode == 0
     found = result["run"]["command"][3]
     valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    # How many marks stand for a run of bad bytes is not agreed on.
+    # The number of marks for several bad bytes differs between decoders.
     assert found.replace("\ufffd", "") == valid.replace("\ufffd", "")
     assert ("\ufffd" in found) == ("\ufffd" in valid)
     assert result["run"]["name"] == found and result["run"]["tags"]["key"] == found
@@ -214,13 +215,14 @@ def test_very_long_command_line(spoor):
 
 
 def cgroups_of(pid):
-    """The cgroups that a tracker has made, in all trees."""
+    """The cgroups created by a tracker, in all trees."""
     return [folder for folder, _, _ in os.walk("/sys/fs/cgroup")
             if os.path.basename(folder).startswith(f"spoor-{pid}-")]
 
 
 def test_killed_inner_spoor_leaves_no_cgroup(spoor):
-    """As root both have cgroups: that of the inner one, with its job, is inside that of the outer."""
+    """As root both have cgroups: that of the inner one, with its job, is inside that of the
+    outer."""
     script = '"$0" run -q -- sh -c "echo job \\$\\$; exec sleep 600" & echo inner $!; ' \
              "read line; kill -KILL $!; wait; exit 5"
     process = spoor.start("run", "-q", "--", "sh", "-c", script, spoor.binary)
@@ -234,7 +236,7 @@ def test_killed_inner_spoor_leaves_no_cgroup(spoor):
 
 
 def test_cgroup_left_by_the_job_is_removed(spoor):
-    """If there is one: the job makes it in the tree whose cgroup is the job's own."""
+    """The job creates one in the tree of its own cgroup, if there is one."""
     script = "cd /sys/fs/cgroup; while IFS=: read -r _ tree path; do " \
              "case $path in */spoor-*) for own in unified$path $tree$path; do " \
              "[ -d $own ] && mkdir -p $own/left/below; done;; esac; " \
@@ -245,8 +247,8 @@ def test_cgroup_left_by_the_job_is_removed(spoor):
 
 
 @pytest.mark.parametrize("name, words", [("srun", "slurmd"), ("docker", "Docker"), ("srunner", None)])
-def test_work_that_a_daemon_does_is_said_to_be_missing(spoor, tmp_path, name, words):
-    """The tasks of srun are children of slurmd: their usage was missing without a word."""
+def test_work_done_by_a_daemon_causes_a_warning(spoor, tmp_path, name, words):
+    """The tasks of srun are children of slurmd: their usage was missing without a warning."""
     shutil.copy("/bin/cat", tmp_path / name)
     path = tmp_path / "result.json"
     process = spoor.start("run", "-q", "-i", "0.01", "-o", path, "--", "sh", "-c",
@@ -259,6 +261,6 @@ def test_work_that_a_daemon_does_is_said_to_be_missing(spoor, tmp_path, name, wo
     process.communicate()
     result = load(path)
     messages = [warning["message"] for warning in result["warnings"] if warning["code"] == "not-tracked"]
-    # The work of srun itself was presented as exactly that of the job.
+    # The usage of srun itself was reported as exactly that of the job.
     assert not words or not result["cpu"]["total_seconds"]["exact"]
     assert [words in message for message in messages] == ([True] if words else [])

@@ -41,7 +41,7 @@ def test_every_sample_arrives_once(resource_tracker, sentinel, tmp_path):
             "cloud_instance_type"} <= set(described)
 
 
-def test_a_machine_of_a_cloud_says_which(resource_tracker, sentinel, tmp_path):
+def test_a_machine_of_a_cloud_is_identified(resource_tracker, sentinel, tmp_path):
     prefix = with_dmi(tmp_path, DMI["aws"])
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
@@ -78,14 +78,14 @@ def test_a_signal_that_kills_the_job_is_its_exit_code(resource_tracker, sentinel
 
 
 @pytest.mark.parametrize("command", ["/no/such/program", "/etc/passwd"])
-def test_a_command_that_cannot_run_is_not_registered(resource_tracker, sentinel, tmp_path, command):
+def test_a_failed_command_is_not_registered(resource_tracker, sentinel, tmp_path, command):
     done = resource_tracker("--quiet", command, env={**os.environ, **sentinel.environment(tmp_path)})
     assert done.returncode in (126, 127)
     assert sentinel.asked == []
     assert spools(tmp_path) == []
 
 
-def test_a_process_that_is_attached_to_is_uploaded_too(resource_tracker, sentinel, tmp_path, held):
+def test_an_attached_process_is_uploaded_too(resource_tracker, sentinel, tmp_path, held):
     environment = {**os.environ, **sentinel.environment(tmp_path)}
     process = resource_tracker.start(*INTERVAL, "--quiet", "--pid", str(held.pid), env=environment)
     eventually(lambda: sentinel.runs, "the registration")
@@ -110,7 +110,7 @@ def answers(status, body, **headers):
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
-def test_a_service_that_is_busy_is_asked_again(resource_tracker, sentinel, tmp_path, status):
+def test_a_busy_service_is_retried(resource_tracker, sentinel, tmp_path, status):
     sentinel.script = {"register": [status], "put": [status, status], "finish": []}
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: len(sentinel.puts) >= 2, "batches")
@@ -128,7 +128,7 @@ def test_a_service_that_is_busy_is_asked_again(resource_tracker, sentinel, tmp_p
     (answers(200, {"run_id": "x", "upload_uri_prefix": "s3://a/b", "upload_credentials": 7}),
      "no valid upload_credentials"),
 ])
-def test_an_answer_that_makes_no_sense_is_said(resource_tracker, sentinel, tmp_path, answer, message):
+def test_an_invalid_response_is_reported(resource_tracker, sentinel, tmp_path, answer, message):
     sentinel.script["register"] = [answer] * 1000
     run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_INTERVAL="3600")
     eventually(lambda: sentinel.asked, "the registration")
@@ -160,7 +160,7 @@ def test_the_service_may_have_a_name(resource_tracker, sentinel, tmp_path):
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_redirects_are_followed(resource_tracker, sentinel, tmp_path, status):
-    """With the description of the run, once."""
+    """Once, with the description of the run."""
     def moved(handler):
         handler.answer(status, Location=f"{sentinel.url}/runs")
     sentinel.script["register"] = [moved]
@@ -173,7 +173,7 @@ def test_redirects_are_followed(resource_tracker, sentinel, tmp_path, status):
 
 
 def test_credentials_go_to_no_other_server(resource_tracker, sentinel, tmp_path):
-    """A redirect names the region at most."""
+    """A redirect can change at most the region."""
     def moved(handler):
         handler.answer(307, Location=f"{sentinel.url}/elsewhere", x_amz_bucket_region=REGION)
     sentinel.script["put"] = [moved]
@@ -195,7 +195,7 @@ def test_expired_credentials_are_renewed(resource_tracker, sentinel, tmp_path):
     assert sentinel.received() == run.rows()
 
 
-def test_credentials_that_soon_expire_are_renewed_in_time(resource_tracker, sentinel, tmp_path):
+def test_credentials_about_to_expire_are_renewed_in_time(resource_tracker, sentinel, tmp_path):
     sentinel.lifetime_seconds = 290
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
@@ -205,8 +205,8 @@ def test_credentials_that_soon_expire_are_renewed_in_time(resource_tracker, sent
 
 
 @pytest.mark.parametrize("head", [None, 500])
-def test_the_region_is_that_of_the_bucket(resource_tracker, sentinel, tmp_path, head):
-    """It is asked for; or the answer to an upload for the wrong one says which it is."""
+def test_the_region_of_the_bucket_is_used(resource_tracker, sentinel, tmp_path, head):
+    """From a request, or from the response to an upload to the wrong one."""
     sentinel.has_region = False
     sentinel.script["head"] = [head]
     if head:
@@ -220,7 +220,7 @@ def test_the_region_is_that_of_the_bucket(resource_tracker, sentinel, tmp_path, 
     assert BUCKET in sentinel.puts[0]
 
 
-def test_an_end_whose_answer_was_lost_is_not_an_error(resource_tracker, sentinel, tmp_path):
+def test_a_lost_response_to_the_end_is_not_an_error(resource_tracker, sentinel, tmp_path):
     sentinel.script["finish"] = [409]
     run = Run(resource_tracker, sentinel, tmp_path)
     assert run.end() == ""
@@ -229,7 +229,7 @@ def test_an_end_whose_answer_was_lost_is_not_an_error(resource_tracker, sentinel
 
 # ---- losses -------------------------------------------------------------------------------------
 
-def test_nothing_is_lost_while_the_network_is_away(resource_tracker, sentinel, tmp_path):
+def test_nothing_is_lost_while_the_network_is_down(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: len(sentinel.puts) >= 2, "two batches")
     sentinel.go_away()
@@ -250,15 +250,15 @@ def test_a_killed_uploader_loses_nothing(resource_tracker, sentinel, tmp_path):
     eventually(lambda: len(run.rows()) > count + 10, "samples meanwhile")
     said = run.end()
     assert said.startswith("warn: upload incomplete: the process that uploads was killed; ")
-    # It may have been killed before it knew that a batch had arrived.
+    # It may have been killed before the response for a batch arrived.
     kept = kept_in(said)
     assert kept >= len(run.rows()) - len(sentinel.rows(sentinel.batches("run-0")))
     assert upload(resource_tracker, run).returncode == 0
     assert sentinel.received() == run.rows()
 
 
-def test_a_batch_whose_answer_was_lost_is_not_sent_twice(resource_tracker, sentinel, tmp_path):
-    """The uploader is killed after S3 has the batch, and before it knows."""
+def test_a_batch_with_a_lost_response_is_not_sent_twice(resource_tracker, sentinel, tmp_path):
+    """The uploader is killed after S3 has the batch, but before the response."""
     def put_and_kill(handler):
         handler.put()
         kill_uploader(run)
@@ -273,7 +273,7 @@ def test_a_batch_whose_answer_was_lost_is_not_sent_twice(resource_tracker, senti
     assert sentinel.received() == run.rows()
 
 
-def test_a_killed_tracker_has_failed(resource_tracker, sentinel, tmp_path):
+def test_a_run_with_a_killed_tracker_has_failed(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
     run.process.kill()
@@ -322,7 +322,7 @@ def test_the_limit_holds_for_all_runs_together(resource_tracker, sentinel, tmp_p
 
 # ---- what others see ----------------------------------------------------------------------------
 
-def test_libcurl_is_loaded_by_the_uploader_alone(resource_tracker, sentinel, tmp_path):
+def test_only_the_uploader_loads_libcurl(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
     uploader = run.uploader()
@@ -333,7 +333,7 @@ def test_libcurl_is_loaded_by_the_uploader_alone(resource_tracker, sentinel, tmp
     assert run.end() == ""
 
 
-def test_secrets_stay_secret(resource_tracker, sentinel, tmp_path):
+def test_secrets_are_not_visible(resource_tracker, sentinel, tmp_path):
     os.umask(0)
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
@@ -344,7 +344,7 @@ def test_secrets_stay_secret(resource_tracker, sentinel, tmp_path):
         try:
             with path.open("rb") as file:
                 mode, text = os.fstat(file.fileno()).st_mode, file.read()
-        except FileNotFoundError:  # it was about to replace another
+        except FileNotFoundError:  # replaced meanwhile
             continue
         seen.add(path.name)
         assert stat.S_IMODE(mode) == 0o600

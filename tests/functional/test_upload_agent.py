@@ -16,7 +16,7 @@ COLUMNS = 32
 
 @pytest.fixture
 def order(resource_tracker, sentinel, tmp_path, monkeypatch):
-    """Writes what --upload reads; the environment has no token."""
+    """Writes the input of --upload; the environment has no token."""
     for name, value in sentinel.environment(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("SENTINEL_API_TOKEN")
@@ -71,7 +71,7 @@ def test_a_machine_without_a_process_is_uploaded(resource_tracker, sentinel, ord
     assert rows and all(len(cells(row)) == len(cells(header)) == COLUMNS for row in rows)
 
 
-def test_what_cannot_be_sent_is_kept(resource_tracker, sentinel, tmp_path, held, order):
+def test_unsent_rows_are_kept(resource_tracker, sentinel, tmp_path, held, order):
     sentinel.go_away()
     agent = ready(resource_tracker, "--pid", str(held.pid), "--upload", order())
     assert agent.ask("upload")["upload"]["run_id"] is None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource-tracker with SENTINEL_API_TOKEN: nothing waits for a service, and what was not sent is kept."""
+"""resource-tracker with SENTINEL_API_TOKEN: a service delays nothing, and unsent samples are
+kept."""
 import os
 import pathlib
 import re
@@ -16,8 +17,8 @@ from uploads import INTERVAL, Run, counted, kept_in, kill_uploader, upload, uplo
 pytestmark = pytest.mark.any_user
 
 
-def test_a_service_that_does_not_answer_holds_nothing_up(resource_tracker, sentinel, tmp_path):
-    """Neither the start of the job nor its end. What was not sent is kept, and sent later."""
+def test_a_silent_service_delays_nothing(resource_tracker, sentinel, tmp_path):
+    """Neither the start of the job nor its end. Unsent samples are kept, and sent later."""
     release = threading.Event()
     sentinel.script["register"] = [lambda handler: release.wait()]
     run = Run(resource_tracker, sentinel, tmp_path, TRACKER_UPLOAD_WAIT="0.1")
@@ -51,7 +52,7 @@ def test_a_signal_ends_the_wait_for_a_service(resource_tracker, sentinel, tmp_pa
     release.set()
 
 
-def test_a_full_disk_does_not_change_how_the_run_ended(resource_tracker, sentinel, tmp_path):
+def test_a_full_disk_does_not_change_the_outcome_of_the_run(resource_tracker, sentinel, tmp_path):
     folder = tmp_path / "small"
     folder.mkdir()
     small = [*UNSHARE, "--mount", "sh", "-c",
@@ -71,7 +72,7 @@ def test_a_full_disk_does_not_change_how_the_run_ended(resource_tracker, sentine
     assert (end["exit_code"], end["run_status"]) == (0, "finished")
 
 
-def test_the_next_run_sends_what_was_kept(resource_tracker, sentinel, tmp_path):
+def test_the_next_run_sends_kept_samples(resource_tracker, sentinel, tmp_path):
     sentinel.go_away()
     first = Run(resource_tracker, sentinel, tmp_path)
     assert "Failed to connect" in first.end(code=1)
@@ -89,7 +90,7 @@ def test_the_next_run_sends_what_was_kept(resource_tracker, sentinel, tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["damaged", "refused by Sentinel", "denied by S3", "refused by S3"])
-def test_one_kept_run_does_not_hold_up_the_next(resource_tracker, sentinel, tmp_path, fault):
+def test_one_kept_run_does_not_delay_the_next(resource_tracker, sentinel, tmp_path, fault):
     runs = []
     for name in ("first", "second"):
         run = Run(resource_tracker, sentinel, tmp_path / name)
@@ -113,7 +114,7 @@ def test_one_kept_run_does_not_hold_up_the_next(resource_tracker, sentinel, tmp_
     assert sentinel.received() == runs[1].rows()
 
 
-def test_samples_of_another_service_are_left_alone(resource_tracker, sentinel, tmp_path):
+def test_samples_of_another_service_are_not_sent(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path, SENTINEL_API_URL="http://127.0.0.1:1",
               TRACKER_UPLOAD_WAIT="0.1")
     assert kept_in(run.end()) is not None
@@ -122,14 +123,14 @@ def test_samples_of_another_service_are_left_alone(resource_tracker, sentinel, t
     assert len(spools(tmp_path)) == 1
 
 
-def test_quiet_says_nothing_of_what_is_kept(resource_tracker, sentinel, tmp_path):
+def test_quiet_does_not_report_kept_samples(resource_tracker, sentinel, tmp_path):
     sentinel.go_away()
     done = resource_tracker("--quiet", "true", env={**os.environ, **sentinel.environment(tmp_path)})
     assert (done.returncode, done.stderr) == (0, "")
     assert len(spools(tmp_path)) == 1
 
 
-def test_an_upload_leaves_a_run_alone_that_goes_on(resource_tracker, sentinel, tmp_path):
+def test_an_upload_skips_an_unfinished_run(resource_tracker, sentinel, tmp_path):
     run = Run(resource_tracker, sentinel, tmp_path)
     eventually(lambda: sentinel.puts, "a batch")
     assert upload(resource_tracker, run).stdout == "runs in progress, skipped: 1\n"

@@ -24,7 +24,7 @@ class Run:
         assert read_line(self.process.stdout) == "started"
 
     def end(self, code=0):
-        """What it says on stderr."""
+        """Returns its stderr."""
         self.process.stdin.write(f"{code}\n".encode())
         self.process.stdin.close()
         said = self.process.stderr.read().decode()
@@ -40,7 +40,7 @@ class Run:
 
 
 def uploader_of(folder):
-    """The process that has locked a spool, or None."""
+    """Returns the process that has locked a spool, or None."""
     for link in pathlib.Path("/proc").glob("[0-9]*/fd/1"):
         try:
             if os.path.dirname(os.readlink(link)) == f"{folder}/spoor/uploads":
@@ -61,7 +61,7 @@ def counted(count):
 
 
 def kept_in(said):
-    """How many samples are kept, as the program says on stderr; None: nothing of it."""
+    """Number of kept samples in the message on stderr; None: no message."""
     found = re.search(r"; (1 sample is|\d+ samples are) kept in", said)
     return int(found[1].split()[0]) if found else None
 

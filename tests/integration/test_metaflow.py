@@ -171,7 +171,7 @@ def test_flow_with_wrong_attributes_is_refused_at_once(flow, word, reason):
     assert f"@track_resources: {reason}" in output and "Task is starting" not in output
 
 
-def test_flow_whose_tracker_cannot_start_goes_on(flow):
+def test_flow_whose_tracker_cannot_start_continues(flow):
     text = README_FLOW.replace("@track_resources\n", "@track_resources(dialect='none')\n")
     output = flow(text, "run")
     assert "the resources of this step are not known: unknown dialect 'none'" in output
@@ -187,7 +187,7 @@ def test_flow_without_a_card(flow):
     assert flow.ask(f"all(step.task['resource_tracker_data'].data['tracker'] for step in {steps})")
 
 
-def test_flow_takes_the_packages_to_other_machines(flow):
+def test_flow_ships_the_packages_to_other_machines(flow):
     output = flow(README_FLOW, "package", "list")
     for name in ("resource_tracker/_metaflow.py", "spoor/_agent.py", "track_resources_decorator.py"):
         assert f"/{name}\n" in output

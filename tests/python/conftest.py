@@ -23,7 +23,7 @@ os.environ["TESTED_BY"] = str(os.getpid())
 for key in list(os.environ):
     if key.startswith("SPOOR_") and key not in ("SPOOR_BIN", "SPOOR_BINARY"):
         del os.environ[key]
-# Nothing listens there: a test that names no service of its own reaches none.
+# No server listens there: a test without its own service reaches none.
 NOWHERE = "http://127.0.0.1:1"
 NO_SERVICES = {name: NOWHERE for name in ("SPOOR_KEEPER_URL", "SPOOR_METADATA_URL", "SPOOR_S3_URL",
                                           "SENTINEL_API_URL")}
@@ -56,7 +56,7 @@ def is_alive(pid):
 
 
 def agents():
-    """The agents of these tests that live, by pid."""
+    """Lists the live agents of these tests, by PID."""
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
         try:
@@ -77,7 +77,7 @@ def in_folder_of_its_own(tmp_path, monkeypatch):
 
 @pytest.fixture
 def script(tmp_path):
-    """script(text, *arguments): runs a Python program to its end and returns what it printed."""
+    """script(text, *arguments): runs a Python program to its end and returns its output."""
     def start(text, *arguments, prefix=(), **options):
         path = tmp_path / "program.py"
         path.write_text(textwrap.dedent(text))
@@ -95,7 +95,7 @@ def script(tmp_path):
 
 
 REPORTER = f"""#!/bin/bash
-# A stand-in for `spoor report`: a page that holds the report as JSON.
+# A stand-in for `spoor report`: a page that contains the report as JSON.
 [ "$1" = report ] || exec -a resource-tracker {BINARY} "$@"
 echo "$@" > "$0.arguments"
 printf '<html><script id="spoor-data">'
@@ -106,7 +106,8 @@ printf '</script></html>\\n'
 
 @pytest.fixture
 def stand_in_reporter(tmp_path, monkeypatch):
-    """stand_in_reporter(): from now on, pages are made by a program that shows the report as it is."""
+    """stand_in_reporter(): from now on, pages are made by a program that embeds the report
+    unchanged."""
     def install():
         path = tmp_path / "reporter"
         path.write_text(REPORTER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tracker whose agent was killed or stopped: the program goes on, and is told once."""
+"""A tracker whose agent was killed or stopped: the program continues, with one warning."""
 import os
 import signal
 import warnings
@@ -27,7 +27,7 @@ def seen():
         yield caught
 
 
-def test_program_goes_on_and_is_warned_once(seen):
+def test_program_continues_with_one_warning(seen):
     with spoor.Tracker() as tracker:
         with spoor.phase("killed in it"):
             kill_agent(tracker)
@@ -107,7 +107,7 @@ def test_sigpipe_at_its_default_does_not_end_the_program(script):
     """) == "fine\n"
 
 
-def test_gpu_tracker_goes_on_and_logs_why_usage_is_missing(caplog):
+def test_gpu_tracker_continues_and_logs_why_usage_is_missing(caplog):
     with gput.Tracker() as tracker:
         kill_agent(tracker)
     assert [record.message for record in caplog.records][-1:] == \
@@ -125,7 +125,7 @@ def stop_agent(tracker):
     return pid
 
 
-def test_stopped_agent_does_not_hold_up_the_program(seen):
+def test_stopped_agent_does_not_block_the_program(seen):
     with spoor.Tracker() as tracker:
         pid = stop_agent(tracker)
         for _ in range(100):  # only the first waits
@@ -140,7 +140,7 @@ def test_stopped_agent_does_not_hold_up_the_program(seen):
     eventually(lambda: not is_alive(pid), "the end of the agent")
 
 
-def test_stopped_agent_that_goes_on_is_used_again(seen):
+def test_continued_agent_is_used_again(seen):
     with spoor.Tracker() as tracker:
         pid = stop_agent(tracker)
         with tracker.phase("stopped"):
@@ -152,7 +152,7 @@ def test_stopped_agent_that_goes_on_is_used_again(seen):
     assert [phase.name for phase in tracker.result.phases] == ["stopped", "continued"]
 
 
-def test_stopped_agent_does_not_hold_up_a_program_of_gpu_tracker(caplog):
+def test_stopped_agent_does_not_block_gpu_tracker(caplog):
     with gput.Tracker() as tracker:
         pid = stop_agent(tracker)
     os.kill(pid, signal.SIGCONT)
@@ -160,7 +160,7 @@ def test_stopped_agent_does_not_hold_up_a_program_of_gpu_tracker(caplog):
         f"Tracking has stopped: the tracker, process {pid}, is stopped (SIGSTOP)"
 
 
-def test_program_that_cannot_be_tracked_any_more_may_be_tracked_again(seen):
+def test_program_can_be_tracked_again_after_a_failure(seen):
     tracker = spoor.Tracker().start()
     kill_agent(tracker)
     tracker.stop()
@@ -169,8 +169,8 @@ def test_program_that_cannot_be_tracked_any_more_may_be_tracked_again(seen):
     assert tracker.result.run.pid == os.getpid()
 
 
-def test_agent_that_is_killed_before_it_is_ready(seen, monkeypatch):
-    """As one that is killed later: the program goes on."""
+def test_agent_killed_before_it_is_ready(seen, monkeypatch):
+    """The program continues, as with an agent that is killed later."""
     start = _library.start_agent
     monkeypatch.setattr(_library, "start_agent",
                         lambda program, words, *fds: start("/bin/false", words, *fds))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that the documents show do what the documents say."""
+"""The commands in the documents have the documented output."""
 import subprocess
 
 import pytest
@@ -16,7 +16,7 @@ def test_there_are_pages_with_commands():
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
-def test_commands_of_a_page_run_and_print_what_it_shows(page):
+def test_commands_of_a_page_print_its_output(page):
     done = subprocess.run(["/usr/bin/python3", TOP / "tools/run-docs", BINARY, TOP / "docs" / page], text=True,
                           check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=5 * DEADLINE_SECONDS)

@@ -97,7 +97,7 @@ def test_tracking_file_that_exists(name):
     os.remove(name)
     tracker = gput.Tracker(tracking_file=name, disable_logs=True)
     with open(name, "w", encoding="utf-8"):
-        pass  # somebody was quicker
+        pass  # another process created it first
     with pytest.raises(FileExistsError, match="already exists. Set overwrite to True"):
         tracker.start()
     tracked(tracking_file=name, overwrite=True)
@@ -112,7 +112,7 @@ def test_old_parameters_are_accepted():
     assert os.listdir() == []
 
 
-def test_json_has_the_shape_and_the_data_classes_too():
+def test_json_and_data_classes_have_the_documented_keys():
     tracker = tracked(ram_unit="kilobytes", gpu_ram_unit="bytes", time_unit="days",
                       n_expected_cores=3)
     data = tracker.to_json()
@@ -156,7 +156,7 @@ def test_data_classes_are_data_classes():
         hash(ram)
 
 
-def test_text_is_the_programs():
+def test_text_equals_the_programs():
     tracker = tracked()
     lines = str(tracker).splitlines()
     assert lines[0] == "Max RAM:" and lines[1] == "   Unit: gigabytes"
@@ -173,7 +173,7 @@ def test_old_spelling():
     assert dataclasses.asdict(tracker.resource_usage) == tracker.to_json()
 
 
-def test_700_megabytes_held_before_are_seen_and_private():
+def test_700_megabytes_held_before_are_found_and_private():
     held = bytearray(700 * 10 ** 6)
     tracker = tracked(ram_unit="megabytes")
     main = tracker.resource_usage.max_ram.main
@@ -266,7 +266,7 @@ def test_error_in_the_block_keeps_the_usage():
     assert tracker.resource_usage.max_gpu_ram.main == 0.0
 
 
-def test_version_names_that_of_the_interface_and_of_the_program():
+def test_version_contains_that_of_the_interface_and_of_the_program():
     assert gput.__version__ == f"5.0.1+spoor.{spoor.__version__}"
     done = subprocess.run([sys.executable, "-m", "gpu_tracker", "-v"], check=True, text=True,
                           stdout=subprocess.PIPE)
@@ -305,7 +305,7 @@ def test_numbers_in_other_forms():
     assert tracker.resource_usage.cpu_utilization.n_expected_cores == 3
 
 
-def test_tracking_file_that_cannot_be_made():
+def test_tracking_file_that_cannot_be_created():
     with pytest.raises(FileNotFoundError) as error:
         gput.Tracker(tracking_file="nodir/x.csv")
     assert str(error.value) == "[Errno 2] No such file or directory: 'nodir/x.csv'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request that is interrupted before its answer is read."""
+"""Requests that are interrupted before their answer is read."""
 import contextlib
 import os
 import signal
@@ -12,7 +12,7 @@ from conftest import eventually, is_alive
 
 
 class Alarmed:
-    """A socket that sends a signal to who waits for it."""
+    """A socket that sends a signal to the process waiting for it."""
 
     def __init__(self, socket):
         self._socket = socket
@@ -54,7 +54,7 @@ def test_result_after_an_interrupted_phase():
     assert [phase.name for phase in tracker.result.phases] == ["interrupted", "next"]
 
 
-def test_answer_is_that_to_the_request_after_an_interrupted_one():
+def test_answer_after_an_interrupted_request_is_the_right_one():
     with spoor.Tracker() as tracker:
         for _ in range(3):
             with interrupted(tracker._agent):
@@ -63,7 +63,7 @@ def test_answer_is_that_to_the_request_after_an_interrupted_one():
         tracker.sample()
 
 
-def test_stop_that_is_interrupted_can_be_repeated():
+def test_interrupted_stop_can_be_repeated():
     tracker = spoor.Tracker().start()
     pid = tracker._agent.ready["pid"]
     with interrupted(tracker._agent):
@@ -73,7 +73,7 @@ def test_stop_that_is_interrupted_can_be_repeated():
     eventually(lambda: not is_alive(pid), "the end of the agent")
 
 
-def test_gpu_tracker_stop_that_is_interrupted_can_be_repeated():
+def test_interrupted_stop_of_gpu_tracker_can_be_repeated():
     tracker = gput.Tracker(disable_logs=True)
     tracker.start()
     with interrupted(tracker._agent):
@@ -83,7 +83,7 @@ def test_gpu_tracker_stop_that_is_interrupted_can_be_repeated():
 
 
 def test_interrupted_start_leaves_no_agent(script):
-    """However far it has come: the agent is stopped before it can say that it is ready."""
+    """At any point: the agent is stopped before it reports that it is ready."""
     assert script("""
         import os, signal, sys
         import spoor

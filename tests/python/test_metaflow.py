@@ -43,15 +43,15 @@ class Run:
 
 
 def peaks(runs, run_id="99", **options):
-    """The memory that the runs in the history needed."""
+    """The peak memory of the runs in the history."""
     history = collect_history(runs, run_id, "train", NAME, **options)
     return [stats["process_memory_mib"]["max"] for stats in history]
 
 
 # ---- earlier runs ----
 
-def test_history_is_of_the_last_five_successful_runs():
-    """W22: it was of those that were successful among the last five."""
+def test_history_has_the_last_five_successful_runs():
+    """W22: it had the successful ones among the last five runs."""
     runs = [Run(number, successful=number % 2 == 0, train=[task(number)]) for number in range(20, 0, -1)]
     assert peaks(runs) == [20, 18, 16, 14, 12]
     assert [run.times_read for run in runs[:10]] == [1, 0] * 5
@@ -62,7 +62,7 @@ def test_this_run_is_not_history():
     assert peaks([Run(3, train=[task(3)]), Run(2, train=[task(2)])], run_id="3") == [2]
 
 
-def test_runs_without_the_step_or_the_artifact_are_passed_over():
+def test_runs_without_the_step_or_the_artifact_are_skipped():
     runs = [Run(9), Run(8, train=[{}]), Run(7, train=[{NAME: Data({"error": {}})}]),
             Run(6, train=[{NAME: Data("not ours")}]), Run(5, train=[task(5, step_failed=True)]),
             Run(4, train=[task(4, tracker={"metadata": {}})]), Run(3, train=[task(3)])]
@@ -70,7 +70,7 @@ def test_runs_without_the_step_or_the_artifact_are_passed_over():
 
 
 def test_every_task_of_a_foreach_counts():
-    """W22: only the first one did."""
+    """W22: only the first one counted."""
     assert peaks([Run(1, train=[task(10), task(500), {}, task(20)])]) == [500]
 
 

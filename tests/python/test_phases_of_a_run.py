@@ -26,7 +26,7 @@ def tracked(tmp_path):
     return run
 
 
-def test_phase_without_a_tracker_is_the_runs(tracked):
+def test_phase_without_a_tracker_belongs_to_the_run(tracked):
     done, phases = tracked("""
         import time, spoor
         with spoor.phase("load \\udcff"):
@@ -40,7 +40,7 @@ def test_phase_without_a_tracker_is_the_runs(tracked):
     assert done.stderr == "" and phases == ["load \ufffd", "again", "again"]
 
 
-def test_phase_with_a_tracker_is_of_both(tracked):
+def test_phase_with_a_tracker_belongs_to_both(tracked):
     done, phases = tracked("""
         import spoor
         with spoor.Tracker() as tracker:
@@ -77,8 +77,8 @@ def test_mistakes_are_warnings(tracked):
     assert "RuntimeWarning: a phase name must not contain NUL" in done.stderr
 
 
-def test_run_that_was_killed_is_nothing(tmp_path):
-    """The job goes on, without a warning."""
+def test_phase_after_a_killed_run_is_ignored(tmp_path):
+    """The job continues without a warning."""
     (tmp_path / "job.py").write_text(textwrap.dedent("""
         import os, signal, spoor
         with spoor.phase("p"):

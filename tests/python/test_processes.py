@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trackers among threads, forks, other trackers, and in programs that end badly."""
+"""Trackers with threads, forks, other trackers, and in programs that are killed."""
 import csv
 import json
 import multiprocessing
@@ -26,7 +26,7 @@ STARTS = 1000 if os.environ.get("TEST_FULL") else 100
 
 
 def test_many_starts_leave_nothing():
-    gput.Tracker(disable_logs=True).__enter__().stop()  # what is imported once
+    gput.Tracker(disable_logs=True).__enter__().stop()  # imports modules that are loaded once
     before, open_before = agents(), descriptors()
     for _ in range(STARTS):
         tracker = gput.Tracker(disable_logs=True)
@@ -38,7 +38,7 @@ def test_many_starts_leave_nothing():
         os.waitpid(-1, os.WNOHANG)
 
 
-def test_program_never_meets_its_agent(script):
+def test_agent_is_no_child_of_the_program(script):
     assert script("""
         import os, signal, spoor
         seen = []
@@ -56,12 +56,12 @@ def test_program_never_meets_its_agent(script):
     """).split() == ["none", "True", "True", "spoor-agent", "True", "0"]
 
 
-def test_descriptors_of_the_program_are_not_the_agents():
+def test_agent_does_not_inherit_descriptors():
     read_fd, write_fd = os.pipe()
     os.set_inheritable(write_fd, True)
     with spoor.Tracker():
         os.close(write_fd)
-        assert os.read(read_fd, 1) == b""  # the agent does not hold it
+        assert os.read(read_fd, 1) == b""  # the agent has not inherited it
     os.close(read_fd)
 
 
@@ -79,7 +79,7 @@ def test_interrupt_at_the_terminal_does_not_end_the_agent(script):
         try:
             with gpu_tracker.Tracker(disable_logs=True) as tracker:
                 print("ready", flush=True)
-                while True:  # a signal just before a pause() would not end that
+                while True:  # a signal just before a pause() would not end it
                     time.sleep(0.01)
         except KeyboardInterrupt:
             print(tracker.resource_usage.max_ram.main.total_rss > 0)
@@ -126,7 +126,7 @@ def test_files_are_complete_when_the_program_is_killed(script, name):
     assert not [path for path in os.listdir() if path.endswith(("-wal", "-shm", "-journal"))]
 
 
-def test_child_that_outlives_the_program_does_not_keep_the_agent(script):
+def test_child_that_outlives_the_program_does_not_keep_the_agent_alive(script):
     process = script.start("""
         import os, sys, signal, spoor
         tracker = spoor.Tracker(output="r.json").start()
@@ -189,7 +189,7 @@ METHODS = """
             for child in children:
                 child.start()
             results = [queue.get() for _ in children]
-            tracker._agent.ask("sample")  # all of them hold their memory
+            tracker._agent.ask("sample")  # all processes hold their memory
             for child in children:
                 gate.put(None)
             for child in children:
@@ -198,7 +198,7 @@ METHODS = """
             assert 100 < main < 200 and descendants == 0, results
         assert len({pid for pid, _, _ in results}) == 3
         usage = tracker.resource_usage
-        # All three, less what may be shared by copies that changed while they were read.
+        # All three, without pages that copies may share because they changed during the read.
         assert 250 < usage.max_ram.descendants.total_rss < 700, usage.max_ram
         assert usage.max_ram.main.total_rss < 60, usage.max_ram
         print("fine")
@@ -210,7 +210,7 @@ def test_multiprocessing(script, method):
     assert script(METHODS, method) == "fine\n"
 
 
-def test_threads_have_trackers_of_their_own():
+def test_threads_have_their_own_trackers():
     results = []
 
     def work():
@@ -237,8 +237,8 @@ def test_start_in_one_thread_and_stop_in_another():
     assert tracker.stop().run.pid == os.getpid()
 
 
-# How much more CPU time than RUSAGE_CHILDREN says may be reported for the descendants of a process
-# whose children are the go-betweens that start agents: the resolution of two counters in hundredths.
+# How much more CPU time than RUSAGE_CHILDREN may be reported for the descendants of a process
+# whose children are intermediate processes that start agents: the resolution of two counters in hundredths.
 RESOLUTION_SECONDS = 0.02
 
 
@@ -262,11 +262,11 @@ def test_trackers_do_not_count_each_other():
     assert outer.result.processes.max_concurrent.value == 1
 
 
-def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
+def test_agent_does_not_belong_to_a_job_of_spoor_run(script, tmp_path):
     """spoor run adopts the agent, and reaps it."""
     program = tmp_path / "program.py"
-    # The program has its peak early. What it grows by after the last sample could as well be the
-    # peak of a child that it waited for, and it has waited: for the go-between of the agent.
+    # The program has its peak early. Growth after the last sample might as well be the
+    # peak of a child that it waited for, and it has waited for the intermediate process.
     program.write_text("import gpu_tracker, resource, time\n"
                        "bytearray(20 * 10 ** 6)\n"
                        "with gpu_tracker.Tracker(disable_logs=True):\n"
@@ -283,7 +283,7 @@ def test_agent_is_not_of_the_job_that_spoor_run_tracks(script, tmp_path):
     cpu_seconds = result["cpu"]["descendants"]["mean_cores"]["value"] * \
         result["run"]["elapsed_seconds"]
     assert cpu_seconds <= float(done.stdout) + RESOLUTION_SECONDS
-    # At this interval a busy machine leaves samples out, and that is said.
+    # At this interval a busy machine skips samples, with a warning.
     assert {warning["code"] for warning in result["warnings"]} <= {"late-samples"}
 
 
@@ -324,8 +324,8 @@ def test_usage_of_an_agent_is_not_counted(tmp_path, cgroup):
     assert "unwaited-children" not in {warning["code"] for warning in result["warnings"]}
 
 
-def test_agent_that_outlives_its_program_is_no_rest_of_the_job(tmp_path):
-    """Nobody has told it to stop: it notices the end, and takes a last sample."""
+def test_agent_that_outlives_its_program_does_not_prolong_the_job(tmp_path):
+    """It was not stopped: it notices the end, and takes a last sample."""
     program = tmp_path / "program.py"
     program.write_text("import os, signal, spoor\n"
                        "agent = spoor.Tracker().start()._agent.ready['pid']\n"

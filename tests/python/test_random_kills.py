@@ -47,7 +47,7 @@ with gpu_tracker.Tracker(disable_logs=True), spoor.Tracker(output="r.json"), spo
 
 
 def marked(mark):
-    """Pid and name of the processes that have `mark` in their environment."""
+    """PID and name of the processes that have `mark` in their environment."""
     found = {}
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -85,7 +85,7 @@ def kill_one(what, process, mark, chance):
 
 
 def last_exception(err):
-    """The class of the exception that has ended a program, by its last line."""
+    """The class of the exception that ended a program, from its last line."""
     lines = [line for line in err.splitlines() if re.match(r"^[\w.]+(: .*)?$", line)]
     return lines[-1].partition(":")[0].rpartition(".")[2] if lines else None
 
@@ -103,7 +103,7 @@ def run_round(number, folder, seen, pids):
     out, err = process.communicate(timeout=DEADLINE_SECONDS)
     story = f"seed {SEED}.{number}: {what}, status {process.returncode}\n{out}{err}"
     if what == "program" and process.returncode == 1:
-        is_killed = False  # it was exiting already, which a signal does not change
+        is_killed = False  # it was already exiting, which a signal does not change
     if what == "agent" or not is_killed:
         assert process.returncode == 1 and last_exception(err) == "OwnError", story
         assert "During handling" not in err and "direct cause" not in err, story

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as a page, from all packages, and what resource_tracker tells the program that makes it."""
+"""The report as a page, from all packages, and the input of resource_tracker for it."""
 import html
 import json
 import re
@@ -125,7 +125,7 @@ def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
     assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
 
 
-def test_short_run_has_the_answer_of_recommend_resources(stand_in_reporter):
+def test_short_run_has_the_result_of_recommend_resources(stand_in_reporter):
     """A flow of 3 s had no recommendation on its card."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
@@ -188,13 +188,13 @@ def test_rates_are_growth_per_second_of_each_row(build):
         "host_network_received_bytes": {"kind": "rate", "high": [None, 5, 0]}}
 
 
-def test_column_that_is_never_known_is_left_out(build):
+def test_unknown_column_is_left_out(build):
     columns = build({"timestamp": [START + 1], "process_memory_mib": [None],
                      "process_children": [3]}, facts={**FACTS, "children": False})["curve"]["columns"]
     assert columns == {}
 
 
-def test_gpus_that_are_not_there_are_unknown(build):
+def test_missing_gpus_are_unknown(build):
     frame = {"timestamp": [START + 1], "process_gpu_vram_mib": [0], "process_gpu_usage": [0]}
     report = build(frame, server={"gpu_count": 0})
     assert report["curve"]["columns"] == {}
@@ -203,7 +203,7 @@ def test_gpus_that_are_not_there_are_unknown(build):
     assert build(frame)["gpu"]["memory"]["combined_bytes"]["value"] == 0
 
 
-def test_clock_that_was_set_back(build):
+def test_clock_set_back_is_handled(build):
     curve = build({"timestamp": [START - 5, START + 2, START + 1], "process_memory_mib": [1, 2, 3]})["curve"]
     assert curve["seconds"][-2:] == [2, 2] and curve["columns"]["job_rss_bytes"]["high"][-1] == 3146000
 
@@ -221,7 +221,7 @@ def test_figures_come_from_the_totals_first(build):
         "value": None, "source": None, "exact": False, "reason": "not in the samples"}
 
 
-def test_older_columns_are_understood(build):
+def test_older_columns_are_accepted(build):
     report = build({"timestamp": [START + 1], "process_utime": [50], "process_stime": [50],
                     "process_memory": [1024], "process_read_bytes": [7]},
                    facts={**FACTS, "dialect": README})
@@ -261,7 +261,7 @@ def test_earlier_runs_are_in_base_units():
     assert set(describe_run({}).values()) == {None}
 
 
-def test_gpus_that_no_run_used_are_left_out():
+def test_unused_gpus_are_left_out():
     idle = {**STATS, "process_gpu_usage": {"mean": 0, "max": 0}, "process_gpu_vram_mib": {"max": 0}}
     for history, value in ([idle], None), ([STATS], 0):
         context = build_context("R", False, history, idle, None, [], None, None, None)
@@ -269,7 +269,7 @@ def test_gpus_that_no_run_used_are_left_out():
         assert context["current"]["gpu_memory_peak_bytes"] == value
 
 
-def test_cloud_of_which_little_is_known():
+def test_cloud_with_few_known_facts():
     unknown = {"vendor": "unknown", "instance_type": "unknown", "region": "unknown",
                "discovery_time": 0.1}
     assert describe_cloud(None) is None and describe_cloud(unknown) is None

@@ -17,13 +17,13 @@ from resource_tracker import ResourceTracker
 from resource_tracker.column_maps import NEWEST, OLDEST, README
 from resource_tracker.tiny_data_frame import StatSpec, TinyDataFrame
 
-NEVER = 3600  # an interval of which only the partial rows are seen
+NEVER = 3600  # an interval with only partial rows
 PATIENCE = 60
 
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
-    """Where the trackers of this test keep their files."""
+    """The folder for the trackers' files in this test."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return lambda: list(tmp_path.glob("resource_tracker-*"))
 
@@ -65,7 +65,7 @@ def test_states_and_their_errors():
                                 "of trying to restart it.")
 
 
-def test_it_starts_at_once_and_afresh_with_start():
+def test_tracker_starts_at_once_and_again_with_start():
     tracker = ResourceTracker(interval=0.02)
     assert tracker.running and tracker.autostart
     tracker.wait_for_samples(2, timeout=PATIENCE)
@@ -157,7 +157,7 @@ def test_rows_while_it_runs():
 
 
 def test_the_first_and_the_last_partial_interval_are_kept():
-    """W14: of a short run there was nothing."""
+    """W14: a short run had no rows."""
     with ResourceTracker(interval=NEVER) as tracker:
         burn(0.2)
     assert tracker.n_samples == len(tracker.process_metrics) == len(tracker.system_metrics) == 1
@@ -230,7 +230,7 @@ def test_generations(dialect, memory, unit):
 def test_snapshot_of_a_run(tmp_path):
     with ResourceTracker(interval=0.02) as tracker:
         tracker.wait_for_samples(2, timeout=PATIENCE)
-        assert ResourceTracker.loads(tracker.dumps()).n_samples >= 2  # while it runs, too
+        assert ResourceTracker.loads(tracker.dumps()).n_samples >= 2  # also during the run
     tracker.dump(tmp_path / "run.gz")
     again = ResourceTracker.load(tmp_path / "run.gz")
     assert again.stats() == tracker.stats() and again.pid == os.getpid()
@@ -240,7 +240,7 @@ def test_snapshot_of_a_run(tmp_path):
 # ---- processes ----
 
 
-def test_pid_is_that_of_the_caller():
+def test_pid_is_the_callers():
     """W16: after a fork it was the parent's."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -267,7 +267,7 @@ def test_a_forked_child_leaves_the_tracker_alone(script):
                     tracker.stop()
                 except RuntimeError as error:
                     print(error, flush=True)
-                sys.exit()  # through the end of the block, and of the program
+                sys.exit()  # leaves the block and the program
             assert os.waitpid(pid, 0)[1] == 0
             count = tracker.n_samples
             tracker.wait_for_samples(count + 2, timeout=60)
@@ -295,7 +295,7 @@ def test_a_process_that_ends():
 
 
 def test_no_file_can_be_left_behind(temporary):
-    """However the program ends: they are deleted while they are used."""
+    """However the program ends: they are deleted while in use."""
     tracker = ResourceTracker(interval=0.02)
     assert temporary() == []
     tracker.wait_for_samples(2, timeout=PATIENCE)
@@ -352,10 +352,10 @@ def test_csv_files_of_the_rows():
 
 
 @pytest.mark.parametrize("killed", ["process", "system"])
-def test_rows_that_are_lost_are_a_warning(killed):
+def test_lost_rows_are_a_warning(killed):
     with pytest.warns(RuntimeWarning) as caught:
         with ResourceTracker(interval=NEVER) as tracker:
-            system, process = children_of(agent_of(tracker))  # that write the rows
+            system, process = children_of(agent_of(tracker))  # processes that write the rows
             os.kill({"process": process, "system": system}[killed], signal.SIGKILL)
     assert [str(warning.message) for warning in caught] == [
         f"rows are missing: could not write 1 row of the {killed} table: its writer process was "
@@ -366,7 +366,7 @@ def test_rows_that_are_lost_are_a_warning(killed):
     tracker.stop()
 
 
-def test_a_temporary_folder_that_cannot_be_used(monkeypatch):
+def test_unusable_temporary_folder(monkeypatch):
     monkeypatch.setenv("TMPDIR", "/nowhere/at/all")
     with ResourceTracker(interval=NEVER) as tracker:
         pass

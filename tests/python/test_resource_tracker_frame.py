@@ -76,8 +76,8 @@ def test_setting_and_renaming(frame):
     assert frame.columns == ["name", "number", "x", "m"] and frame["number"] == [1, 2, 3]
 
 
-def test_an_empty_frame_is_its_own():
-    """W18: what was written to one empty frame was in all later ones."""
+def test_empty_frames_are_independent():
+    """W18: data written to one empty frame was in all later ones."""
     first = TinyDataFrame({})
     first["a"] = [1, 2]
     assert len(first) == 2 and first[1] == {"a": 2}
@@ -182,7 +182,7 @@ def test_a_statistic_of_an_unknown_column_is_left_out(frame, caplog):
 
 
 def test_pickles_of_the_predecessor():
-    """Its frames have the attributes columns and _data; an empty one has none of its own."""
+    """Its frames have the attributes columns and _data; an empty one has neither."""
     name = b"cresource_tracker.tiny_data_frame\nTinyDataFrame\n"
     frame = pickle.loads(b"\x80\x02" + name + b")\x81}(X\x07\0\0\0columns](X\x01\0\0\0aX\x01"
                          b"\0\0\0beX\x05\0\0\0_data](](K\x01K\x02e](K\x03Neeub.")
@@ -195,7 +195,7 @@ def test_pickles_of_the_predecessor():
     assert empty.columns == ["a"] and len(empty) == 1
 
 
-def test_columns_are_made_when_they_are_asked_for():
+def test_columns_are_created_on_access():
     made = []
 
     def make(name):

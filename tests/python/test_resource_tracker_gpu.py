@@ -29,7 +29,7 @@ PROGRAM = """
         return get_process_stats(os.getpid())[name]
 
     def find_busy():
-        # All of them each time: they need some seconds until they know, and may wait together.
+        # All of them each time: they need some seconds to respond, and may wait together.
         return [process_stats("gpu_usage"), get_system_stats()["gpu_usage"],
                 nvidia.process_nvidia_smi_pmon(None, {os.getpid()})["gpu_usage"]]
 
@@ -56,7 +56,7 @@ PROGRAM = """
 
 
 def test_an_idle_gpu_before_a_busy_one(script, tmp_path):
-    """W6: what came after the idle one was lost."""
+    """W6: GPUs after the idle one were lost."""
     library = BINARY.parent / "tests/gpu/standin/full"
     played = tmp_path / "script"
     played.write_text("")
@@ -87,7 +87,7 @@ def test_without_a_gpu(monkeypatch):
         {**zeros, "gpu_utilized_indexes": set()}
 
 
-def test_figures_that_the_driver_does_not_say(monkeypatch):
+def test_figures_that_the_driver_does_not_report(monkeypatch):
     from resource_tracker import nvidia, tracker_procfs
 
     monkeypatch.setattr(tracker_procfs, "_may_have_gpus", lambda: True)

@@ -53,7 +53,7 @@ def test_import_is_quick():
     "import logging, resource_tracker",
     "from resource_tracker.tiny_data_frame import *; TinyDataFrame({}).stats([StatSpec('a', max)])"])
 def test_the_logger_is_silent(program):
-    """It has a NullHandler as soon as anything could be printed without one."""
+    """It has a NullHandler before anything could be printed without one."""
     program += "; import logging; print(logging.getLogger('resource_tracker').handlers)"
     done = subprocess.run([sys.executable, "-c", program], check=True, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -81,11 +81,11 @@ def test_whole_disks(name):
 
 
 def on_this_machine(name):
-    """A name such as xvda1 may be a whole disk: then the kernel knows better."""
+    """A name such as xvda1 may be a whole disk: then sysfs decides."""
     return os.path.exists(f"/sys/block/{name}")
 
 
-def test_psutil_is_looked_for(monkeypatch, tmp_path):
+def test_psutil_is_detected(monkeypatch, tmp_path):
     helpers.is_psutil_available.cache_clear()
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, "psutil", raising=False)

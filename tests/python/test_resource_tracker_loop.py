@@ -14,7 +14,7 @@ from conftest import BINARY, DEADLINE_SECONDS, eventually, is_alive
 from resource_tracker import ProcessTracker
 from resource_tracker.column_maps import NEWEST, OLDEST, README, columns_of
 
-# Uses CPU after a line on its input, and ends.
+# Uses CPU after a line on its input, and exits.
 BUSY = """
 import time
 print(flush=True)
@@ -27,7 +27,7 @@ while time.process_time() < end:
 
 @pytest.fixture
 def busy():
-    """A process that works and ends when it is told to."""
+    """A process that works and exits on request."""
     with subprocess.Popen([sys.executable, "-c", BUSY], text=True, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as child:
         child.stdout.readline()
@@ -47,7 +47,8 @@ def read(path):
 
 
 def work_when_tracked(busy, path):
-    """Has the process work once there is a header, which is written when tracking has started."""
+    """Makes the process work after the header is written, which happens when tracking has
+    started."""
     def work():
         eventually(lambda: path.exists() and path.read_text(), "the header")
         busy.stdin.write("\n")
@@ -57,7 +58,7 @@ def work_when_tracked(busy, path):
 
 
 @pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
-def test_columns_are_those_of_the_program(tmp_path, dialect):
+def test_columns_equal_the_programs(tmp_path, dialect):
     command = {"process": ["run", "-q"], "system": ["system", "-q", "-i", "0.01", "--duration", "0.02"]}
     for table, words in command.items():
         path = tmp_path / f"{table}.csv"
@@ -70,7 +71,8 @@ def test_columns_are_those_of_the_program(tmp_path, dialect):
 
 
 def test_a_process_until_its_end(busy, tmp_path):
-    """The last partial interval is kept: the interval is longer than the process lives."""
+    """The last partial interval is kept: the interval is longer than the lifetime of the
+    process."""
     path = tmp_path / "rows.csv"
     work_when_tracked(busy, path)
     tracker = ProcessTracker(busy.pid, interval=3600, output_file=str(path))
@@ -120,7 +122,7 @@ def test_the_machine_until_it_is_interrupted(script, dialect):
 
 
 @pytest.mark.parametrize("output", ["None", "'/dev/stdout'"])
-def test_a_reader_that_has_gone(script, output):
+def test_a_closed_reader(script, output):
     """As in SystemTracker() | head -2."""
     process = script.start(f"""
         import sys
@@ -169,7 +171,7 @@ def test_a_later_start_without_header(tmp_path, script, monkeypatch):
     assert list(tmp_path.glob("resource_tracker-*")) == []
 
 
-def test_a_process_that_has_ended_before(busy, tmp_path):
+def test_a_process_that_has_already_exited(busy, tmp_path):
     busy.communicate("\n")
     path = tmp_path / "rows.csv"
     tracker = ProcessTracker(busy.pid, output_file=str(path))

@@ -44,11 +44,11 @@ def test_an_idle_program_has_its_own_memory_and_no_children(script):
         print(min(frame["memory_mib"]) / own, max(frame["memory_mib"]) / own)
     """)
     least, most = map(float, out.split())
-    assert 0.5 < least <= most < 1.5  # the pages of libraries are shared with others
+    assert 0.5 < least <= most < 1.5  # library pages are shared with other processes
 
 
 def test_the_child_of_a_thread():
-    """W7: only children of the main thread were seen."""
+    """W7: only children of the main thread were found."""
     import threading
 
     started, end = threading.Event(), threading.Event()
@@ -107,7 +107,7 @@ print(sum(frame["utime"]) + sum(frame["stime"]))
 
 
 def test_a_daemon_is_counted(script):
-    """W13: the memory of a process that has left its parent was not."""
+    """W13: the memory of a daemonized process was not counted."""
     script("""
         import os, signal, time
         from resource_tracker import ResourceTracker
@@ -139,7 +139,7 @@ def test_a_daemon_is_counted(script):
                 while memory() < before + 50:
                     pass
                 os.write(end, b"x")
-                os.waitpid(parent, 0)  # now it is an orphan
+                os.waitpid(parent, 0)  # it is an orphan now
                 tracker.wait_for_samples(tracker.n_samples + 3, timeout=60)
                 assert memory() > before + 50
             finally:
@@ -203,7 +203,7 @@ def test_descendants_are_counted():
     assert children == 2
 
 
-def test_a_process_that_is_gone_uses_nothing():
+def test_an_exited_process_uses_nothing():
     with subprocess.Popen([sys.executable, "-c", "pass"]) as child:
         pass
     stats = get_process_stats(child.pid)
@@ -226,7 +226,7 @@ def test_system_stats():
 
 
 def test_the_loopback_device_is_not_counted():
-    """W10: with psutil it was."""
+    """W10: with psutil it was counted."""
     import socket
 
     before = get_system_stats()
@@ -353,7 +353,7 @@ def test_memory_of_older_generations(monkeypatch, dialect, suffix):
         f"memory_inactive{suffix}": 25000}
 
 
-def test_pid_tracker_is_the_oldest():
+def test_pid_tracker_is_the_oldest_interface():
     from resource_tracker.tracker import PidTracker, ProcessTracker, SystemTracker
 
     with pytest.warns(DeprecationWarning, match="PidTracker is deprecated") as caught:

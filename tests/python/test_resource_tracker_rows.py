@@ -80,14 +80,14 @@ def test_frames(tracker):
 
 
 def test_unknown_is_none(stored):
-    """W18: no children came back as an empty text."""
+    """W18: missing children were read as an empty text."""
     tracker = stored([process_row(1, children=NAN, gpu_usage=NAN), process_row(2)], None)
     assert tracker.process_metrics["children"] == [None, 3]
     assert tracker.process_metrics["gpu_usage"] == [None, 0.25]
     assert tracker.stats()["process_gpu_usage"] == {"mean": 0.25, "max": 0.25}
 
 
-def test_figures_that_were_never_known(stored):
+def test_figures_without_known_values(stored):
     tracker = stored([process_row(1, gpu_usage=NAN, gpu_utilized=NAN)], None)
     stats = tracker.stats()
     assert stats["process_gpu_usage"] == stats["process_gpu_utilized"] == \
@@ -111,7 +111,7 @@ def test_only_whole_and_only_new_rows_are_read(stored, monkeypatch):
     assert tracker.n_samples == 4 and len(tracker.process_metrics) == 4
     assert tracker.process_metrics["timestamp"] == [START + 1, 0, 0, 0]
     assert lengths == [row_bytes, 3 * row_bytes]
-    assert len(first) == 1 and first["timestamp"] == [START + 1]  # a frame is of its moment
+    assert len(first) == 1 and first["timestamp"] == [START + 1]  # a frame has the rows of its time
 
 
 def test_rows_that_are_not_kept(stored):
@@ -143,7 +143,7 @@ def test_short_rows_have_a_cpu_usage(tmp_path, dialect, ticks):
 
 
 def test_a_day_of_rows(stored):
-    """W19. The times are those of the CPU, and far above what it takes."""
+    """W19. CPU times, with a large margin."""
     rows = 86400
     tracker = stored([process_row(second, cpu=second % 4) for second in range(rows)],
                      [system_row(second) for second in range(rows)])
@@ -183,8 +183,8 @@ def test_combined(tracker):
     assert frame[1]["process_memory_mib"] == 120.0 and frame[1]["system_memory_used_mib"] == 500.0
 
 
-def test_combined_rows_are_of_one_moment(stored):
-    """Also if a table has lost rows."""
+def test_combined_rows_have_one_time(stored):
+    """Even if a table has lost rows."""
     def seconds(rows, row):
         return [row(second, gpu_vram_mib=second) for second in rows]
 
@@ -192,7 +192,7 @@ def test_combined_rows_are_of_one_moment(stored):
             ([1, 3, 4], [1, 2, 3, 4], [1, 3, 4]), ([1, 2, 4, 5], [1, 3, 4], [1, 4]),
             ([2, 3], [1, 2, 3], [2, 3]), ([1, 2], [3, 4], []), ([], [1], []),
             ([1, 2], [1, 2, 3, 4], [1, 2]),              # the process has ended
-            ([1.02, 2, 3.3], [1, 2.1, 3], [1, 2.1, 3]),  # the predecessor's were apart
+            ([1.02, 2, 3.3], [1, 2.1, 3], [1, 2.1, 3]),  # the predecessor's tables had different times
             ([1, 2.6, 3], [1, 2, 3], [1, 3])):
         tracker = stored(seconds(process, process_row), seconds(system, system_row))
         frame = tracker.get_combined_metrics()
@@ -333,7 +333,7 @@ def test_snapshot(tracker):
     assert json.loads(json.dumps(snapshot)) == snapshot
 
 
-def test_snapshots_come_back(tracker, tmp_path):
+def test_snapshots_survive_a_round_trip(tracker, tmp_path):
     tracker._totals = {"cpu.total_seconds": {"value": 9.0, "exact": True}}
     path = tmp_path / "run.json.gz"
     assert tracker.dump(path) is None
@@ -353,7 +353,7 @@ def test_snapshots_come_back(tracker, tmp_path):
 
 
 def test_a_snapshot_keeps_its_cloud(tracker):
-    """That of the predecessor knows it."""
+    """The predecessor's snapshots contain it."""
     cloud = {"vendor": "aws", "instance_type": "t3.micro", "region": "eu-west-1"}
     again = ResourceTracker.from_snapshot({**tracker.snapshot(), "cloud_info": cloud})
     assert again.cloud_info == cloud
@@ -361,7 +361,7 @@ def test_a_snapshot_keeps_its_cloud(tracker):
 
 
 def test_snapshot_without_the_server(stored):
-    """W4: it failed."""
+    """W4: this failed."""
     tracker = stored([process_row(1)], [system_row(1)])
     tracker.discover_server = False
     assert tracker.server_info is None and tracker.snapshot()["server_info"] is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker: this machine, its cloud, and what to request for the next run."""
+"""resource_tracker: this machine, its cloud, and the request for the next run."""
 import csv
 import json
 import os
@@ -20,7 +20,7 @@ from test_resource_tracker_gpu import CARD
 
 pytestmark = pytest.mark.any_user
 
-NEVER = 3600  # an interval of which only the partial rows are seen
+NEVER = 3600  # an interval with only partial rows
 GIB = 1 << 30
 CLOUD = {"vendor": "aws", "instance_type": "g4dn.xlarge", "region": "us-west-2"}
 UNKNOWN = dict.fromkeys(CLOUD, "unknown")
@@ -69,7 +69,7 @@ def test_server_and_cloud_of_a_tracker():
     assert again.server_info is None is again.cloud_info
 
 
-def test_a_lookup_that_is_killed_is_a_warning(monkeypatch):
+def test_a_killed_lookup_is_a_warning(monkeypatch):
     from resource_tracker import server_info
 
     def fail():
@@ -103,7 +103,7 @@ def test_lookups_are_not_part_of_the_program(script):
 
 @pytest.fixture
 def machine_of(tmp_path):
-    """Where a program runs on a machine with DMI strings."""
+    """A program on a machine with DMI strings."""
     def prefix(strings):
         words = with_dmi(tmp_path, strings)
         if subprocess.run([*words, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
@@ -121,7 +121,7 @@ def without_time(info):
     return info
 
 
-def test_outside_a_cloud_nothing_is_asked(script, machine_of):
+def test_outside_a_cloud_no_request_is_sent(script, machine_of):
     with Service() as service:
         out = script("""
             import json
@@ -134,7 +134,7 @@ def test_outside_a_cloud_nothing_is_asked(script, machine_of):
         assert without_time(json.loads(out)) == UNKNOWN and service.requests == []
 
 
-def test_the_metadata_service_is_asked_once(script, machine_of):
+def test_the_metadata_service_is_queried_once(script, machine_of):
     with Service(METADATA["aws"]) as service:
         out = script("""
             import json
@@ -153,7 +153,7 @@ def test_the_metadata_service_is_asked_once(script, machine_of):
 
 
 def test_a_slow_service_delays_nothing(script, machine_of, tmp_path):
-    """It answers when the program has stopped tracking, and not before."""
+    """It responds only after the program has stopped tracking."""
     may_answer = threading.Event()
 
     def answer(headers, body):
@@ -175,7 +175,7 @@ def test_a_slow_service_delays_nothing(script, machine_of, tmp_path):
     assert process.returncode == 0 and without_time(json.loads(out)) == CLOUD
 
 
-def test_a_wrong_answer_is_unknown(script, machine_of):
+def test_a_wrong_response_is_unknown(script, machine_of):
     with Service({("PUT", "/latest/api/token"): (500, {}, b"")}) as service:
         out = script("""
             import json, logging, sys
@@ -185,11 +185,11 @@ def test_a_wrong_answer_is_unknown(script, machine_of):
         """, prefix=machine_of(DMI["aws"]), env=environment(service))
     said, info = out.splitlines()
     assert said.startswith("resource_tracker: the cloud of this machine is not known: ")
-    # The firmware knows the type.
+    # The firmware has the type.
     assert without_time(json.loads(info)) == {**CLOUD, "region": "unknown"}
 
 
-def test_a_forked_child_asks_itself():
+def test_a_forked_child_sends_its_own_request():
     with ResourceTracker(interval=NEVER):
         info = get_cloud_info()
         reader, writer = os.pipe()
@@ -236,7 +236,7 @@ def test_resources_by_the_formulas(runs, expected):
     assert all(isinstance(value, int) for value in found.values())
 
 
-def test_resources_that_are_unknown():
+def test_unknown_resources():
     run = run_stats(gpu=(None, None), vram=None)
     assert get_needs(recommend([run])) == {"cpu": 1, "memory": 128, "gpu": None, "vram": None}
     old = {"process_cpu_usage": {"mean": 1}, "process_pss": {"max": 3 * 1024 * 1024}}
@@ -315,7 +315,7 @@ def tracker():
 
 
 def test_the_cheapest_server(service, tracker):
-    assert tracker.recommend_server() == SERVERS[1]  # with 1 GiB or more: it counts in whole GiB
+    assert tracker.recommend_server() == SERVERS[1]  # with at least 1 GiB: it counts in whole GiB
     assert service.queries() == [{"vcpus_min": "1", "memory_min": "1", "limit": "1",
                                   "order_by": "min_price_ondemand", "order_dir": "asc"}]
     assert tracker.recommend_server(vendor_id="gcp")["api_reference"] == "n2-highmem-8"  # W5
@@ -388,7 +388,7 @@ def test_offline(tracker, caplog):
 @pytest.mark.parametrize("answer, message", [
     ((500, {}, b""), "status 500"), ("<html>", "cannot be used"), ({"a": 1}, "cannot be used"),
     ((302, {"Location": "http://127.0.0.1:1/"}, b""), "cannot reach"), ((None, {}, b""), "cannot reach")])
-def test_wrong_answers_of_the_keeper(service, tracker, answer, message):
+def test_wrong_responses_of_the_keeper(service, tracker, answer, message):
     service.answer_with = answer
     with pytest.raises(RuntimeError, match=message):
         tracker.recommend_server()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""resource_tracker: uploads to Sentinel and S3, which stand-ins on loopback receive."""
+"""resource_tracker: uploads to stand-ins for Sentinel and S3 on loopback."""
 import enum
 import os
 import pathlib
@@ -20,7 +20,7 @@ PATIENCE = 60
 
 @pytest.fixture
 def sentinel(tmp_path, monkeypatch):
-    """The services; there is no token yet. Nothing that must never happen has."""
+    """The services, without a token yet. Fails if they recorded a forbidden request."""
     service = FakeSentinel()
     for name, value in service.environment(tmp_path).items():
         if name != "SENTINEL_API_TOKEN":
@@ -65,7 +65,7 @@ def test_uploaded_rows_are_the_measured_rows(sentinel, tmp_path):
     assert spools(tmp_path) == []
 
 
-def test_a_short_run_is_part_of_its_end(sentinel, token):
+def test_a_short_run_is_part_of_its_end_message(sentinel, token):
     with pytest.raises(KeyError):
         with ResourceTracker(interval=NEVER) as tracker:
             raise KeyError("x")
@@ -101,7 +101,7 @@ def test_either_tracker_alone_is_uploaded(sentinel, token, options):
     assert cells(row)[0] == tracker.get_combined_metrics()["timestamp"][0]
 
 
-def test_nothing_waits_for_the_service(sentinel, token):
+def test_the_service_delays_nothing(sentinel, token):
     """W20: start() waited for 30 s."""
     may_answer = threading.Event()
 
@@ -119,7 +119,7 @@ def test_nothing_waits_for_the_service(sentinel, token):
 
 
 def test_a_tracker_is_one_run(sentinel, token):
-    """Even if it has started by itself."""
+    """Even if it was started automatically."""
     tracker = ResourceTracker(interval=NEVER)
     first = tracker.start_time
     with tracker:
@@ -170,7 +170,7 @@ def test_unsent_rows_are_kept_for_the_next_run(sentinel, token, tmp_path):
     ({"upload_interval": -1}, "nothing is uploaded: invalid upload interval"),
     ({"streaming_metadata": {"team": {1}}}, "nothing is uploaded: Object of type set"),
 ])
-def test_an_upload_that_is_refused_does_not_prevent_tracking(sentinel, token, options, message):
+def test_a_refused_upload_does_not_prevent_tracking(sentinel, token, options, message):
     with pytest.warns(RuntimeWarning, match=message):
         tracker = ResourceTracker(interval=NEVER, **options)
     with warnings.catch_warnings():
@@ -181,7 +181,7 @@ def test_an_upload_that_is_refused_does_not_prevent_tracking(sentinel, token, op
         ResourceTracker(pid=4194303)
 
 
-def test_the_token_is_a_secret(sentinel, tmp_path, monkeypatch):
+def test_the_token_is_not_visible(sentinel, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with ResourceTracker(interval=NEVER, sentinel_token=TOKEN) as tracker:
         agent = tracker._tracking.agent.ready["pid"]
@@ -194,7 +194,7 @@ def test_the_token_is_a_secret(sentinel, tmp_path, monkeypatch):
         assert folder.stat().st_mode & 0o077 == 0
 
 
-def test_an_agent_that_is_killed_is_a_warning(sentinel, token):
+def test_a_killed_agent_is_a_warning(sentinel, token):
     tracker = ResourceTracker(interval=NEVER)
     os.kill(tracker._tracking.agent.ready["pid"], 9)
     with pytest.warns(RuntimeWarning, match="tracking has stopped") as caught:

@@ -42,7 +42,7 @@ def test_measure_is_a_number():
 
 @pytest.mark.parametrize("use", [float, int, round, lambda m: m + 1, lambda m: 1 / m, lambda m: m > 3,
                                  lambda m: 3 >= m, lambda m: spoor.Measure(1) < m])
-def test_unknown_measure_is_no_number(use):
+def test_unknown_measure_is_not_a_number(use):
     measure = spoor.Measure(reason="there is no GPU")
     with pytest.raises(spoor.UnknownError, match="unknown: there is no GPU"):
         use(measure)
@@ -113,7 +113,7 @@ def test_saved_result_is_loaded(result, tmp_path):
     assert again.to_dict() == result.to_dict() and str(again) == str(result)
 
 
-def test_load_refuses_what_is_no_run(tmp_path):
+def test_load_refuses_other_files(tmp_path):
     with pytest.raises(FileNotFoundError, match="'nowhere.json' does not exist"):
         spoor.load("nowhere.json")
     (tmp_path / "x.json").write_text("{}")
@@ -147,14 +147,14 @@ def test_samples_are_those_of_the_run(result):
     assert all(isinstance(value, (int, float)) for value in samples["job_cpu_seconds"])
 
 
-def test_appended_samples_are_told_apart_by_run():
+def test_appended_samples_are_separated_by_run():
     runs = [spoor.run(["true"], samples="s.jsonl", append=True) for _ in range(2)]
     assert [len(run.samples) for run in runs] == [run.run.samples for run in runs]
     starts = [run.samples["timestamp"][0] for run in runs]
     assert starts[0] < starts[1]
 
 
-def test_run_without_samples_says_how_to_get_them():
+def test_run_without_samples_explains_how_to_get_them():
     with spoor.Tracker() as tracker:
         pass
     with pytest.raises(spoor.Error, match="samples='samples.csv'"):
@@ -203,7 +203,7 @@ def test_run_checks():
     assert error.value.returncode == 3 and error.value.result.exit_code == 3
 
 
-def test_run_writes_files_where_python_is(tmp_path):
+def test_run_writes_relative_to_the_current_folder(tmp_path):
     spoor.run(["true"], cwd="/", samples="s.csv")
     assert (tmp_path / "s.csv").exists()
 
@@ -228,7 +228,7 @@ def test_interrupted_run_ends_the_command(script):
     assert process.stdout.readline() == "started\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert "KeyboardInterrupt" in err  # and the pipe is closed: the command has ended
+    assert "KeyboardInterrupt" in err  # and the pipe is closed: the command has exited
 
 
 # ---- blocks and decorators ----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code blocks that are shorter than the interval: they ask the tracker for rows of their own."""
+"""Code blocks that are shorter than the interval: they request rows from the tracker."""
 import csv
 import os
 import signal
@@ -79,7 +79,7 @@ def check_short_blocks(printed, scope="main"):
             pytest.approx(truth, rel=0.05, abs=2), name
 
 
-def test_function_is_charged_with_what_it_has_freed(script):
+def test_function_is_charged_with_memory_it_has_freed(script):
     script("""
         import time
         import gpu_tracker as gput
@@ -140,7 +140,7 @@ def test_short_blocks_of_a_command_have_their_own_figures(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
-def test_tracker_that_does_not_answer_does_not_hold_up_blocks(monkeypatch, number):
+def test_silent_tracker_does_not_block(monkeypatch, number):
     monkeypatch.setattr(sub_tracker, "_TIMEOUT_SECONDS", 0.05)
     tracker = gput.Tracker(sleep_time=20, tracking_file="t.csv", disable_logs=True)
     tracker.start()

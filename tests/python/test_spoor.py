@@ -18,12 +18,12 @@ from spoor._program import make_error
 
 
 def burn(seconds=0.05):
-    end = time.process_time() + seconds  # os.times() tells two counters in hundredths
+    end = time.process_time() + seconds  # os.times() returns two counters in hundredths
     while time.process_time() < end:
         pass
 
 
-def test_block_measures_what_is_in_it():
+def test_block_is_measured():
     burn(0.2)
     with spoor.Tracker(interval=0.02, name="n", tags={"a": "b"}) as tracker:
         assert tracker.is_running and tracker.result is None
@@ -72,7 +72,7 @@ def test_every_key_of_the_report_has_a_field():
     check(tracker.result.to_dict(), tracker.result.data, "")
 
 
-def test_start_and_stop_may_come_again():
+def test_start_and_stop_may_be_repeated():
     tracker = spoor.Tracker()
     for _ in range(2):
         tracker.start()
@@ -129,7 +129,7 @@ def test_error_class_follows_the_code():
         error = make_error(code, "what happened")
         assert isinstance(error, spoor.Error) and isinstance(error, kind)
         assert (error.code, str(error)) == (code, "what happened")
-        copy = pickle.loads(pickle.dumps(error))  # as multiprocessing hands it to a parent
+        copy = pickle.loads(pickle.dumps(error))  # as multiprocessing passes it to a parent
         assert (type(copy), copy.code, str(copy)) == (type(error), code, "what happened")
 
 
@@ -178,7 +178,7 @@ def test_report_that_cannot_be_written_is_a_warning():
         tracker.stop()
 
 
-def test_phases_have_figures_of_their_own():
+def test_phases_have_their_own_figures():
     with spoor.Tracker() as outer, spoor.Tracker() as inner:
         with spoor.phase("newest"):
             burn(0.03)
@@ -250,7 +250,7 @@ def test_processes_of_a_run():
     assert tracker.result.phases[0].processes.largest is None
 
 
-def test_snapshot_of_self_and_of_others():
+def test_snapshot_of_self_and_of_other_processes():
     held = bytearray(50 << 20)
     own = spoor.snapshot()
     assert own.pid == os.getpid() and own.private_bytes > len(held)
@@ -265,7 +265,7 @@ def test_snapshot_of_self_and_of_others():
         assert tracker.snapshot().rss_bytes > len(held)
 
 
-def test_program_that_is_not_there(monkeypatch):
+def test_missing_program(monkeypatch):
     monkeypatch.setenv("SPOOR_BIN", "/nowhere/spoor")
     with pytest.raises(spoor.Error, match="SPOOR_BIN: '/nowhere/spoor' is not a program"):
         spoor.Tracker().start()
@@ -277,7 +277,7 @@ def test_program_that_is_not_there(monkeypatch):
     assert spoor.find_program() == str(BINARY)
 
 
-def test_library_that_is_not_there(monkeypatch):
+def test_missing_library(monkeypatch):
     _library._load.cache_clear()
     monkeypatch.setattr(_library, "_find", lambda: "/nowhere/libspoor.so")
     with pytest.raises(spoor.Error, match="cannot load the spoor library: /nowhere/libspoor.so"):
@@ -285,7 +285,7 @@ def test_library_that_is_not_there(monkeypatch):
 
 
 def test_slow_modules_are_not_imported():
-    """Each would cost every program that imports us 1 to 10 ms."""
+    """Each would cost every importing program 1 to 10 ms."""
     code = ("import sys, spoor, gpu_tracker; "
             "print(*{'json', 'socket', 'threading', 'dataclasses', 'inspect', 'subprocess', 'ctypes', "
             "'logging', 'sqlite3', 'csv'} & set(sys.modules))")
@@ -294,7 +294,7 @@ def test_slow_modules_are_not_imported():
     assert done.stdout == "\n"
 
 
-def test_version_is_that_of_the_program():
+def test_version_equals_the_programs():
     import gpu_tracker
 
     shown = subprocess.run([BINARY, "--version"], check=True, text=True, stdout=subprocess.PIPE)
@@ -303,7 +303,7 @@ def test_version_is_that_of_the_program():
     assert (PACKAGES / "spoor/py.typed").exists() and (TOP / "python/gpu_tracker/py.typed").exists()
 
 
-def test_tracker_that_is_dropped_lets_its_agent_go():
+def test_dropped_tracker_ends_its_agent():
     tracker = spoor.Tracker().start()
     pid = tracker._agent.ready["pid"]
     _tracker._running.clear()
@@ -312,7 +312,7 @@ def test_tracker_that_is_dropped_lets_its_agent_go():
 
 
 def test_any_number_of_phases(recwarn):
-    """The program does not notice that only so many are kept one by one."""
+    """The program does not notice that only a limited number is kept individually."""
     with spoor.Tracker(interval=3600) as tracker:
         for epoch in range(300):
             with spoor.phase("epoch"):

@@ -81,7 +81,7 @@ def test_default_names_and_file():
 
 
 @FORMS
-def test_file_that_was_there_before(form):
+def test_existing_file(form):
     shutil.copy(GOLDEN / "tracking.csv", f"old.{form}")
     with pytest.raises(FileExistsError) as error:
         gput.SubTracker("b", sub_tracking_file=f"old.{form}").__enter__()
@@ -91,11 +91,11 @@ def test_file_that_was_there_before(form):
         pass
     with gput.SubTracker("b", sub_tracking_file=f"old.{form}", overwrite=True):
         pass
-    assert len(rows(f"old.{form}")) == 4  # of one session: the second is added
+    assert len(rows(f"old.{form}")) == 4  # one session: the second is added
 
 
 @FORMS
-def test_file_that_goes_away(form):
+def test_removed_file(form):
     with pytest.raises(FileNotFoundError) as error:
         with gput.SubTracker("b", sub_tracking_file=f"gone.{form}"):
             os.remove(f"gone.{form}")
@@ -175,7 +175,7 @@ def test_stop_without_a_start(events, message):
         assert str(error.value).endswith(message)
 
 
-def test_analysis_is_the_programs():
+def test_analysis_equals_the_programs():
     with gput.Tracker(sleep_time=0.1, tracking_file="t.csv", disable_logs=True):
         with gput.SubTracker("outer", sub_tracking_file="s.csv"):
             for _ in range(3):
@@ -270,7 +270,7 @@ def test_frames_need_pandas(monkeypatch):
             convert()
 
 
-def test_text_is_the_programs():
+def test_text_equals_the_programs():
     results = golden_results()
     with open(GOLDEN / "analyze.txt", encoding="utf-8") as file:
         assert str(results) == file.read()
@@ -301,7 +301,7 @@ def test_pickled_results_are_compared(protocol):
     assert str(pickle.loads(pickle.dumps(compared, protocol))) == str(compared)
 
 
-def test_pickle_of_something_else_is_not_loaded():
+def test_foreign_pickle_is_not_loaded():
     for data in (pickle.dumps([1]), pickle.dumps({"overall": 1}), b"\x80\x04", b"\x80\x04.",
                  pickle.dumps(os.getcwd), b"\x80\x04\x8c\x02os\x8c\x05mkdir\x93\x8c\x04made\x85R."):
         with open("x.pkl", "wb") as file:
@@ -339,7 +339,7 @@ def test_comparison(caplog):
         "Invalid summary statistic 'median'. Valid values are min max mean std."
 
 
-def test_comparison_that_cannot_be_made():
+def test_impossible_comparison():
     results_file("a.json", "one")
     results_file("b.json", "two")
     with pytest.raises(ValueError) as error:
@@ -368,7 +368,7 @@ def test_program_runs_once(monkeypatch):
     assert len(runs) == 2
 
 
-def test_files_that_are_missing_or_damaged():
+def test_missing_or_damaged_files():
     shutil.copy(GOLDEN / "tracking.csv", "tracking.csv")
     analyzer = gput.SubTrackingAnalyzer("tracking.csv", "none.csv")
     assert "main_ram" in analyzer.overall_timepoint_results().index

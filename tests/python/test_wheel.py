@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheels: made twice, installed into clean environments, and the documents' examples there."""
+"""The wheels: built twice, installed into clean environments, with the documents' examples."""
 import contextlib
 import email
 import json
@@ -31,7 +31,7 @@ EXAMPLE_MODULE = """
         return len(held)
 """
 
-# The programs of the predecessor's tutorials, in their order; what is between is their prose.
+# The programs of the predecessor's tutorials, in order, without the prose.
 TUTORIAL_5 = """
     import json
     import multiprocessing as mp
@@ -256,7 +256,7 @@ def test_wheel_of_spoor(wheels):
     assert not [name for name in modes if re.search("(gpu|resource)[-_]tracker", name)]
 
 
-def test_tag_of_the_wheel_is_the_glibc_that_it_needs(wheels, tmp_path):
+def test_tag_of_the_wheel_is_the_required_glibc(wheels, tmp_path):
     path, = wheels.glob("spoor-*-manylinux_*.whl")
     major, minor, machine = re.search(r"-manylinux_(\d+)_(\d+)_(\w+)\.whl$", path.name).groups()
     needed = set()
@@ -289,7 +289,7 @@ def test_wheel_of_resource_tracker(wheels):
     assert not [name for name in modes if name.startswith("spoor/")]
 
 
-def test_spoor_alone_leaves_the_gpu_tracker_of_others(wheels, tmp_path):
+def test_spoor_alone_keeps_another_gpu_tracker(wheels, tmp_path):
     folder = make_environment(tmp_path / "venv")
     other = site_packages(folder) / "gpu_tracker/__init__.py"
     other.parent.mkdir()
@@ -312,13 +312,13 @@ def test_uninstalling_all_leaves_nothing(wheels, tmp_path):
     assert {"spoor", "gpu_tracker", "resource_tracker", "metaflow_extensions"} < names
     assert (folder / "bin/gpu-tracker").exists()
     pip(folder, "uninstall", "--yes", "spoor-gpu-tracker", "spoor-resource-tracker", "spoor")
-    # Of a namespace package, which is not ours alone, pip leaves the folders.
+    # pip leaves the folders of a namespace package, which other packages may share.
     namespace = site_packages(folder) / "metaflow_extensions"
     assert sorted(folder.rglob("*")) == sorted([*before, namespace, namespace / "resource_tracker"])
 
 
-def test_commands_become_the_program(environment, run):
-    assert (environment / "spoor").read_bytes()[:4] == b"\x7fELF"  # no Python starts with it
+def test_commands_are_the_program_itself(environment, run):
+    assert (environment / "spoor").read_bytes()[:4] == b"\x7fELF"  # not a Python script
     assert run("spoor", "--version").startswith("spoor ")
     out = run("gpu-tracker", "-e", "sh -c 'readlink /proc/$PPID/exe'", "--disable-logs")
     assert out.splitlines()[0].endswith("site-packages/spoor/bin/spoor")

@@ -24,14 +24,14 @@ import truth
 
 NEAR = 0.05
 FIGURE = "peak_rss_bytes"
-STARTING_SECONDS = 0.5  # of a run, besides what the job does
+STARTING_SECONDS = 0.5  # of a run, in addition to the job's work
 COLUMNS = "{:>9} {:>5} {:>6} {:<6} {:<18} {:>9} {:>10} {:>9}  {}"
 SOURCES = {"cgroup": "", "no cgroup": "cgroup", "no events": cases.EVENTS}
 
 
 @dataclasses.dataclass
 class Tally:
-    """What became of the runs of one kind of burst."""
+    """The results of the runs of one kind of burst."""
     processes: int
     milliseconds: int
     megabytes: int  # of all processes together
@@ -100,7 +100,7 @@ def size_of(arguments, milliseconds):
 
 
 def plan(arguments):
-    """A tally for each kind. A user who has no cgroup anyway has one set of sources less."""
+    """A tally for each kind. A user without a cgroup has one set of sources less."""
     users = arguments.users or (["root", "user"] if os.geteuid() == 0 else ["user"])
     return [Tally(processes, milliseconds, size_of(arguments, milliseconds), before, sources, user)
             for user, sources, before, milliseconds, processes in itertools.product(

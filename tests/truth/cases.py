@@ -21,7 +21,7 @@ class Rung:
     options: tuple = ()  # of spoor run
 
 
-# Cases of these kinds run on the rungs of their kind alone, and these rungs have no other cases.
+# Cases of these kinds run only on the rungs of their kind, and these rungs have no other cases.
 LONE_KINDS = ("stopped", "adopted", "main only")
 
 RUNGS = [
@@ -54,22 +54,22 @@ class Case:
     """A program of programs/ with its arguments."""
     name: str
     command: str
-    # What it is about: memory (a peak that is over soon), tree (who belongs to the job), sharing, or
+    # Its subject: memory (a short peak), tree (which processes belong to the job), sharing, or
     # the one kind of rung that it runs on: stopped, adopted, main only.
     kind: str = ""
-    # {figure: relative error at most} on the rungs named, at the default interval.
+    # {figure: maximum relative error} on the named rungs, at the default interval.
     must: dict = dataclasses.field(default_factory=dict)
     options: tuple = ()      # of spoor run
     must_rungs: tuple = ("default",)  # where `must` holds: names, or (name, user)
     launch: str = ""         # a shell command that ends in spoor, as "$@"; $PROGRAMS: their folder
     warns: tuple = ()        # codes of warnings that are true of this job
-    can_attach: bool = True  # its figures mean the same when it is attached to
+    can_attach: bool = True  # its figures mean the same after an attach
     can_run: bool = True
     rungs: tuple = ()        # (name, user); empty: all
-    blind: tuple = ()        # names of rungs on which nobody could know
+    blind: tuple = ()        # names of rungs on which no source could see it
     is_heavy: bool = False   # it keeps more than one CPU busy
     is_quick: bool = True    # it runs in `make test`, too
-    needs: str = ""          # hugetlb or ksm: what root has to switch on for it
+    needs: str = ""          # hugetlb or ksm: a feature that root must enable for it
 
 
 PEAK = {"peak_rss_bytes": 0.03}
@@ -80,19 +80,19 @@ DAEMON = {"cpu_seconds": 0.02, "peak_rss_bytes": 0.03, "descendants_rss_bytes": 
 TREE = {"cpu_seconds": 0.02, "processes": 0.02}
 WRITTEN = {"written_chars": 0.02, "written_bytes": 0.02, "processes": 0.02}
 
-# Once with and once without a cgroup: it is long, and about nothing but how fast processes start.
+# Once with and once without a cgroup: it is long, and only about how fast processes start.
 STORM_RUNGS = (("default", "root"), ("no cgroup", "root"))
 
 # Bursts are about peaks between samples: with and without a cgroup, root and user, started by spoor.
 BURST_RUNGS = (("default", "root"), ("no cgroup", "root"), ("default", "user"))
 BEST = ("default", "no cgroup")
 BURST = {"peak_rss_bytes": 0.05}
-# Its total size: so that growing takes half of the time on two CPUs.
+# Its total size is chosen so that growing takes half of the time on two CPUs.
 BURST_MB = {30: 40, 60: 40, 100: 80, 300: 160}
 
 
 def burst(count, milliseconds, before, life="waiting", megabytes=None, is_quick=False):
-    """So many processes that together have the memory for so long."""
+    """This many processes that together hold the memory for this long."""
     size = megabytes or BURST_MB[milliseconds] // count
     after = {"rest": "after rest", "busy": "in busy work", "short": "amid short ones"}[before]
     lives = {"waiting": "", "new": ", new", "unwaited": ", unwaited"}[life]
@@ -110,16 +110,16 @@ BURSTS = [burst(count, milliseconds, before)
 BURSTS += [burst(4, milliseconds, "rest", "new") for milliseconds in (30, 60, 100, 300)]
 BURSTS += [burst(8, 2, "rest", "unwaited", 24)]
 
-# A child that spoor had before it became spoor. It has begun when the job starts.
+# A child that spoor had before exec. It is running when the job starts.
 BESIDE = 'mkfifo f; "$PROGRAMS"/beside "$HOME"/report.json >f & read line <f; exec "$@"'
 MANY_GROUPS = 'exec setpriv --groups "$(seq -s, 4000000001 4000000400)" "$@"'
 ROOT_RUNGS = (("default", "root"), ("no cgroup", "root"), ("no events", "root"))
 IGNORED = {"read_chars": 0.02, "processes": 0.02}
 UNWAITED = ("unwaited-children",)
-# Root has the kernel's record of each exit: what a process used that no other process waits for.
+# Root has the kernel's record of each exit: the usage of a process that no other process waits for.
 EXIT_RECORDS = (("default", "root"), ("no cgroup", "root"))
 
-# Red when they were written: not in `make test` until the faults are fixed.
+# These failed when they were written: not in `make test` until the faults are fixed.
 FAULTS = [
     Case("phases that read", "phases", "", {"read_chars": 0.02}, can_attach=False),
     Case("25 unwaited read", "unwaited 25 read 30", "tree", IGNORED, must_rungs=EXIT_RECORDS,
@@ -151,7 +151,7 @@ FAULTS = [
     Case("main only", "families", "main only", is_quick=False),
 ]
 
-# Random trees: their processes are not known, so only the rules hold, and one that is near is luck.
+# Random trees: their processes are unknown, so only the rules hold, and a near value is luck.
 GENERATED_RUNGS = (*BURST_RUNGS, ("no events", "root"), ("no events", "user"))
 SEEDS, QUICK_SEED = 12, 11
 GENERATED = [Case(f"generated {seed}", f"generated {seed}", rungs=GENERATED_RUNGS, warns=UNWAITED,
@@ -167,8 +167,8 @@ CASES = [
     Case("twins apart", "twins apart", "memory"),
     Case("200 short", "many 200 20 wait", "tree", TREE, is_heavy=True),
     Case("200 not waited for", "many 200 20 ignore", "tree", TREE, warns=UNWAITED, is_heavy=True),
-    # A process that leaves the tree between two looks is out of reach where there are no events, and
-    # so is what it uses.
+    # A process that leaves the tree between two looks cannot be found without events, and
+    # neither can its usage.
     Case("daemon", "daemon 300 1000 stay", "tree", DAEMON, blind=("attach bare",)),
     Case("daemon left behind", "daemon 300 1000 leave", "tree", DAEMON, ("--wait", "all"),
          can_attach=False),
@@ -195,7 +195,7 @@ CASES = [
     Case("threads", "threads", "", CPU),
     Case("vfork", "vfork_wait", "sharing", PEAK),
     Case("churn", "churn 1000", "sharing"),
-    # Its pages are merged before anybody looks: to a tracker from its start they were not.
+    # Its pages are merged before the first look: a tracker from its start has seen them unmerged.
     Case("merged pages", "merged", "sharing", can_run=False, needs="ksm"),
     *BURSTS,
     *FAULTS,
@@ -214,8 +214,8 @@ def fits(case, rung):
 
 
 def plan(users, is_full=True):
-    """Every (case, rung) there is for these users, or those of `make test`: each case on the best
-    rung, as every user, and each other rung with cases that need what is left to it."""
+    """Every (case, rung) for these users, or those of `make test`: each case on the best rung, as
+    every user, and each other rung with cases that need its remaining sources."""
     return [(case, rung) for case in CASES for rung in RUNGS
             if rung.user in users and fits(case, rung)
             and rung.name not in case.blind
@@ -224,5 +224,5 @@ def plan(users, is_full=True):
 
 
 def must_of(case, rung):
-    """What a case must show on a rung."""
+    """The required accuracy of a case on a rung."""
     return case.must if {rung.name, (rung.name, rung.user)} & set(case.must_rungs) else {}

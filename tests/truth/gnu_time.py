@@ -13,7 +13,7 @@ import tempfile
 import truth
 
 MB = 1e6
-# What the job does, its command, and the figures to show.
+# Description of the job, its command, and the figures to show.
 JOBS = [
     ("one process has 500 MB for 0.1 s", "spike 500 100 write", ("memory",)),
     ("four processes, memory shared and copied on write", "sharing", ("memory",)),
@@ -25,7 +25,7 @@ JOBS = [
 
 
 def run(folder, command, *tracker):
-    """Runs a job; returns its own figures, and what the tracker wrote."""
+    """Runs a job; returns its own figures, and the tracker's output."""
     program, *arguments = command.split()
     environment = {**os.environ, "TRUTH": str(folder / "truth.json")}
     subprocess.run([*tracker, str(folder / program), *arguments], env=environment, check=True)
@@ -33,7 +33,8 @@ def run(folder, command, *tracker):
 
 
 def figures(folder, command):
-    """{figure: (true, of GNU time, of spoor)}, in MB and seconds. The true ones are those of the run under spoor."""
+    """{figure: (true, of GNU time, of spoor)}, in MB and seconds. The true ones are those of the
+    run under spoor."""
     report = folder / "report"
     _, timed = run(folder, command, "/usr/bin/time", "-o", str(report), "-f", "%M %U %S")
     kilobytes, user, system = map(float, timed.split())

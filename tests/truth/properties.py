@@ -13,9 +13,9 @@ import rules
 
 SECONDS_PRECISION = 1e-6
 CURVE_TOLERANCE = 0.01
-# What an integral may be off by, besides: the values of a curve have four digits.
+# The error of an integral, besides: the values of a curve have four digits.
 CURVE_FLOORS = {"seconds": 0.001, "bytes": 8192, "count": 1}
-# Columns of the curve that a figure of the report is the total of.
+# Columns of the curve whose total is a figure of the report.
 CURVE_TOTALS = {
     "job_cpu_seconds": "cpu.total_seconds",
     "job_major_page_faults": "cpu.page_faults.major",
@@ -29,7 +29,7 @@ CURVE_TOTALS = {
     "host_network_received_bytes": "network.received_bytes",
     "host_network_sent_bytes": "network.sent_bytes",
 }
-# Columns whose mean is a figure: the total is that times the time.
+# Columns whose mean is a figure: the total is the mean times the time.
 CURVE_MEANS = {
     "main_cpu_seconds": "cpu.main.mean_cores",
     "descendants_cpu_seconds": "cpu.descendants.mean_cores",
@@ -62,7 +62,7 @@ def user_and_system_are_all(report, _rows, _warns):
 
 
 def integral(curve, column):
-    """Over all points; a point that is not known adds nothing."""
+    """Over all points; an unknown point adds nothing."""
     means = column.get("mean", column["high"])
     times = [0, *curve["seconds"]]
     return sum((end - begin) * (mean or 0) for begin, end, mean in zip(times, times[1:], means))
@@ -86,14 +86,14 @@ def curve_keeps_totals(report, _rows, _warns):
             continue
         total *= factor
         if name == "job_started_processes":
-            total -= 1  # the main process is there at the start
+            total -= 1  # the main process exists at the start
         found = integral(curve, curve["columns"][name])
         if abs(found - total) > max(CURVE_TOLERANCE * total, floor_of(name)):
             yield f"curve: {name} adds up to {found:.6g}, and {path} is {total:.6g}"
 
 
 def rows_add_up(_report, rows, _warns):
-    """The first of each kind, and how many there are."""
+    """Yields the first contradiction of each kind, and their number."""
     faults = {}
 
     def check(row, name, parts, whole, precision):
@@ -122,13 +122,13 @@ def warnings_are_true(report, _rows, warns):
 
 PROPERTIES = (equal_bounds_are_exact, user_and_system_are_all, curve_keeps_totals, rows_add_up,
               warnings_are_true)
-# Those that `make test` checks, too. The others were broken by nearly every report when they were
-# written; each joins when it holds.
+# Also checked by `make test`. Nearly every report broke the others when they were
+# written; each is added when it holds.
 QUICK = (warnings_are_true,)
 
 
 def judge(report, rows, warns=(), checks=PROPERTIES):
-    """What is wrong with a report and its rows: a list of texts. `warns`: codes of warnings that are
-    true of the job."""
+    """Faults of a report and its rows: a list of texts. `warns`: codes of warnings that are true
+    for the job."""
     return [f"{check.__name__}: {fault}" for check in checks
             for fault in check(report, rows, warns)]

@@ -30,15 +30,15 @@ EXACT_TOLERANCE = 0.01
 BATCH_TOLERANCE = 0.005
 
 MB = 1_000_000
-# A job's programs are linked statically: what they map besides the memory they count, their own
-# text and data, stack and C library, is 0.7 MB, in part shared with other runs of the same file.
+# The jobs' programs are linked statically: their other mappings, such as their
+# text and data, stack and C library, are 0.7 MB, in part shared with other runs of the same file.
 MEMORY_FLOOR = 1 * MB
 # The kernel charges a job for page tables, stacks and batches per CPU: 0.6 to 3.8 MB were measured.
 CHARGED_FLOOR = 4 * MB
-# What a job's own clock cannot see, because it is read before the end: up to 0.3 ms for each process
-# on a quiet machine, 2 ms for a job where ten busy processes share two CPUs; the rest is for what the
-# host of a virtual machine does meanwhile. So that this is little beside what is measured, every job
-# but the one that must be brief burns half a second.
+# A job's own clock misses its exit, because it is read earlier: up to 0.3 ms for each process
+# on a quiet machine, 2 ms for a job if ten busy processes share two CPUs; the rest is for activity of
+# the host of a virtual machine. So that this is little beside the measured time, every job
+# except the one that must be short burns half a second.
 CPU_FLOOR = 0.020
 TICK_SECONDS = 0.01
 # The ledger's own line, the samples' pipes and the loader.
@@ -47,7 +47,7 @@ CHARS_FLOOR = 0.1 * MB
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One of the names that a job writes down, and where the report has it."""
+    """A figure written by a job, and its path in the report."""
     path: str
     # total: a counter; peak: memory at its worst; count: most at once, or ever; time: elapsed;
     # ceiling: the truth is at most this much
@@ -102,8 +102,8 @@ class Doubt:
 
 @dataclasses.dataclass
 class Row:
-    """One figure of one run, judged. `fault` is empty where no rule is broken; `far` where it is as
-    near as it must be."""
+    """One judged figure of one run. `fault` is empty if no rule is broken; `far` is empty if it
+    is as near as required."""
     figure: str
     true: float
     value: float = None
@@ -114,11 +114,11 @@ class Row:
     note: str = ""
     fault: str = ""
     far: str = ""
-    above: float = 0.0  # than the truth: the value may be so much, see Doubt
+    above: float = 0.0  # how much the value may exceed the truth, see Doubt
 
     @property
     def error(self):
-        """Relative; None where nothing was measured."""
+        """The relative error; None if nothing was measured."""
         if self.value is None:
             return None
         return (self.value - self.true) / self.true if self.true else float(self.value != 0)
@@ -146,7 +146,7 @@ def is_near(row, slack):
 
 
 def broken_rule(row, kind, floor):
-    """The rule that a row breaks, in words; "" where it breaks none."""
+    """The rule that a row breaks, in words; "" if none."""
     slack = max(EXACT_TOLERANCE * row.true, floor)
     if row.value == 0 and row.true > floor:
         return "0 where the truth is not"
@@ -160,7 +160,7 @@ def broken_rule(row, kind, floor):
     if row.low is None:
         return "a sampled peak without bounds"
     high = row.high if row.high is not None else float("inf")
-    # The kernel keeps resident sizes in per-CPU batches: each process's may be off by 0.25 MB.
+    # The kernel counts resident sizes in batches per CPU: each process's may be off by 0.25 MB.
     slack = max(floor, BATCH_TOLERANCE * row.true)
     if not row.low - slack <= row.true <= high + slack:
         return "the truth is not within the bounds"
@@ -168,11 +168,11 @@ def broken_rule(row, kind, floor):
 
 
 def judge_figure(name, true, report, must=None, doubt=Doubt()):
-    """The row of one figure. `must` is the error, relative, that it may have at most, exact or
-    not; None: any that the rules allow."""
+    """The row of one figure. `must` is its maximum relative error, exact or not; None: any that
+    the rules allow."""
     figure = FIGURES[name]
     measure = find(report, figure.path)
-    if not isinstance(measure, dict):  # a plain number claims to be right
+    if not isinstance(measure, dict):  # a plain number claims to be exact
         measure = {"value": measure, "exact": True, "source": "the tracker's clock"}
     row = Row(name, true, measure["value"], measure["exact"], measure.get("low"),
               measure.get("high"), measure["source"],
@@ -206,13 +206,13 @@ STEPS_MIB = (128, 256, 512, 1024, 2048)
 
 
 def round_memory(size):
-    """The next step of memory that is recommended."""
+    """The next step of recommended memory."""
     mib = size / MIB
     return next((step for step in STEPS_MIB if mib <= step), math.ceil(mib / 1024) * 1024) * MIB
 
 
 def judge_recommendation(true, report, must=None):
-    """The row of the memory that is recommended to a job whose true peak is given. `must` as in
+    """The row of the memory recommended for a job with this true peak. `must` as in
     judge_figure()."""
     figure = FIGURES["peak_rss_bytes"]
     peak = find(report, figure.path)
@@ -241,9 +241,9 @@ def judge_recommendation(true, report, must=None):
 
 
 def judge_request(true_cpu_seconds, report):
-    """The row of CPUs x time that are recommended to a job whose true CPU time is given: 1 if every choice
-    covers it with the margin, the choices are sorted, and the GPUs are no fewer than held memory. A sampled
-    total may have missed CPU time, and a job's own clock its end."""
+    """The row of CPUs x time recommended for a job with this true CPU time: 1 if every choice
+    covers it with the margin, the choices are sorted, and there are at least as many GPUs as held
+    memory. A sampled total may have missed CPU time, and a job's own clock its exit."""
     needs, total = report["recommendation"], find(report, "cpu.total_seconds")
     row = Row("recommended_request", 1, 1, total["exact"], source=total["source"])
     known = true_cpu_seconds if total["exact"] else min(true_cpu_seconds, total["value"] or 0)
@@ -258,7 +258,7 @@ def judge_request(true_cpu_seconds, report):
 
 
 def judge_form(report):
-    """What is wrong with the measures as such, whatever their values: a list of texts."""
+    """Formal faults of the measures, whatever their values: a list of texts."""
     faults = []
     for path, measure in measures(report):
         value, low, high = (measure.get(key) for key in ("value", "low", "high"))

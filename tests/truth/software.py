@@ -29,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TIMEOUT_SECONDS = 120
 CPU_TOLERANCE, CPU_FLOOR = 0.01, 0.03
 MEMORY_TOLERANCE, MEMORY_FLOOR = 0.03, 3 << 20
-# The tracker is in the outer cgroup too, with pages of its own.
+# The tracker is in the outer cgroup too, with its own pages.
 CHARGED_TOLERANCE, CHARGED_FLOOR = 0.03, 12 << 20
 
 PYTHON = sys.executable
@@ -44,7 +44,7 @@ class Case:
     needs: tuple = ()
     files: dict = dataclasses.field(default_factory=dict)
     setup: str = ""
-    user: str = ""  # who runs it, if root may not
+    user: str = ""  # the user to run it as, if root may not
 
 
 JAVA = """
@@ -193,7 +193,7 @@ def as_user(user, command):
 
 
 def start_slurm(folder):
-    """A cluster of this machine alone. Returns its daemons."""
+    """Starts a cluster of this machine alone. Returns its daemons."""
     host = socket.gethostname()
     (folder / "slurm.conf").write_text(SLURM.format(host=host, folder=folder))
     (folder / "key").write_bytes(os.urandom(1024))
@@ -236,7 +236,7 @@ def end(daemons):
 
 @dataclasses.dataclass
 class Seen:
-    """One run: its report, and the truth. None: not known."""
+    """One run: its report, and the truth. None: unknown."""
     report: dict
     cpu_seconds: float
     processes: int
@@ -248,7 +248,7 @@ class Seen:
 
 
 def run(case, folder, arguments):
-    """Runs it in an outer cgroup with all watchers."""
+    """Runs it in an outer cgroup with all observers."""
     outer = watching.OuterCgroup(f"spoor-truth-{os.getpid()}")
     path = folder / "report.json"
     processes = watching.Processes()
@@ -291,7 +291,7 @@ def warns(report, words):
 
 
 def faults(seen):
-    """What the report says and is not so."""
+    """False statements of the report."""
     report = seen.report
     cpu = report["cpu"]["total_seconds"]
     started = report["processes"]["started"]
@@ -313,7 +313,7 @@ def faults(seen):
 
 
 def shortcomings(seen):
-    """What is not right, and the report says so."""
+    """Inaccuracies that the report mentions."""
     report = seen.report
     cpu = report["cpu"]["total_seconds"]
     if not cpu["exact"] and warns(report, "CPU time") and \
@@ -352,7 +352,8 @@ class Unavailable(Exception):
 
 
 def observe(case, arguments):
-    """Prepares and runs a case. Returns what was seen; raises Unavailable if it does not work here."""
+    """Prepares and runs a case. Returns the observations; raises Unavailable if it does not work
+    here."""
     if why_not(case):
         raise Unavailable(why_not(case))
     with tempfile.TemporaryDirectory(prefix="spoor-software-") as name:

@@ -37,21 +37,21 @@ CANNOT = 77  # a job's exit code: it cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")
 COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]
 LIGHT_WORKERS, HEAVY_WORKERS = 4, 1
-# A sampled figure is near only if the tracker gets to run. A run that is far is tried again, alone;
-# where others keep the machine busy then, too, that is said and no fault.
+# A sampled figure is near only if the tracker gets a CPU. A run that is far is repeated, alone;
+# if other programs keep the machine busy then too, that is reported and is no fault.
 TRIALS = 2
 BUSY = 0.3
 
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of one run: rows, or why there are none."""
+    """The result of one run: rows, or why there are none."""
     case: cases.Case
     rung: cases.Rung
     rows: list = dataclasses.field(default_factory=list)
     faults: list = dataclasses.field(default_factory=list)
     skip: str = ""
-    busy: float = 0.0  # the part of its time in which somebody waited for a CPU
+    busy: float = 0.0  # the part of its time in which some process waited for a CPU
 
     @property
     def is_far(self):
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def build_programs(folder):
-    """Compiles programs/*.c, statically: their own memory is small and the same everywhere."""
+    """Compiles programs/*.c statically: their own memory is small and the same everywhere."""
     compiler = shutil.which("cc") or "gcc"
     sources = sorted((HERE / "programs").glob("*.c"))
     objects = {source: folder / f"{source.stem}.o" for source in sources}
@@ -79,7 +79,7 @@ def build_programs(folder):
 
 
 def build_main_only(folder, build):
-    """The tracker of the C library, where the library lies beside the program."""
+    """The tracker of the C library, if the library is beside the program."""
     library = build / "libspoor.so.0"
     if library.exists():
         shutil.copy(library, folder)
@@ -125,7 +125,7 @@ class Runner:
         return outcome
 
     def start(self, rung, home, command, variables):
-        """Starts a command as the user of a rung, in a session of its own."""
+        """Starts a command as the user of a rung, in its own session."""
         if rung.user == "user" and os.geteuid() == 0:
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
                        *command]
@@ -237,7 +237,7 @@ class Runner:
 
 
 def finish(process):
-    """Waits for the end of a process; ends it, and its session, where it takes too long."""
+    """Waits for the end of a process; kills it, and its session, if it takes too long."""
     try:
         return process.wait(TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
@@ -248,7 +248,7 @@ def finish(process):
 
 
 def make_gate(home):
-    """The FIFOs at which a job waits; see ledger.h."""
+    """Creates the FIFOs at which a job waits; see ledger.h."""
     for name in ("ready", "go"):
         os.mkfifo(home / f"gate.{name}")
         os.chmod(home / f"gate.{name}", 0o666)
@@ -273,14 +273,14 @@ def state_of(pid):
 
 
 def lost_seconds():
-    """What the hypervisor and what interrupts had of all CPUs since the start."""
+    """Time of all CPUs used by the hypervisor and by interrupts since the start."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
     hard, soft, stolen = (int(field) / os.sysconf("SC_CLK_TCK") for field in fields[6:9])
     return stolen, hard + soft
 
 
 def waited_seconds():
-    """For how long somebody has waited for a CPU, since the start; 0 where nobody counts that."""
+    """How long some process has waited for a CPU, since the start; 0 if not counted."""
     with contextlib.suppress(OSError, ValueError):
         some = pathlib.Path("/proc/pressure/cpu").read_text().split("\n", 1)[0]
         return int(some.rsplit("=", 1)[1]) / 1e6
@@ -296,7 +296,7 @@ def wait_until(condition, what):
 
 
 def wait_for_byte(path, process):
-    """Reads a byte from a FIFO. False where the process that is to write it ends instead."""
+    """Reads a byte from a FIFO. False if the writing process exits instead."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         def has_come():
@@ -314,8 +314,8 @@ def wait_for_byte(path, process):
 
 @contextlib.contextmanager
 def switched(settings):
-    """Raises kernel settings {path: value at least} and puts back what was there. What may not be
-    written is left alone."""
+    """Raises kernel settings {path: minimum value} and restores the old values. Unwritable
+    settings are skipped."""
     before = {}
     try:
         for path, value in settings.items():
@@ -338,7 +338,7 @@ NEEDS = {
 
 
 def again(runner, outcome):
-    """The outcome, or a better one. Tells of what is far still."""
+    """Returns the outcome, or a better one. Reports values that are still far."""
     for _ in range(TRIALS):
         if not outcome.is_far or outcome.faults or any(row.fault for row in outcome.rows):
             break
@@ -354,7 +354,7 @@ def again(runner, outcome):
 
 
 def run_all(runner, planned):
-    """Outcomes in the order planned. What needs a kernel setting runs apart from the others."""
+    """Outcomes in the order planned. Cases that need a kernel setting run separately."""
     outcomes = []
     for need, settings in NEEDS.items():
         with switched(settings), \
@@ -370,7 +370,7 @@ def run_all(runner, planned):
 
 
 def results(outcomes):
-    """What counts: passed, failures [(name, text)], skips [(name, reason)]."""
+    """The totals: passed, failures [(name, text)], skips [(name, reason)]."""
     passed, failures, skips = 0, [], []
     for outcome in outcomes:
         passed += sum(not row.fault for row in outcome.rows)
@@ -390,7 +390,7 @@ def main():
     parser.add_argument("--rung", default="", help="rungs whose name or user is this")
     parser.add_argument("--json", help="write what counts to this file")
     arguments = parser.parse_args()
-    # An end that is asked for puts kernel settings back, too.
+    # A requested end restores kernel settings, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     users = ["root", "user"] if os.geteuid() == 0 else ["user"]
     is_full = bool(arguments.full or arguments.only or arguments.rung)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run used, seen from outside: an outer cgroup, the proc connector and sampled PSS."""
+"""The usage of a run, measured from outside: an outer cgroup, the proc connector and sampled
+PSS."""
 import contextlib
 import os
 import pathlib
@@ -55,7 +56,7 @@ class OuterCgroup:
         return int(text) if text else None
 
     def remove(self):
-        """With all that the job left in it."""
+        """Removes it with everything that the job left in it."""
         for folder in self.folders:
             for attempt in range(50):
                 for pid in (self.read_pids(folder) if attempt else ()):
@@ -73,8 +74,8 @@ FORK, EXIT = 1, 0x80000000
 
 
 def parse_event(message):
-    """A message of the proc connector: ("fork", parent, child), ("exit", process), or None; threads
-    are left out."""
+    """Parses a message of the proc connector: ("fork", parent, child), ("exit", process), or
+    None; threads are skipped."""
     what, = struct.unpack_from("=I", message, 36)
     if what == FORK:
         _, parent, child_thread, child = struct.unpack_from("=iiii", message, 52)
@@ -86,7 +87,7 @@ def parse_event(message):
 
 
 def find_descendants(forks, main):
-    """main and all that descend from it. Forks are (parent, child), in their order."""
+    """Returns main and all its descendants. Forks are (parent, child), in order."""
     members = {main}
     for parent, child in forks:
         if parent in members:
@@ -126,7 +127,7 @@ class Processes(threading.Thread):
                 self.ended.add(event[1])
 
     def live(self):
-        """The descendants of the root process that have not ended."""
+        """The descendants of the root process that have not exited."""
         return find_descendants(list(self.forks), self.root) - {self.root} - self.ended
 
     def stop(self):
@@ -145,8 +146,8 @@ def read_pss(pid):
 
 
 class Pss(threading.Thread):
-    """The largest sum of PSS over the live processes: no more than the true peak, but for the moment
-    that it takes to read them."""
+    """The largest sum of PSS over the live processes: no more than the true peak, except for the
+    time it takes to read them."""
 
     def __init__(self, processes):
         super().__init__(daemon=True)
@@ -165,7 +166,7 @@ class Pss(threading.Thread):
 
 
 def disk_written_bytes():
-    """By all disks of the machine."""
+    """Bytes written by all disks of the machine."""
     total = 0
     for line in pathlib.Path("/proc/diskstats").read_text().splitlines():
         name = line.split()[2]

@@ -147,7 +147,7 @@ static void fill_input(struct example *example)
     };
 }
 
-/* What is known of a process, and little of another; the rest is summed. */
+/* Two processes, the second with few known values; the rest is summed. */
 static void add_processes(struct example *example)
 {
     example->process_list[0] = (struct process_entry){

@@ -15,7 +15,7 @@
 enum { EXAMPLE_SAMPLES = 6, EXAMPLE_PHASES = 10, EXAMPLE_WARNINGS = 2 };
 
 struct example {
-    struct record_input input; /* the test may change what it likes */
+    struct record_input input; /* the test may change it */
     struct host_facts host;
     struct limits limits;
     struct gpu_view gpu; /* a machine without any */
@@ -27,7 +27,7 @@ struct example {
     struct warning warnings[EXAMPLE_WARNINGS]; /* filled; input.warning_count is 0 */
     struct process_entry process_list[2];
     struct process_sum process_sum;
-    struct process_table processes; /* of these */
+    struct process_table processes; /* used by `input` */
     char command[16];
 };
 

@@ -10,14 +10,14 @@
 void fake_drm_card(struct fake_root *fake, unsigned card, const char *pci,
                    const char *vendor_id);
 
-/* A node of a device ("renderD128"): where /sys says which it is. */
+/* Adds a node of a device ("renderD128") to /sys. */
 void fake_drm_node(struct fake_root *fake, const char *node, const char *pci);
 
 /* A file of a card: fake_drm_file(&f, 0, "device/gpu_busy_percent", "50\n"). */
 void fake_drm_file(struct fake_root *fake, unsigned card, const char *path, const char *text);
 
-/* Descriptor `fd` of a process: the file it links to, and its fdinfo. An older one is replaced.
- * `text` NULL: it has no fdinfo. */
+/* Descriptor `fd` of a process: the target of its link, and its fdinfo. Replaces an older
+ * one. `text` NULL: no fdinfo. */
 void fake_drm_fd(struct fake_root *fake, int pid, int fd, const char *target, const char *text);
 
 /* The descriptor is closed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_gpus.h - some GPUs, for tests of what is said of them. */
+/* fake_gpus.h - some GPUs, for tests of their figures. */
 #ifndef FAKE_GPUS_H
 #define FAKE_GPUS_H
 
@@ -21,13 +21,14 @@ extern struct fake_gpus {
 int fake_gpus_begin(void **state);
 int fake_gpus_end(void **state);
 
-/* Tells the account a reading of a GPU. */
+/* Adds a reading of a GPU to the account. */
 void fake_see(size_t unit, struct gpu_reading reading, uint64_t now_ns);
 
-/* A reading of a GPU that tells nothing else. */
+/* A reading of a GPU without other values. */
 struct gpu_reading fake_reading(uint64_t used_bytes, uint64_t busy_ns, uint64_t covered_ns);
 
-/* A process on a GPU: of the job below 100, its first is 10. What it does not tell is "hidden". */
+/* A process on a GPU: PIDs below 100 belong to the job, main is 10. Unreported values have
+ * the reason "hidden". */
 struct gpu_row fake_row(size_t unit, pid_t pid, uint64_t memory_bytes, uint64_t busy_ns,
                         uint64_t covered_ns);
 

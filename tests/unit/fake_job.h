@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_job.h - a job whose processes are files of a fixture machine, looked at step by step. */
+/* fake_job.h - a job whose processes are files of a fixture machine, read step by step. */
 #ifndef TESTS_UNIT_FAKE_JOB_H
 #define TESTS_UNIT_FAKE_JOB_H
 

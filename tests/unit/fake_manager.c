@@ -220,7 +220,7 @@ static bool log_in(struct fake_manager *fake, int fd)
     }
 }
 
-/* Other jobs' ends, and signals about our scope that do not say how it ended. */
+/* Sends the ends of other jobs, and signals about our scope without its outcome. */
 static void talk(int fd, const char *unit)
 {
     send_long_signal(fd);
@@ -238,7 +238,7 @@ static void flood(int fd)
         send_job_signal(fd, "JobRemoved", "other.service", "done");
 }
 
-/* Of the call: its serial and the first value of its body, the unit. */
+/* `serial` and the first value of the body, the unit, are those of the call. */
 static void answer(struct fake_manager *fake, int fd, uint32_t serial, const char *unit)
 {
     switch ((int)fake->manner) {
@@ -320,7 +320,7 @@ void fake_manager_start(struct fake_manager *fake, enum fake_manner manner)
 
 void fake_manager_stop(struct fake_manager *fake)
 {
-    shutdown(fake->listen_fd, SHUT_RDWR); /* where nobody has connected */
+    shutdown(fake->listen_fd, SHUT_RDWR); /* if no client has connected */
     assert_int_equal(pthread_join(fake->thread, NULL), 0);
     close(fake->listen_fd);
     assert_int_equal(unlink(fake->path), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_manager.h - a stand-in for a systemd manager on its own socket, in a thread of the test. It
- * moves nothing: it only speaks. Its messages are put together byte by byte and owe nothing to the
- * code under test.
+ * fake_manager.h - a stand-in for a systemd manager on its own socket, in a thread of the test.
+ * It moves nothing: it only sends messages. They are assembled byte by byte without the code
+ * under test.
  */
 #ifndef TESTS_FAKE_MANAGER_H
 #define TESTS_FAKE_MANAGER_H
@@ -16,13 +16,13 @@ enum fake_manner {
     FAKE_TALKS,         /* the same, among signals of other jobs and a very long one */
     FAKE_SIGNALS_FIRST, /* the same, but answers after the signal */
     FAKE_REJECTS,       /* does not let us log in */
-    FAKE_BABBLES,       /* says something else instead */
+    FAKE_BABBLES,       /* sends another message instead */
     FAKE_BABBLES_ON,    /* an endless line */
     FAKE_HANGS_UP,      /* closes at once */
-    FAKE_IS_MUTE,       /* accepts, and never says anything */
+    FAKE_IS_MUTE,       /* accepts, and sends nothing */
     FAKE_DENIES,        /* answers with an error */
     FAKE_FAILS,         /* the job's result is "failed" */
-    FAKE_HANGS_UP_LATE, /* closes when it is asked for the scope */
+    FAKE_HANGS_UP_LATE, /* closes after the call for the scope */
     FAKE_IS_MUTE_LATE,  /* does not answer that */
     FAKE_SENDS_RUBBISH, /* answers with bytes that are no message */
     FAKE_FLOODS,        /* answers with signals without end */
@@ -34,7 +34,7 @@ struct fake_manager {
     enum fake_manner manner;
     int listen_fd;
     pthread_t thread;
-    /* What it saw; to be read when it has been stopped. */
+    /* Received data; valid after the manager was stopped. */
     char login[64];
     uint8_t call[2048];
     size_t call_length; /* 0: there was none */

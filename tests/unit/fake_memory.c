@@ -115,7 +115,7 @@ struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes)
     return roster_add_member(&f->roster, &member);
 }
 
-/* A process as it is now, new or changed. */
+/* Adds or changes a process. */
 void memory_put(struct memory_fixture *f, const struct fake_memory *m)
 {
     struct member *member = roster_member(&f->roster, m->pid);

@@ -18,7 +18,7 @@ enum { MAIN = 10, CHILD = 11 };
  * `file_pss` of it its part. */
 struct fake_memory {
     int pid;
-    unsigned own, shared, shared_pss; /* of no file */
+    unsigned own, shared, shared_pss; /* anonymous memory */
     unsigned file, file_pss, file_offset;
     unsigned twice; /* the file is mapped once more, this much later */
     unsigned merged, hugetlb;
@@ -29,7 +29,7 @@ struct memory_fixture {
     struct budget budget;
     struct memory_sharing sharing;
     struct roster roster;
-    struct memory_estimate estimate; /* what was last said */
+    struct memory_estimate estimate; /* the last result */
     uint64_t now_ns;
 };
 
@@ -39,15 +39,15 @@ void memory_end(struct memory_fixture *f);
 /* Adds a member that has called exec, without any file. */
 struct member *memory_add(struct memory_fixture *f, int pid, uint64_t rss_bytes);
 
-/* A process as it is now, new or changed: its files, and its size in the table. */
+/* Adds or changes a process: its files, and its size in the table. */
 void memory_put(struct memory_fixture *f, const struct fake_memory *m);
 
 /* Single files of a process. */
 void memory_write(struct memory_fixture *f, int pid, const char *name, const char *text);
 void memory_put_statm(struct memory_fixture *f, int pid, unsigned megabytes, unsigned mapped);
 
-/* Main and two children that show parts of a file which an outsider maps too: the children
- * megabytes 0-100 and 100-200, of which the sums tell only that they are 100 or more. */
+/* Main and two children that map parts of a file which an outsider maps too: the children
+ * map megabytes 0-100 and 100-200, but the sums only show that the total is at least 100. */
 void memory_put_file_job(struct memory_fixture *f);
 
 /* A second later. */

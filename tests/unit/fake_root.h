@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_root.h - a machine made of a few files, for tests of readers. */
+/* fake_root.h - a machine of a few files, for tests of readers. */
 #ifndef TESTS_FAKE_ROOT_H
 #define TESTS_FAKE_ROOT_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_run.h - a record of a run of which a test says what it used.
+ * fake_run.h - a record of a run with figures set by a test.
  *
- * It took 100 s and ended with exit code 0, on a machine without GPUs. No figure is known.
+ * The run took 100 s and ended with exit code 0, on a machine without GPUs. All figures are
+ * unknown at first.
  */
 #ifndef TESTS_FAKE_RUN_H
 #define TESTS_FAKE_RUN_H

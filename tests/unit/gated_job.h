@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gated_job.h - a process that waits until it may begin, for tests of what watches it. */
+/* gated_job.h - a process that waits for a signal to begin, for tests of trackers. */
 #ifndef TESTS_GATED_JOB_H
 #define TESTS_GATED_JOB_H
 
@@ -11,7 +11,7 @@ struct gated_job {
     int gate_fd;
 };
 
-/* Forks a process that will run `work` and exit with what it returns: 0 is right. */
+/* Forks a process that will run `work` and exit with its result: 0 is success. */
 void gated_job_start(struct gated_job *job, int (*work)(void));
 
 /* Lets it begin. */

@@ -7,7 +7,7 @@
 
 enum { KEYS_MAX = 128 };
 
-/* Each reader returns what is behind the thing it read, or NULL. */
+/* Each reader returns the text after the value, or NULL. */
 static const char *read_value(const char *text);
 
 static const char *skip_blanks(const char *text)
@@ -60,7 +60,7 @@ static const char *read_text(const char *text)
     return text ? text + 1 : NULL;
 }
 
-/* "key": value. Fails where the key is one of those before it. */
+/* "key": value. Fails if the key is a duplicate. */
 static const char *read_member(const char *text, const char **keys, size_t *count)
 {
     const char *end = read_text(text);

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* One value, blanks around it allowed. No key twice in an object. */
+/* One value, possibly surrounded by blanks. Keys of an object must be unique. */
 bool json_is_valid(const char *text);
 
 #endif

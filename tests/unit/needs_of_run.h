@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* needs_of_run.h - what the tests of needs.c share. Include cmocka.h first. */
+/* needs_of_run.h - helpers for the tests of needs.c. Include cmocka.h first. */
 #ifndef NEEDS_OF_RUN_H
 #define NEEDS_OF_RUN_H
 

@@ -12,7 +12,7 @@
 
 #define SECOND NS_PER_SECOND
 
-/* Asks, does what it is told, and says what that was. */
+/* Decides on a look, records it, and returns the decision. */
 static enum activity_look look(struct activity *activity, uint64_t cpu_ns, uint64_t now_ns,
                                uint64_t moved_ns)
 {
@@ -23,7 +23,7 @@ static enum activity_look look(struct activity *activity, uint64_t cpu_ns, uint6
     return whom;
 }
 
-static void nobody_is_looked_at_while_nobody_runs(void **state)
+static void no_process_is_read_while_none_runs(void **state)
 {
     struct activity activity = { 0 };
 
@@ -34,7 +34,7 @@ static void nobody_is_looked_at_while_nobody_runs(void **state)
     assert_int_equal(look(&activity, 8, 4 * SECOND, 0), LOOK_AT_NOBODY);
 }
 
-static void where_nothing_counts_the_whole_job_clocks_tell(void **state)
+static void without_a_count_of_the_whole_job_process_clocks_decide(void **state)
 {
     struct activity activity = { 0 };
 
@@ -44,7 +44,7 @@ static void where_nothing_counts_the_whole_job_clocks_tell(void **state)
     assert_int_equal(look(&activity, UNKNOWN, 3 * SECOND, 0), LOOK_AT_MOVERS);
 }
 
-static void everybody_is_read_every_ten_seconds(void **state)
+static void all_processes_are_read_every_ten_seconds(void **state)
 {
     struct activity activity = { 0 };
 
@@ -57,7 +57,7 @@ static void everybody_is_read_every_ten_seconds(void **state)
     assert_int_equal(look(&activity, 9, 21 * SECOND, 0), LOOK_AT_ALL);
 }
 
-static void what_is_left_to_read_is_looked_at_again(void **state)
+static void unread_processes_are_read_at_the_next_look(void **state)
 {
     struct activity activity = { 0 };
 
@@ -69,7 +69,7 @@ static void what_is_left_to_read_is_looked_at_again(void **state)
 }
 
 /* A process that has left the cgroup, or perf, runs on unseen. */
-static void a_number_that_misses_somebody_is_not_trusted_again(void **state)
+static void a_count_that_misses_a_process_is_not_trusted_again(void **state)
 {
     struct activity activity = { 0 };
 
@@ -83,7 +83,7 @@ static void a_number_that_misses_somebody_is_not_trusted_again(void **state)
     assert_int_equal(look(&activity, 7, 23 * SECOND, 0), LOOK_AT_MOVERS);
 }
 
-static void a_change_without_cpu_time_can_be_told(void **state)
+static void a_change_without_cpu_time_can_be_reported(void **state)
 {
     struct activity activity = { 0 };
 
@@ -97,7 +97,7 @@ static void a_change_without_cpu_time_can_be_told(void **state)
 #define MS NS_PER_MS
 #define MB ((uint64_t)1 << 20)
 
-static void a_job_that_hardly_runs_comes_to_rest_once(void **state)
+static void a_job_that_hardly_runs_becomes_idle_once(void **state)
 {
     struct activity activity = { 0 };
 
@@ -116,7 +116,7 @@ static void a_job_that_hardly_runs_comes_to_rest_once(void **state)
     assert_false(activity.is_at_rest);
 }
 
-static void a_job_whose_time_is_not_known_never_rests(void **state)
+static void a_job_with_unknown_cpu_time_is_never_idle(void **state)
 {
     struct activity activity = { 0 };
 
@@ -127,7 +127,7 @@ static void a_job_whose_time_is_not_known_never_rests(void **state)
     }
 }
 
-static void growth_has_ended_after_three_notes_without(void **state)
+static void growth_ends_after_three_notes_without_any(void **state)
 {
     struct activity activity = { 0 };
 
@@ -148,7 +148,7 @@ static void growth_has_ended_after_three_notes_without(void **state)
     assert_int_equal(activity_state(&activity), JOB_GROWS);
     for (int i = 0; i < 3; i++)
         activity_note_memory(&activity, 102 * MB, 3);
-    for (int i = 0; i < 100; i++) /* what comes and goes below the most is no new peak */
+    for (int i = 0; i < 100; i++) /* changes below the maximum are no new peak */
         activity_note_memory(&activity, i % 2 ? 102 * MB : 50 * MB, i % 2 ? 3 : 1);
     assert_int_equal(activity_state(&activity), JOB_RUNS);
     activity_note_memory(&activity, 50 * MB, 1);
@@ -160,15 +160,15 @@ static void growth_has_ended_after_three_notes_without(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_that_hardly_runs_comes_to_rest_once),
-        cmocka_unit_test(a_job_whose_time_is_not_known_never_rests),
-        cmocka_unit_test(growth_has_ended_after_three_notes_without),
-        cmocka_unit_test(nobody_is_looked_at_while_nobody_runs),
-        cmocka_unit_test(where_nothing_counts_the_whole_job_clocks_tell),
-        cmocka_unit_test(everybody_is_read_every_ten_seconds),
-        cmocka_unit_test(what_is_left_to_read_is_looked_at_again),
-        cmocka_unit_test(a_number_that_misses_somebody_is_not_trusted_again),
-        cmocka_unit_test(a_change_without_cpu_time_can_be_told),
+        cmocka_unit_test(a_job_that_hardly_runs_becomes_idle_once),
+        cmocka_unit_test(a_job_with_unknown_cpu_time_is_never_idle),
+        cmocka_unit_test(growth_ends_after_three_notes_without_any),
+        cmocka_unit_test(no_process_is_read_while_none_runs),
+        cmocka_unit_test(without_a_count_of_the_whole_job_process_clocks_decide),
+        cmocka_unit_test(all_processes_are_read_every_ten_seconds),
+        cmocka_unit_test(unread_processes_are_read_at_the_next_look),
+        cmocka_unit_test(a_count_that_misses_a_process_is_not_trusted_again),
+        cmocka_unit_test(a_change_without_cpu_time_can_be_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,8 @@ static void put_cpu(struct adopted *a, unsigned milliseconds)
     fake_root_write(&a->fake, JOB "/cpu.stat", text);
 }
 
-/* Two processes of no common parent; one of them in a cgroup below. The cgroup has had others. */
+/* Two processes without a common parent; one of them is in a cgroup below. The cgroup had
+ * other processes before. */
 static void begin(struct adopted *a)
 {
     struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
@@ -96,7 +97,7 @@ static uint64_t value(const struct adopted *a, enum metric metric)
     return a->sample.value[metric];
 }
 
-static void everything_in_it_is_the_job(void **state)
+static void all_processes_in_the_cgroup_are_the_job(void **state)
 {
     struct adopted a;
 
@@ -116,7 +117,7 @@ static void everything_in_it_is_the_job(void **state)
     end(&a);
 }
 
-static void a_child_in_another_cgroup_is_not_of_the_job(void **state)
+static void a_child_in_another_cgroup_is_not_part_of_the_job(void **state)
 {
     struct adopted a;
 
@@ -165,7 +166,7 @@ static void there_is_no_main_process(void **state)
     end(&a);
 }
 
-/* One of its processes was moved in and has used time elsewhere; others have ended. */
+/* One of its processes was moved in and has used time elsewhere; others have exited. */
 static void the_cgroup_counts_the_cpu_time(void **state)
 {
     struct adopted a;
@@ -184,7 +185,7 @@ static void the_cgroup_counts_the_cpu_time(void **state)
     end(&a);
 }
 
-static void a_peak_from_before_does_not_count(void **state)
+static void an_earlier_peak_does_not_count(void **state)
 {
     struct adopted a;
 
@@ -211,7 +212,7 @@ static void a_peak_from_before_does_not_count(void **state)
     end(&a);
 }
 
-static void what_was_read_before_it_was_removed_stands(void **state)
+static void the_last_reading_is_kept_after_the_cgroup_is_removed(void **state)
 {
     struct adopted a;
     char from[128], to[128];
@@ -253,7 +254,7 @@ static void memory_grows_while_it_cannot_be_read(void **state)
     end(&a);
 }
 
-static void it_is_only_read(void **state)
+static void the_cgroup_is_only_read(void **state)
 {
     struct adopted a;
     struct stat stat_before, stat_after;
@@ -274,15 +275,15 @@ static void it_is_only_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_in_it_is_the_job),
-        cmocka_unit_test(a_child_in_another_cgroup_is_not_of_the_job),
+        cmocka_unit_test(all_processes_in_the_cgroup_are_the_job),
+        cmocka_unit_test(a_child_in_another_cgroup_is_not_part_of_the_job),
         cmocka_unit_test(a_process_that_is_moved_out_leaves_the_job),
         cmocka_unit_test(there_is_no_main_process),
         cmocka_unit_test(the_cgroup_counts_the_cpu_time),
-        cmocka_unit_test(a_peak_from_before_does_not_count),
-        cmocka_unit_test(what_was_read_before_it_was_removed_stands),
+        cmocka_unit_test(an_earlier_peak_does_not_count),
+        cmocka_unit_test(the_last_reading_is_kept_after_the_cgroup_is_removed),
         cmocka_unit_test(memory_grows_while_it_cannot_be_read),
-        cmocka_unit_test(it_is_only_read),
+        cmocka_unit_test(the_cgroup_is_only_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void request_has_an_id_an_operation_and_arguments(void **state)
     assert_null(request.op);
 }
 
-static void arguments_may_be_left_out(void **state)
+static void arguments_are_optional(void **state)
 {
     struct agent_request request;
     struct spoor_error err;
@@ -107,7 +107,7 @@ static void *allocate_nothing(size_t size)
     return NULL;
 }
 
-static void a_request_without_memory_is_not_called_invalid(void **state)
+static void a_request_is_not_invalid_if_memory_runs_out(void **state)
 {
     struct agent_request request;
     struct spoor_error err;
@@ -125,10 +125,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(request_has_an_id_an_operation_and_arguments),
-        cmocka_unit_test(arguments_may_be_left_out),
+        cmocka_unit_test(arguments_are_optional),
         cmocka_unit_test(damaged_text_is_refused),
         cmocka_unit_test(bytes_after_a_nul_are_not_ignored),
-        cmocka_unit_test(a_request_without_memory_is_not_called_invalid),
+        cmocka_unit_test(a_request_is_not_invalid_if_memory_runs_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void count_signal(int number)
     signal_count++;
 }
 
-static void what_is_started_is_nobodys_child(void **state)
+static void the_agent_is_no_child_of_its_starter(void **state)
 {
     char name[] = "cat";
     char *const arguments[] = { name, NULL };
@@ -41,14 +41,15 @@ static void what_is_started_is_nobodys_child(void **state)
     assert_int_equal(read(output[0], text, sizeof(text)), 5);
     assert_string_equal(text, "hello");
     close(input[1]);
-    assert_int_equal(read(output[0], text, sizeof(text)), 0); /* it ends with its input */
+    /* Cat exits at the end of its input. */
+    assert_int_equal(read(output[0], text, sizeof(text)), 0);
     close(output[0]);
     assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
     assert_int_equal(errno, ECHILD);
     assert_int_equal(signal_count, 0);
 }
 
-static void what_cannot_be_started_is_named(void **state)
+static void a_program_that_cannot_be_started_is_named(void **state)
 {
     char name[] = "spoor";
     char *const arguments[] = { name, NULL };
@@ -70,8 +71,8 @@ static void what_cannot_be_started_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_started_is_nobodys_child),
-        cmocka_unit_test(what_cannot_be_started_is_named),
+        cmocka_unit_test(the_agent_is_no_child_of_its_starter),
+        cmocka_unit_test(a_program_that_cannot_be_started_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 
 #define OLD_NS (30 * NS_PER_MS)
 
-/* Of all threads: another one takes the samples. */
+/* Counted over all threads: another thread takes the samples. */
 static _Atomic unsigned long allocation_count;
 
 void *__real_malloc(size_t size);
@@ -72,12 +72,12 @@ static void a_sample_allocates_nothing_after_the_first_few(void **state)
     options.interval_ns = SPOOR_INTERVAL_MAX_NS;
     options.streams = &(struct spoor_stream){ .path = path };
     options.stream_count = 1;
-    /* A read of shared memory allocates. It is rare, and looks between samples make it too. */
+    /* A read of shared memory allocates. It is rare, and also done between samples. */
     options.detail = SPOOR_DETAIL_NEVER;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);
     assert_int_equal(spoor_session_start(session, &err), 0);
-    assert_true(allocation_count > 0); /* they are counted */
-    /* Rows are held back until it is known which GPUs they speak of. */
+    assert_true(allocation_count > 0); /* the counter works */
+    /* Rows wait until the list of GPUs is known. */
     while (spoor_session_gpus(session, pass_over, NULL, &err) == -EAGAIN)
         assert_int_equal(spoor_session_sample(session, &err), 0);
     /* The command line of a process is read once it is 20 ms old. */

@@ -155,7 +155,7 @@ static void unknown_options_are_named(void **state)
                   "'prog pack' has no option -p; 'prog run' does");
 }
 
-static void values_are_where_they_belong(void **state)
+static void options_take_their_values(void **state)
 {
     struct fixture f;
 
@@ -230,7 +230,7 @@ static void a_subcommand_narrows_the_options(void **state)
                   "unknown subcommand 'send': expected pack or ship");
 }
 
-static void variables_fill_what_no_option_set(void **state)
+static void variables_fill_options_that_were_not_given(void **state)
 {
     struct fixture f;
 
@@ -295,7 +295,7 @@ static void texts_numbers_and_booleans_are_taken(void **state)
     assert_false(settings.is_append);
     assert_int_equal(settings.process_count, 7);
     assert_string_equal(settings.name, "n");
-    assert_int_equal(settings.duration_ns, 0); /* not an option of run: passed over */
+    assert_int_equal(settings.duration_ns, 0); /* not an option of run: ignored */
     settings_done(&settings);
 }
 
@@ -324,7 +324,7 @@ static void tags_come_as_text_list_or_object(void **state)
     }
 }
 
-static void what_is_set_already_stays(void **state)
+static void options_that_are_set_are_kept(void **state)
 {
     const char *text = "{\"interval\": 5, \"name\": \"n\"}";
     struct settings settings;
@@ -409,7 +409,7 @@ static void broken_json_is_refused_with_its_place(void **state)
     }
 }
 
-static void nesting_without_end_is_refused(void **state)
+static void endless_nesting_is_refused(void **state)
 {
     char deep[20000] = "{\"tag\": ";
     struct settings settings;
@@ -482,7 +482,7 @@ static void a_row_may_have_another_key(void **state)
     gpu_tracker_texts_done(&texts);
 }
 
-static void a_row_says_what_its_key_takes(void **state)
+static void a_row_names_the_type_of_its_key(void **state)
 {
     static const struct {
         const char *text;
@@ -513,20 +513,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_options_may_be_abbreviated),
         cmocka_unit_test(unknown_options_are_named),
-        cmocka_unit_test(values_are_where_they_belong),
+        cmocka_unit_test(options_take_their_values),
         cmocka_unit_test(options_may_follow_operands_unless_they_are_a_command_line),
         cmocka_unit_test(options_may_stand_between_many_operands),
         cmocka_unit_test(a_subcommand_narrows_the_options),
-        cmocka_unit_test(variables_fill_what_no_option_set),
+        cmocka_unit_test(variables_fill_options_that_were_not_given),
         cmocka_unit_test(texts_numbers_and_booleans_are_taken),
         cmocka_unit_test(tags_come_as_text_list_or_object),
-        cmocka_unit_test(what_is_set_already_stays),
+        cmocka_unit_test(options_that_are_set_are_kept),
         cmocka_unit_test(mistakes_name_file_and_key),
         cmocka_unit_test(broken_json_is_refused_with_its_place),
-        cmocka_unit_test(nesting_without_end_is_refused),
+        cmocka_unit_test(endless_nesting_is_refused),
         cmocka_unit_test(files_are_read_up_to_a_size),
         cmocka_unit_test(a_row_may_have_another_key),
-        cmocka_unit_test(a_row_says_what_its_key_takes),
+        cmocka_unit_test(a_row_names_the_type_of_its_key),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ static void savings_have_a_limit(void **state)
     assert_int_equal(budget.spent_ns[SPENT_SHARING], 30 * NS_PER_MS);
 }
 
-static void what_is_dear_is_paid_back(void **state)
+static void expensive_work_is_repaid(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -77,7 +77,7 @@ static void what_is_dear_is_paid_back(void **state)
 
 /* 25 ms are owed. A job that does not run earns half a millisecond each second, and two thirds of that
  * are still there to be spent. */
-static void a_loan_is_paid_back_by_a_third_of_what_comes_in(void **state)
+static void a_loan_is_repaid_by_a_third_of_the_income(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -95,7 +95,7 @@ static void a_loan_is_paid_back_by_a_third_of_what_comes_in(void **state)
     assert_false(budget_lends(&budget, 6 * NS_PER_MS + 1));
 }
 
-static void a_wait_is_as_long_as_tokens_take_to_come(void **state)
+static void a_wait_lasts_until_the_tokens_arrive(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
 
@@ -134,7 +134,7 @@ static void a_budget_of_0_is_spent_from_the_beginning(void **state)
     assert_false(budget_lends(&budget, 1));
 }
 
-static void no_kind_takes_it_all(void **state)
+static void no_kind_of_spending_takes_all_tokens(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);
     uint64_t spent_ns = 0;
@@ -148,7 +148,7 @@ static void no_kind_takes_it_all(void **state)
         }
         assert_true(i < 5 || budget_allows(&budget, SPENT_GPUS, NS_PER_MS));
     }
-    /* an eighth of 350 ms, and what was there at first */
+    /* an eighth of 350 ms, and the initial tokens */
     assert_in_range(spent_ns, 50 * NS_PER_MS, 55 * NS_PER_MS);
     assert_true(budget_wait_ns(&budget, SPENT_SHARING, NS_PER_MS) > 0);
     assert_int_equal(budget_wait_ns(&budget, SPENT_GPUS, NS_PER_MS), 0);
@@ -157,13 +157,13 @@ static void no_kind_takes_it_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_kind_takes_it_all),
+        cmocka_unit_test(no_kind_of_spending_takes_all_tokens),
         cmocka_unit_test(tokens_come_with_the_jobs_cpu_time),
         cmocka_unit_test(a_job_that_does_not_run_earns_little),
         cmocka_unit_test(savings_have_a_limit),
-        cmocka_unit_test(what_is_dear_is_paid_back),
-        cmocka_unit_test(a_loan_is_paid_back_by_a_third_of_what_comes_in),
-        cmocka_unit_test(a_wait_is_as_long_as_tokens_take_to_come),
+        cmocka_unit_test(expensive_work_is_repaid),
+        cmocka_unit_test(a_loan_is_repaid_by_a_third_of_the_income),
+        cmocka_unit_test(a_wait_lasts_until_the_tokens_arrive),
         cmocka_unit_test(without_a_limit_everything_is_allowed),
         cmocka_unit_test(a_budget_of_0_is_spent_from_the_beginning),
     };

@@ -43,7 +43,7 @@ static void text_is_ended_with_a_nul_byte(void **state)
     buffer_done(&buffer); /* twice is harmless */
 }
 
-static void it_grows_as_it_needs(void **state)
+static void a_buffer_grows_as_needed(void **state)
 {
     struct buffer buffer = { 0 };
 
@@ -73,7 +73,7 @@ static void clearing_keeps_the_memory(void **state)
     buffer_done(&buffer);
 }
 
-static void too_long_is_remembered(void **state)
+static void too_long_text_is_remembered(void **state)
 {
     struct buffer buffer = { 0 };
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -94,7 +94,7 @@ static void too_long_is_remembered(void **state)
     close(fd);
 }
 
-static void all_of_it_is_written(void **state)
+static void all_bytes_are_written(void **state)
 {
     char path[] = "/tmp/spoor-buffer-XXXXXX";
     int fd = mkostemp(path, O_CLOEXEC);
@@ -140,9 +140,9 @@ static void *read_all(void *data)
     return r < 0 ? NULL : (void *)length;
 }
 
-static void a_descriptor_that_does_not_block_is_waited_for(void **state)
+static void a_nonblocking_descriptor_is_waited_for(void **state)
 {
-    enum { SIZE = 1 << 20 }; /* many times what a pipe holds */
+    enum { SIZE = 1 << 20 }; /* many times the size of a pipe */
     struct buffer buffer = { 0 };
     pthread_t reader;
     int fds[2];
@@ -192,7 +192,7 @@ static void files_are_read_whole(void **state)
     fake_root_done(&fake);
 }
 
-static void what_cannot_be_read_is_an_error(void **state)
+static void an_unreadable_file_is_an_error(void **state)
 {
     struct buffer buffer = { 0 };
 
@@ -211,14 +211,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_buffer_may_be_added),
         cmocka_unit_test(text_is_ended_with_a_nul_byte),
-        cmocka_unit_test(it_grows_as_it_needs),
+        cmocka_unit_test(a_buffer_grows_as_needed),
         cmocka_unit_test(clearing_keeps_the_memory),
-        cmocka_unit_test(too_long_is_remembered),
-        cmocka_unit_test(all_of_it_is_written),
+        cmocka_unit_test(too_long_text_is_remembered),
+        cmocka_unit_test(all_bytes_are_written),
         cmocka_unit_test(a_full_disk_is_reported),
-        cmocka_unit_test(a_descriptor_that_does_not_block_is_waited_for),
+        cmocka_unit_test(a_nonblocking_descriptor_is_waited_for),
         cmocka_unit_test(files_are_read_whole),
-        cmocka_unit_test(what_cannot_be_read_is_an_error),
+        cmocka_unit_test(an_unreadable_file_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ static struct needs need(double cpus, double memory_bytes, double gpus, double v
                            .seconds.value = NO };
 }
 
-/* Names of those that fit, in their order, each with a blank behind. */
+/* Compares the names of the fitting servers in order, each followed by a blank. */
 static void check(const struct server_filter *filter, const char *expected)
 {
     struct servers servers = { 0 };
@@ -60,14 +60,14 @@ static void check(const struct server_filter *filter, const char *expected)
     assert_int_equal(servers.count, 0);
 }
 
-static void the_cheapest_that_fits_is_first(void **state)
+static void the_cheapest_fitting_server_is_first(void **state)
 {
     struct needs needs = need(2, 4 * GIB, 0, 0);
 
     (void)state;
     check(&(struct server_filter){ &needs, NULL, NULL },
           "arm medium radeon large nvidia 8-nvidia unpriced ");
-    needs = need(4, 8 * GIB, 0, 0); /* exactly what two of them have */
+    needs = need(4, 8 * GIB, 0, 0); /* the exact size of two of them */
     check(&(struct server_filter){ &needs, NULL, NULL },
           "arm medium radeon large nvidia 8-nvidia unpriced ");
     needs = need(4, 8 * GIB + 1, 0, 0);
@@ -77,7 +77,7 @@ static void the_cheapest_that_fits_is_first(void **state)
     check(&(struct server_filter){ &needs, NULL, NULL }, "");
 }
 
-static void gpus_are_those_of_the_right_vendor(void **state)
+static void gpus_must_be_of_the_right_vendor(void **state)
 {
     struct needs needs = need(1, 1 * GIB, 1, 4 * GIB);
 
@@ -169,7 +169,7 @@ static void a_run_costs_its_time_at_the_price(void **state)
     assert_true(isnan(server_cost(1, NO)));
 }
 
-static void there_is_a_limit_to_their_number(void **state)
+static void the_number_of_offers_is_limited(void **state)
 {
     struct servers servers = { 0 };
 
@@ -266,7 +266,7 @@ static void json_is_a_list_of_objects(void **state)
     catalog_done(&catalog);
 }
 
-static void a_catalogue_may_be_empty_of_servers(void **state)
+static void a_catalogue_may_have_no_servers(void **state)
 {
     static const char *const texts[] = { "[]", "name,vcpus,memory_amount\n",
                                          "name,vcpus,memory_amount" };
@@ -287,7 +287,7 @@ static void a_catalogue_may_be_empty_of_servers(void **state)
 #define TEN "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
-static void what_is_not_a_catalogue_is_refused_with_its_place(void **state)
+static void a_text_that_is_no_catalogue_is_refused_with_its_place(void **state)
 {
     static const struct {
         const char *text, *message;
@@ -347,7 +347,7 @@ static void damaged_texts_are_survived(void **state)
 
         for (size_t at = 0; at < length * sizeof(bytes); at++) {
             struct catalog catalog = { 0 };
-            char *text = malloc(length); /* of the right size, for the sanitizer */
+            char *text = malloc(length); /* of the exact size, for the sanitizer */
 
             assert_non_null(text);
             memcpy(text, texts[i], length);
@@ -361,7 +361,7 @@ static void damaged_texts_are_survived(void **state)
     }
 }
 
-static void nesting_has_an_end(void **state)
+static void nesting_depth_is_limited(void **state)
 {
     struct buffer text = { 0 };
     struct catalog catalog = { 0 };
@@ -373,7 +373,7 @@ static void nesting_has_an_end(void **state)
     buffer_done(&text);
 }
 
-static void there_is_a_limit_to_the_number_of_servers(void **state)
+static void the_number_of_servers_is_limited(void **state)
 {
     struct spoor_error err = { 0 };
     struct buffer text = { 0 };
@@ -439,7 +439,7 @@ static const char csv[] =
     "aws,g4dn.xlarge,4,16384,0.526,x86_64,1,16384,us-east-1\n"
     "\x1b[31m,a-name-that-is-longer-than-all-others-are,0.25,614.4,,,,,\n";
 
-static void a_table_has_the_columns_that_are_known(void **state)
+static void a_table_has_only_known_columns(void **state)
 {
     struct catalog catalog = catalog_of(csv);
     struct server_table table = { .source = "a\nfile",
@@ -462,7 +462,7 @@ static void a_table_has_the_columns_that_are_known(void **state)
     catalog_done(&catalog);
 }
 
-static void a_cost_is_never_shown_as_nothing(void **state)
+static void a_small_cost_is_not_shown_as_0(void **state)
 {
     struct catalog catalog = catalog_of("name,vcpus,memory_amount,min_price_ondemand\n"
                                         "a,1,1024,0.01\nfree,1,1024,0\n");
@@ -478,7 +478,7 @@ static void a_cost_is_never_shown_as_nothing(void **state)
     catalog_done(&catalog);
 }
 
-static void it_says_when_no_server_fits(void **state)
+static void the_output_states_that_no_server_fits(void **state)
 {
     struct catalog catalog = catalog_of("[]");
     struct server_table table = { .source = "f", .catalog = &catalog, .count = 5 };
@@ -511,7 +511,7 @@ static void the_cost_of_the_run_itself_is_a_row(void **state)
                        "for it\n");
 }
 
-static void json_has_all_that_is_known(void **state)
+static void json_contains_every_known_value(void **state)
 {
     struct catalog catalog =
         catalog_of("[{\"vendor_id\": \"hcloud\", \"name\": \"cx22\", \"vcpus\": 2, "
@@ -551,27 +551,27 @@ static void json_has_all_that_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cheapest_that_fits_is_first),
-        cmocka_unit_test(gpus_are_those_of_the_right_vendor),
+        cmocka_unit_test(the_cheapest_fitting_server_is_first),
+        cmocka_unit_test(gpus_must_be_of_the_right_vendor),
         cmocka_unit_test(vendors_and_architectures_can_be_chosen),
         cmocka_unit_test(an_unknown_need_rules_nothing_out),
         cmocka_unit_test(servers_of_one_price_are_ordered_by_size_and_name),
         cmocka_unit_test(a_server_is_found_in_its_region_or_else_anywhere),
         cmocka_unit_test(a_run_costs_its_time_at_the_price),
-        cmocka_unit_test(there_is_a_limit_to_their_number),
+        cmocka_unit_test(the_number_of_offers_is_limited),
         cmocka_unit_test(a_csv_file_has_the_columns_of_its_header),
         cmocka_unit_test(json_is_a_list_of_objects),
-        cmocka_unit_test(a_catalogue_may_be_empty_of_servers),
-        cmocka_unit_test(what_is_not_a_catalogue_is_refused_with_its_place),
+        cmocka_unit_test(a_catalogue_may_have_no_servers),
+        cmocka_unit_test(a_text_that_is_no_catalogue_is_refused_with_its_place),
         cmocka_unit_test(damaged_texts_are_survived),
-        cmocka_unit_test(nesting_has_an_end),
-        cmocka_unit_test(there_is_a_limit_to_the_number_of_servers),
+        cmocka_unit_test(nesting_depth_is_limited),
+        cmocka_unit_test(the_number_of_servers_is_limited),
         cmocka_unit_test(files_are_named_in_messages),
-        cmocka_unit_test(a_table_has_the_columns_that_are_known),
-        cmocka_unit_test(a_cost_is_never_shown_as_nothing),
-        cmocka_unit_test(it_says_when_no_server_fits),
+        cmocka_unit_test(a_table_has_only_known_columns),
+        cmocka_unit_test(a_small_cost_is_not_shown_as_0),
+        cmocka_unit_test(the_output_states_that_no_server_fits),
         cmocka_unit_test(the_cost_of_the_run_itself_is_a_row),
-        cmocka_unit_test(json_has_all_that_is_known),
+        cmocka_unit_test(json_contains_every_known_value),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,13 +87,13 @@ static void a_bind_mount_shows_a_part_of_the_tree(void **state)
     assert_string_equal(path(&cgroups, CGROUP_MEMORY), "sys/fs/cgroup/memory");
     assert_int_equal(cgroups_parse("4:memory:/docker/id/sub\n", mount, &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_MEMORY), "sys/fs/cgroup/memory/sub");
-    /* not below it: another container, one whose name only starts the same, the top */
+    /* not below the mount: another container, a name with the same prefix, the root */
     assert_int_equal(cgroups_parse("4:memory:/docker/other\n", mount, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("4:memory:/docker/id2\n", mount, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("4:memory:/\n", mount, &cgroups), -ENOENT);
 }
 
-static void what_is_outside_of_the_namespace_is_not_visible(void **state)
+static void cgroups_outside_of_the_namespace_are_not_visible(void **state)
 {
     struct cgroups cgroups;
 
@@ -101,7 +101,7 @@ static void what_is_outside_of_the_namespace_is_not_visible(void **state)
     assert_int_equal(cgroups_parse("0::/../x\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/..\n", V2_MOUNT, &cgroups), -ENOENT);
     assert_int_equal(cgroups_parse("0::/a/../../x\n", V2_MOUNT, &cgroups), -ENOENT);
-    /* unless the mount was made outside of it too */
+    /* unless the mount was created outside of it too */
     assert_int_equal(
         cgroups_parse("0::/../x\n", "31 23 0:28 /.. /cg rw - cgroup2 none rw\n", &cgroups), 0);
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "cg/x");
@@ -123,7 +123,7 @@ static void a_controller_on_a_tree_that_is_not_mounted_is_not_on_version_2(void 
     assert_string_equal(path(&cgroups, CGROUP_CPU), "sys/fs/cgroup/b");
 }
 
-static void of_two_mounts_the_one_that_shows_more_is_taken(void **state)
+static void the_mount_with_more_visible_ancestors_is_used(void **state)
 {
     struct cgroups cgroups;
 
@@ -137,7 +137,7 @@ static void of_two_mounts_the_one_that_shows_more_is_taken(void **state)
     assert_string_equal(path(&cgroups, CGROUP_UNIFIED), "two/a/b");
 }
 
-static void escapes_of_mounts_are_decoded_and_those_of_cgroups_are_names(void **state)
+static void escapes_are_decoded_in_mounts_but_not_in_cgroup_names(void **state)
 {
     struct cgroups cgroups;
 
@@ -199,7 +199,7 @@ static void a_path_that_is_too_long_is_not_cut(void **state)
     assert_int_equal(cgroups_parse(text, V2_MOUNT, &cgroups), -ENOENT);
 }
 
-static void damaged_lines_are_passed_over(void **state)
+static void damaged_lines_are_skipped(void **state)
 {
     static const char *const damaged[] = {
         "", "\n", "0", "0:", "0::", "0::\n", "0::/a", "0:/a\n", "4:memory:a\n", ":::\n", "x\n",
@@ -312,7 +312,7 @@ static void damaged_quotas_are_refused(void **state)
     assert_float_equal(cpus, 5, 0); /* untouched on failure */
 }
 
-static void each_version_has_its_files(void **state)
+static void files_differ_by_version(void **state)
 {
     struct fake_root fake;
     uint64_t value;
@@ -340,7 +340,7 @@ static void each_version_has_its_files(void **state)
     fake_root_done(&fake);
 }
 
-static void what_is_not_there_is_not_found(void **state)
+static void missing_files_are_not_found(void **state)
 {
     static const struct cgroup none = { .mount_length = 0 };
     struct fake_root fake;
@@ -459,7 +459,7 @@ static void throttling_is_read_where_the_quota_is(void **state)
     fake_root_done(&fake);
 }
 
-static void without_cgroups_nothing_is_known(void **state)
+static void without_cgroups_all_events_are_unknown(void **state)
 {
     struct cgroup_events events = { 1, 2 };
     struct cgroup_watch watch;
@@ -623,7 +623,7 @@ static void processes_below_are_listed_too(void **state)
     fake_root_done(&m.fake);
 }
 
-static void what_cannot_be_tracked_is_refused_with_a_sentence(void **state)
+static void a_directory_that_cannot_be_tracked_has_an_error_message(void **state)
 {
     struct machine m;
 
@@ -652,32 +652,32 @@ int main(void)
         cmocka_unit_test(on_a_hybrid_each_controller_has_its_version),
         cmocka_unit_test(on_version_1_there_is_no_unified_tree),
         cmocka_unit_test(a_bind_mount_shows_a_part_of_the_tree),
-        cmocka_unit_test(what_is_outside_of_the_namespace_is_not_visible),
+        cmocka_unit_test(cgroups_outside_of_the_namespace_are_not_visible),
         cmocka_unit_test(a_controller_on_a_tree_that_is_not_mounted_is_not_on_version_2),
-        cmocka_unit_test(of_two_mounts_the_one_that_shows_more_is_taken),
-        cmocka_unit_test(escapes_of_mounts_are_decoded_and_those_of_cgroups_are_names),
+        cmocka_unit_test(the_mount_with_more_visible_ancestors_is_used),
+        cmocka_unit_test(escapes_are_decoded_in_mounts_but_not_in_cgroup_names),
         cmocka_unit_test(parents_end_at_the_mount),
         cmocka_unit_test(a_child_is_one_folder_below),
         cmocka_unit_test(a_path_that_is_too_long_is_not_cut),
-        cmocka_unit_test(damaged_lines_are_passed_over),
+        cmocka_unit_test(damaged_lines_are_skipped),
         cmocka_unit_test(cgroups_are_read_through_the_root),
         cmocka_unit_test(no_limit_is_unknown),
         cmocka_unit_test(damaged_numbers_are_refused),
         cmocka_unit_test(a_quota_is_a_number_of_cpus),
         cmocka_unit_test(damaged_quotas_are_refused),
-        cmocka_unit_test(each_version_has_its_files),
-        cmocka_unit_test(what_is_not_there_is_not_found),
+        cmocka_unit_test(files_differ_by_version),
+        cmocka_unit_test(missing_files_are_not_found),
         cmocka_unit_test(oom_kills_of_both_versions_are_parsed),
         cmocka_unit_test(throttled_time_of_both_versions_is_in_nanoseconds),
         cmocka_unit_test(events_change_from_read_to_read),
         cmocka_unit_test(throttling_is_read_where_the_quota_is),
-        cmocka_unit_test(without_cgroups_nothing_is_known),
+        cmocka_unit_test(without_cgroups_all_events_are_unknown),
         cmocka_unit_test(version_2_is_one_directory),
         cmocka_unit_test(version_1_is_found_in_every_hierarchy),
         cmocka_unit_test(a_cgroup_of_the_same_name_without_processes_does_not_count),
         cmocka_unit_test(a_container_sees_its_cgroup_at_the_mount_point),
         cmocka_unit_test(processes_below_are_listed_too),
-        cmocka_unit_test(what_cannot_be_tracked_is_refused_with_a_sentence),
+        cmocka_unit_test(a_directory_that_cannot_be_tracked_has_an_error_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void move(struct escape *e, const char *text)
     cgroup_escape_check(&e->escape, &e->fake.root, &e->member);
 }
 
-static void whoever_is_inside_or_below_has_not_left(void **state)
+static void a_process_inside_or_below_has_not_left(void **state)
 {
     struct escape e;
 
@@ -51,7 +51,7 @@ static void whoever_is_inside_or_below_has_not_left(void **state)
     fake_root_done(&e.fake);
 }
 
-static void one_hierarchy_may_be_left_alone(void **state)
+static void a_process_may_leave_a_single_hierarchy(void **state)
 {
     struct escape e;
 
@@ -67,7 +67,7 @@ static void one_hierarchy_may_be_left_alone(void **state)
 }
 
 /* The kernel shows it at the top of a version 1 hierarchy. */
-static void whoever_exits_has_not_left(void **state)
+static void an_exiting_process_has_not_left(void **state)
 {
     struct escape e;
 
@@ -113,9 +113,9 @@ static void without_a_cgroup_nothing_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whoever_is_inside_or_below_has_not_left),
-        cmocka_unit_test(one_hierarchy_may_be_left_alone),
-        cmocka_unit_test(whoever_exits_has_not_left),
+        cmocka_unit_test(a_process_inside_or_below_has_not_left),
+        cmocka_unit_test(a_process_may_leave_a_single_hierarchy),
+        cmocka_unit_test(an_exiting_process_has_not_left),
         cmocka_unit_test(a_process_that_grows_is_checked_again),
         cmocka_unit_test(without_a_cgroup_nothing_is_checked),
     };

@@ -22,7 +22,7 @@
 
 struct place {
     struct root root;
-    struct cgroup own; /* made by us, below the cgroup that we are in */
+    struct cgroup own; /* created by us, below our own cgroup */
 };
 
 static struct cgroup below(const struct cgroup *cgroup, const char *name)
@@ -117,7 +117,7 @@ static void empty_cgroups_below_are_removed_too(void **state)
     place_close(&place);
 }
 
-static void processes_go_to_the_cgroup_above(void **state)
+static void processes_are_moved_to_the_parent_cgroup(void **state)
 {
     struct cgroup top, nested;
     struct place place;
@@ -142,7 +142,7 @@ static void processes_go_to_the_cgroup_above(void **state)
     place_close(&place);
 }
 
-/* It cannot be moved, and is still in the cgroup until its memory is freed. */
+/* An exiting process cannot be moved, and stays in the cgroup until its memory is freed. */
 static void a_process_that_is_exiting_is_waited_for(void **state)
 {
     enum { BYTES = 32 << 20 };
@@ -195,7 +195,7 @@ static void a_cgroup_in_use_below_stays(void **state)
     place_close(&place);
 }
 
-/* How many calls of read() this process has made. */
+/* Returns how many calls of read() this process has made. */
 static uint64_t count_reads(void)
 {
     FILE *file = fopen("/proc/self/io", "re");
@@ -213,7 +213,7 @@ static uint64_t count_reads(void)
     return count;
 }
 
-static void moving_ends_when_nothing_can_be_moved(void **state)
+static void moving_ends_when_no_process_can_be_moved(void **state)
 {
     struct cgroup top, missing;
     struct place place;
@@ -232,7 +232,7 @@ static void moving_ends_when_nothing_can_be_moved(void **state)
     place_close(&place);
 }
 
-static void the_only_cgroup_of_its_name_is_alone(void **state)
+static void the_only_cgroup_with_its_prefix_is_alone(void **state)
 {
     struct place place;
 
@@ -245,8 +245,8 @@ static void the_only_cgroup_of_its_name_is_alone(void **state)
     place_close(&place);
 }
 
-/* Files that stand for a cgroup, taken for the live machine. */
-static void what_was_enabled_before_is_not_ours_to_disable(void **state)
+/* Files in place of a cgroup, treated as the live machine. */
+static void controllers_enabled_earlier_are_not_disabled(void **state)
 {
     static const char *const controllers[] = { "memory", "pids", "io", NULL };
     const struct cgroup cgroup = { .path = "cg", .is_v2 = true };
@@ -269,12 +269,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_cgroups_below_are_removed_too),
-        cmocka_unit_test(processes_go_to_the_cgroup_above),
+        cmocka_unit_test(processes_are_moved_to_the_parent_cgroup),
         cmocka_unit_test(a_process_that_is_exiting_is_waited_for),
         cmocka_unit_test(a_cgroup_in_use_below_stays),
-        cmocka_unit_test(moving_ends_when_nothing_can_be_moved),
-        cmocka_unit_test(the_only_cgroup_of_its_name_is_alone),
-        cmocka_unit_test(what_was_enabled_before_is_not_ours_to_disable),
+        cmocka_unit_test(moving_ends_when_no_process_can_be_moved),
+        cmocka_unit_test(the_only_cgroup_with_its_prefix_is_alone),
+        cmocka_unit_test(controllers_enabled_earlier_are_not_disabled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static const struct record spark_run = {
                .column_count = 2 },
 };
 
-static void a_rate_is_the_same_all_the_time_that_its_point_covers(void **state)
+static void a_rate_is_constant_within_its_point(void **state)
 {
     static const double by_second[] = { 0.5, 3, 3.5, 2.95, 0.05 };
     static const double halves[] = { 0.5, 0.5, 3, 3, 3.5, 3.5, 2.95, 2.95, 0.05, 0.05 };
@@ -88,7 +88,7 @@ static void unknown_is_a_blank(void **state)
 }
 
 /* As when the source of the CPU time answered late, or a point did not get it. */
-static void a_rate_that_is_not_always_known_is_drawn_where_it_is(void **state)
+static void a_partly_known_rate_is_drawn_where_known(void **state)
 {
     float gaps[] = { (float)NAN, (float)NAN, 2, 2 };
     struct curve_column column = { "job_cpu_seconds", true, gaps, gaps, gaps };
@@ -108,7 +108,7 @@ static void a_rate_that_is_not_always_known_is_drawn_where_it_is(void **state)
     assert_true(isnan(curve[3]));
 }
 
-static void nothing_but_zero_is_flat(void **state)
+static void a_curve_of_zeros_is_flat(void **state)
 {
     static const double curve[] = { 0, 0 };
     struct buffer out = { 0 };
@@ -165,7 +165,7 @@ static void assert_text(const struct record *record, struct format_style style,
 }
 
 /* Blocks where the locale has them. */
-static void charts_stand_on_one_time_axis(void **state)
+static void charts_share_one_time_axis(void **state)
 {
     (void)state;
     assert_text(&run, (struct format_style){ false, true, 60, true },
@@ -209,8 +209,8 @@ static void without_unicode_charts_are_ascii(void **state)
                 "            0                    30.0 s           1 min 00 s\n");
 }
 
-/* The points have four digits of what the figures are. */
-static void means_and_peaks_are_those_of_the_figures(void **state)
+/* The points have four digits of the figures. */
+static void means_and_peaks_match_the_figures(void **state)
 {
     struct spoor_figure *figures = calloc(figure_count(), sizeof(*figures));
     struct record record = run;
@@ -233,7 +233,7 @@ static void means_and_peaks_are_those_of_the_figures(void **state)
     free(figures);
 }
 
-static void a_run_without_a_curve_says_so(void **state)
+static void a_run_without_a_curve_has_a_message(void **state)
 {
     const struct record none = { .name = "a\x1b[31m" };
 
@@ -245,7 +245,7 @@ static void a_run_without_a_curve_says_so(void **state)
 }
 
 /* Short and long runs, one column and many points. */
-static void every_width_has_room(void **state)
+static void charts_fit_every_width(void **state)
 {
     struct buffer out = { 0 };
     double end[] = { 1e-3, 3600, 31536000 };
@@ -271,17 +271,17 @@ static void every_width_has_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rate_is_the_same_all_the_time_that_its_point_covers),
+        cmocka_unit_test(a_rate_is_constant_within_its_point),
         cmocka_unit_test(a_gauge_is_drawn_over_the_time_of_its_point),
         cmocka_unit_test(unknown_is_a_blank),
-        cmocka_unit_test(a_rate_that_is_not_always_known_is_drawn_where_it_is),
-        cmocka_unit_test(nothing_but_zero_is_flat),
+        cmocka_unit_test(a_partly_known_rate_is_drawn_where_known),
+        cmocka_unit_test(a_curve_of_zeros_is_flat),
         cmocka_unit_test(an_empty_run_has_no_curve),
-        cmocka_unit_test(charts_stand_on_one_time_axis),
+        cmocka_unit_test(charts_share_one_time_axis),
         cmocka_unit_test(without_unicode_charts_are_ascii),
-        cmocka_unit_test(means_and_peaks_are_those_of_the_figures),
-        cmocka_unit_test(a_run_without_a_curve_says_so),
-        cmocka_unit_test(every_width_has_room),
+        cmocka_unit_test(means_and_peaks_match_the_figures),
+        cmocka_unit_test(a_run_without_a_curve_has_a_message),
+        cmocka_unit_test(charts_fit_every_width),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static void a_list_is_pids_and_blanks(void **state)
         assert_int_equal(children_parse(damaged[i], remember, &found), -EBADMSG);
 }
 
-static void every_thread_is_asked(void **state)
+static void children_of_every_thread_are_listed(void **state)
 {
     struct cached_file leader = CACHED_FILE_CLOSED;
     struct children_buffer buffer = { 0 };
@@ -66,7 +66,7 @@ static void every_thread_is_asked(void **state)
     assert_int_equal(found.count, 3);
     assert_true(holds(&found, 50) && holds(&found, 51) && holds(&found, 52));
 
-    found.count = 0; /* one thread: the others' files are not opened */
+    found.count = 0; /* one thread: other files are not opened */
     assert_int_equal(children_read(&leader, &fake.root, 42, 1, &buffer, remember, &found), 0);
     assert_int_equal(found.count, 1);
     children_buffer_done(&buffer);
@@ -97,7 +97,7 @@ static void a_long_list_makes_the_buffer_grow(void **state)
     free(text);
 }
 
-static void a_process_that_ended_has_no_list(void **state)
+static void an_exited_process_has_no_list(void **state)
 {
     struct cached_file leader = CACHED_FILE_CLOSED;
     struct children_buffer buffer = { 0 };
@@ -113,7 +113,7 @@ static void a_process_that_ended_has_no_list(void **state)
     fake_root_done(&fake);
 }
 
-static void folders_with_numbers_are_processes(void **state)
+static void numbered_folders_are_processes(void **state)
 {
     struct found found = { .count = 0 };
     struct fake_root fake;
@@ -134,10 +134,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_is_pids_and_blanks),
-        cmocka_unit_test(every_thread_is_asked),
+        cmocka_unit_test(children_of_every_thread_are_listed),
         cmocka_unit_test(a_long_list_makes_the_buffer_grow),
-        cmocka_unit_test(a_process_that_ended_has_no_list),
-        cmocka_unit_test(folders_with_numbers_are_processes),
+        cmocka_unit_test(an_exited_process_has_no_list),
+        cmocka_unit_test(numbered_folders_are_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cloud the strings of real machines name. */
-/* What is known without an answer. Answers: tests/functional/test_cloud.py. */
+/* Recognizes the clouds of real machines by their firmware. */
+/* Facts that need no response. Responses: tests/functional/test_cloud.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static const struct {
     { NULL, { { "" } } },
 };
 
-static void machines_are_told_apart(void **state)
+static void clouds_are_recognized_by_their_firmware(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
@@ -87,7 +87,7 @@ static void machines_are_told_apart(void **state)
     }
 }
 
-static void every_vendor_is_asked_something(void **state)
+static void every_vendor_has_a_request(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
@@ -127,7 +127,7 @@ static const struct cloud_request proof = {
     .fields = { { .key = "name", .expected = "me" }, { .key = "region", TO(region) } },
 };
 
-static void values_are_found(void **state)
+static void values_are_found_in_responses(void **state)
 {
     struct cloud_facts facts = { .account = "before" };
 
@@ -147,7 +147,7 @@ static void values_are_found(void **state)
     assert_string_equal(facts.instance_type, "cx22");
 }
 
-static void only_the_first_value_must_be_there(void **state)
+static void only_the_first_value_is_required(void **state)
 {
     struct cloud_facts facts = { 0 };
 
@@ -160,7 +160,7 @@ static void only_the_first_value_must_be_there(void **state)
     assert_string_equal(facts.instance_type, "");
 }
 
-static void a_value_can_say_nothing(void **state)
+static void a_value_can_be_empty(void **state)
 {
     struct cloud_facts facts = { 0 };
 
@@ -169,7 +169,7 @@ static void a_value_can_say_nothing(void **state)
     assert_string_equal(facts.zone, "");
 }
 
-static void a_proof_must_be_right(void **state)
+static void the_proof_of_a_service_must_match(void **state)
 {
     struct cloud_facts facts = { 0 };
 
@@ -184,7 +184,7 @@ static void a_proof_must_be_right(void **state)
     assert_string_equal(facts.region, "");
 }
 
-static void wrong_answers_are_refused(void **state)
+static void wrong_responses_are_refused(void **state)
 {
     static const struct {
         const struct cloud_request *request;
@@ -224,7 +224,7 @@ static void wrong_answers_are_refused(void **state)
     }
 }
 
-static void long_values_are_refused_and_not_cut(void **state)
+static void long_values_are_refused_instead_of_truncated(void **state)
 {
     struct cloud_facts facts = { 0 };
     char buf[4] = "old", value[400];
@@ -290,7 +290,7 @@ static int read_again(struct cloud_facts *ret)
     return cloud_cache_read(&fake.root, find_variable, &key, ret);
 }
 
-static void facts_are_kept_for_the_user_only(void **state)
+static void facts_are_cached_for_the_user_only(void **state)
 {
     struct cloud_facts found;
     struct stat status;
@@ -308,7 +308,7 @@ static void facts_are_kept_for_the_user_only(void **state)
     assert_int_equal(read_again(&found), 0);
 }
 
-static void a_reboot_ends_it(void **state)
+static void a_reboot_invalidates_the_cache(void **state)
 {
     struct cloud_facts found;
 
@@ -320,7 +320,7 @@ static void a_reboot_ends_it(void **state)
     assert_int_equal(read_again(&found), 0);
 }
 
-static void it_is_of_one_service(void **state)
+static void the_cache_is_per_service(void **state)
 {
     const struct cloud_cache_key others[] = { { "gcp", key.url },
                                               { "aws", "http://127.0.0.1:1" } };
@@ -361,7 +361,7 @@ static void without_a_folder_there_is_no_cache(void **state)
     assert_int_equal(read_again(&found), -ENOENT);
 }
 
-static void without_an_id_of_the_boot_there_is_no_cache(void **state)
+static void without_a_boot_id_there_is_no_cache(void **state)
 {
     struct cloud_facts found;
 
@@ -434,7 +434,7 @@ static int cloud_begin(void **state)
     return 0;
 }
 
-static void a_machine_outside_a_cloud_asks_nothing(void **state)
+static void a_machine_outside_a_cloud_makes_no_request(void **state)
 {
     struct cloud_facts facts, none = { 0 };
     struct spoor_error err = { 0 };
@@ -446,7 +446,7 @@ static void a_machine_outside_a_cloud_asks_nothing(void **state)
     assert_memory_equal(&facts, &none, sizeof(facts));
 }
 
-static void a_service_that_does_not_answer_leaves_what_the_firmware_says(void **state)
+static void without_a_response_only_firmware_facts_are_known(void **state)
 {
     struct spoor_error err = { 0 };
     struct cloud_facts facts;
@@ -475,7 +475,7 @@ static void a_guess_is_not_a_vendor(void **state)
     assert_string_equal(facts.vendor, "");
 }
 
-static void the_user_can_forbid_it_or_be_wrong(void **state)
+static void the_service_can_be_disabled_and_bad_timeouts_are_refused(void **state)
 {
     struct spoor_error err = { 0 };
     struct cloud_facts facts;
@@ -498,29 +498,29 @@ static void the_user_can_forbid_it_or_be_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(machines_are_told_apart),
-        cmocka_unit_test(every_vendor_is_asked_something),
-        cmocka_unit_test(values_are_found),
-        cmocka_unit_test(only_the_first_value_must_be_there),
-        cmocka_unit_test(a_value_can_say_nothing),
-        cmocka_unit_test(a_proof_must_be_right),
-        cmocka_unit_test(wrong_answers_are_refused),
-        cmocka_unit_test(long_values_are_refused_and_not_cut),
-        cmocka_unit_test_setup_teardown(facts_are_kept_for_the_user_only, begin, end),
-        cmocka_unit_test_setup_teardown(a_reboot_ends_it, begin, end),
-        cmocka_unit_test_setup_teardown(it_is_of_one_service, begin, end),
+        cmocka_unit_test(clouds_are_recognized_by_their_firmware),
+        cmocka_unit_test(every_vendor_has_a_request),
+        cmocka_unit_test(values_are_found_in_responses),
+        cmocka_unit_test(only_the_first_value_is_required),
+        cmocka_unit_test(a_value_can_be_empty),
+        cmocka_unit_test(the_proof_of_a_service_must_match),
+        cmocka_unit_test(wrong_responses_are_refused),
+        cmocka_unit_test(long_values_are_refused_instead_of_truncated),
+        cmocka_unit_test_setup_teardown(facts_are_cached_for_the_user_only, begin, end),
+        cmocka_unit_test_setup_teardown(a_reboot_invalidates_the_cache, begin, end),
+        cmocka_unit_test_setup_teardown(the_cache_is_per_service, begin, end),
         cmocka_unit_test_setup_teardown(the_folder_for_caches_can_be_chosen, begin, end),
         cmocka_unit_test_setup_teardown(without_a_folder_there_is_no_cache, begin, end),
-        cmocka_unit_test_setup_teardown(without_an_id_of_the_boot_there_is_no_cache, begin,
-                                        end),
+        cmocka_unit_test_setup_teardown(without_a_boot_id_there_is_no_cache, begin, end),
         cmocka_unit_test_setup_teardown(a_broken_file_is_not_used, begin, end),
         cmocka_unit_test_setup_teardown(a_file_that_others_can_change_is_not_used, begin, end),
-        cmocka_unit_test_setup_teardown(a_machine_outside_a_cloud_asks_nothing, cloud_begin,
+        cmocka_unit_test_setup_teardown(a_machine_outside_a_cloud_makes_no_request, cloud_begin,
                                         end),
-        cmocka_unit_test_setup_teardown(
-            a_service_that_does_not_answer_leaves_what_the_firmware_says, cloud_begin, end),
+        cmocka_unit_test_setup_teardown(without_a_response_only_firmware_facts_are_known,
+                                        cloud_begin, end),
         cmocka_unit_test_setup_teardown(a_guess_is_not_a_vendor, cloud_begin, end),
-        cmocka_unit_test_setup_teardown(the_user_can_forbid_it_or_be_wrong, cloud_begin, end),
+        cmocka_unit_test_setup_teardown(
+            the_service_can_be_disabled_and_bad_timeouts_are_refused, cloud_begin, end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void arguments_are_quoted_for_a_shell(void **state)
 
 static void a_long_line_is_cut_between_characters(void **state)
 {
-    char word[400] = "x"; /* so that the cut falls into a character */
+    char word[400] = "x"; /* so that the limit is within a character */
     const char *const arguments[] = { word, NULL };
     char *line;
 
@@ -36,7 +36,7 @@ static void a_long_line_is_cut_between_characters(void **state)
     free(line);
 }
 
-static void of_cut_arguments_the_line_says_so(void **state)
+static void a_line_marks_missing_arguments(void **state)
 {
     static const char *const arguments[] = { "cat", "a", NULL };
     char *line = command_line_make(arguments, true);
@@ -74,7 +74,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_are_quoted_for_a_shell),
         cmocka_unit_test(a_long_line_is_cut_between_characters),
-        cmocka_unit_test(of_cut_arguments_the_line_says_so),
+        cmocka_unit_test(a_line_marks_missing_arguments),
         cmocka_unit_test(a_process_is_read_from_its_file),
     };
 

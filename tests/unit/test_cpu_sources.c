@@ -25,7 +25,7 @@ static struct cpu_choice choose(uint64_t tree_ms, uint64_t cgroup_ms, uint64_t p
     return cpu_sources_choose(&counts);
 }
 
-/* Of a job that has ended. */
+/* For a job that has ended. */
 static bool is_exact(struct cpu_choice choice)
 {
     static const enum counted_by by[] = {
@@ -57,7 +57,7 @@ static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
     assert_false(choice.left_cgroup);
 }
 
-static void the_cgroup_counts_what_was_never_waited_for(void **state)
+static void the_cgroup_counts_processes_that_were_never_waited_for(void **state)
 {
     struct cpu_choice choice = choose(100, 1000, 1000);
 
@@ -68,7 +68,7 @@ static void the_cgroup_counts_what_was_never_waited_for(void **state)
     assert_false(choice.is_confirmed);
 }
 
-static void a_cgroup_below_the_processes_was_left(void **state)
+static void a_cgroup_with_less_than_its_processes_was_left(void **state)
 {
     struct cpu_choice choice = choose(2000, 7, UNKNOWN);
 
@@ -82,7 +82,7 @@ static void a_cgroup_below_the_processes_was_left(void **state)
     assert_true(choice.is_confirmed);
 }
 
-static void of_a_cgroup_that_was_left_the_larger_count_is_reported(void **state)
+static void after_processes_left_the_cgroup_the_larger_count_is_used(void **state)
 {
     struct cpu_counts counts = {
         .tree_ns = 100 * MS, .cgroup_ns = 900 * MS, .perf_ns = UNKNOWN, .left_cgroup = true
@@ -107,7 +107,7 @@ static void the_sum_is_exact_if_perf_confirms_it(void **state)
     assert_false(is_exact(choose(1000, UNKNOWN, UNKNOWN)));
 }
 
-static void much_more_by_perf_is_what_nobody_waited_for(void **state)
+static void much_more_by_perf_means_unwaited_processes(void **state)
 {
     struct cpu_choice choice = choose(100, UNKNOWN, 1000);
 
@@ -117,8 +117,8 @@ static void much_more_by_perf_is_what_nobody_waited_for(void **state)
     assert_true(choice.has_unwaited);
 }
 
-/* As seen: 0.61 s, of which perf's clock made 0.77 while the hypervisor had the CPU. */
-static void stolen_time_is_not_taken_for_processes(void **state)
+/* Measured: 0.61 s, counted by perf as 0.77 because the hypervisor had the CPU. */
+static void stolen_time_does_not_count_as_unwaited_processes(void **state)
 {
     struct cpu_counts counts = {
         .tree_ns = 610 * MS, .cgroup_ns = UNKNOWN, .perf_ns = 773 * MS, .stolen_ns = 170 * MS
@@ -143,7 +143,7 @@ static void stolen_time_is_not_taken_for_processes(void **state)
     assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_PERF);
 }
 
-/* As seen: 0.20 s, of which perf's clock made 0.51. */
+/* Measured: 0.20 s, counted by perf as 0.51. */
 static void a_single_process_has_no_children_to_wait_for(void **state)
 {
     struct cpu_counts counts = {
@@ -170,7 +170,7 @@ static void perf_is_not_reported_if_the_sum_is_larger(void **state)
     assert_false(is_exact(choice));
 }
 
-static void one_source_is_better_than_none(void **state)
+static void a_single_source_is_used(void **state)
 {
     (void)state;
     assert_int_equal(choose(UNKNOWN, UNKNOWN, 5).source, CPU_FROM_PERF);
@@ -191,8 +191,8 @@ static uint64_t add(struct cpu_total *total, uint64_t tree_ms, uint64_t perf_ms,
     return cpu_total_add(total, &counts, source) / MS;
 }
 
-/* perf is read at the end of an attached job, and has what was never waited for. */
-static void a_change_of_source_is_no_work(void **state)
+/* perf is read at the end of an attached job, and includes unwaited processes. */
+static void a_change_of_source_does_not_count_as_usage(void **state)
 {
     struct cpu_total total = { 0 };
 
@@ -206,7 +206,7 @@ static void a_change_of_source_is_no_work(void **state)
     assert_int_equal(total.reported_ns, 7600 * MS);
 }
 
-static void a_counter_that_was_not_read_does_not_catch_up(void **state)
+static void an_unread_counter_does_not_catch_up(void **state)
 {
     struct cpu_total total = { 0 };
 
@@ -217,7 +217,7 @@ static void a_counter_that_was_not_read_does_not_catch_up(void **state)
     assert_int_equal(total.reported_ns, 2300 * MS);
 }
 
-/* The sum gets at the end of a process what perf got while it ran. */
+/* The tree gets the time of a process at its exit, perf while it runs. */
 static void time_is_not_counted_twice(void **state)
 {
     struct cpu_total total = { 0 };
@@ -229,7 +229,7 @@ static void time_is_not_counted_twice(void **state)
     assert_int_equal(total.reported_ns, 1000 * MS);
 }
 
-static void reported_time_does_not_step_back(void **state)
+static void reported_time_never_falls(void **state)
 {
     struct cpu_total total = { 0 };
 
@@ -245,19 +245,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cgroup_is_exact_if_nothing_contradicts_it),
-        cmocka_unit_test(the_cgroup_counts_what_was_never_waited_for),
-        cmocka_unit_test(a_cgroup_below_the_processes_was_left),
-        cmocka_unit_test(of_a_cgroup_that_was_left_the_larger_count_is_reported),
+        cmocka_unit_test(the_cgroup_counts_processes_that_were_never_waited_for),
+        cmocka_unit_test(a_cgroup_with_less_than_its_processes_was_left),
+        cmocka_unit_test(after_processes_left_the_cgroup_the_larger_count_is_used),
         cmocka_unit_test(the_sum_is_exact_if_perf_confirms_it),
-        cmocka_unit_test(much_more_by_perf_is_what_nobody_waited_for),
-        cmocka_unit_test(stolen_time_is_not_taken_for_processes),
+        cmocka_unit_test(much_more_by_perf_means_unwaited_processes),
+        cmocka_unit_test(stolen_time_does_not_count_as_unwaited_processes),
         cmocka_unit_test(a_single_process_has_no_children_to_wait_for),
         cmocka_unit_test(perf_is_not_reported_if_the_sum_is_larger),
-        cmocka_unit_test(one_source_is_better_than_none),
-        cmocka_unit_test(a_change_of_source_is_no_work),
-        cmocka_unit_test(a_counter_that_was_not_read_does_not_catch_up),
+        cmocka_unit_test(a_single_source_is_used),
+        cmocka_unit_test(a_change_of_source_does_not_count_as_usage),
+        cmocka_unit_test(an_unread_counter_does_not_catch_up),
         cmocka_unit_test(time_is_not_counted_twice),
-        cmocka_unit_test(reported_time_does_not_step_back),
+        cmocka_unit_test(reported_time_never_falls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,7 +187,7 @@ static void samples_are_objects_of_one_line_each(void **state)
     buffer_done(&out);
 }
 
-static void time_that_stood_still_gives_no_rate(void **state)
+static void samples_of_the_same_time_give_no_rate(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -198,7 +198,7 @@ static void time_that_stood_still_gives_no_rate(void **state)
     buffer_done(&out);
 }
 
-static void a_row_reuses_the_memory_of_the_one_before(void **state)
+static void a_row_reuses_the_memory_of_the_previous_one(void **state)
 {
     static const char *const paths[] = { "x.csv", "x.jsonl" };
     struct example *example = *state;
@@ -249,8 +249,8 @@ int main(void)
         with_example(rows_of_other_runs_fit_under_the_header),
         with_example(samples_are_rows_under_the_names_of_the_metrics),
         with_example(samples_are_objects_of_one_line_each),
-        with_example(time_that_stood_still_gives_no_rate),
-        with_example(a_row_reuses_the_memory_of_the_one_before),
+        with_example(samples_of_the_same_time_give_no_rate),
+        with_example(a_row_reuses_the_memory_of_the_previous_one),
         cmocka_unit_test(the_suffix_chooses_the_stream),
     };
 

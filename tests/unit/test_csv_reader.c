@@ -37,7 +37,7 @@ static void check(const char *text, size_t length, const char *expected)
 
 #define CHECK(text, expected) check(text, strlen(text), expected)
 
-static void lines_are_records_and_commas_part_cells(void **state)
+static void lines_are_records_and_commas_separate_cells(void **state)
 {
     (void)state;
     CHECK("a,b\n1,2\n", "a|b;1|2;");
@@ -48,7 +48,7 @@ static void lines_are_records_and_commas_part_cells(void **state)
     CHECK("\n\na\n\n", "a;");
 }
 
-static void quotes_hold_what_would_part(void **state)
+static void quoted_cells_may_contain_separators(void **state)
 {
     (void)state;
     CHECK("\"a,b\",c\n", "a,b|c;");
@@ -58,7 +58,7 @@ static void quotes_hold_what_would_part(void **state)
     CHECK("\"a\"", "a;");
 }
 
-static void what_is_no_csv_is_refused(void **state)
+static void invalid_csv_is_refused(void **state)
 {
     static const char nul[] = "a,\0b\n";
     char expected[16];
@@ -69,7 +69,7 @@ static void what_is_no_csv_is_refused(void **state)
     check(nul, sizeof(nul) - 1, expected);
 }
 
-static void a_record_without_end_is_refused(void **state)
+static void an_unterminated_record_is_refused(void **state)
 {
     size_t length = CSV_RECORD_MAX + 10;
     char *text = malloc(length + 1);
@@ -85,8 +85,8 @@ static void a_record_without_end_is_refused(void **state)
     free(text);
 }
 
-/* What the program writes for Python it reads back. */
-static void what_the_writer_quotes_is_read_back(void **state)
+/* The reader accepts the program's output for Python. */
+static void quoted_cells_survive_a_round_trip(void **state)
 {
     static const char *const cells[] = { "plain", "a,b", "say \"x\"", "two\nlines", "" };
     struct buffer out = { 0 };
@@ -104,11 +104,11 @@ static void what_the_writer_quotes_is_read_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_records_and_commas_part_cells),
-        cmocka_unit_test(quotes_hold_what_would_part),
-        cmocka_unit_test(what_is_no_csv_is_refused),
-        cmocka_unit_test(a_record_without_end_is_refused),
-        cmocka_unit_test(what_the_writer_quotes_is_read_back),
+        cmocka_unit_test(lines_are_records_and_commas_separate_cells),
+        cmocka_unit_test(quoted_cells_may_contain_separators),
+        cmocka_unit_test(invalid_csv_is_refused),
+        cmocka_unit_test(an_unterminated_record_is_refused),
+        cmocka_unit_test(quoted_cells_survive_a_round_trip),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static void check_row(const struct csv_dialect *dialect, const char *text, const
     buffer_done(&out);
 }
 
-static void each_dialect_has_its_quotes_numbers_and_line_ends(void **state)
+static void dialects_differ_in_quotes_numbers_and_line_ends(void **state)
 {
     (void)state;
     check_row(NULL, "a\tb,c", "\"a\\tb,c\",3,1e-07,7,-7,1.500\n");
@@ -39,7 +39,7 @@ static void each_dialect_has_its_quotes_numbers_and_line_ends(void **state)
     check_row(&csv_quoted_crlf, "a", "\"a\",3.0,1e-07,7,-7,1.500\r\n");
 }
 
-static void what_is_not_known_is_an_empty_cell(void **state)
+static void an_unknown_value_is_an_empty_cell(void **state)
 {
     static const struct csv_dialect *const dialects[] = { &csv_safe, &csv_pandas };
 
@@ -79,8 +79,8 @@ static void a_row_starts_without_a_comma(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_dialect_has_its_quotes_numbers_and_line_ends),
-        cmocka_unit_test(what_is_not_known_is_an_empty_cell),
+        cmocka_unit_test(dialects_differ_in_quotes_numbers_and_line_ends),
+        cmocka_unit_test(an_unknown_value_is_an_empty_cell),
         cmocka_unit_test(a_row_starts_without_a_comma),
     };
 

@@ -19,7 +19,7 @@ static struct curve_column columns[] = {
 };
 static const struct record_curve curve = { 9, 5, seconds, columns, 2 };
 
-static void points_become_one_with_the_extremes_and_the_mean_over_time(void **state)
+static void merged_points_keep_extremes_and_the_mean_over_time(void **state)
 {
     struct curve_value value = curve_get(&curve, &columns[0], 1, 4);
 
@@ -31,7 +31,7 @@ static void points_become_one_with_the_extremes_and_the_mean_over_time(void **st
     assert_true(fabs(curve_get(&curve, &columns[0], 0, 2).mean - 1) < 1e-9);
 }
 
-static void a_step_leaves_no_more_points_than_allowed(void **state)
+static void reduction_keeps_the_limit_of_points(void **state)
 {
     (void)state;
     assert_int_equal(curve_step(&curve, 5), 1);
@@ -53,8 +53,8 @@ static void assert_json(const struct record_curve *from, size_t max_points,
     buffer_done(&out);
 }
 
-/* What is the same as the highest everywhere is left out. */
-static void json_has_four_digits_and_nothing_twice(void **state)
+/* Series that equal the highest values are omitted. */
+static void json_has_four_digits_and_no_duplicates(void **state)
 {
     (void)state;
     assert_json(&curve, 5,
@@ -74,9 +74,9 @@ static void json_has_four_digits_and_nothing_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_become_one_with_the_extremes_and_the_mean_over_time),
-        cmocka_unit_test(a_step_leaves_no_more_points_than_allowed),
-        cmocka_unit_test(json_has_four_digits_and_nothing_twice),
+        cmocka_unit_test(merged_points_keep_extremes_and_the_mean_over_time),
+        cmocka_unit_test(reduction_keeps_the_limit_of_points),
+        cmocka_unit_test(json_has_four_digits_and_no_duplicates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holds for the curve of every run, checked on runs that are made up: samples that come late or are
- * asked for in between, counters that are read late, are unknown for a while or begin anew, and memory
- * whose parts are not always known. The seeds are fixed.
+ * Properties of the curve of every run, checked on generated runs: with late and requested
+ * samples, counters that are read late, unknown for a while or reset, and memory whose parts
+ * are not always known. The seeds are fixed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ struct run {
     double main_ns, descendants_ns;
     uint64_t read_job_ns, read_main_ns; /* as last read: clocks do not go back */
     uint64_t host_ns, read_host_ns;
-    uint64_t settled_descendants_ns; /* see cpu_parts_settle() */
+    uint64_t settled_descendants_ns; /* see cpu_parts_reconcile() */
     uint64_t read_bytes, disk_bytes, missed_ns;
     size_t cpu_gap, io_gap; /* samples for which they are unknown yet */
     struct summary summary;
@@ -87,7 +87,7 @@ static void read_cpu(struct run *run, struct sample *sample)
     sample->missed_cpu_ns = run->missed_ns;
     sample->value[METRIC_JOB_CPU] = run->read_job_ns;
     sample->value[METRIC_MAIN_CPU] = run->read_main_ns;
-    cpu_parts_settle(sample, &run->settled_descendants_ns);
+    cpu_parts_reconcile(sample, &run->settled_descendants_ns);
 }
 
 /* In ticks, and long after the time of the sample if the tracker had to wait. */
@@ -234,7 +234,7 @@ static void assert_near(double value, double expected, double tolerance, uint64_
         fail_msg("seed %d: %.9g instead of %.9g", (int)seed, value, expected);
 }
 
-/* Of all the time, one point after the other, up to the last sample. */
+/* The points cover all of the time up to the last sample without gaps. */
 static void check_times(const struct record_curve *curve, double end, uint64_t seed)
 {
     assert_true(curve->count > 0);
@@ -263,7 +263,7 @@ static void check_rates(const struct record_curve *curve, const struct summary *
     }
 }
 
-/* The machine's CPU time is known to a few ticks: what there is of it comes from its rate. */
+/* The machine's CPU time is known to a few ticks: its growth comes from its rate. */
 static void check_host_cpu(const struct record_curve *curve, const struct summary *summary,
                            double error, double seconds_error, uint64_t seed)
 {
@@ -316,7 +316,7 @@ static void check(const struct record_curve *curve, const struct run *run,
     check_order(curve);
 }
 
-static void a_curve_holds_all_that_was_counted(void **state)
+static void the_integral_of_a_curve_is_the_counter(void **state)
 {
     struct run run;
 
@@ -344,7 +344,7 @@ static void pass_through_json(const struct record *from, size_t max_points, stru
     buffer_done(&out);
 }
 
-static void a_curve_of_fewer_points_in_json_does_too(void **state)
+static void a_reduced_curve_in_json_keeps_the_integral(void **state)
 {
     struct run run;
 
@@ -361,8 +361,8 @@ static void a_curve_of_fewer_points_in_json_does_too(void **state)
     }
 }
 
-/* Rows have neither the time at which a counter was read nor what was missed: totals are of the rows. */
-static void a_curve_of_rows_does_too(void **state)
+/* Rows contain neither reading times nor missed usage: totals are those of the rows. */
+static void a_curve_of_rows_keeps_the_integral(void **state)
 {
     struct run run;
 
@@ -396,9 +396,9 @@ static void a_curve_of_rows_does_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_curve_holds_all_that_was_counted),
-        cmocka_unit_test(a_curve_of_fewer_points_in_json_does_too),
-        cmocka_unit_test(a_curve_of_rows_does_too),
+        cmocka_unit_test(the_integral_of_a_curve_is_the_counter),
+        cmocka_unit_test(a_reduced_curve_in_json_keeps_the_integral),
+        cmocka_unit_test(a_curve_of_rows_keeps_the_integral),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

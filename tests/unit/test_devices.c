@@ -66,7 +66,7 @@ static int begin(void **state)
     return 0;
 }
 
-static void a_device_is_asked_about_once(void **state)
+static void a_device_is_classified_once(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++)
@@ -75,7 +75,7 @@ static void a_device_is_asked_about_once(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void what_a_new_device_had_counted_before_is_not_growth(void **state)
+static void earlier_counts_of_a_new_device_are_not_growth(void **state)
 {
     (void)state;
     assert_sum("r0 100 10\n", 100, 10);
@@ -84,7 +84,7 @@ static void what_a_new_device_had_counted_before_is_not_growth(void **state)
     assert_sum("r9 7005 700\nr0 102 11\n", 107, 11);
 }
 
-static void a_device_that_is_removed_takes_nothing_away(void **state)
+static void a_removed_device_does_not_reduce_the_sum(void **state)
 {
     (void)state;
     assert_sum("r0 100 10\nr1 1000 1000\nr2 5 5\n", 1105, 1015);
@@ -92,7 +92,7 @@ static void a_device_that_is_removed_takes_nothing_away(void **state)
     assert_false(known_devices.is_exact);
     assert_sum("r2 7 5\n", 1114, 1015);
     assert_sum("", 1114, 1015);
-    assert_sum("r0 110 10\nr1 1 1\n", 1114, 1015); /* they are back */
+    assert_sum("r0 110 10\nr1 1 1\n", 1114, 1015); /* they are present again */
     assert_sum("r0 111 10\nr1 2 2\n", 1116, 1016);
 }
 
@@ -114,7 +114,7 @@ static void a_counter_that_was_reset_has_not_grown(void **state)
     assert_sum("r0 4 12\nr1 8 8\n", 109, 20);
 }
 
-static void others_do_not_make_the_sum_inexact(void **state)
+static void ignored_devices_do_not_make_the_sum_inexact(void **state)
 {
     (void)state;
     assert_sum("r0 100 10\nv0 7 7\ni0 9 9\n", 100, 10);
@@ -123,7 +123,7 @@ static void others_do_not_make_the_sum_inexact(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void what_is_counted_is_decided_once(void **state)
+static void the_counted_class_is_decided_once(void **state)
 {
     struct device_bytes sum = { 5, 5 };
 
@@ -136,7 +136,7 @@ static void what_is_counted_is_decided_once(void **state)
     assert_sum("r0 900 90\nv0 51 5\n", 51, 5);
 }
 
-static void a_damaged_reading_loses_nothing(void **state)
+static void a_damaged_reading_changes_no_sum(void **state)
 {
     struct device_bytes sum;
 
@@ -148,7 +148,7 @@ static void a_damaged_reading_loses_nothing(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void a_sum_that_is_not_known_stays_so(void **state)
+static void an_unknown_sum_stays_unknown(void **state)
 {
     (void)state;
     assert_sum("r0 18446744073709551615 5\n", UNKNOWN, 5);
@@ -194,7 +194,7 @@ static int parse_disks(const struct root *root, const char *text, struct device_
     return diskstats_parse(text, &table, root, ret);
 }
 
-static void names_tell_disks_from_the_rest(void **state)
+static void disks_are_recognized_by_name(void **state)
 {
     static const char *const disks[] = { "sda",     "sdzz", "vda",      "xvda",       "nvme0n1",
                                          "mmcblk0", "nbd0", "nvme10n2", "cciss/c0d0", "dasda" };
@@ -212,7 +212,7 @@ static void names_tell_disks_from_the_rest(void **state)
         assert_int_equal(disk_class_by_name(others[i]), DEVICE_IGNORED);
 }
 
-static void odd_names_do_no_harm(void **state)
+static void odd_names_are_harmless(void **state)
 {
     static const char *const odd[] = { "",   "p",  "1",     "p1",   "1p1", "nvme",
                                        "sd", "..", "../..", "%s%n", "/",   "\xff" };
@@ -222,7 +222,7 @@ static void odd_names_do_no_harm(void **state)
         (void)disk_class_by_name(odd[i]); /* the sanitizers look on */
 }
 
-static void sysfs_knows_better_than_the_name(void **state)
+static void sysfs_overrules_the_name(void **state)
 {
     struct fake_root fake;
 
@@ -263,7 +263,7 @@ static void a_byte_is_counted_once(void **state)
     fake_root_done(&fake);
 }
 
-static void a_machine_without_disks_is_not_one_that_is_idle(void **state)
+static void without_disks_the_sum_is_unknown(void **state)
 {
     struct device_bytes stats = { .in = 5 };
     struct fake_root fake;
@@ -331,7 +331,7 @@ static int parse_interfaces(const struct root *root, const char *text, struct de
     return net_dev_parse(text, &table, root, ret);
 }
 
-static void where_there_is_hardware_only_it_counts(void **state)
+static void hardware_counts_alone_if_there_is_any(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -371,7 +371,7 @@ static void in_a_container_all_but_loopback_count(void **state)
 }
 
 /* The bytes of a bridge would seem to have gone through the machine at once. */
-static void others_do_not_count_when_the_card_is_removed(void **state)
+static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
 {
     struct device_table table;
     struct fake_root fake;
@@ -393,7 +393,7 @@ static void others_do_not_count_when_the_card_is_removed(void **state)
     fake_root_done(&fake);
 }
 
-static void a_card_that_works_for_another_is_not_counted_twice(void **state)
+static void a_card_behind_another_is_not_counted_twice(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -431,7 +431,7 @@ static void a_name_may_hold_colons_bars_and_dots(void **state)
     fake_root_done(&fake);
 }
 
-static void loopback_alone_is_no_network(void **state)
+static void a_loopback_interface_alone_is_no_network(void **state)
 {
     struct device_bytes net = { .out = 5 };
     struct fake_root fake;
@@ -580,7 +580,7 @@ static void a_whole_disk_is_listed_once(void **state)
     fake_root_done(&fake);
 }
 
-/* What host.h sums up is what is listed here. */
+/* The sum in host.h equals the sum over this list. */
 static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
 {
     struct device_table table = { .count = 0 };
@@ -603,7 +603,7 @@ static void the_sum_over_the_list_is_the_sum_of_the_host(void **state)
     fake_root_done(&fake);
 }
 
-/* Sectors of /proc and /sys have 512 bytes, on a disk whose own have 4096 too. */
+/* Sectors of /proc and /sys have 512 bytes, even if the disk's own have 4096. */
 static void a_4kn_disk_counts_in_512_byte_sectors(void **state)
 {
     static const struct block_device disk = { "sdb", 8, 16, 1 << 20, NULL };
@@ -748,7 +748,7 @@ static void a_counter_that_steps_back_gives_no_growth(void **state)
     assert_false(is_known(devices_growth(7, UNKNOWN)));
 }
 
-static void a_machine_that_shows_nothing_has_no_devices(void **state)
+static void without_files_there_are_no_devices(void **state)
 {
     struct space space = { 0 };
     struct fake_root fake;
@@ -760,7 +760,7 @@ static void a_machine_that_shows_nothing_has_no_devices(void **state)
                     "8 0 sda 1 2\ngarbage\n8 16 sdb 1 1 1 1 1 1 1 1\n");
     fake_root_write(&fake, "proc/net/dev", "x\n");
     assert_int_equal(devices_read(&fake.root, &space, &devices), 0);
-    assert_int_equal(devices.disk_count, 1); /* a damaged line is passed over */
+    assert_int_equal(devices.disk_count, 1); /* a damaged line is skipped */
     assert_int_equal(devices.interface_count, 0);
     assert_int_equal(devices.mount_count, 0);
     devices_done(&devices);
@@ -769,8 +769,8 @@ static void a_machine_that_shows_nothing_has_no_devices(void **state)
     fake_root_done(&fake);
 }
 
-/* A partition, a volume on top of it, and what sysfs does not know. */
-static void a_mount_leads_to_its_disk(void **state)
+/* A partition, a volume on top of it, and a device that is not in sysfs. */
+static void the_disk_of_a_mount_is_found(void **state)
 {
     static const struct {
         unsigned minor;
@@ -805,29 +805,29 @@ static void a_mount_leads_to_its_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_device_is_asked_about_once, begin),
-        cmocka_unit_test_setup(what_a_new_device_had_counted_before_is_not_growth, begin),
-        cmocka_unit_test_setup(a_device_that_is_removed_takes_nothing_away, begin),
+        cmocka_unit_test_setup(a_device_is_classified_once, begin),
+        cmocka_unit_test_setup(earlier_counts_of_a_new_device_are_not_growth, begin),
+        cmocka_unit_test_setup(a_removed_device_does_not_reduce_the_sum, begin),
         cmocka_unit_test_setup(a_device_may_take_the_place_of_another, begin),
         cmocka_unit_test_setup(a_counter_that_was_reset_has_not_grown, begin),
-        cmocka_unit_test_setup(others_do_not_make_the_sum_inexact, begin),
-        cmocka_unit_test_setup(what_is_counted_is_decided_once, begin),
-        cmocka_unit_test_setup(a_damaged_reading_loses_nothing, begin),
-        cmocka_unit_test_setup(a_sum_that_is_not_known_stays_so, begin),
+        cmocka_unit_test_setup(ignored_devices_do_not_make_the_sum_inexact, begin),
+        cmocka_unit_test_setup(the_counted_class_is_decided_once, begin),
+        cmocka_unit_test_setup(a_damaged_reading_changes_no_sum, begin),
+        cmocka_unit_test_setup(an_unknown_sum_stays_unknown, begin),
         cmocka_unit_test_setup(more_devices_than_fit_are_refused, begin),
-        cmocka_unit_test(names_tell_disks_from_the_rest),
-        cmocka_unit_test(odd_names_do_no_harm),
-        cmocka_unit_test(sysfs_knows_better_than_the_name),
+        cmocka_unit_test(disks_are_recognized_by_name),
+        cmocka_unit_test(odd_names_are_harmless),
+        cmocka_unit_test(sysfs_overrules_the_name),
         cmocka_unit_test(a_byte_is_counted_once),
-        cmocka_unit_test(a_machine_without_disks_is_not_one_that_is_idle),
+        cmocka_unit_test(without_disks_the_sum_is_unknown),
         cmocka_unit_test(a_sum_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_diskstats_are_refused),
-        cmocka_unit_test(where_there_is_hardware_only_it_counts),
+        cmocka_unit_test(hardware_counts_alone_if_there_is_any),
         cmocka_unit_test(in_a_container_all_but_loopback_count),
-        cmocka_unit_test(others_do_not_count_when_the_card_is_removed),
-        cmocka_unit_test(a_card_that_works_for_another_is_not_counted_twice),
+        cmocka_unit_test(virtual_interfaces_do_not_replace_a_removed_card),
+        cmocka_unit_test(a_card_behind_another_is_not_counted_twice),
         cmocka_unit_test(a_name_may_hold_colons_bars_and_dots),
-        cmocka_unit_test(loopback_alone_is_no_network),
+        cmocka_unit_test(a_loopback_interface_alone_is_no_network),
         cmocka_unit_test(damaged_interface_lines_are_refused),
         cmocka_unit_test(a_whole_disk_is_listed_once),
         cmocka_unit_test(the_sum_over_the_list_is_the_sum_of_the_host),
@@ -836,8 +836,8 @@ int main(void)
         cmocka_unit_test(interfaces_are_described),
         cmocka_unit_test(devices_come_and_go),
         cmocka_unit_test(a_counter_that_steps_back_gives_no_growth),
-        cmocka_unit_test(a_machine_that_shows_nothing_has_no_devices),
-        cmocka_unit_test(a_mount_leads_to_its_disk),
+        cmocka_unit_test(without_files_there_are_no_devices),
+        cmocka_unit_test(the_disk_of_a_mount_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static void numbers_are_written_as_python_writes_them(void **state)
                         "1773480414.501,42,2,1e-06,0,0.0,30.125,0,8192,0,0,0\n");
 }
 
-static void unknown_values_are_none(void **state)
+static void unknown_values_are_written_as_none(void **state)
 {
     struct fixture *f = *state;
 
@@ -158,7 +158,7 @@ static void unknown_values_are_none(void **state)
                         "\"gpu_usage\": null, \"gpu_vram\": null, \"gpu_utilized\": null}\n");
 }
 
-static void doubles_are_the_numbers_of_the_cells(void **state)
+static void doubles_equal_the_numbers_of_the_cells(void **state)
 {
     struct fixture *f = *state;
     const char *bytes;
@@ -205,7 +205,7 @@ static void a_counter_that_steps_back_has_not_grown(void **state)
 }
 
 /* Interrupts are no system time for the Python package; steal is busy time for the Rust one. */
-static void cpu_times_of_the_machine(void **state)
+static void cpu_times_of_the_machine_are_rates(void **state)
 {
     struct fixture *f = *state;
 
@@ -223,7 +223,7 @@ static void cpu_times_of_the_machine(void **state)
     assert_cell(f, "resource-tracker-rs", "cpu_usage", 0.73);
 }
 
-static void samples_that_follow_each_other_at_once_have_a_rate(void **state)
+static void samples_in_quick_succession_have_a_rate(void **state)
 {
     struct fixture *f = *state;
 
@@ -247,7 +247,7 @@ static void samples_that_follow_each_other_at_once_have_a_rate(void **state)
     assert_cell(f, "resource-tracker", "cpu_usage", 0.1);
 }
 
-static void user_and_system_time_are_the_whole(void **state)
+static void user_and_system_time_add_up(void **state)
 {
     struct fixture *f = *state;
 
@@ -270,7 +270,7 @@ static void user_and_system_time_are_the_whole(void **state)
     assert_cell(f, "resource-tracker", "stime", 0.000003);
 }
 
-static void memory_is_proportional_or_resident_or_what_was_seen_last(void **state)
+static void memory_is_proportional_or_resident_or_the_last_value(void **state)
 {
     struct fixture *f = *state;
 
@@ -281,7 +281,7 @@ static void memory_is_proportional_or_resident_or_what_was_seen_last(void **stat
     assert_cell(f, "resource-tracker", "memory_mib", 5);
     f->now.moment[METRIC_JOB_PSS] = UNKNOWN;
     assert_cell(f, "resource-tracker", "memory_mib", 6);
-    f->now.moment[METRIC_JOB_PSS] = f->now.moment[METRIC_JOB_RSS] = 0; /* it has ended */
+    f->now.moment[METRIC_JOB_PSS] = f->now.moment[METRIC_JOB_RSS] = 0; /* it has exited */
     assert_cell(f, "resource-tracker", "memory_mib", 7);
     f->now.value[METRIC_JOB_PSS] = 0;
     assert_cell(f, "resource-tracker", "memory_mib", 9);
@@ -291,7 +291,7 @@ static void memory_is_proportional_or_resident_or_what_was_seen_last(void **stat
     assert_cell(f, "resource-tracker", "memory_mib", 11);
 }
 
-static void memory_left_in_a_cgroup_is_not_that_of_a_job_that_is_gone(void **state)
+static void memory_left_in_the_cgroup_of_an_ended_job_does_not_count(void **state)
 {
     struct fixture *f = *state;
 
@@ -300,7 +300,7 @@ static void memory_left_in_a_cgroup_is_not_that_of_a_job_that_is_gone(void **sta
     f->before.moment[METRIC_JOB_PROCESSES] = 1;
     f->now.moment[METRIC_JOB_PSS] = f->now.value[METRIC_JOB_PSS] = 0;
     f->now.moment[METRIC_JOB_RSS] = f->now.value[METRIC_JOB_RSS] = 1 * MIB;
-    f->now.moment[METRIC_JOB_PROCESSES] = 1; /* it is ending */
+    f->now.moment[METRIC_JOB_PROCESSES] = 1; /* it is exiting */
     assert_cell(f, "resource-tracker", "memory_mib", 9);
     f->now.moment[METRIC_JOB_PROCESSES] = 0;
     assert_cell(f, "resource-tracker", "memory_mib", 9);
@@ -324,7 +324,7 @@ static void children_are_the_processes_without_the_main_one(void **state)
     assert_cell(f, "resource-tracker-0.1", "children", 0);
     f->now.moment[METRIC_JOB_PROCESSES] = 3;
     assert_cell(f, "resource-tracker", "children", 2);
-    f->now.moment[METRIC_MAIN_THREADS] = 0; /* it has ended */
+    f->now.moment[METRIC_MAIN_THREADS] = 0; /* it has exited */
     assert_cell(f, "resource-tracker", "children", 3);
     f->row.is_main_only = true;
     assert_cell(f, "resource-tracker-0.1", "children", nan(""));
@@ -334,7 +334,7 @@ static void children_are_the_processes_without_the_main_one(void **state)
     assert_cell(f, "resource-tracker", "children", 3);
 }
 
-static void memory_of_the_machine(void **state)
+static void memory_of_the_machine_is_written(void **state)
 {
     struct fixture *f = *state;
 
@@ -352,7 +352,7 @@ static void memory_of_the_machine(void **state)
     assert_false(cell_of(f, "resource-tracker:system", "memory_buffers_mib").is_integer);
 }
 
-static void space_on_disks(void **state)
+static void space_on_disks_is_written(void **state)
 {
     struct fixture *f = *state;
 
@@ -450,17 +450,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         with_samples(the_first_sample_makes_no_row),
         with_samples(numbers_are_written_as_python_writes_them),
-        with_samples(unknown_values_are_none),
-        with_samples(doubles_are_the_numbers_of_the_cells),
+        with_samples(unknown_values_are_written_as_none),
+        with_samples(doubles_equal_the_numbers_of_the_cells),
         with_samples(a_counter_that_steps_back_has_not_grown),
-        with_samples(cpu_times_of_the_machine),
-        with_samples(samples_that_follow_each_other_at_once_have_a_rate),
-        with_samples(user_and_system_time_are_the_whole),
-        with_samples(memory_is_proportional_or_resident_or_what_was_seen_last),
-        with_samples(memory_left_in_a_cgroup_is_not_that_of_a_job_that_is_gone),
+        with_samples(cpu_times_of_the_machine_are_rates),
+        with_samples(samples_in_quick_succession_have_a_rate),
+        with_samples(user_and_system_time_add_up),
+        with_samples(memory_is_proportional_or_resident_or_the_last_value),
+        with_samples(memory_left_in_the_cgroup_of_an_ended_job_does_not_count),
         with_samples(children_are_the_processes_without_the_main_one),
-        with_samples(memory_of_the_machine),
-        with_samples(space_on_disks),
+        with_samples(memory_of_the_machine_is_written),
+        with_samples(space_on_disks_is_written),
         with_samples(gpus_are_counted_if_they_are_busy),
         with_samples(a_day_of_rows_adds_up),
     };

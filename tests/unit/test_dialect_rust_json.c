@@ -149,7 +149,7 @@ static void devices_are_listed_with_their_rates(void **state)
     buffer_done(&text);
 }
 
-static void a_device_that_was_plugged_in_has_no_rate_yet(void **state)
+static void a_new_device_has_no_rate_yet(void **state)
 {
     struct buffer text = { 0 };
     struct device_sample none = { 0 };
@@ -172,7 +172,7 @@ static void assert_lacks(const struct buffer *text, const char *part)
         fail_msg("%s is in %s", part, text->text);
 }
 
-static void a_job_without_a_cgroup_has_no_figures_of_one(void **state)
+static void a_job_without_a_cgroup_has_no_cgroup_figures(void **state)
 {
     struct buffer text = { 0 };
     struct machine machine;
@@ -213,7 +213,7 @@ static void without_a_job_gpus_are_those_of_all_processes(void **state)
     machine.now.moment[METRIC_HOST_GPU_UTILIZATION] = 500000;
     machine.now.moment[METRIC_HOST_GPU_MEMORY] = 3 << 19;
     dialect_rust_json_row(&machine.row, &text);
-    assert_lacks(&text, "process_gpu"); /* of the job, they are not known */
+    assert_lacks(&text, "process_gpu"); /* unknown for the job */
     buffer_clear(&text);
     machine.row.is_machine_only = true;
     machine.row.pid = 0;
@@ -224,7 +224,7 @@ static void without_a_job_gpus_are_those_of_all_processes(void **state)
 }
 
 /* A row of 3 ms, with a tick of the CPU and 600 bytes in it: its rates are of 2.003 s. */
-static void a_row_that_is_too_short_has_the_rates_of_the_row_before_too(void **state)
+static void a_too_short_row_includes_the_rates_of_the_previous_row(void **state)
 {
     struct buffer text = { 0 };
     struct sample middle;
@@ -261,11 +261,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_are_listed_with_their_rates),
-        cmocka_unit_test(a_device_that_was_plugged_in_has_no_rate_yet),
-        cmocka_unit_test(a_job_without_a_cgroup_has_no_figures_of_one),
+        cmocka_unit_test(a_new_device_has_no_rate_yet),
+        cmocka_unit_test(a_job_without_a_cgroup_has_no_cgroup_figures),
         cmocka_unit_test(a_driver_without_a_version_has_none),
         cmocka_unit_test(without_a_job_gpus_are_those_of_all_processes),
-        cmocka_unit_test(a_row_that_is_too_short_has_the_rates_of_the_row_before_too),
+        cmocka_unit_test(a_too_short_row_includes_the_rates_of_the_previous_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

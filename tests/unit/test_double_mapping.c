@@ -10,18 +10,18 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static void what_was_not_read_may_be_mapped_twice(void **state)
+static void unread_memory_may_be_mapped_twice(void **state)
 {
     struct double_mapping mapping = { 0 };
 
     (void)state;
     double_mapping_seen(&mapping, 200 * MB);
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
-    double_mapping_seen(&mapping, 50 * MB); /* it was there, though */
+    double_mapping_seen(&mapping, 50 * MB); /* it was seen nevertheless */
     assert_int_equal(double_mapping_bytes(&mapping), 200 * MB);
 }
 
-static void libraries_are_no_reason_for_doubt(void **state)
+static void libraries_are_not_suspected(void **state)
 {
     struct double_mapping mapping = { 0 };
 
@@ -30,7 +30,7 @@ static void libraries_are_no_reason_for_doubt(void **state)
     assert_int_equal(double_mapping_bytes(&mapping), 0);
 }
 
-static void a_read_of_no_less_settles_it(void **state)
+static void a_read_of_no_less_memory_replaces_the_bound(void **state)
 {
     struct double_mapping mapping = { 0 };
 
@@ -48,9 +48,9 @@ static void a_read_of_no_less_settles_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_not_read_may_be_mapped_twice),
-        cmocka_unit_test(libraries_are_no_reason_for_doubt),
-        cmocka_unit_test(a_read_of_no_less_settles_it),
+        cmocka_unit_test(unread_memory_may_be_mapped_twice),
+        cmocka_unit_test(libraries_are_not_suspected),
+        cmocka_unit_test(a_read_of_no_less_memory_replaces_the_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static void a_device_is_described_by_its_files(void **state)
     tear_down(&machine);
 }
 
-static void hostile_texts_cannot_steer_a_terminal(void **state)
+static void hostile_texts_contain_no_terminal_commands(void **state)
 {
     struct machine machine;
     char name[400];
@@ -136,7 +136,7 @@ static void hostile_texts_cannot_steer_a_terminal(void **state)
     tear_down(&machine);
 }
 
-static void a_reading_has_all_that_the_driver_tells(void **state)
+static void a_reading_has_every_value_of_the_driver(void **state)
 {
     struct machine machine;
     struct gpu_reading reading;
@@ -191,7 +191,7 @@ static void device_busy_time_is_the_percentage_over_time(void **state)
     tear_down(&machine);
 }
 
-static void missing_files_cost_their_figure_alone(void **state)
+static void missing_files_make_only_their_figure_unknown(void **state)
 {
     struct machine machine;
     struct gpu_reading reading;
@@ -209,13 +209,13 @@ static void missing_files_cost_their_figure_alone(void **state)
     assert_true(reading.temperature_celsius == UNKNOWN);
     assert_true(reading.busy_ns == UNKNOWN);
     assert_non_null(reading.busy_reason);
-    assert_true(reading.memory_used_bytes == UNKNOWN); /* it has none of its own */
+    assert_true(reading.memory_used_bytes == UNKNOWN); /* it has no memory of its own */
     assert_true(amd->device(machine.vendor, 0)->memory_total_bytes == UNKNOWN);
     assert_true(reading.energy_microjoules == UNKNOWN);
     tear_down(&machine);
 }
 
-static void a_device_that_sleeps_is_not_woken(void **state)
+static void a_sleeping_device_is_not_woken(void **state)
 {
     static const char *const asleep[] = { "suspended\n", "suspending\n" };
     struct machine machine;
@@ -231,7 +231,8 @@ static void a_device_that_sleeps_is_not_woken(void **state)
         assert_int_equal(reading.busy_ns, 0);
         assert_true(reading.power_milliwatts == UNKNOWN);
         assert_true(reading.energy_microjoules == UNKNOWN);
-        assert_int_equal(reading.memory_used_bytes, 1 << 30); /* not asked of the device */
+        /* Read without waking the device. */
+        assert_int_equal(reading.memory_used_bytes, 1 << 30);
     }
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
     assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
@@ -242,7 +243,7 @@ static void a_device_that_sleeps_is_not_woken(void **state)
     tear_down(&machine);
 }
 
-static void a_device_that_is_gone_is_lost(void **state)
+static void a_removed_device_is_lost(void **state)
 {
     struct machine machine;
     struct gpu_reading reading;
@@ -255,7 +256,7 @@ static void a_device_that_is_gone_is_lost(void **state)
     fake_drm_card(&machine.fake, 1, "0000:04:00.0", "0x1002\n"); /* another has its number */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
-    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* it is back */
+    fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* it is present again */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), 0);
     tear_down(&machine);
 }
@@ -328,7 +329,7 @@ static void a_client_outlives_the_process_it_came_from(void **state)
     tear_down(&machine);
 }
 
-static void the_time_of_a_process_that_ended_is_kept(void **state)
+static void the_busy_time_of_an_exited_process_is_kept(void **state)
 {
     struct machine machine;
     struct gpu_process ended;
@@ -339,7 +340,7 @@ static void the_time_of_a_process_that_ended_is_kept(void **state)
     count(&machine, &both, 1000 * MS);
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "100000000", "1 MiB"));
     count(&machine, &both, 2000 * MS);
-    /* Seen once more between two counts: that value is the last one, and is counted. */
+    /* A value read between two counts is the last one, and is counted. */
     fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD128", CLIENT("7", "170000000", "1 MiB"));
     assert_int_equal(process(&machine, &both, 41).busy_ns, 100 * MS);
     fake_drm_close(&machine.fake, 41, 5);
@@ -369,7 +370,7 @@ static void a_process_without_engine_time_was_idle(void **state)
     tear_down(&machine);
 }
 
-static void old_keys_are_understood(void **state)
+static void keys_of_old_drivers_are_read(void **state)
 {
     static const char text[] = "pos:\t0\npdev:\t" PCI "\npasid:\t32769\nvram mem:\t2048 kB\n"
                                "gtt mem:\t512 kB\ncpu mem:\t0 kB\ngfx0:\t25.0%\n";
@@ -387,7 +388,7 @@ static void old_keys_are_understood(void **state)
     tear_down(&machine);
 }
 
-static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
+static void other_descriptors_are_skipped(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -401,8 +402,9 @@ static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
     fake_drm_fd(&machine.fake, 41, 3, "/dev/dri/renderD129",
                 "drm-driver: i915\ndrm-client-id: 7\ndrm-pdev: 0000:00:02.0\n");
     fake_drm_fd(&machine.fake, 41, 4, "/dev/dri/renderD128", NULL);
-    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129", ""); /* of another vendor */
-    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", "");      /* of no device */
+    fake_drm_fd(&machine.fake, 41, 5, "/dev/dri/renderD129",
+                "");                                         /* a device of another vendor */
+    fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/card7", ""); /* no device */
     fake_drm_fd(&machine.fake, 41, 7, "/tmp/dri/cardinal", CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 8, long_name, CLIENT("7", "5", "5"));
     fake_drm_fd(&machine.fake, 41, 9, "/dev/dri/card1 (deleted)", "pos:\t0\n");
@@ -418,8 +420,8 @@ static void descriptors_that_are_no_client_of_ours_are_passed_over(void **state)
     tear_down(&machine);
 }
 
-/* On a live machine a quick sweep does not list descriptors whose number has not changed. */
-static void known_clients_are_fresh_and_new_ones_found_at_the_next_count(void **state)
+/* On a live machine a quick sweep does not list descriptors if their number is unchanged. */
+static void known_clients_are_read_and_new_ones_found_at_the_next_count(void **state)
 {
     struct machine machine;
 
@@ -448,20 +450,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_without_cards_has_no_such_gpu),
         cmocka_unit_test(a_device_is_described_by_its_files),
-        cmocka_unit_test(hostile_texts_cannot_steer_a_terminal),
-        cmocka_unit_test(a_reading_has_all_that_the_driver_tells),
+        cmocka_unit_test(hostile_texts_contain_no_terminal_commands),
+        cmocka_unit_test(a_reading_has_every_value_of_the_driver),
         cmocka_unit_test(device_busy_time_is_the_percentage_over_time),
-        cmocka_unit_test(missing_files_cost_their_figure_alone),
-        cmocka_unit_test(a_device_that_sleeps_is_not_woken),
-        cmocka_unit_test(a_device_that_is_gone_is_lost),
+        cmocka_unit_test(missing_files_make_only_their_figure_unknown),
+        cmocka_unit_test(a_sleeping_device_is_not_woken),
+        cmocka_unit_test(a_removed_device_is_lost),
         cmocka_unit_test(a_process_has_the_memory_and_time_of_its_clients),
         cmocka_unit_test(copies_of_a_descriptor_count_once),
         cmocka_unit_test(a_client_outlives_the_process_it_came_from),
-        cmocka_unit_test(the_time_of_a_process_that_ended_is_kept),
+        cmocka_unit_test(the_busy_time_of_an_exited_process_is_kept),
         cmocka_unit_test(a_process_without_engine_time_was_idle),
-        cmocka_unit_test(old_keys_are_understood),
-        cmocka_unit_test(descriptors_that_are_no_client_of_ours_are_passed_over),
-        cmocka_unit_test(known_clients_are_fresh_and_new_ones_found_at_the_next_count),
+        cmocka_unit_test(keys_of_old_drivers_are_read),
+        cmocka_unit_test(other_descriptors_are_skipped),
+        cmocka_unit_test(known_clients_are_read_and_new_ones_found_at_the_next_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

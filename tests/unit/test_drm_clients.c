@@ -21,7 +21,7 @@ static int open_clients(void **state)
 
     assert_non_null(clients);
     assert_int_equal(drm_clients_init(clients, 2, false), 0);
-    /* A first sweep without any client, so that those of the tests count from 0. */
+    /* A first sweep without any client, so that later clients count from 0. */
     drm_clients_begin(clients);
     drm_clients_end(clients, true);
     drm_clients_count(clients, 1000 * MS);
@@ -37,7 +37,7 @@ static int close_clients(void **state)
     return 0;
 }
 
-/* The client's file says this much more than its identity. */
+/* `text`: the client's file without its identity. */
 static void see(struct drm_clients *clients, int pid, int fd, int id, const char *figures)
 {
     struct drm_fdinfo info;
@@ -101,7 +101,7 @@ static void clients_of_a_process_are_summed_by_class(void **state)
     assert_int_equal(only(clients).memory_bytes, 18);
 }
 
-static void busy_time_never_passes_the_time_that_passed(void **state)
+static void busy_time_never_exceeds_the_elapsed_time(void **state)
 {
     struct drm_clients *clients = *state;
 
@@ -138,7 +138,7 @@ static void cycles_that_step_back_keep_the_larger_value(void **state)
     assert_int_equal(only(clients).busy_ns, 700 * MS);
 }
 
-static void a_client_of_the_first_sweep_counts_from_there(void **state)
+static void a_client_of_the_first_sweep_counts_from_then_on(void **state)
 {
     struct drm_clients clients;
 
@@ -166,14 +166,14 @@ static void cycles_become_time_once_the_clock_is_known(void **state)
     assert_in_range(only(clients).busy_ns, 312 * MS, 313 * MS); /* 6e6 cycles at 19.2 MHz */
 }
 
-static void a_client_that_did_nothing_is_not_waited_for(void **state)
+static void an_idle_client_is_not_waited_for(void **state)
 {
     see_alone(*state, 42, 1, "drm-cycles-rcs: 0\ndrm-total-cycles-rcs: 50000000\n", 1500 * MS);
     assert_int_equal(only(*state).busy_ns, 0);
 }
 
-/* Seen once: what it did is told by the clock of those that come after it. */
-static void cycles_of_one_that_ended_are_counted_when_the_clock_is_known(void **state)
+/* A client found once: the clock of later clients gives the length of its cycles. */
+static void cycles_of_an_ended_client_are_counted_later(void **state)
 {
     struct drm_clients *clients = *state;
     struct gpu_process list[2];
@@ -187,7 +187,7 @@ static void cycles_of_one_that_ended_are_counted_when_the_clock_is_known(void **
     assert_int_equal(list[1].busy_ns, 0);
 }
 
-static void a_clock_that_is_set_back_is_learned_anew(void **state)
+static void a_clock_that_is_set_back_is_measured_again(void **state)
 {
     struct drm_clients *clients = *state;
 
@@ -207,7 +207,7 @@ static void cycles_of_a_known_frequency_are_time(void **state)
     assert_int_equal(only(*state).busy_ns, 100 * MS);
 }
 
-static void a_share_holds_since_the_last_count(void **state)
+static void a_percentage_applies_since_the_last_count(void **state)
 {
     struct drm_clients *clients = *state;
 
@@ -216,7 +216,7 @@ static void a_share_holds_since_the_last_count(void **state)
     assert_int_equal(only(clients).busy_ns, 700 * MS); /* an idle engine is left out */
 }
 
-static void time_that_is_not_told_is_unknown(void **state)
+static void unreported_time_is_unknown(void **state)
 {
     struct drm_clients *clients = *state;
 
@@ -259,7 +259,7 @@ static void a_client_that_was_lost_for_a_while_is_not_counted_twice(void **state
     assert_false(only(clients).has_ended);
 }
 
-static void the_longest_ended_make_room(void **state)
+static void the_clients_that_ended_first_make_room(void **state)
 {
     enum { COUNT = DRM_USE_MAX + 100 };
     struct drm_clients *clients = *state;
@@ -279,7 +279,7 @@ static void the_longest_ended_make_room(void **state)
     assert_true(has_last);
 }
 
-static void living_clients_are_never_pushed_out(void **state)
+static void living_clients_are_never_evicted(void **state)
 {
     struct drm_clients *clients = *state;
     struct drm_fdinfo info = { .client_id = DRM_CLIENT_MAX };
@@ -320,21 +320,21 @@ int main(void)
         TEST(the_busiest_class_of_engines_counts),
         TEST(the_time_of_a_class_is_divided_by_its_engines),
         TEST(clients_of_a_process_are_summed_by_class),
-        TEST(busy_time_never_passes_the_time_that_passed),
+        TEST(busy_time_never_exceeds_the_elapsed_time),
         TEST(a_counter_that_steps_back_keeps_the_larger_value),
         TEST(cycles_that_step_back_keep_the_larger_value),
-        TEST(a_client_of_the_first_sweep_counts_from_there),
+        TEST(a_client_of_the_first_sweep_counts_from_then_on),
         TEST(cycles_become_time_once_the_clock_is_known),
-        TEST(a_client_that_did_nothing_is_not_waited_for),
-        TEST(cycles_of_one_that_ended_are_counted_when_the_clock_is_known),
-        TEST(a_clock_that_is_set_back_is_learned_anew),
+        TEST(an_idle_client_is_not_waited_for),
+        TEST(cycles_of_an_ended_client_are_counted_later),
+        TEST(a_clock_that_is_set_back_is_measured_again),
         TEST(cycles_of_a_known_frequency_are_time),
-        TEST(a_share_holds_since_the_last_count),
-        TEST(time_that_is_not_told_is_unknown),
+        TEST(a_percentage_applies_since_the_last_count),
+        TEST(unreported_time_is_unknown),
         TEST(time_is_unknown_until_it_is_counted),
         TEST(a_client_that_was_lost_for_a_while_is_not_counted_twice),
-        TEST(the_longest_ended_make_room),
-        TEST(living_clients_are_never_pushed_out),
+        TEST(the_clients_that_ended_first_make_room),
+        TEST(living_clients_are_never_evicted),
         TEST(repeated_sweeps_do_not_grow_the_tables),
     };
 

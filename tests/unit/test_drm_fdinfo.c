@@ -37,7 +37,7 @@ static const uint64_t *region(const struct drm_fdinfo *info, const char *name)
     return info->region[0].bytes;
 }
 
-static void amdgpu_tells_engines_and_memory(void **state)
+static void amdgpu_reports_engines_and_memory(void **state)
 {
     static const char text[] =
         HEAD "drm-driver:\tamdgpu\ndrm-client-id:\t42\ndrm-pdev:\t0000:03:00.0\npasid:\t32770\n"
@@ -67,7 +67,7 @@ static void amdgpu_tells_engines_and_memory(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 2 << 20); /* the newer key, VRAM alone */
 }
 
-static void old_amdgpu_tells_shares_of_the_time(void **state)
+static void old_amdgpu_reports_percentages(void **state)
 {
     static const char text[] = HEAD "pdev:\t0000:0b:00.0\npasid:\t32769\nvram mem:\t20480 kB\n"
                                     "gtt mem:\t512 kB\ncpu mem:\t0 kB\ngfx0:\t12.5%\n"
@@ -78,7 +78,7 @@ static void old_amdgpu_tells_shares_of_the_time(void **state)
     assert_int_equal(drm_fdinfo_parse(text, &info), 0);
     assert_string_equal(info.driver, "");
     assert_int_equal(info.pci, 0xb00);
-    assert_int_equal(info.client_id, 32769); /* the address space stands for the client */
+    assert_int_equal(info.client_id, 32769); /* the id of the address space is used */
     assert_int_equal(info.engine_count, 3);
     assert_int_equal(engine(&info, "gfx0")->busy_percent_x100, 1205);
     assert_int_equal(engine(&info, "dec0")->busy_percent_x100, 10000); /* work that overlaps */
@@ -87,7 +87,7 @@ static void old_amdgpu_tells_shares_of_the_time(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 20 << 20);
 }
 
-static void i915_tells_engines_and_their_number(void **state)
+static void i915_reports_engines_and_their_number(void **state)
 {
     static const char text[] =
         HEAD "drm-driver:\ti915\ndrm-client-id:\t7\ndrm-pdev:\t0000:00:02.0\n"
@@ -107,7 +107,7 @@ static void i915_tells_engines_and_their_number(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 4 << 20); /* integrated: the machine's memory */
 }
 
-static void xe_tells_cycles(void **state)
+static void xe_reports_cycles(void **state)
 {
     static const char text[] = HEAD
         "drm-driver:\txe\ndrm-client-id:\t3\ndrm-pdev:\t0000:03:00.0\n"
@@ -127,7 +127,7 @@ static void xe_tells_cycles(void **state)
     assert_int_equal(drm_fdinfo_memory(&info), 8 << 20);
 }
 
-static void memory_of_an_integrated_xe_is_that_of_the_machine(void **state)
+static void an_integrated_xe_uses_memory_of_the_machine(void **state)
 {
     struct drm_fdinfo info;
 
@@ -140,7 +140,7 @@ static void memory_of_an_integrated_xe_is_that_of_the_machine(void **state)
     assert_true(info.pci == UNKNOWN);
 }
 
-static void memory_that_is_not_told_is_unknown(void **state)
+static void unreported_memory_is_unknown(void **state)
 {
     struct drm_fdinfo info;
 
@@ -149,7 +149,7 @@ static void memory_that_is_not_told_is_unknown(void **state)
     assert_true(drm_fdinfo_memory(&info) == UNKNOWN);
     assert_int_equal(
         drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-total-vram: 5\n", &info), 0);
-    assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total where nothing better is told */
+    assert_int_equal(drm_fdinfo_memory(&info), 5); /* the total if nothing better is reported */
     assert_int_equal(drm_fdinfo_parse("drm-driver: x\ndrm-client-id: 1\ndrm-shared-vram0: 5\n"
                                       "drm-resident-vram1: 6\ndrm-resident-gtt: 7\n",
                                       &info),
@@ -169,10 +169,10 @@ static void frequencies_have_units(void **state)
                      0);
     assert_int_equal(engine(&info, "gpu")->max_hz, 800000000);
     assert_int_equal(engine(&info, "b")->max_hz, 5);
-    assert_int_equal(info.engine_count, 2); /* one without a unit is not believed */
+    assert_int_equal(info.engine_count, 2); /* an engine without a unit is ignored */
 }
 
-static void other_files_are_no_drm_files(void **state)
+static void other_files_are_refused(void **state)
 {
     static const char *const others[] = { "",
                                           HEAD,
@@ -204,7 +204,7 @@ static void a_client_without_an_id_is_refused(void **state)
     assert_int_equal(info.client_id, 77);
 }
 
-static void damaged_lines_are_passed_over(void **state)
+static void damaged_lines_are_skipped(void **state)
 {
     static const char text[] =
         "drm-driver: amdgpu\ndrm-client-id: 4\ndrm-pdev: 0000:zz:00.0\n"
@@ -221,7 +221,7 @@ static void damaged_lines_are_passed_over(void **state)
     assert_int_equal(info.region_count, 0);
 }
 
-static void every_cut_of_a_text_is_safe(void **state)
+static void every_truncated_text_is_safe(void **state)
 {
     static const char text[] =
         HEAD "drm-driver:\txe\ndrm-client-id:\t3\ndrm-pdev:\t0000:03:00.0\n"
@@ -318,17 +318,17 @@ static void pci_addresses_are_read_and_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(amdgpu_tells_engines_and_memory),
-        cmocka_unit_test(old_amdgpu_tells_shares_of_the_time),
-        cmocka_unit_test(i915_tells_engines_and_their_number),
-        cmocka_unit_test(xe_tells_cycles),
-        cmocka_unit_test(memory_of_an_integrated_xe_is_that_of_the_machine),
-        cmocka_unit_test(memory_that_is_not_told_is_unknown),
+        cmocka_unit_test(amdgpu_reports_engines_and_memory),
+        cmocka_unit_test(old_amdgpu_reports_percentages),
+        cmocka_unit_test(i915_reports_engines_and_their_number),
+        cmocka_unit_test(xe_reports_cycles),
+        cmocka_unit_test(an_integrated_xe_uses_memory_of_the_machine),
+        cmocka_unit_test(unreported_memory_is_unknown),
         cmocka_unit_test(frequencies_have_units),
-        cmocka_unit_test(other_files_are_no_drm_files),
+        cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(a_client_without_an_id_is_refused),
-        cmocka_unit_test(damaged_lines_are_passed_over),
-        cmocka_unit_test(every_cut_of_a_text_is_safe),
+        cmocka_unit_test(damaged_lines_are_skipped),
+        cmocka_unit_test(every_truncated_text_is_safe),
         cmocka_unit_test(more_engines_and_regions_than_fit_are_left_out),
         cmocka_unit_test(memory_that_does_not_fit_is_unknown),
         cmocka_unit_test(pci_addresses_are_read_and_written),

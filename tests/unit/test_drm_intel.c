@@ -52,7 +52,7 @@ static void close_both(struct fake_root *fake, void *vendor)
     fake_root_done(fake);
 }
 
-static void memory_is_known_where_the_gpu_has_its_own(void **state)
+static void memory_is_known_if_the_gpu_has_its_own(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -67,7 +67,7 @@ static void memory_is_known_where_the_gpu_has_its_own(void **state)
     close_both(&fake, vendor);
 }
 
-static void a_reading_says_why_the_device_has_no_busy_time(void **state)
+static void a_missing_busy_time_has_a_reason(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -88,7 +88,7 @@ static void a_reading_says_why_the_device_has_no_busy_time(void **state)
     close_both(&fake, vendor);
 }
 
-static void energy_that_begins_anew_goes_on(void **state)
+static void energy_continues_after_a_reset(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -103,7 +103,7 @@ static void energy_that_begins_anew_goes_on(void **state)
     close_both(&fake, vendor);
 }
 
-static void energy_of_another_sensor_is_another_count(void **state)
+static void energy_of_another_sensor_is_not_mixed_in(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -206,9 +206,9 @@ static void local_memory_of_i915_counts_alone(void **state)
     close_both(&fake, vendor);
 }
 
-/* Where a driver says that a GPU has no memory, none of that is in use: what it uses is another's,
- * and 0 would be said of what processes hold. */
-static void what_is_used_of_a_memory_that_is_not_there_is_unknown(void **state)
+/* If a driver reports a GPU without memory, used memory belongs to another device, and 0
+ * would be wrong for processes. */
+static void use_of_missing_memory_is_unknown(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -243,16 +243,16 @@ static void a_card_without_a_pci_address_has_no_clients(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_known_where_the_gpu_has_its_own),
-        cmocka_unit_test(a_reading_says_why_the_device_has_no_busy_time),
-        cmocka_unit_test(energy_that_begins_anew_goes_on),
-        cmocka_unit_test(energy_of_another_sensor_is_another_count),
+        cmocka_unit_test(memory_is_known_if_the_gpu_has_its_own),
+        cmocka_unit_test(a_missing_busy_time_has_a_reason),
+        cmocka_unit_test(energy_continues_after_a_reset),
+        cmocka_unit_test(energy_of_another_sensor_is_not_mixed_in),
         cmocka_unit_test(i915_time_is_that_of_the_busiest_class),
         cmocka_unit_test(xe_cycles_become_time),
         cmocka_unit_test(a_driver_without_engine_time_leaves_it_unknown),
         cmocka_unit_test(the_same_client_id_on_two_devices_is_two_clients),
         cmocka_unit_test(local_memory_of_i915_counts_alone),
-        cmocka_unit_test(what_is_used_of_a_memory_that_is_not_there_is_unknown),
+        cmocka_unit_test(use_of_missing_memory_is_unknown),
         cmocka_unit_test(a_card_without_a_pci_address_has_no_clients),
     };
 

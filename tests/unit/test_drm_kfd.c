@@ -60,7 +60,7 @@ static void set_up(struct machine *machine, const char *pid_namespace)
                     "simd_count 192\nvendor_id 4098\nlocation_id 768\ndomain 0\n");
     fake_root_write(fake, NODES "2/gpu_id", "999\n"); /* a GPU that is not ours to see */
     fake_root_write(fake, NODES "3/gpu_id", "");
-    fake_root_write(fake, NODES "4/gpu_id", "777\n"); /* on another bus: of no card */
+    fake_root_write(fake, NODES "4/gpu_id", "777\n"); /* on another bus: no card */
     fake_root_write(fake, NODES "4/properties", "location_id 16384\ndomain 0\n");
     fake_root_write(fake, "sys/class/kfd/kfd/proc/41/vram_54321", "8388608\n");
     fake_root_write(fake, "sys/class/kfd/kfd/proc/41/vram_777", "5\n");
@@ -69,7 +69,7 @@ static void set_up(struct machine *machine, const char *pid_namespace)
     fake_drm_fd(fake, 41, 5, "/dev/dri/renderD128", CLIENT);
 }
 
-static void kfd_tells_the_memory_of_rocm_and_nobody_its_time(void **state)
+static void kfd_reports_memory_of_rocm_but_no_time(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -82,7 +82,7 @@ static void kfd_tells_the_memory_of_rocm_and_nobody_its_time(void **state)
     assert_int_equal(list[0].memory_bytes, 8 << 20);
     assert_true(list[0].busy_ns == UNKNOWN);
     assert_non_null(list[0].reason);
-    /* Without a descriptor of the device, KFD alone tells. */
+    /* Without a descriptor of the device, only KFD reports it. */
     fake_drm_close(&machine.fake, 41, 5);
     assert_int_equal(process(&machine, 41).memory_bytes, 8 << 20);
     assert_false(process(&machine, 41).has_ended);
@@ -91,7 +91,7 @@ static void kfd_tells_the_memory_of_rocm_and_nobody_its_time(void **state)
     tear_down(&machine);
 }
 
-static void in_a_container_kfd_would_name_strangers(void **state)
+static void in_a_container_kfd_is_not_read(void **state)
 {
     struct machine machine;
 
@@ -99,13 +99,13 @@ static void in_a_container_kfd_would_name_strangers(void **state)
     set_up(&machine, "pid:[4026532999]");
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
-    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* what fdinfo tells */
-    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* it computes there */
+    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* from fdinfo */
+    assert_true(process(&machine, 41).busy_ns == UNKNOWN);         /* it uses compute */
     tear_down(&machine);
 }
 
 /* The files of a GPU may be hidden from us, as by the cgroup of devices. */
-static void a_gpu_that_kfd_does_not_tell_of_costs_itself_alone(void **state)
+static void a_gpu_unknown_to_kfd_is_left_out_alone(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -121,12 +121,12 @@ static void a_gpu_that_kfd_does_not_tell_of_costs_itself_alone(void **state)
     fake_root_write(&machine.fake, "sys/class/kfd/kfd/proc/41/vram_111", "4096\n");
     assert_int_equal(fake_drm_process(amd, machine.vendor, &both, 41, 1).memory_bytes, 4096);
     fake_drm_remove(&machine.fake, "sys/class/kfd/kfd/proc/41/vram_54321");
-    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* what fdinfo tells */
+    assert_int_equal(process(&machine, 41).memory_bytes, 1 << 20); /* from fdinfo */
     assert_int_equal(fake_drm_process(amd, machine.vendor, &both, 41, 1).memory_bytes, 4096);
     tear_down(&machine);
 }
 
-static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
+static void kfd_reports_processes_that_may_not_be_read(void **state)
 {
     enum { NOBODY = 65534 };
     struct machine machine;
@@ -137,7 +137,8 @@ static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
     (void)state;
     set_up(&machine, "pid:[4026531836]");
     fake_root_write(fake, "proc/42/fd/0", "");
-    fake_root_write(fake, "proc/42/stat", /* it lives: what has ended is refused to all */
+    /* Alive: an exited process is unreadable for all users. */
+    fake_root_write(fake, "proc/42/stat",
                     "42 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
     assert_int_equal(chmod(fake->path, 0755), 0);
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0, 0), 0);
@@ -158,10 +159,10 @@ static void a_process_we_may_not_look_into_is_known_to_kfd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kfd_tells_the_memory_of_rocm_and_nobody_its_time),
-        cmocka_unit_test(in_a_container_kfd_would_name_strangers),
-        cmocka_unit_test(a_gpu_that_kfd_does_not_tell_of_costs_itself_alone),
-        cmocka_unit_test(a_process_we_may_not_look_into_is_known_to_kfd),
+        cmocka_unit_test(kfd_reports_memory_of_rocm_but_no_time),
+        cmocka_unit_test(in_a_container_kfd_is_not_read),
+        cmocka_unit_test(a_gpu_unknown_to_kfd_is_left_out_alone),
+        cmocka_unit_test(kfd_reports_processes_that_may_not_be_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that do not show what they hold, and devices whose driver does not tell. */
+/* Processes with unreadable files, and devices whose driver reports nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void write_stat(struct machine *machine, int pid, char state, int threads
     fake_root_write(&machine->fake, path, text);
 }
 
-/* One look as someone who has no more rights than these to /proc/42/fd; root always has. */
+/* Reads with these permissions of /proc/42/fd; root is always permitted. */
 static const char *reason_with_rights(struct machine *machine, mode_t mode)
 {
     enum { NOBODY = 65534 };
@@ -91,8 +91,8 @@ static const char *reason_with_rights(struct machine *machine, mode_t mode)
     return processes_reason(machine);
 }
 
-/* The folder of a zombie belongs to root: it is refused to others, and is empty. */
-static void what_has_ended_holds_nothing_and_is_not_refused(void **state)
+/* The folder of a zombie belongs to root: other users cannot read it, and it is empty. */
+static void an_exited_process_holds_nothing_and_is_not_refused(void **state)
 {
     struct machine machine;
 
@@ -112,8 +112,8 @@ static void what_has_ended_holds_nothing_and_is_not_refused(void **state)
     tear_down(&machine);
 }
 
-/* Threads may outlive the first one, which alone /proc/PID/fd speaks of. */
-static void a_process_whose_first_thread_ended_may_hold_anything(void **state)
+/* Threads may outlive the first one, and /proc/PID/fd lists only the files of the first. */
+static void a_process_without_its_first_thread_may_hold_anything(void **state)
 {
     struct machine machine;
 
@@ -130,7 +130,7 @@ static void a_process_whose_first_thread_ended_may_hold_anything(void **state)
     tear_down(&machine);
 }
 
-static void a_process_that_could_not_be_looked_at_may_hold_anything(void **state)
+static void an_unreadable_process_may_hold_anything(void **state)
 {
     struct machine machine;
 
@@ -147,13 +147,13 @@ static void a_process_that_could_not_be_looked_at_may_hold_anything(void **state
     tear_down(&machine);
 }
 
-static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **state)
+static void use_of_a_device_without_reports_is_unknown(void **state)
 {
     static const char *const texts[] = {
         "",
         "pos:\t0\nflags:\t02100002\nmnt_id:\t27\n",   /* before 5.19 */
-        "drm-driver: i915\ndrm-pdev: 0000:00:02.0\n", /* which client is not told */
-        "drm-driver: i915\ndrm-client-id: 7\n",       /* which device */
+        "drm-driver: i915\ndrm-pdev: 0000:00:02.0\n", /* without a client id */
+        "drm-driver: i915\ndrm-client-id: 7\n",       /* without a device */
         NULL,                                         /* too long to be read */
     };
     struct machine machine;
@@ -178,8 +178,8 @@ static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **stat
         fake_drm_close(&machine.fake, 41, 5);
         count(&machine, 3000 * MS);
         one = process(&machine);
-        assert_int_equal(one.memory_bytes, 1 << 20); /* what it still holds is told */
-        assert_true(one.busy_ns == UNKNOWN);         /* what it did is not */
+        assert_int_equal(one.memory_bytes, 1 << 20); /* its remaining memory is reported */
+        assert_true(one.busy_ns == UNKNOWN);         /* its busy time is not */
         fake_drm_close(&machine.fake, 41, 4);
         assert_true(process(&machine).has_ended);
         assert_int_equal(process(&machine).memory_bytes, 0);
@@ -187,9 +187,9 @@ static void a_device_whose_driver_tells_nothing_is_used_unknown_much(void **stat
     }
 }
 
-/* A quick sweep of a live machine does not list the descriptors of a process again, and must not
- * take what it does not list for closed. */
-static void what_is_not_told_stays_so_between_listings(void **state)
+/* A quick sweep of a live machine does not list the descriptors of a process again, and must
+ * not treat unlisted ones as closed. */
+static void unreported_use_stays_unknown_between_listings(void **state)
 {
     struct machine machine;
 
@@ -212,11 +212,11 @@ static void what_is_not_told_stays_so_between_listings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_has_ended_holds_nothing_and_is_not_refused),
-        cmocka_unit_test(a_process_whose_first_thread_ended_may_hold_anything),
-        cmocka_unit_test(a_process_that_could_not_be_looked_at_may_hold_anything),
-        cmocka_unit_test(a_device_whose_driver_tells_nothing_is_used_unknown_much),
-        cmocka_unit_test(what_is_not_told_stays_so_between_listings),
+        cmocka_unit_test(an_exited_process_holds_nothing_and_is_not_refused),
+        cmocka_unit_test(a_process_without_its_first_thread_may_hold_anything),
+        cmocka_unit_test(an_unreadable_process_may_hold_anything),
+        cmocka_unit_test(use_of_a_device_without_reports_is_unknown),
+        cmocka_unit_test(unreported_use_stays_unknown_between_listings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

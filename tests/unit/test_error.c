@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-static void signals_have_the_names_of_the_manual(void **state)
+static void signals_have_the_names_of_the_man_page(void **state)
 {
     (void)state;
     assert_string_equal(signal_name(SIGHUP), "SIGHUP");
@@ -29,7 +29,7 @@ static void every_standard_signal_has_its_own_name(void **state)
     }
 }
 
-static void other_numbers_have_none(void **state)
+static void other_numbers_have_no_name(void **state)
 {
     (void)state;
     assert_null(signal_name(0));
@@ -42,9 +42,9 @@ static void other_numbers_have_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signals_have_the_names_of_the_manual),
+        cmocka_unit_test(signals_have_the_names_of_the_man_page),
         cmocka_unit_test(every_standard_signal_has_its_own_name),
-        cmocka_unit_test(other_numbers_have_none),
+        cmocka_unit_test(other_numbers_have_no_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static const char *const broken[] = {
     "\x80", /* a continuation alone */
     "\xff",
     "\xfe",
-    "\xc3", /* cut short */
+    "\xc3", /* truncated */
     "\xe2\x82",
     "\xf0\x9f\x90",
     "\xc0\xaf", /* overlong '/' */
@@ -172,7 +172,7 @@ static void cells_for_python_keep_their_text(void **state)
     check(escape_csv_always, "a\"b", "\"a\"\"b\"");
 }
 
-static void messages_hold_no_terminal_commands(void **state)
+static void messages_contain_no_terminal_commands(void **state)
 {
     static const struct pair pairs[] = {
         { "a\x1b[31m\tb\x7f", "a\\x1b[31m\\tb\\x7f" },
@@ -212,7 +212,7 @@ static void csv_cells_are_quoted_where_needed(void **state)
     check(escape_csv_quote, "'a\\b', \"c\"", "\"'a\\b', \"\"c\"\"\"");
 }
 
-static void parts_of_a_url_hold_no_delimiters(void **state)
+static void url_components_contain_no_delimiters(void **state)
 {
     static const struct pair pairs[] = {
         { "m5.large_x-1~", "m5.large_x-1~" },
@@ -226,7 +226,7 @@ static void parts_of_a_url_hold_no_delimiters(void **state)
     check_all(escape_url, pairs, ARRAY_SIZE(pairs));
 }
 
-static void a_path_of_a_url_keeps_its_slashes(void **state)
+static void a_url_path_keeps_its_slashes(void **state)
 {
     static const struct pair pairs[] = {
         { "/runs/0001.csv.gz", "/runs/0001.csv.gz" },
@@ -257,7 +257,7 @@ static void arguments_can_be_pasted_into_a_shell(void **state)
     check_all(escape_shell, pairs, ARRAY_SIZE(pairs));
 }
 
-static void a_command_is_its_arguments_with_blanks_between(void **state)
+static void a_command_joins_its_arguments_with_blanks(void **state)
 {
     static const char *const command[] = { "sh", "-c", "exit 7", NULL };
     static const char *const empty[] = { NULL };
@@ -337,7 +337,7 @@ static void a_text_is_cut_between_characters(void **state)
         assert_int_equal(utf8_whole(text, bytes), expected[bytes]);
 }
 
-static void characters_are_written_as_they_are_read(void **state)
+static void characters_survive_a_round_trip(void **state)
 {
     static const uint32_t characters[] = { 1,      0x7f,   0x80,   0x7ff,   0x800,
                                            0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff };
@@ -369,15 +369,15 @@ int main(void)
         cmocka_unit_test(json_strings_are_quoted),
         cmocka_unit_test(json_for_python_is_ascii),
         cmocka_unit_test(cells_for_python_keep_their_text),
-        cmocka_unit_test(messages_hold_no_terminal_commands),
+        cmocka_unit_test(messages_contain_no_terminal_commands),
         cmocka_unit_test(csv_cells_are_quoted_where_needed),
-        cmocka_unit_test(parts_of_a_url_hold_no_delimiters),
-        cmocka_unit_test(a_path_of_a_url_keeps_its_slashes),
+        cmocka_unit_test(url_components_contain_no_delimiters),
+        cmocka_unit_test(a_url_path_keeps_its_slashes),
         cmocka_unit_test(arguments_can_be_pasted_into_a_shell),
-        cmocka_unit_test(a_command_is_its_arguments_with_blanks_between),
+        cmocka_unit_test(a_command_joins_its_arguments_with_blanks),
         cmocka_unit_test(ascii_terminals_get_ascii),
         cmocka_unit_test(huge_hostile_text_is_safe),
-        cmocka_unit_test(characters_are_written_as_they_are_read),
+        cmocka_unit_test(characters_survive_a_round_trip),
         cmocka_unit_test(columns_count_wide_characters_twice),
         cmocka_unit_test(a_text_is_cut_between_characters),
     };

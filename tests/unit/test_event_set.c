@@ -10,7 +10,7 @@
 
 #include "source/perf/event_set.h"
 
-/* A job whose threads are those of `lists`, one list for each time they are asked for. */
+/* A job whose threads are those of `lists`, one list per call. */
 struct fake {
     const pid_t (*lists)[4]; /* ended by 0; the last one stays */
     size_t list_count, asked;
@@ -54,7 +54,7 @@ static int run(struct fake *fake)
     return thread_events_open(&events);
 }
 
-static void each_thread_gets_one(void **state)
+static void each_thread_gets_one_event(void **state)
 {
     static const pid_t lists[][4] = { { 12, 11 } };
     struct fake fake = { .lists = lists, .list_count = 1 };
@@ -78,7 +78,7 @@ static void a_thread_that_starts_meanwhile_is_not_counted_twice(void **state)
     assert_int_equal(fake.open[1], 12);
 }
 
-static void a_thread_that_ended_costs_only_its_own_event(void **state)
+static void an_exited_thread_loses_only_its_own_event(void **state)
 {
     static const pid_t lists[][4] = { { 11, 12, 13 }, { 11, 13 } };
     struct fake fake = { .lists = lists, .list_count = 2, .refused = 12, .error = -ESRCH };
@@ -88,7 +88,7 @@ static void a_thread_that_ended_costs_only_its_own_event(void **state)
     assert_int_equal(fake.open_count, 2);
 }
 
-static void what_cannot_be_had_for_all_is_had_for_none(void **state)
+static void if_one_event_is_refused_none_stays_open(void **state)
 {
     static const pid_t lists[][4] = { { 11, 12, 13 } };
     struct fake fake = { .lists = lists, .list_count = 1, .refused = 12, .error = -EMFILE };
@@ -98,7 +98,7 @@ static void what_cannot_be_had_for_all_is_had_for_none(void **state)
     assert_int_equal(fake.open_count, 0);
 }
 
-static void threads_that_never_stop_starting_are_followed_in_part(void **state)
+static void endless_new_threads_are_followed_in_part(void **state)
 {
     static const pid_t lists[][4] = { { 1 },  { 2 },  { 3 },  { 4 },  { 5 },  { 6 },
                                       { 7 },  { 8 },  { 9 },  { 10 }, { 11 }, { 12 },
@@ -113,11 +113,11 @@ static void threads_that_never_stop_starting_are_followed_in_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_thread_gets_one),
+        cmocka_unit_test(each_thread_gets_one_event),
         cmocka_unit_test(a_thread_that_starts_meanwhile_is_not_counted_twice),
-        cmocka_unit_test(a_thread_that_ended_costs_only_its_own_event),
-        cmocka_unit_test(what_cannot_be_had_for_all_is_had_for_none),
-        cmocka_unit_test(threads_that_never_stop_starting_are_followed_in_part),
+        cmocka_unit_test(an_exited_thread_loses_only_its_own_event),
+        cmocka_unit_test(if_one_event_is_refused_none_stays_open),
+        cmocka_unit_test(endless_new_threads_are_followed_in_part),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

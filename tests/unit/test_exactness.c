@@ -25,7 +25,7 @@ static bool is_exact(struct evidence evidence, enum counted_by counted_by)
     return !inexact_reason(&evidence, counted_by);
 }
 
-static void all_counts_of_a_complete_job_are_exact_but_those_of_perf(void **state)
+static void all_counts_except_perf_are_exact_for_a_complete_job(void **state)
 {
     (void)state;
     assert_true(is_exact(complete, COUNTED_BY_CGROUP));
@@ -49,7 +49,7 @@ static void a_process_outside_the_cgroup_is_not_in_its_count(void **state)
     assert_false(is_exact(evidence, COUNTED_BY_CGROUP));
 }
 
-static void who_is_not_waited_for_is_in_exit_records_alone(void **state)
+static void an_unwaited_process_is_only_in_exit_records(void **state)
 {
     struct evidence evidence = complete;
 
@@ -74,7 +74,7 @@ static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
     assert_true(is_exact(evidence, COUNTED_BY_CPU_CLOCKS));
 }
 
-static void a_running_job_is_exact_only_if_it_is_alone_and_was_just_read(void **state)
+static void a_running_job_is_exact_if_alone_and_just_read(void **state)
 {
     struct evidence evidence = complete;
 
@@ -113,7 +113,7 @@ static void exits_of_threads_are_not_in_the_counts_of_processes(void **state)
     assert_true(is_exact(evidence, COUNTED_BY_CGROUP));
 }
 
-static void lost_events_are_told(void **state)
+static void lost_events_make_counts_inexact(void **state)
 {
     struct evidence evidence = complete;
 
@@ -125,14 +125,14 @@ static void lost_events_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_counts_of_a_complete_job_are_exact_but_those_of_perf),
+        cmocka_unit_test(all_counts_except_perf_are_exact_for_a_complete_job),
         cmocka_unit_test(a_process_outside_the_cgroup_is_not_in_its_count),
-        cmocka_unit_test(who_is_not_waited_for_is_in_exit_records_alone),
+        cmocka_unit_test(an_unwaited_process_is_only_in_exit_records),
         cmocka_unit_test(a_parent_that_ignores_sigchld_leaves_io_uncertain),
-        cmocka_unit_test(a_running_job_is_exact_only_if_it_is_alone_and_was_just_read),
+        cmocka_unit_test(a_running_job_is_exact_if_alone_and_just_read),
         cmocka_unit_test(before_its_program_runs_nothing_is_missing),
         cmocka_unit_test(exits_of_threads_are_not_in_the_counts_of_processes),
-        cmocka_unit_test(lost_events_are_told),
+        cmocka_unit_test(lost_events_make_counts_inexact),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

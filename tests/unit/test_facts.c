@@ -16,7 +16,7 @@
 
 /* ---- facts ----------------------------------------------------------------- */
 
-static void the_model_stands_under_many_names(void **state)
+static void the_model_is_found_under_many_keys(void **state)
 {
     static const struct {
         const char *text;
@@ -38,7 +38,7 @@ static void the_model_stands_under_many_names(void **state)
     }
 }
 
-static void numbers_of_arm_have_names(void **state)
+static void numbers_of_arm_cpus_have_names(void **state)
 {
     char model[64] = "untouched";
 
@@ -59,7 +59,7 @@ static void numbers_of_arm_have_names(void **state)
     assert_string_equal(model, "Neoverse-V1");
 }
 
-static void no_model_is_not_an_empty_one(void **state)
+static void a_missing_model_is_an_error(void **state)
 {
     static const char *const none[] = { "",
                                         "\n\n",
@@ -114,7 +114,7 @@ static void the_name_of_the_system_is_unquoted(void **state)
     assert_int_equal(os_release_parse_name("XPRETTY_NAME=a\n", name, sizeof(name)), -ENOENT);
 }
 
-static void a_machine_has_facts(void **state)
+static void a_machine_has_all_facts(void **state)
 {
     struct host_facts facts;
     struct fake_root fake;
@@ -138,7 +138,7 @@ static void a_machine_has_facts(void **state)
     fake_root_done(&fake);
 }
 
-static void a_machine_that_tells_nothing_is_unknown(void **state)
+static void facts_without_files_are_unknown(void **state)
 {
     struct host_facts facts;
     struct fake_root fake;
@@ -279,7 +279,7 @@ static void shared_parts_count_once(void **state)
     fake_root_done(&fake);
 }
 
-static void what_the_kernel_does_not_say_is_unknown(void **state)
+static void unreported_values_are_unknown(void **state)
 {
     struct fake_root fake;
     struct topology found;
@@ -300,7 +300,7 @@ static void what_the_kernel_does_not_say_is_unknown(void **state)
     fake_root_done(&fake);
 }
 
-static void damaged_lists_end_where_they_are_damaged(void **state)
+static void a_damaged_list_ends_at_the_damage(void **state)
 {
     static const struct {
         const char *text;
@@ -355,7 +355,7 @@ static const char *in_a_pod(const char *name)
     return strcmp(name, "KUBERNETES_SERVICE_HOST") == 0 ? "10.0.0.1" : NULL;
 }
 
-static void containers_are_known_by_what_they_leave(void **state)
+static void containers_are_recognized_by_their_traces(void **state)
 {
     static const struct {
         const char *path, *text, *name;
@@ -415,7 +415,7 @@ static void firmware_names_the_hypervisor(void **state)
     fake_root_done(&fake);
 }
 
-static void without_firmware_there_are_other_signs(void **state)
+static void a_hypervisor_is_found_without_firmware(void **state)
 {
     static const struct dmi surface = {
         { [DMI_SYS_VENDOR] = "Microsoft Corporation", [DMI_PRODUCT_NAME] = "Surface Laptop" }
@@ -449,23 +449,23 @@ static void without_firmware_there_are_other_signs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_model_stands_under_many_names),
-        cmocka_unit_test(numbers_of_arm_have_names),
-        cmocka_unit_test(no_model_is_not_an_empty_one),
+        cmocka_unit_test(the_model_is_found_under_many_keys),
+        cmocka_unit_test(numbers_of_arm_cpus_have_names),
+        cmocka_unit_test(a_missing_model_is_an_error),
         cmocka_unit_test(long_names_are_cut),
         cmocka_unit_test(the_name_of_the_system_is_unquoted),
-        cmocka_unit_test(a_machine_has_facts),
-        cmocka_unit_test(a_machine_that_tells_nothing_is_unknown),
+        cmocka_unit_test(a_machine_has_all_facts),
+        cmocka_unit_test(facts_without_files_are_unknown),
         cmocka_unit_test(strings_are_printable_and_trimmed),
         cmocka_unit_test(long_strings_are_cut),
         cmocka_unit_test(the_first_rule_whose_conditions_all_hold_matches),
         cmocka_unit_test(shared_parts_count_once),
-        cmocka_unit_test(what_the_kernel_does_not_say_is_unknown),
-        cmocka_unit_test(damaged_lists_end_where_they_are_damaged),
+        cmocka_unit_test(unreported_values_are_unknown),
+        cmocka_unit_test(a_damaged_list_ends_at_the_damage),
         cmocka_unit_test(sizes_have_units),
-        cmocka_unit_test(containers_are_known_by_what_they_leave),
+        cmocka_unit_test(containers_are_recognized_by_their_traces),
         cmocka_unit_test(firmware_names_the_hypervisor),
-        cmocka_unit_test(without_firmware_there_are_other_signs),
+        cmocka_unit_test(a_hypervisor_is_found_without_firmware),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static void paths_are_unique_and_found(void **state)
     assert_int_equal(figure_index("cpu.total_seconds."), -ENOENT);
 }
 
-static void nothing_is_known_without_samples(void **state)
+static void without_samples_all_figures_are_unknown(void **state)
 {
     struct machine machine;
 
@@ -34,7 +34,7 @@ static void nothing_is_known_without_samples(void **state)
     }
 }
 
-static void the_reason_is_that_of_the_source(void **state)
+static void an_unknown_figure_has_the_reason_of_its_source(void **state)
 {
     struct machine machine;
 
@@ -47,7 +47,7 @@ static void the_reason_is_that_of_the_source(void **state)
     assert_int_equal(figure_index("no.such"), -ENOENT);
 }
 
-static void totals_are_growth(void **state)
+static void totals_are_the_growth_of_counters(void **state)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -86,12 +86,12 @@ static void a_job_wrote_no_more_than_the_disks_did(void **state)
     assert_string_equal(figure.source, "disks");
     OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, 10 * MB);
     assert_near(find(&machine, "io.written_bytes").value, 10e6);
-    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, UNKNOWN); /* and in the end nobody knows */
+    OBSERVE(&machine, METRIC_JOB_WRITTEN, 0, UNKNOWN); /* and finally unknown */
     assert_true(isnan(find(&machine, "io.written_bytes").value));
 }
 
 /* The counter is read every ten seconds: a phase between two readings has none. */
-static void energy_that_did_not_grow_is_not_known(void **state)
+static void energy_without_growth_is_unknown(void **state)
 {
     struct machine machine;
 
@@ -141,7 +141,7 @@ static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
 }
 
 /* The kernel counts the machine's time in ticks, on each CPU. */
-static void a_mean_is_over_no_less_than_the_counter_resolves(void **state)
+static void a_mean_covers_at_least_the_counter_resolution(void **state)
 {
     struct machine machine;
     struct sample sample;
@@ -195,7 +195,7 @@ static void the_fastest_rate_is_never_below_the_mean(void **state)
 #define MAIN_PEAK "memory.main.total_rss_bytes"
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
-static void a_peak_is_never_below_that_of_the_kernel(void **state)
+static void a_peak_is_never_below_the_kernel_mark(void **state)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -205,8 +205,7 @@ static void a_peak_is_never_below_that_of_the_kernel(void **state)
     machine.origins[METRIC_MAIN_RSS_PEAK] = (struct origin){ "kernel", NULL, true };
     OBSERVE(&machine, METRIC_MAIN_RSS, 1 * MB, 100 * MB, 50 * MB);
     OBSERVE(&machine, METRIC_MAIN_RSS_PEAK, 1 * MB, 100 * MB, 600 * MB);
-    assert_false(
-        find(&machine, MAIN_PEAK).is_exact); /* of a phase: it may not be the last word */
+    assert_false(find(&machine, MAIN_PEAK).is_exact); /* a phase: it may not be final */
     OBSERVE(&machine, METRIC_MAIN_RSS_BOUND, UNKNOWN, UNKNOWN, 600 * MB);
     figure = find(&machine, MAIN_PEAK);
     assert_near(figure.value, 600e6);
@@ -216,7 +215,7 @@ static void a_peak_is_never_below_that_of_the_kernel(void **state)
     assert_true(isnan(figure.high));
 }
 
-static void a_sample_at_the_peak_of_the_kernel_is_exact(void **state)
+static void a_sample_equal_to_the_kernel_mark_is_exact(void **state)
 {
     struct machine machine;
 
@@ -230,7 +229,7 @@ static void a_sample_at_the_peak_of_the_kernel_is_exact(void **state)
     assert_string_equal(find(&machine, MAIN_PEAK).source, "kernel");
 }
 
-static void the_peak_of_the_kernel_counts_where_no_sample_is_known(void **state)
+static void the_kernel_mark_counts_without_a_sample(void **state)
 {
     struct machine machine;
 
@@ -241,7 +240,7 @@ static void the_peak_of_the_kernel_counts_where_no_sample_is_known(void **state)
 }
 
 /* A phase that starts after the peak of the process must not report it. */
-static void a_peak_from_before_is_not_the_value(void **state)
+static void a_mark_from_before_the_run_is_not_used(void **state)
 {
     struct machine machine;
     struct spoor_figure figure;
@@ -274,7 +273,7 @@ static void sampled_peaks_have_bounds(void **state)
     figure = find(&machine, JOB_PEAK);
     assert_near(figure.low, 120e6);
     assert_near(figure.high, 150e6);
-    /* What contradicts the value is no bound; a few pages less are the same. */
+    /* A contradicting bound is ignored; a few pages less are tolerated. */
     OBSERVE(&machine, METRIC_JOB_RSS_BOUND, 1 * MB, 100 * MB, 100 * MB);
     figure = find(&machine, JOB_PEAK);
     assert_true(isnan(figure.high));
@@ -309,7 +308,7 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
 }
 
 /* The peak of a cgroup that was left bounds nothing. */
-static void what_is_not_exact_is_no_bound(void **state)
+static void an_inexact_value_is_no_bound(void **state)
 {
     struct machine machine;
 
@@ -341,7 +340,7 @@ static void a_phase_counts_its_own_processes(void **state)
 #define SWITCHES "cpu.context_switches.voluntary"
 
 /* Known before the program runs and at the end, not in between. */
-static void context_switches_are_those_of_the_whole_run(void **state)
+static void context_switches_count_for_the_whole_run(void **state)
 {
     struct machine machine;
 
@@ -349,7 +348,7 @@ static void context_switches_are_those_of_the_whole_run(void **state)
     machine_init(&machine);
     machine.origins[METRIC_JOB_VOLUNTARY_SWITCHES] = (struct origin){ "wait4", "later", true };
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, 0, UNKNOWN, UNKNOWN);
-    assert_true(isnan(find(&machine, SWITCHES).value)); /* it still runs */
+    assert_true(isnan(find(&machine, SWITCHES).value)); /* it is still running */
     assert_string_equal(find(&machine, SWITCHES).reason, "later");
     OBSERVE(&machine, METRIC_JOB_VOLUNTARY_SWITCHES, UNKNOWN, 700); /* a phase up to the end */
     assert_true(isnan(find(&machine, SWITCHES).value));
@@ -379,7 +378,7 @@ static void parts_at_the_peak_add_up_to_its_total(void **state)
     assert_string_equal(find(&machine, AT_PEAK("total")).source, "test");
 }
 
-static void parts_far_from_the_peak_are_not_those_of_the_peak(void **state)
+static void parts_read_far_from_the_peak_are_unknown(void **state)
 {
     struct machine machine;
 
@@ -395,7 +394,7 @@ static void parts_far_from_the_peak_are_not_those_of_the_peak(void **state)
     assert_true(isnan(find(&machine, AT_PEAK("private")).value));
     assert_string_equal(find(&machine, AT_PEAK("total")).reason,
                         "memory was not read near its peak");
-    /* That much of the mark may be pages that are mapped twice. */
+    /* This much of the mark may be pages that are mapped twice. */
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
     assert_near(find(&machine, AT_PEAK("private")).value, 90e6);
     /* Never read at all. */
@@ -409,27 +408,27 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_are_unique_and_found),
-        cmocka_unit_test(nothing_is_known_without_samples),
-        cmocka_unit_test(the_reason_is_that_of_the_source),
-        cmocka_unit_test(totals_are_growth),
+        cmocka_unit_test(without_samples_all_figures_are_unknown),
+        cmocka_unit_test(an_unknown_figure_has_the_reason_of_its_source),
+        cmocka_unit_test(totals_are_the_growth_of_counters),
         cmocka_unit_test(a_job_wrote_no_more_than_the_disks_did),
-        cmocka_unit_test(energy_that_did_not_grow_is_not_known),
+        cmocka_unit_test(energy_without_growth_is_unknown),
         cmocka_unit_test(cores_are_mean_and_fastest_growth),
         cmocka_unit_test(a_mean_is_the_total_over_the_time_of_the_run),
-        cmocka_unit_test(a_mean_is_over_no_less_than_the_counter_resolves),
+        cmocka_unit_test(a_mean_covers_at_least_the_counter_resolution),
         cmocka_unit_test(one_sample_gives_a_total_but_no_rate),
         cmocka_unit_test(the_fastest_rate_is_never_below_the_mean),
-        cmocka_unit_test(a_peak_is_never_below_that_of_the_kernel),
-        cmocka_unit_test(a_sample_at_the_peak_of_the_kernel_is_exact),
-        cmocka_unit_test(the_peak_of_the_kernel_counts_where_no_sample_is_known),
-        cmocka_unit_test(a_peak_from_before_is_not_the_value),
+        cmocka_unit_test(a_peak_is_never_below_the_kernel_mark),
+        cmocka_unit_test(a_sample_equal_to_the_kernel_mark_is_exact),
+        cmocka_unit_test(the_kernel_mark_counts_without_a_sample),
+        cmocka_unit_test(a_mark_from_before_the_run_is_not_used),
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
-        cmocka_unit_test(what_is_not_exact_is_no_bound),
+        cmocka_unit_test(an_inexact_value_is_no_bound),
         cmocka_unit_test(a_phase_counts_its_own_processes),
-        cmocka_unit_test(context_switches_are_those_of_the_whole_run),
+        cmocka_unit_test(context_switches_count_for_the_whole_run),
         cmocka_unit_test(parts_at_the_peak_add_up_to_its_total),
-        cmocka_unit_test(parts_far_from_the_peak_are_not_those_of_the_peak),
+        cmocka_unit_test(parts_read_far_from_the_peak_are_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
 /* There were none at first, and then some that were never seen. */
-static void nothing_and_then_unknown_is_unknown(void **state)
+static void a_0_followed_by_unknown_is_unknown(void **state)
 {
     struct machine machine;
 
@@ -19,7 +19,7 @@ static void nothing_and_then_unknown_is_unknown(void **state)
     assert_near(find(&machine, "memory.descendants.total_rss_bytes").value, 3e6);
 }
 
-/* What one of the descendants maps twice is no doubt about the main process. */
+/* Double mappings of a descendant do not make the main process uncertain. */
 static void a_lower_bound_is_discounted_by_its_own_scope(void **state)
 {
     struct machine machine;
@@ -31,7 +31,7 @@ static void a_lower_bound_is_discounted_by_its_own_scope(void **state)
     OBSERVE(&machine, METRIC_JOB_RSS, 1 * MB, 121 * MB);
     OBSERVE(&machine, METRIC_DESCENDANTS_RSS_DISCOUNT, 0, 50 * MB);
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
-    OBSERVE(&machine, METRIC_DESCENDANTS_SHARED, 1 * MB, 110 * MB); /* that is shared, too */
+    OBSERVE(&machine, METRIC_DESCENDANTS_SHARED, 1 * MB, 110 * MB); /* this is shared too */
     assert_near(find(&machine, "memory.main.total_rss_bytes").low, 3e6);
     assert_near(find(&machine, "memory.descendants.total_rss_bytes").low, 70e6);
     assert_near(find(&machine, JOB_PEAK).low, 71e6);
@@ -83,8 +83,8 @@ static const char *const not_above[][2] = {
     { "memory.descendants.total_rss_bytes", JOB_PEAK },
 };
 
-/* Whatever the sources say, the report does not contradict itself. */
-static void figures_of_memory_agree(void **state)
+/* The report is consistent for any combination of sources. */
+static void memory_figures_are_consistent(void **state)
 {
     uint64_t seed = 1;
 
@@ -105,7 +105,7 @@ static void figures_of_memory_agree(void **state)
             machine.origins[i].is_exact = i == METRIC_MAIN_RSS_BOUND ||
                                           i == METRIC_JOB_RSS_BOUND ||
                                           i == METRIC_DESCENDANTS_RSS_BOUND;
-        if (round % 2) { /* the last word on the main process is its bound too */
+        if (round % 2) { /* an exact main process has an equal bound */
             machine.origins[METRIC_MAIN_RSS_PEAK].is_exact = true;
             machine.summary.tally[METRIC_MAIN_RSS_BOUND] =
                 machine.summary.tally[METRIC_MAIN_RSS_PEAK];
@@ -118,9 +118,9 @@ static void figures_of_memory_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_and_then_unknown_is_unknown),
+        cmocka_unit_test(a_0_followed_by_unknown_is_unknown),
         cmocka_unit_test(a_lower_bound_is_discounted_by_its_own_scope),
-        cmocka_unit_test(figures_of_memory_agree),
+        cmocka_unit_test(memory_figures_are_consistent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

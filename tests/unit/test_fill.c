@@ -106,7 +106,7 @@ static void assert_near(double value, double expected)
         fail_msg("%f is not %f", value, expected);
 }
 
-static void counters_are_rates_and_gauges_are_levels(void **state)
+static void counters_become_rates_and_gauges_stay(void **state)
 {
     static const struct {
         const char *path;
@@ -165,9 +165,9 @@ static void devices_have_rates_if_they_were_there_before(void **state)
     assert_near(disks[0].written_bytes_per_second, 10e6);
     assert_string_equal(disks[0].type, "ssd");
     assert_null(disks[0].vendor);
-    assert_true(isnan(disks[1].read_bytes_per_second)); /* it was plugged in */
+    assert_true(isnan(disks[1].read_bytes_per_second)); /* it was just plugged in */
     assert_null(disks[1].type);
-    assert_true(isnan(interfaces[0].received_bytes_per_second)); /* it was reset */
+    assert_true(isnan(interfaces[0].received_bytes_per_second)); /* its counter was reset */
     assert_near(interfaces[0].sent_bytes_per_second, 1000);
     assert_int_equal(record.system->mounts.count, 1);
     assert_string_equal(mounts[0].point, "/data \"1\"");
@@ -176,7 +176,7 @@ static void devices_have_rates_if_they_were_there_before(void **state)
     record_done(&record);
 }
 
-static void a_run_with_a_job_has_no_such_section(void **state)
+static void a_run_with_a_job_has_no_machine_section(void **state)
 {
     struct example *example = *state;
     struct record record;
@@ -189,7 +189,7 @@ static void a_run_with_a_job_has_no_such_section(void **state)
     record_done(&record);
 }
 
-static void without_a_sample_all_is_unknown(void **state)
+static void without_a_sample_all_figures_are_unknown(void **state)
 {
     struct example *example = *state;
     const struct devices none = { 0 };
@@ -209,15 +209,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_column_of_the_job_has_values_of_the_job),
         cmocka_unit_test(a_column_of_the_job_with_values_of_the_host_is_left_out),
-        cmocka_unit_test_setup_teardown(counters_are_rates_and_gauges_are_levels, set_up,
+        cmocka_unit_test_setup_teardown(counters_become_rates_and_gauges_stay, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_figure_has_a_source_or_a_reason, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(devices_have_rates_if_they_were_there_before, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_run_with_a_job_has_no_such_section, set_up,
+        cmocka_unit_test_setup_teardown(a_run_with_a_job_has_no_machine_section, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(without_a_sample_all_is_unknown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_sample_all_figures_are_unknown, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

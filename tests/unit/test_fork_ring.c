@@ -19,7 +19,7 @@
 
 /* ---- cpu list -------------------------------------------------------------- */
 
-static void all_online_cpus_are_taken_where_they_are_few(void **state)
+static void all_online_cpus_are_used_if_few(void **state)
 {
     struct fake_root fake;
     unsigned cpus[8];
@@ -34,8 +34,8 @@ static void all_online_cpus_are_taken_where_they_are_few(void **state)
     fake_root_done(&fake);
 }
 
-/* Where they are many, or not told, the process's own mask decides. */
-static void else_those_of_the_process_are(void **state)
+/* With many or unlisted CPUs, the process's own mask is used. */
+static void otherwise_the_cpus_of_the_process_are_used(void **state)
 {
     unsigned long available = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
     unsigned cpus[4096];
@@ -121,7 +121,7 @@ static void a_fork_names_child_and_parent(void **state)
     assert_false(record.event.is_thread);
 }
 
-static void a_thread_is_told_from_a_process(void **state)
+static void threads_are_distinguished_from_processes(void **state)
 {
     struct task_record record;
     struct fixture f;
@@ -154,13 +154,13 @@ static void a_record_may_wrap_around_the_end(void **state)
     }
 }
 
-static void losses_are_told(void **state)
+static void losses_are_reported(void **state)
 {
     struct task_record record;
     struct fixture f;
 
     (void)state;
-    begin(&f, RING_BYTES - 8); /* the count stands at the start of the ring */
+    begin(&f, RING_BYTES - 8); /* the count is at the start of the ring */
     put_lost(&f, 1234);
     assert_int_equal(task_record_peek(&f.ring, &record), 1);
     assert_int_equal(record.kind, RECORD_LOST);
@@ -168,7 +168,7 @@ static void losses_are_told(void **state)
     assert_int_equal(record.size_bytes, LOST_BYTES);
 }
 
-static void other_records_are_passed_over(void **state)
+static void other_records_are_skipped(void **state)
 {
     struct task_record record;
     struct fixture f;
@@ -185,8 +185,8 @@ static void other_records_are_passed_over(void **state)
     assert_int_equal(record.event.pid, 5);
 }
 
-/* What an event with more attributes appends is not looked at. */
-static void a_longer_record_is_read_as_far_as_it_is_known(void **state)
+/* Fields appended by events with more attributes are ignored. */
+static void a_longer_record_is_read_up_to_the_known_fields(void **state)
 {
     const uint32_t numbers[] = { 5, 1, 5, 1 };
     const uint64_t rest[] = { 77, 88, 99 };
@@ -229,7 +229,7 @@ static void a_truncated_record_is_refused(void **state)
     }
 }
 
-static void sizes_that_cannot_be_are_refused(void **state)
+static void impossible_sizes_are_refused(void **state)
 {
     static const struct {
         uint32_t type;
@@ -253,7 +253,7 @@ static void sizes_that_cannot_be_are_refused(void **state)
 }
 
 /* A head that ran past us, or behind our tail, leaves nothing to trust. */
-static void positions_that_cannot_be_are_refused(void **state)
+static void impossible_positions_are_refused(void **state)
 {
     struct task_record record;
     struct fixture f;
@@ -285,13 +285,13 @@ static void count(const struct process_event *event, void *data)
     tally->disordered += event->time_ns < tally->last_ns;
     tally->last_ns = event->time_ns;
     if (event->is_thread)
-        return; /* of a sanitizer */
+        return; /* a thread of a sanitizer */
     if (event->kind == PROCESS_FORKED) {
         tally->forked++;
         tally->strangers += event->parent_pid != tally->main_pid;
         tally->living = event->pid;
     } else if (event->pid != tally->main_pid) {
-        /* One after another: who ends is who was forked last. */
+        /* The processes are consecutive: the one that exits was forked last. */
         tally->exited++;
         tally->disordered += event->pid != tally->living;
     }
@@ -339,7 +339,7 @@ static void watch(struct fork_ring *ring, pid_t pid)
     print_message("perf's fork ring: %s\n", strerror(-r));
 }
 
-static void every_process_of_the_job_is_told_in_order(void **state)
+static void every_process_is_reported_in_order(void **state)
 {
     struct tally tally = { 0 };
     struct gated_job job;
@@ -367,8 +367,8 @@ static void every_process_of_the_job_is_told_in_order(void **state)
     fork_ring_close(&ring);
 }
 
-/* Nobody drains: more records than there is room for. */
-static void a_loss_is_known(void **state)
+/* Without draining, there are more records than fit. */
+static void a_loss_is_counted(void **state)
 {
     struct tally tally = { 0 };
     struct gated_job job;
@@ -387,7 +387,7 @@ static void a_loss_is_known(void **state)
     fork_ring_close(&ring);
 }
 
-static void a_fixture_has_none(void **state)
+static void a_fixture_has_no_ring(void **state)
 {
     struct fake_root fake;
     struct fork_ring ring;
@@ -400,7 +400,7 @@ static void a_fixture_has_none(void **state)
     fake_root_done(&fake);
 }
 
-static void a_process_that_is_not_there_has_none(void **state)
+static void a_missing_process_has_no_ring(void **state)
 {
     struct fork_ring ring;
     struct root root;
@@ -412,7 +412,7 @@ static void a_process_that_is_not_there_has_none(void **state)
     root_close(&root);
 }
 
-static void a_ring_has_as_many_bytes_with_larger_pages(void **state)
+static void the_size_of_a_ring_does_not_depend_on_the_page_size(void **state)
 {
     (void)state;
     assert_int_equal(fork_ring_pages(128 << 10, 4096), 32);
@@ -425,23 +425,23 @@ static void a_ring_has_as_many_bytes_with_larger_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_online_cpus_are_taken_where_they_are_few),
-        cmocka_unit_test(else_those_of_the_process_are),
+        cmocka_unit_test(all_online_cpus_are_used_if_few),
+        cmocka_unit_test(otherwise_the_cpus_of_the_process_are_used),
         cmocka_unit_test(a_fork_names_child_and_parent),
-        cmocka_unit_test(a_thread_is_told_from_a_process),
+        cmocka_unit_test(threads_are_distinguished_from_processes),
         cmocka_unit_test(a_record_may_wrap_around_the_end),
-        cmocka_unit_test(losses_are_told),
-        cmocka_unit_test(other_records_are_passed_over),
-        cmocka_unit_test(a_longer_record_is_read_as_far_as_it_is_known),
+        cmocka_unit_test(losses_are_reported),
+        cmocka_unit_test(other_records_are_skipped),
+        cmocka_unit_test(a_longer_record_is_read_up_to_the_known_fields),
         cmocka_unit_test(an_empty_ring_has_no_record),
         cmocka_unit_test(a_truncated_record_is_refused),
-        cmocka_unit_test(sizes_that_cannot_be_are_refused),
-        cmocka_unit_test(positions_that_cannot_be_are_refused),
-        cmocka_unit_test(a_ring_has_as_many_bytes_with_larger_pages),
-        cmocka_unit_test(every_process_of_the_job_is_told_in_order),
-        cmocka_unit_test(a_loss_is_known),
-        cmocka_unit_test(a_fixture_has_none),
-        cmocka_unit_test(a_process_that_is_not_there_has_none),
+        cmocka_unit_test(impossible_sizes_are_refused),
+        cmocka_unit_test(impossible_positions_are_refused),
+        cmocka_unit_test(the_size_of_a_ring_does_not_depend_on_the_page_size),
+        cmocka_unit_test(every_process_is_reported_in_order),
+        cmocka_unit_test(a_loss_is_counted),
+        cmocka_unit_test(a_fixture_has_no_ring),
+        cmocka_unit_test(a_missing_process_has_no_ring),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static void a_name_and_a_suffix_choose_the_format(void **state)
     assert_null(format_get((enum spoor_format)1000));
 }
 
-static void other_names_choose_none(void **state)
+static void other_names_select_no_format(void **state)
 {
     static const char *const names[] = { "", "JSON", "jso", "json ", ".json" };
     static const char *const paths[] = {
@@ -51,7 +51,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_and_a_suffix_choose_the_format),
-        cmocka_unit_test(other_names_choose_none),
+        cmocka_unit_test(other_names_select_no_format),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     const struct gpu_row rows[] = {
         fake_row(PART_0, 10, GB, 0, 0),      fake_row(PART_1, 10, GB, 0, 0),
         fake_row(PART_1, 20, 3 * GB, 0, 0),  fake_row(OTHER, 10, 50 * GB, 0, 0),
-        fake_row(PART_0, 500, 7 * GB, 0, 0), /* a stranger */
+        fake_row(PART_0, 500, 7 * GB, 0, 0), /* foreign */
     };
     const struct measure *levels = account->totals.measures;
 
@@ -40,7 +40,7 @@ static void memory_is_summed_over_the_jobs_gpus(void **state)
     assert_int_equal(account->list[PART_1].view.figures[GPU_JOB_MEMORY].peak, 4 * GB);
 }
 
-static void parts_speak_for_a_whole_that_does_not_tell(void **state)
+static void parts_count_if_the_whole_does_not_report(void **state)
 {
     (void)state;
     fake_see(WHOLE, fake_reading(UNKNOWN, UNKNOWN, UNKNOWN), MS(1000));
@@ -55,18 +55,19 @@ static void parts_speak_for_a_whole_that_does_not_tell(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_UTILIZATION].value, 300000);
 }
 
-static void what_processes_hold_is_in_use(void **state)
+static void memory_held_by_processes_is_in_use(void **state)
 {
     const struct gpu_row row = fake_row(WHOLE, 10, 5 * GB, 0, 0);
 
     (void)state;
-    fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
+    fake_see(WHOLE, fake_reading(2 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
     gpu_account_memory(account, &row, 1, MS(900));
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 5 * GB);
 }
 
-/* The quick look sees a device's memory too, others' and what falls again included. */
-static void memory_of_a_device_is_seen_between_readings(void **state)
+/* The quick look also reads a device's memory, including that of other processes and
+ * decreases. */
+static void memory_of_a_device_is_updated_between_readings(void **state)
 {
     (void)state;
     fake_see(ALONE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0);
@@ -86,7 +87,7 @@ static void memory_of_a_device_is_seen_between_readings(void **state)
 static void memory_of_parts_is_in_use_on_the_whole(void **state)
 {
     (void)state;
-    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* as it was a second ago */
+    fake_see(WHOLE, fake_reading(3 * GB, UNKNOWN, UNKNOWN), 0); /* the value of a second ago */
     gpu_account_device_memory(account, PART_0, 4 * GB);
     gpu_account_device_memory(account, PART_1, 5 * GB);
     gpu_account_memory(account, NULL, 0, MS(900));
@@ -94,8 +95,8 @@ static void memory_of_parts_is_in_use_on_the_whole(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, 9 * GB);
 }
 
-/* Intel's xe: what the job has is no memory of the device. */
-static void a_device_that_tells_no_memory_has_not_the_jobs(void **state)
+/* Intel's xe: the job's memory is not memory of the device. */
+static void a_device_without_memory_is_not_compared(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, 5 * GB, 0, 0);
 
@@ -129,7 +130,7 @@ static void unknown_memory_of_a_process_makes_the_jobs_unknown(void **state)
     assert_true(levels[GPU_TOTAL_DESCENDANTS_MEMORY].value == UNKNOWN);
 }
 
-static void processes_that_may_be_left_out_make_it_unknown_too(void **state)
+static void processes_that_may_be_missing_make_memory_unknown(void **state)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
@@ -144,8 +145,8 @@ static void processes_that_may_be_left_out_make_it_unknown_too(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_HOST_MEMORY].value, GB);
 }
 
-/* Busy time is told; the 0 bytes from before the lists were refused are no peak. */
-static void memory_that_no_process_tells_makes_it_unknown_alone(void **state)
+/* Busy time is reported; the 0 bytes from before the lists were refused are no peak. */
+static void memory_without_processes_makes_only_itself_unknown(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, UNKNOWN, MS(500), MS(1000));
     struct gpu_reading reading = fake_reading(GB, MS(500), MS(1000));
@@ -168,7 +169,7 @@ static void memory_that_no_process_tells_makes_it_unknown_alone(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 500000);
 }
 
-static void no_gpu_of_the_job_is_no_figure(void **state)
+static void without_a_gpu_of_the_job_figures_are_unknown(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT; i++)
@@ -188,7 +189,7 @@ static void no_gpu_of_the_job_is_no_figure(void **state)
                         account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason);
 }
 
-static void a_whole_has_what_its_parts_have(void **state)
+static void a_whole_gpu_includes_its_parts(void **state)
 {
     const struct gpu_row rows[] = { fake_row(PART_0, 10, 2 * GB, 0, MS(1000)),
                                     fake_row(PART_1, 20, GB, 0, MS(1000)),
@@ -214,7 +215,7 @@ static void energy_counts_from_the_first_reading(void **state)
 
     (void)state;
     reading.energy_microjoules = 0;
-    for (uint64_t i = 0; i < 2; i++) { /* it is read seldom, and looked at often */
+    for (uint64_t i = 0; i < 2; i++) { /* read seldom, viewed often */
         fake_see(WHOLE, reading, MS(i));
         gpu_account_memory(account, NULL, 0, MS(i));
         assert_true(account->list[WHOLE].view.figures[GPU_ENERGY].measure.value == UNKNOWN);
@@ -245,7 +246,7 @@ static void energy_of_a_lost_device_stays_in_the_sum(void **state)
     assert_true(account->list[WHOLE].view.figures[GPU_ENERGY].measure.value == UNKNOWN);
 }
 
-static void sensors_keep_their_largest(void **state)
+static void sensors_keep_their_maximum(void **state)
 {
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
@@ -265,7 +266,7 @@ static void sensors_keep_their_largest(void **state)
                      GPU_THROTTLE_POWER | GPU_THROTTLE_THERMAL);
 }
 
-static void a_lost_device_is_not_known_and_keeps_its_peaks(void **state)
+static void a_lost_device_is_unknown_and_keeps_its_peaks(void **state)
 {
     const struct gpu_row row = fake_row(WHOLE, 10, GB, 0, 0);
 
@@ -290,7 +291,7 @@ static void accounts_raise_peaks(void **state)
     assert_int_equal(account->list[WHOLE].view.figures[GPU_MEMORY].peak, 9 * GB);
 }
 
-static void levels_stay_the_largest_until_they_are_taken(void **state)
+static void gauges_keep_their_maximum_until_taken(void **state)
 {
     struct gpu_totals kept, newer;
 
@@ -315,8 +316,8 @@ static void levels_stay_the_largest_until_they_are_taken(void **state)
 
 /* ---- the busy time of the job ------------------------------------------- */
 
-/* The job's share: of processes that come, go on, end and are forgotten. */
-static void busy_time_of_the_job_is_that_of_its_processes(void **state)
+/* The job's share: processes that start, continue, exit and are dropped. */
+static void the_busy_time_of_the_job_is_that_of_its_processes(void **state)
 {
     const struct gpu_row first[] = { fake_row(WHOLE, 10, GB, MS(100), MS(1000)),
                                      fake_row(WHOLE, 500, GB, MS(700), MS(1000)) };
@@ -343,7 +344,7 @@ static void busy_time_of_the_job_is_that_of_its_processes(void **state)
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(550));
 }
 
-static void others_that_a_driver_cannot_tell_apart_are_told_of(void **state)
+static void mixed_processes_are_reported(void **state)
 {
     static const struct gpu_sources names_one = { .names_one = true };
     struct gpu_row rows[] = { fake_row(WHOLE, 10, GB, 0, MS(1000)),
@@ -353,15 +354,16 @@ static void others_that_a_driver_cannot_tell_apart_are_told_of(void **state)
     rows[1].process.computes = true;
     fake_see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
     assert_int_equal(gpu_account_busy(account, rows, 2, MS(1000)),
-                     0); /* it can tell them apart */
+                     0); /* the driver separates them */
     assert_false(account->totals.is_busy_mixed);
     fake_gpus.units[WHOLE].sources = &names_one;
     assert_int_equal(gpu_account_busy(account, rows, 1, MS(2000)), 0); /* the job is alone */
-    assert_int_equal(gpu_account_busy(account, rows + 1, 1, MS(3000)), 0); /* it is away */
+    /* The other process is absent. */
+    assert_int_equal(gpu_account_busy(account, rows + 1, 1, MS(3000)), 0);
     rows[1].process.computes = false;
     assert_int_equal(gpu_account_busy(account, rows, 2, MS(3500)), 0); /* a desktop */
     rows[1].process.computes = true;
-    fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* nobody was busy */
+    fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* no process was busy */
     assert_int_equal(gpu_account_busy(account, rows, 2, MS(4000)), 0);
     assert_false(account->totals.is_busy_mixed);
     fake_see(WHOLE, fake_reading(GB, MS(600), MS(5000)), MS(5000));
@@ -369,7 +371,7 @@ static void others_that_a_driver_cannot_tell_apart_are_told_of(void **state)
     assert_true(account->totals.is_busy_mixed);
 }
 
-static void busy_time_that_is_not_told_is_no_zero(void **state)
+static void unreported_busy_time_is_not_0(void **state)
 {
     const struct gpu_row row = fake_row(PART_0, 10, GB, UNKNOWN, UNKNOWN);
 
@@ -377,7 +379,7 @@ static void busy_time_that_is_not_told_is_no_zero(void **state)
     assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1000)), 0);
     gpu_account_memory(account, NULL, 0, MS(1000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
-                     0); /* nobody was there */
+                     0); /* no process was present */
     assert_int_equal(gpu_account_busy(account, &row, 1, MS(2000)), 0);
     gpu_account_memory(account, &row, 1, MS(2000));
     assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN &&
@@ -387,7 +389,7 @@ static void busy_time_that_is_not_told_is_no_zero(void **state)
     assert_true(account->list[PART_0].view.figures[GPU_JOB_UTILIZATION].peak == UNKNOWN);
 }
 
-static void busy_time_that_is_told_again_counts_once(void **state)
+static void busy_time_reported_again_counts_once(void **state)
 {
     const uint64_t busy_ns[] = { MS(100), UNKNOWN, UNKNOWN, MS(300) };
 
@@ -401,8 +403,8 @@ static void busy_time_that_is_told_again_counts_once(void **state)
     assert_in_range(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(299), MS(300));
 }
 
-/* xe: what was done is counted once the speed of the clock is known. */
-static void busy_time_that_comes_late_is_unknown_until_then(void **state)
+/* xe: work is counted once the frequency of the clock is known. */
+static void late_busy_time_is_unknown_until_it_arrives(void **state)
 {
     const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
 
@@ -422,7 +424,7 @@ static void busy_time_that_comes_late_is_unknown_until_then(void **state)
     assert_int_equal(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].peak, 250000);
 }
 
-static void busy_time_of_one_that_ended_unreported_is_never_known(void **state)
+static void lost_busy_time_of_an_exited_process_stays_unknown(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, UNKNOWN, UNKNOWN);
 
@@ -436,7 +438,7 @@ static void busy_time_of_one_that_ended_unreported_is_never_known(void **state)
     assert_true(account->list[ALONE].view.figures[GPU_JOB_UTILIZATION].mean == UNKNOWN);
 }
 
-/* A driver's samples come late: what a process that just came does is not known before. */
+/* A driver's samples come late: the work of a new process is unknown until then. */
 static void a_process_without_samples_has_no_busy_time(void **state)
 {
     const struct gpu_row early = fake_row(ALONE, 10, GB, 0, 0);
@@ -448,7 +450,7 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     gpu_account_memory(account, NULL, 0, MS(50));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, 0);
     assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value,
-                     0); /* nobody was there */
+                     0); /* no process was present */
     gpu_account_memory(account, &early, 1, MS(200));
     assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN);
     assert_true(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value == UNKNOWN);
@@ -466,7 +468,7 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value, 100000);
 }
 
-static void one_that_was_gone_before_its_samples_came_is_waited_for(void **state)
+static void samples_of_an_exited_process_are_waited_for(void **state)
 {
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
 
@@ -491,30 +493,30 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(memory_is_summed_over_the_jobs_gpus),
-        TEST(parts_speak_for_a_whole_that_does_not_tell),
-        TEST(what_processes_hold_is_in_use),
-        TEST(memory_of_a_device_is_seen_between_readings),
+        TEST(parts_count_if_the_whole_does_not_report),
+        TEST(memory_held_by_processes_is_in_use),
+        TEST(memory_of_a_device_is_updated_between_readings),
         TEST(memory_of_parts_is_in_use_on_the_whole),
-        TEST(a_device_that_tells_no_memory_has_not_the_jobs),
+        TEST(a_device_without_memory_is_not_compared),
         TEST(unknown_memory_of_a_process_makes_the_jobs_unknown),
-        TEST(processes_that_may_be_left_out_make_it_unknown_too),
-        TEST(memory_that_no_process_tells_makes_it_unknown_alone),
-        TEST(no_gpu_of_the_job_is_no_figure),
-        TEST(a_whole_has_what_its_parts_have),
+        TEST(processes_that_may_be_missing_make_memory_unknown),
+        TEST(memory_without_processes_makes_only_itself_unknown),
+        TEST(without_a_gpu_of_the_job_figures_are_unknown),
+        TEST(a_whole_gpu_includes_its_parts),
         TEST(energy_counts_from_the_first_reading),
         TEST(energy_of_a_lost_device_stays_in_the_sum),
-        TEST(sensors_keep_their_largest),
-        TEST(a_lost_device_is_not_known_and_keeps_its_peaks),
+        TEST(sensors_keep_their_maximum),
+        TEST(a_lost_device_is_unknown_and_keeps_its_peaks),
         TEST(accounts_raise_peaks),
-        TEST(levels_stay_the_largest_until_they_are_taken),
-        TEST(busy_time_of_the_job_is_that_of_its_processes),
-        TEST(others_that_a_driver_cannot_tell_apart_are_told_of),
-        TEST(busy_time_that_is_not_told_is_no_zero),
-        TEST(busy_time_that_is_told_again_counts_once),
-        TEST(busy_time_that_comes_late_is_unknown_until_then),
-        TEST(busy_time_of_one_that_ended_unreported_is_never_known),
+        TEST(gauges_keep_their_maximum_until_taken),
+        TEST(the_busy_time_of_the_job_is_that_of_its_processes),
+        TEST(mixed_processes_are_reported),
+        TEST(unreported_busy_time_is_not_0),
+        TEST(busy_time_reported_again_counts_once),
+        TEST(late_busy_time_is_unknown_until_it_arrives),
+        TEST(lost_busy_time_of_an_exited_process_stays_unknown),
         TEST(a_process_without_samples_has_no_busy_time),
-        TEST(one_that_was_gone_before_its_samples_came_is_waited_for),
+        TEST(samples_of_an_exited_process_are_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

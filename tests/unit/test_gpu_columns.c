@@ -17,7 +17,7 @@ static const struct gpu_unit units[] = {
     { .place = { 1, -1 }, .is_selected = true },
 };
 
-static void the_job_s_gpus_have_columns(void **state)
+static void the_gpus_of_the_job_have_columns(void **state)
 {
     const struct gpu_view view = { .units = units, .count = ARRAY_SIZE(units) };
     struct gpu_columns columns = gpu_columns_of(&view);
@@ -41,7 +41,7 @@ static void columns_without_a_value_are_unknown(void **state)
     gpu_columns_read(&view, units[1].place, values);
     assert_true(fabs(values[GPU_POWER] - 250.5) < 1e-9);
     assert_true(isnan(values[GPU_MEMORY]));
-    gpu_columns_read(&view, (struct gpu_place){ 7, -1 }, values); /* it is gone */
+    gpu_columns_read(&view, (struct gpu_place){ 7, -1 }, values); /* no such GPU */
     assert_true(isnan(values[GPU_POWER]));
     view.state = GPU_SILENT;
     gpu_columns_read(&view, units[1].place, values);
@@ -51,7 +51,7 @@ static void columns_without_a_value_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_job_s_gpus_have_columns),
+        cmocka_unit_test(the_gpus_of_the_job_have_columns),
         cmocka_unit_test(columns_without_a_value_are_unknown),
     };
 

@@ -96,7 +96,7 @@ struct environment {
     const char *variables[4];
     const char
         *selected;      /* a letter for each of NVIDIA's four, and of AMD's two: x is chosen */
-    const char *reason; /* where none is */
+    const char *reason; /* if none is selected */
 };
 
 static void check(const struct environment *given, const char *gpus)
@@ -106,7 +106,7 @@ static void check(const struct environment *given, const char *gpus)
     struct gpu_choice choice;
     char selected[16] = "";
     struct root root = ROOT_CLOSED;
-    /* Where NVIDIA's alone are spoken of there are no others. */
+    /* If a case lists only NVIDIA's, there are no others. */
     size_t vendor_count = strlen(given->selected) > NVIDIA_COUNT ? 2 : 1;
 
     variables = given->variables;
@@ -121,7 +121,7 @@ static void check(const struct environment *given, const char *gpus)
     gpu_choice_done(&choice);
 }
 
-static void the_environment_says_which_gpus_are_the_jobs(void **state)
+static void the_environment_selects_the_gpus_of_the_job(void **state)
 {
     static const struct environment cases[] = {
         { { NULL }, "xxxx", NULL },
@@ -147,7 +147,7 @@ static void the_environment_says_which_gpus_are_the_jobs(void **state)
         { { "CUDA_VISIBLE_DEVICES=foo" },
           "....",
           "CUDA_VISIBLE_DEVICES=foo matches none of this machine's GPUs" },
-        /* That of a container's runtime: it restricts where all of it is here. */
+        /* The variable of a container runtime: it applies if all its GPUs exist here. */
         { { "NVIDIA_VISIBLE_DEVICES=1,2" }, ".xx.", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=1-2" }, ".xx.", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=GPU-3000", "SLURM_JOB_GPUS=1" }, "...x", NULL },
@@ -181,7 +181,7 @@ static void the_environment_says_which_gpus_are_the_jobs(void **state)
         check(&cases[i], NULL);
 }
 
-static void the_option_wins_and_counts_over_all_vendors(void **state)
+static void the_option_overrides_and_counts_over_all_vendors(void **state)
 {
     (void)state;
     check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=1" }, "x...x.", NULL }, "0,4");
@@ -195,8 +195,8 @@ static void the_option_wins_and_counts_over_all_vendors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_environment_says_which_gpus_are_the_jobs),
-        cmocka_unit_test(the_option_wins_and_counts_over_all_vendors),
+        cmocka_unit_test(the_environment_selects_the_gpus_of_the_job),
+        cmocka_unit_test(the_option_overrides_and_counts_over_all_vendors),
     };
 
     return cmocka_run_group_tests(tests, number_devices, NULL);

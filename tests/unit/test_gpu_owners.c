@@ -92,7 +92,7 @@ static void without_a_job_no_process_belongs(void **state)
     fake_root_done(&fake);
 }
 
-static void a_descendant_belongs_before_the_roster_has_it(void **state)
+static void a_descendant_belongs_before_it_is_in_the_roster(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -132,7 +132,7 @@ static void foreign_processes_are_looked_up_again(void **state)
     fake_root_done(&fake);
 }
 
-static void one_that_ended_is_kept_for_a_while(void **state)
+static void an_exited_process_is_kept_for_a_while(void **state)
 {
     const pid_t living[] = { 100, 200 };
     struct fake_root fake;
@@ -142,7 +142,7 @@ static void one_that_ended_is_kept_for_a_while(void **state)
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     update(&owners, living, 2, SECOND);
-    assert_int_equal(gpu_owners_add_ended(&owners, 300, SECOND), 0); /* it is about to end */
+    assert_int_equal(gpu_owners_add_ended(&owners, 300, SECOND), 0); /* about to exit */
     update(&owners, living, 1, 2 * SECOND);
     assert_true(gpu_owners_has(&owners, &fake.root, 200, 3 * SECOND));
     assert_true(gpu_owners_has(&owners, &fake.root, 300, 3 * SECOND));
@@ -157,7 +157,7 @@ static void one_that_ended_is_kept_for_a_while(void **state)
     fake_root_done(&fake);
 }
 
-static void main_is_kept_for_ever_and_many_that_ended_are_not(void **state)
+static void main_is_kept_and_surplus_exited_processes_are_dropped(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -178,7 +178,7 @@ static void main_is_kept_for_ever_and_many_that_ended_are_not(void **state)
 }
 
 /* Parents that go round in a circle, as no kernel has them. */
-static void a_circle_ends(void **state)
+static void a_cycle_of_parents_ends(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -199,11 +199,11 @@ int main(void)
         cmocka_unit_test(processes_of_the_roster_belong),
         cmocka_unit_test(descendants_may_be_left_out),
         cmocka_unit_test(without_a_job_no_process_belongs),
-        cmocka_unit_test(a_descendant_belongs_before_the_roster_has_it),
+        cmocka_unit_test(a_descendant_belongs_before_it_is_in_the_roster),
         cmocka_unit_test(foreign_processes_are_looked_up_again),
-        cmocka_unit_test(one_that_ended_is_kept_for_a_while),
-        cmocka_unit_test(main_is_kept_for_ever_and_many_that_ended_are_not),
-        cmocka_unit_test(a_circle_ends),
+        cmocka_unit_test(an_exited_process_is_kept_for_a_while),
+        cmocka_unit_test(main_is_kept_and_surplus_exited_processes_are_dropped),
+        cmocka_unit_test(a_cycle_of_parents_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

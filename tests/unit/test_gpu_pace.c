@@ -83,7 +83,7 @@ static void the_first_look_opens_the_drivers(void **state)
     assert_int_equal(run.pace.due_ns, S(2)); /* and a quick one follows at once */
 }
 
-static void looks_grow_rare_while_memory_stands_still(void **state)
+static void looks_become_rare_while_memory_is_unchanged(void **state)
 {
     static const uint64_t gaps[] = { MS(54), MS(108), MS(216), MS(250), MS(250) };
     struct run run;
@@ -105,12 +105,12 @@ static void a_job_without_a_gpu_is_looked_at_rarely(void **state)
 
     (void)state;
     begin(&run, false);
-    run.found = (struct gpu_findings){ .utilization = 900000 }; /* of others */
+    run.found = (struct gpu_findings){ .utilization = 900000 }; /* by other processes */
     go_on_until(&run, S(11));
     assert_in_range(run.quick, 24, 28);
     assert_int_equal(run.slow, 1);
     run.job.started_count += 10;
-    look(&run); /* that many start, or none */
+    look(&run); /* this many looks start, or none */
     assert_int_equal(next_gap(&run), MS(400));
     run.found.holds_context = true;
     go_on_until(&run, S(14));
@@ -118,7 +118,7 @@ static void a_job_without_a_gpu_is_looked_at_rarely(void **state)
     assert_int_equal(run.slow, 2); /* when it has samples */
 }
 
-static void a_new_process_brings_looks_back(void **state)
+static void a_new_process_shortens_the_gap(void **state)
 {
     struct run run;
 
@@ -131,7 +131,7 @@ static void a_new_process_brings_looks_back(void **state)
     assert_in_range(run.pace.due_ns, run.now_ns, run.now_ns + MS(27));
 }
 
-static void a_job_at_rest_is_left_alone_until_it_runs(void **state)
+static void an_idle_job_is_not_read_until_it_runs(void **state)
 {
     struct run run;
     unsigned quick, slow;
@@ -141,7 +141,7 @@ static void a_job_at_rest_is_left_alone_until_it_runs(void **state)
     go_on_until(&run, S(3));
     quick = run.quick;
     run.job.rests = true;
-    look(&run); /* what it has come to rest with */
+    look(&run); /* the look when it becomes idle */
     assert_int_equal(run.quick, quick + 1);
     slow = run.slow;
     go_on_until(&run, S(23));
@@ -164,7 +164,7 @@ static void a_quiet_gpu_is_read_every_10_seconds(void **state)
     assert_in_range(run.slow, 4, 6);
 }
 
-static void the_machines_gpus_are_read_whether_the_job_rests_or_not(void **state)
+static void the_machines_gpus_are_read_even_if_the_job_is_idle(void **state)
 {
     struct run run;
 
@@ -173,13 +173,13 @@ static void the_machines_gpus_are_read_whether_the_job_rests_or_not(void **state
     run.job.rests = true;
     run.found = (struct gpu_findings){ 0 };
     go_on_until(&run, S(21));
-    assert_in_range(run.slow, 5, 6); /* by what they cost */
+    assert_in_range(run.slow, 5, 6); /* because of their cost */
     assert_in_range(run.quick, 40, 50);
 }
 
 /* The job uses one core, so that 0.35 % of a core come in. */
 /* GPU memory has addresses in the process that allocates it. */
-static void a_change_of_the_address_space_brings_a_look_at_once(void **state)
+static void a_change_of_the_address_space_causes_a_look(void **state)
 {
     struct run run;
 
@@ -211,7 +211,7 @@ static void a_change_of_the_address_space_brings_a_look_at_once(void **state)
     }
 }
 
-static void the_budget_is_kept(void **state)
+static void the_budget_is_respected(void **state)
 {
     struct run run;
 
@@ -226,7 +226,7 @@ static void the_budget_is_kept(void **state)
     assert_in_range(run.spent_ns, MS(60), MS(10) + 60 * NS_PER_SECOND * 35 / 10000);
 }
 
-static void without_a_budget_there_is_a_look_a_second_nevertheless(void **state)
+static void with_an_empty_budget_there_is_a_look_per_second(void **state)
 {
     struct run run;
 
@@ -240,7 +240,7 @@ static void without_a_budget_there_is_a_look_a_second_nevertheless(void **state)
     assert_in_range(run.slow, 3, 4);
 }
 
-static void a_look_that_goes_on_is_checked_less_and_less(void **state)
+static void a_long_look_is_checked_less_and_less_often(void **state)
 {
     struct gpu_pace pace;
     struct gpu_job_state job = { 0 };
@@ -258,16 +258,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_look_opens_the_drivers),
-        cmocka_unit_test(looks_grow_rare_while_memory_stands_still),
+        cmocka_unit_test(looks_become_rare_while_memory_is_unchanged),
         cmocka_unit_test(a_job_without_a_gpu_is_looked_at_rarely),
-        cmocka_unit_test(a_new_process_brings_looks_back),
-        cmocka_unit_test(a_job_at_rest_is_left_alone_until_it_runs),
+        cmocka_unit_test(a_new_process_shortens_the_gap),
+        cmocka_unit_test(an_idle_job_is_not_read_until_it_runs),
         cmocka_unit_test(a_quiet_gpu_is_read_every_10_seconds),
-        cmocka_unit_test(the_machines_gpus_are_read_whether_the_job_rests_or_not),
-        cmocka_unit_test(a_change_of_the_address_space_brings_a_look_at_once),
-        cmocka_unit_test(the_budget_is_kept),
-        cmocka_unit_test(without_a_budget_there_is_a_look_a_second_nevertheless),
-        cmocka_unit_test(a_look_that_goes_on_is_checked_less_and_less),
+        cmocka_unit_test(the_machines_gpus_are_read_even_if_the_job_is_idle),
+        cmocka_unit_test(a_change_of_the_address_space_causes_a_look),
+        cmocka_unit_test(the_budget_is_respected),
+        cmocka_unit_test(with_an_empty_budget_there_is_a_look_per_second),
+        cmocka_unit_test(a_long_look_is_checked_less_and_less_often),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,18 +21,18 @@ static struct gpu_share begun(void)
     return share;
 }
 
-static void nothing_is_known_before_the_first_window(void **state)
+static void before_the_first_window_the_share_is_unknown(void **state)
 {
     struct gpu_share share = begun();
 
     (void)state;
     assert_true(gpu_share_total_ns(&share, START + MS(100)) == UNKNOWN);
     assert_false(gpu_share_advance(&share, UNKNOWN, MS(100), START + MS(100)));
-    assert_false(gpu_share_advance(&share, 0, 0, START + MS(100))); /* it speaks of no time */
+    assert_false(gpu_share_advance(&share, 0, 0, START + MS(100))); /* covers no time */
     assert_true(share.last == UNKNOWN && share.max == UNKNOWN);
 }
 
-static void a_lump_is_spread_over_the_time_since_the_last(void **state)
+static void late_counts_are_spread_over_the_time_before(void **state)
 {
     struct gpu_share share = begun();
 
@@ -41,7 +41,7 @@ static void a_lump_is_spread_over_the_time_since_the_last(void **state)
     assert_true(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1200)));
     assert_int_equal(share.last, 500000);
     assert_int_equal(share.max, 500000);
-    assert_int_equal(share.total_ns, MS(600)); /* the hole is filled with what came after */
+    assert_int_equal(share.total_ns, MS(600)); /* the hole is filled with the next share */
     assert_false(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1300)));
     assert_int_equal(gpu_share_total_ns(&share, START + MS(1300)), MS(650));
     assert_true(gpu_share_advance(&share, MS(500), MS(2000), START + MS(2200)));
@@ -74,12 +74,13 @@ static void no_share_is_above_one_and_no_counter_steps_back(void **state)
     assert_int_equal(share.total_ns, MS(1000));
 }
 
-static void a_counter_of_all_the_time_is_measured_by_the_clock(void **state)
+static void a_counter_without_covered_time_uses_the_clock(void **state)
 {
     struct gpu_share share = begun();
 
     (void)state;
-    assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1))); /* too short to tell */
+    /* Too short to decide. */
+    assert_false(gpu_share_advance(&share, 0, UNKNOWN, START + MS(1)));
     assert_true(gpu_share_advance(&share, MS(250), UNKNOWN, START + MS(1000)));
     assert_int_equal(share.last, 250000);
     assert_int_equal(share.total_ns, MS(250));
@@ -96,8 +97,8 @@ static void a_short_window_is_not_the_largest(void **state)
     assert_int_equal(share.max, 500000);
 }
 
-/* The counter of the time covered went on while nothing was there to be counted. */
-static void work_after_idleness_is_not_thinned_by_it(void **state)
+/* The covered time went on while there was nothing to count. */
+static void work_after_an_idle_time_is_not_diluted(void **state)
 {
     struct gpu_share share = begun();
 
@@ -110,7 +111,7 @@ static void work_after_idleness_is_not_thinned_by_it(void **state)
     assert_int_equal(share.total_ns, MS(800));
 }
 
-static void what_is_not_heard_of_does_not_go_on_for_ever(void **state)
+static void extrapolation_is_limited(void **state)
 {
     struct gpu_share share = begun();
 
@@ -122,14 +123,14 @@ static void what_is_not_heard_of_does_not_go_on_for_ever(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_known_before_the_first_window),
-        cmocka_unit_test(a_lump_is_spread_over_the_time_since_the_last),
+        cmocka_unit_test(before_the_first_window_the_share_is_unknown),
+        cmocka_unit_test(late_counts_are_spread_over_the_time_before),
         cmocka_unit_test(time_after_the_end_does_not_count),
         cmocka_unit_test(no_share_is_above_one_and_no_counter_steps_back),
-        cmocka_unit_test(a_counter_of_all_the_time_is_measured_by_the_clock),
+        cmocka_unit_test(a_counter_without_covered_time_uses_the_clock),
         cmocka_unit_test(a_short_window_is_not_the_largest),
-        cmocka_unit_test(work_after_idleness_is_not_thinned_by_it),
-        cmocka_unit_test(what_is_not_heard_of_does_not_go_on_for_ever),
+        cmocka_unit_test(work_after_an_idle_time_is_not_diluted),
+        cmocka_unit_test(extrapolation_is_limited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static void check(const char *text, const char *expected)
     words_free(words);
 }
 
-static void blanks_part_words(void **state)
+static void blanks_separate_words(void **state)
 {
     (void)state;
     check("ls -l -a", "ls|-l|-a|");
@@ -51,7 +51,7 @@ static void quotes_keep_blanks(void **state)
     check("'\n'", "\n|");
 }
 
-static void backslashes_take_the_meaning_of_the_next(void **state)
+static void backslashes_escape_the_next_character(void **state)
 {
     (void)state;
     check("a\\ b", "a b|");
@@ -69,14 +69,14 @@ static void lines_are_joined_by_a_backslash(void **state)
     check("\\\n", "");
 }
 
-static void nothing_else_has_a_meaning(void **state)
+static void other_characters_have_no_special_meaning(void **state)
 {
     (void)state;
     check("echo $HOME * | cat; a && b > c # d", "echo|$HOME|*|||cat;|a|&&|b|>|c|#|d|");
 }
 
-/* The predecessor knew no quotes: what worked there works here. */
-static void what_is_not_closed_is_taken_literally(void **state)
+/* The predecessor had no quotes: its command lines still work. */
+static void an_unclosed_quote_is_literal(void **state)
 {
     (void)state;
     check("echo it's", "echo|it's|");
@@ -89,7 +89,7 @@ static void what_is_not_closed_is_taken_literally(void **state)
 
 /* ---- gpu tracker gpus --------------------------------------------------- */
 
-/* Two of NVIDIA, the second in parts, and one of AMD whose memory is not known. */
+/* Two of NVIDIA, the second in parts, and one of AMD whose memory is unknown. */
 static const struct spoor_gpu machine[] = {
     { .uuid = "GPU-b", .vendor = "nvidia", .memory_bytes = 16000000000 },
     { .uuid = "GPU-a", .vendor = "nvidia", .memory_bytes = 80000000000 },
@@ -113,13 +113,13 @@ static void gpu_tracker_gpus_check(const char *uuids, const char *brand, uint64_
     gpu_tracker_gpus_done(&gpus);
 }
 
-static void all_gpus_count_and_parts_do_not(void **state)
+static void whole_gpus_count_and_parts_do_not(void **state)
 {
     (void)state;
     gpu_tracker_gpus_check(NULL, NULL, 3, 3, 96e9, "all");
 }
 
-static void a_list_says_which_are_expected(void **state)
+static void a_list_selects_the_expected_gpus(void **state)
 {
     (void)state;
     gpu_tracker_gpus_check("GPU-a", NULL, 3, 1, 96e9, "GPU-a");
@@ -128,7 +128,7 @@ static void a_list_says_which_are_expected(void **state)
     gpu_tracker_gpus_check("MIG-1", NULL, 3, 1, 96e9, "MIG-1");
 }
 
-static void a_brand_leaves_the_others_out(void **state)
+static void a_brand_excludes_other_vendors(void **state)
 {
     (void)state;
     gpu_tracker_gpus_check(NULL, "nvidia", 2, 2, 96e9, "GPU-b,GPU-a");
@@ -136,7 +136,7 @@ static void a_brand_leaves_the_others_out(void **state)
     gpu_tracker_gpus_check("GPU-b", "nvidia", 2, 1, 96e9, "GPU-b");
 }
 
-static void what_is_not_there_is_refused(void **state)
+static void a_missing_gpu_is_refused(void **state)
 {
     static const struct {
         const char *uuids, *brand;
@@ -169,7 +169,7 @@ static void what_is_not_there_is_refused(void **state)
     }
 }
 
-static void without_a_gpu_the_list_is_passed_over(void **state)
+static void without_a_gpu_the_list_is_ignored(void **state)
 {
     static const char *const lists[] = { NULL, "", "GPU-a" };
 
@@ -208,18 +208,18 @@ static void a_long_list_ends_with_a_whole_uuid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blanks_part_words),
+        cmocka_unit_test(blanks_separate_words),
         cmocka_unit_test(quotes_keep_blanks),
-        cmocka_unit_test(backslashes_take_the_meaning_of_the_next),
+        cmocka_unit_test(backslashes_escape_the_next_character),
         cmocka_unit_test(lines_are_joined_by_a_backslash),
-        cmocka_unit_test(nothing_else_has_a_meaning),
-        cmocka_unit_test(what_is_not_closed_is_taken_literally),
-        cmocka_unit_test(all_gpus_count_and_parts_do_not),
-        cmocka_unit_test(a_list_says_which_are_expected),
-        cmocka_unit_test(a_brand_leaves_the_others_out),
-        cmocka_unit_test(what_is_not_there_is_refused),
+        cmocka_unit_test(other_characters_have_no_special_meaning),
+        cmocka_unit_test(an_unclosed_quote_is_literal),
+        cmocka_unit_test(whole_gpus_count_and_parts_do_not),
+        cmocka_unit_test(a_list_selects_the_expected_gpus),
+        cmocka_unit_test(a_brand_excludes_other_vendors),
+        cmocka_unit_test(a_missing_gpu_is_refused),
         cmocka_unit_test(a_long_list_ends_with_a_whole_uuid),
-        cmocka_unit_test(without_a_gpu_the_list_is_passed_over),
+        cmocka_unit_test(without_a_gpu_the_list_is_ignored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports against what the predecessor wrote for the same numbers. */
+/* Compares reports with those of the predecessor for the same numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static struct usage_facts facts_in(const char *memory_unit, const char *time_uni
 
 static void same(double a, double b)
 {
-    assert_memory_equal(&a, &b, sizeof(a)); /* to the last bit */
+    assert_memory_equal(&a, &b, sizeof(a)); /* bitwise equal */
 }
 
 static void bytes_are_multiplied_by_the_unit(void **state)
@@ -152,7 +152,8 @@ static void mean_is_cpu_time_over_wall_time(void **state)
     same(usage.cpu.combined.mean_sum, 250);
     same(usage.cpu.combined.max_hardware, 175);
     same(usage.cpu.system.max_sum, 600);
-    same(usage.cpu.system.max_hardware, 50); /* of the machine, whatever is expected */
+    /* Of the whole machine, whatever the expected number. */
+    same(usage.cpu.system.max_hardware, 50);
     same(usage.cpu.system.mean_sum, 450);
     same(usage.gpu.percentages.max_sum, 50);
     same(usage.gpu.percentages.mean_hardware, 25);
@@ -196,7 +197,7 @@ static void the_machine_is_between_the_job_and_all_cores(void **state)
     same(usage.cpu.system.mean_sum, 100);
 }
 
-static void what_is_not_known_is_zero(void **state)
+static void unknown_totals_are_0(void **state)
 {
     struct usage_facts facts = facts_in("bytes", "seconds");
     struct usage_run run = { 0, nan(""), nan(""), nan("") };
@@ -263,7 +264,7 @@ static void set(struct moment *moment, const char *name, double value)
     set_peak(moment, name, value, value);
 }
 
-/* One process: its CPU time, its memory and the peak of that since the sample before. */
+/* One process: its CPU time, its memory and the peak since the previous sample. */
 static struct moment process(double elapsed, double cpu, double rss, double peak,
                              double threads)
 {
@@ -294,7 +295,7 @@ static bool take(struct rows *rows, double elapsed, double cpu, double rss, doub
     return rows_take(rows, &moment.sample, NULL, row);
 }
 
-/* One that somebody asked for, who wants a row later than `wanted_after`. */
+/* A requested sample, for a row later than `wanted_after`. */
 static bool take_wanted(struct rows *rows, double elapsed, double cpu, double rss,
                         double wanted_after, double row[TRACKING_COLUMNS])
 {
@@ -311,7 +312,7 @@ static void near(double a, double b)
     assert_true(fabs(a - b) < 1e-9);
 }
 
-static void rows_are_an_interval_apart_and_the_last_sample_has_one(void **state)
+static void rows_are_an_interval_apart_including_the_last(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct usage_run run;
@@ -348,7 +349,7 @@ static void rows_are_an_interval_apart_and_the_last_sample_has_one(void **state)
     near(run.descendants_cpu_seconds, 0);
 }
 
-static void a_last_sample_that_made_a_row_makes_no_second(void **state)
+static void a_last_sample_with_a_row_adds_no_second(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -360,8 +361,8 @@ static void a_last_sample_that_made_a_row_makes_no_second(void **state)
     assert_false(rows_finish(&rows, row));
 }
 
-/* 300 MB came and went since the row before: they were another block's. */
-static void a_row_is_its_moment_and_no_peak(void **state)
+/* 300 MB came and went since the previous row: they belonged to another block. */
+static void a_row_has_current_values_instead_of_peaks(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -399,7 +400,7 @@ static void a_requested_sample_makes_a_row(void **state)
 }
 
 /* A block that starts as another stops needs no row between them, but each has one. */
-static void rows_are_a_millisecond_apart_unless_a_block_has_none(void **state)
+static void rows_are_a_millisecond_apart_within_a_block(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -415,8 +416,8 @@ static void rows_are_a_millisecond_apart_unless_a_block_has_none(void **state)
     near(row[TRACKING_MAIN_RAM], 2);
 }
 
-/* What a function held is free again when it has returned. */
-static void a_block_that_has_held_more_gets_a_row_of_that(void **state)
+/* Memory held by a function is free again after its return. */
+static void a_block_gets_a_row_with_its_maximum(void **state)
 {
     struct moment moment = process(0.15, 0.05, 10e6, 300e6, 1);
     double wanted_after = 1700000000.11;
@@ -456,13 +457,13 @@ static void the_only_row_holds_the_peak(void **state)
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 50);
 
     rows_init(&rows, &facts, 1);
-    take(&rows, 0, 0, 1e6, 500e6, 1, row); /* it rose before us */
+    take(&rows, 0, 0, 1e6, 500e6, 1, row); /* it rose before the run */
     take(&rows, 0.1, 0, 1e6, 500e6, 1, row);
     assert_true(rows_finish(&rows, row));
     near(row[TRACKING_MAIN_RAM], 1);
 }
 
-static void what_is_not_known_is_nan_or_zero(void **state)
+static void unknown_values_are_nan_or_0(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct moment moment;
@@ -668,7 +669,7 @@ static const char workstation_text[] = "Max RAM:\n"
                                        "   Unit: hours\n"
                                        "   Time: 0.001";
 
-/* To be freed. */
+/* The caller frees the result. */
 static char *written(const struct resource_usage *usage, struct report_style style)
 {
     struct buffer out = { 0 };
@@ -687,13 +688,13 @@ static void check(const struct resource_usage *usage, struct report_style style,
     free(text);
 }
 
-static void json_is_the_predecessors_to_the_letter(void **state)
+static void json_equals_the_predecessors(void **state)
 {
     (void)state;
     check(&workstation, (struct report_style){ GPU_TRACKER_JSON, false }, workstation_json);
 }
 
-static void text_is_the_predecessors_to_the_letter(void **state)
+static void text_equals_the_predecessors(void **state)
 {
     (void)state;
     check(&workstation, (struct report_style){ GPU_TRACKER_TEXT, false }, workstation_text);
@@ -732,7 +733,7 @@ static void check_number(double value, const char *text_line, const char *json_l
     free(text);
 }
 
-static void numbers_are_pythons(void **state)
+static void numbers_are_formatted_as_in_python(void **state)
 {
     (void)state;
     check_number(0, "   Time: 0.0", "\"time\": 0.0\n }\n}");
@@ -747,7 +748,7 @@ static void numbers_are_pythons(void **state)
 }
 
 /* Nothing was measured, nothing is there: the shape stays. */
-static void all_zeros_keep_the_shape(void **state)
+static void a_report_of_zeros_keeps_its_layout(void **state)
 {
     struct resource_usage usage = { .max_ram.unit = "bytes",
                                     .max_gpu_ram.unit = "bytes",
@@ -773,21 +774,21 @@ int main(void)
         cmocka_unit_test(mean_is_cpu_time_over_wall_time),
         cmocka_unit_test(no_maximum_is_below_its_mean),
         cmocka_unit_test(the_machine_is_between_the_job_and_all_cores),
-        cmocka_unit_test(what_is_not_known_is_zero),
-        cmocka_unit_test(rows_are_an_interval_apart_and_the_last_sample_has_one),
-        cmocka_unit_test(a_last_sample_that_made_a_row_makes_no_second),
-        cmocka_unit_test(a_row_is_its_moment_and_no_peak),
+        cmocka_unit_test(unknown_totals_are_0),
+        cmocka_unit_test(rows_are_an_interval_apart_including_the_last),
+        cmocka_unit_test(a_last_sample_with_a_row_adds_no_second),
+        cmocka_unit_test(a_row_has_current_values_instead_of_peaks),
         cmocka_unit_test(a_requested_sample_makes_a_row),
-        cmocka_unit_test(a_block_that_has_held_more_gets_a_row_of_that),
+        cmocka_unit_test(a_block_gets_a_row_with_its_maximum),
         cmocka_unit_test(the_only_row_holds_the_peak),
-        cmocka_unit_test(rows_are_a_millisecond_apart_unless_a_block_has_none),
-        cmocka_unit_test(what_is_not_known_is_nan_or_zero),
+        cmocka_unit_test(rows_are_a_millisecond_apart_within_a_block),
+        cmocka_unit_test(unknown_values_are_nan_or_0),
         cmocka_unit_test(the_machine_has_no_more_than_its_cores),
-        cmocka_unit_test(json_is_the_predecessors_to_the_letter),
-        cmocka_unit_test(text_is_the_predecessors_to_the_letter),
+        cmocka_unit_test(json_equals_the_predecessors),
+        cmocka_unit_test(text_equals_the_predecessors),
         cmocka_unit_test(older_spelling_is_in_every_key_and_label),
-        cmocka_unit_test(numbers_are_pythons),
-        cmocka_unit_test(all_zeros_keep_the_shape),
+        cmocka_unit_test(numbers_are_formatted_as_in_python),
+        cmocka_unit_test(a_report_of_zeros_keeps_its_layout),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

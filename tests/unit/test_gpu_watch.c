@@ -121,7 +121,7 @@ static void tear_down(struct machine *machine)
     fake_root_done(&machine->fake);
 }
 
-static void gpus_of_all_vendors_stand_in_one_list(void **state)
+static void gpus_of_all_vendors_are_in_one_list(void **state)
 {
     const struct gpu_inventory *inventory;
     struct machine machine;
@@ -188,7 +188,7 @@ static void figures_of_all_drivers_add_up(void **state)
     tear_down(&machine);
 }
 
-static void keys_of_an_old_amdgpu_serve(void **state)
+static void keys_of_old_amdgpu_are_read(void **state)
 {
     struct machine machine;
 
@@ -202,7 +202,7 @@ static void keys_of_an_old_amdgpu_serve(void **state)
     tear_down(&machine);
 }
 
-static void one_that_ends_keeps_its_busy_time(void **state)
+static void an_exited_process_keeps_its_busy_time(void **state)
 {
     const struct gpu_totals *totals;
     struct machine machine;
@@ -226,8 +226,8 @@ static void one_that_ends_keeps_its_busy_time(void **state)
     tear_down(&machine);
 }
 
-/* Nobody comes or goes for a while, so that nothing is told. */
-static void the_number_of_one_that_ended_long_ago_is_not_the_jobs(void **state)
+/* No process comes or goes for a while, so that there are no events. */
+static void the_pid_of_a_long_exited_process_may_be_reused(void **state)
 {
     struct machine machine;
 
@@ -283,7 +283,7 @@ static void each_vendor_has_its_variables(void **state)
     }
 }
 
-static void a_machine_without_a_gpu_has_nothing_to_watch(void **state)
+static void without_a_gpu_there_is_nothing_to_watch(void **state)
 {
     struct gpu_watch_options options = { .vendors = gpu_vendors,
                                          .vendor_count = gpu_vendor_count };
@@ -307,7 +307,7 @@ static int fail_to_open(const struct root *root, void **ret, struct spoor_error 
     return -EIO;
 }
 
-static void a_vendor_that_fails_is_told_of(void **state)
+static void a_failing_vendor_is_reported(void **state)
 {
     static const struct gpu_vendor broken = { .name = "broken", .open = fail_to_open };
     const struct gpu_vendor *const vendors[] = { &broken };
@@ -348,21 +348,21 @@ static void sources_are_those_of_the_vendors_in_use(void **state)
     totals = gpu_watch_totals(&machine.watch);
     assert_string_equal(totals.measures[GPU_TOTAL_JOB_MEMORY].origin.source, "drm.fdinfo");
     assert_string_equal(totals.measures[GPU_TOTAL_HOST_MEMORY].origin.source,
-                        "amdgpu.sysfs+intel.sysfs"); /* of all GPUs */
+                        "amdgpu.sysfs+intel.sysfs"); /* over all GPUs */
     tear_down(&machine);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpus_of_all_vendors_stand_in_one_list),
+        cmocka_unit_test(gpus_of_all_vendors_are_in_one_list),
         cmocka_unit_test(figures_of_all_drivers_add_up),
-        cmocka_unit_test(keys_of_an_old_amdgpu_serve),
-        cmocka_unit_test(one_that_ends_keeps_its_busy_time),
-        cmocka_unit_test(the_number_of_one_that_ended_long_ago_is_not_the_jobs),
+        cmocka_unit_test(keys_of_old_amdgpu_are_read),
+        cmocka_unit_test(an_exited_process_keeps_its_busy_time),
+        cmocka_unit_test(the_pid_of_a_long_exited_process_may_be_reused),
         cmocka_unit_test(each_vendor_has_its_variables),
-        cmocka_unit_test(a_machine_without_a_gpu_has_nothing_to_watch),
-        cmocka_unit_test(a_vendor_that_fails_is_told_of),
+        cmocka_unit_test(without_a_gpu_there_is_nothing_to_watch),
+        cmocka_unit_test(a_failing_vendor_is_reported),
         cmocka_unit_test(a_variable_is_found_in_the_environment_of_a_process),
         cmocka_unit_test(sources_are_those_of_the_vendors_in_use),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What shells make of it is tested by tests/functional/test_completion.py. */
+/* tests/functional/test_completion.py tests the shells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 /* ---- help --------------------------------------------------------------- */
 
-/* What is printed about a command, or with NULL about the program; the caller frees it. */
+/* Returns the help of a command, or of the program if NULL; the caller frees it. */
 static char *printed(const struct program *program, const char *command)
 {
     char *text = NULL;

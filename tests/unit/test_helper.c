@@ -55,7 +55,7 @@ static void check_released(struct call *call)
     assert_int_equal(sem_wait(&call->released), 0);
 }
 
-static void it_can_be_asked_again(void **state)
+static void a_helper_can_be_used_again(void **state)
 {
     struct helper *helper;
     struct call call;
@@ -75,7 +75,7 @@ static void it_can_be_asked_again(void **state)
     check_released(&call);
 }
 
-static void one_that_hangs_is_left_behind(void **state)
+static void a_hanging_helper_is_left_behind(void **state)
 {
     struct helper *helper;
     struct call call;
@@ -92,7 +92,7 @@ static void one_that_hangs_is_left_behind(void **state)
     assert_int_equal(call.count, 1);
 }
 
-static void nothing_is_closed_too(void **state)
+static void a_closed_helper_can_be_closed(void **state)
 {
     struct helper *helper;
     struct call call;
@@ -109,9 +109,9 @@ static void nothing_is_closed_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_can_be_asked_again),
-        cmocka_unit_test(one_that_hangs_is_left_behind),
-        cmocka_unit_test(nothing_is_closed_too),
+        cmocka_unit_test(a_helper_can_be_used_again),
+        cmocka_unit_test(a_hanging_helper_is_left_behind),
+        cmocka_unit_test(a_closed_helper_can_be_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

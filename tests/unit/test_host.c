@@ -79,7 +79,7 @@ static void old_kernels_have_fewer_columns(void **state)
     assert_true(stat.steal_ns == UNKNOWN);
 }
 
-static void centuries_of_cpu_time_are_unknown_and_not_wrong(void **state)
+static void too_large_cpu_times_are_unknown(void **state)
 {
     struct cpu_stat stat;
 
@@ -91,7 +91,7 @@ static void centuries_of_cpu_time_are_unknown_and_not_wrong(void **state)
     assert_int_equal(stat.system_ns, 50000000);
 }
 
-static void a_cut_never_gives_a_wrong_number(void **state)
+static void a_truncated_text_never_gives_a_wrong_number(void **state)
 {
     struct cpu_stat whole, stat;
     char text[sizeof(TEXT)];
@@ -175,7 +175,7 @@ static void processes_are_counted_and_other_folders_are_not(void **state)
 
 /* On most file systems a folder has a link for each folder in it, as /proc has. On others, the list
  * is read each time, which gives the same. */
-static void links_tell_as_much_as_the_list(void **state)
+static void the_link_count_equals_the_list(void **state)
 {
     struct process_count count = { 0 };
     struct fake_root fake;
@@ -197,7 +197,7 @@ static void links_tell_as_much_as_the_list(void **state)
     fake_root_done(&fake);
 }
 
-static void in_another_namespace_the_links_are_not_ours(void **state)
+static void in_another_namespace_the_link_count_is_not_used(void **state)
 {
     struct process_count count = { 0 };
     struct fake_root fake;
@@ -228,7 +228,7 @@ static uint64_t count_listed(const struct root *root)
     return count;
 }
 
-/* Others may start and end processes: it waits for a moment in which they do not. */
+/* Other processes may start and exit: waits for a moment without changes. */
 static void the_live_machine_is_counted(void **state)
 {
     struct process_count count = { 0 };
@@ -309,7 +309,7 @@ static void oom_kills_are_counted(void **state)
     assert_int_equal(count, 3);
 }
 
-static void old_kernels_do_not_count_them(void **state)
+static void old_kernels_do_not_count_oom_kills(void **state)
 {
     uint64_t count = 5;
 
@@ -393,12 +393,12 @@ static void a_reading_holds_every_figure(void **state)
     assert_int_equal(reading.pressure_ns[PRESSURE_MEMORY], 2000);
     assert_int_equal(reading.pressure_ns[PRESSURE_IO], 3000);
     assert_int_equal(reading.oom_kills_count, 4);
-    assert_true(reading.space.used_bytes == UNKNOWN); /* a fixture has no disks to ask */
-    assert_true(reading.process_count == UNKNOWN);    /* nobody wants to know */
+    assert_true(reading.space.used_bytes == UNKNOWN); /* a fixture has no disks */
+    assert_true(reading.process_count == UNKNOWN);    /* not requested */
     machine_free(machine);
 }
 
-static void a_device_that_comes_or_goes_is_no_spike(void **state)
+static void devices_that_come_or_go_cause_no_spike(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -427,7 +427,7 @@ static void a_device_that_comes_or_goes_is_no_spike(void **state)
     machine_free(machine);
 }
 
-static void processes_are_counted_if_that_is_wanted(void **state)
+static void processes_are_counted_on_request(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -442,7 +442,7 @@ static void processes_are_counted_if_that_is_wanted(void **state)
     machine_free(machine);
 }
 
-static void a_machine_that_tells_nothing_is_unknown(void **state)
+static void without_files_every_figure_is_unknown(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -475,7 +475,7 @@ static void a_damaged_file_costs_only_its_own_figures(void **state)
     machine_free(machine);
 }
 
-static void of_a_file_that_does_not_fit_the_start_is_used(void **state)
+static void the_start_of_a_too_long_file_is_used(void **state)
 {
     static const char start[] = "cpu 100 0 200 300 400 0 0 5\ncpu0 1 0 2 3 4 0 0 5\nintr ";
     struct machine *machine = machine_new();
@@ -497,7 +497,7 @@ static void of_a_file_that_does_not_fit_the_start_is_used(void **state)
     machine_free(machine);
 }
 
-static void slow_figures_are_read_once_a_minute_or_when_asked(void **state)
+static void slow_figures_are_read_once_a_minute_or_on_request(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -542,27 +542,27 @@ int main(void)
         cmocka_unit_test(each_cpu_has_its_busy_time),
         cmocka_unit_test(a_tick_may_be_any_part_of_a_second),
         cmocka_unit_test(old_kernels_have_fewer_columns),
-        cmocka_unit_test(centuries_of_cpu_time_are_unknown_and_not_wrong),
-        cmocka_unit_test(a_cut_never_gives_a_wrong_number),
+        cmocka_unit_test(too_large_cpu_times_are_unknown),
+        cmocka_unit_test(a_truncated_text_never_gives_a_wrong_number),
         cmocka_unit_test(thousands_of_cpus_are_counted),
         cmocka_unit_test(damaged_cpu_lines_are_refused),
         cmocka_unit_test(processes_are_counted_and_other_folders_are_not),
-        cmocka_unit_test(links_tell_as_much_as_the_list),
-        cmocka_unit_test(in_another_namespace_the_links_are_not_ours),
+        cmocka_unit_test(the_link_count_equals_the_list),
+        cmocka_unit_test(in_another_namespace_the_link_count_is_not_used),
         cmocka_unit_test(the_live_machine_is_counted),
         cmocka_unit_test(the_total_of_some_is_taken),
         cmocka_unit_test(a_total_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_pressure_is_refused),
         cmocka_unit_test(oom_kills_are_counted),
-        cmocka_unit_test(old_kernels_do_not_count_them),
+        cmocka_unit_test(old_kernels_do_not_count_oom_kills),
         cmocka_unit_test(damaged_vmstat_is_refused),
         cmocka_unit_test(a_reading_holds_every_figure),
-        cmocka_unit_test(a_device_that_comes_or_goes_is_no_spike),
-        cmocka_unit_test(processes_are_counted_if_that_is_wanted),
-        cmocka_unit_test(a_machine_that_tells_nothing_is_unknown),
+        cmocka_unit_test(devices_that_come_or_go_cause_no_spike),
+        cmocka_unit_test(processes_are_counted_on_request),
+        cmocka_unit_test(without_files_every_figure_is_unknown),
         cmocka_unit_test(a_damaged_file_costs_only_its_own_figures),
-        cmocka_unit_test(of_a_file_that_does_not_fit_the_start_is_used),
-        cmocka_unit_test(slow_figures_are_read_once_a_minute_or_when_asked),
+        cmocka_unit_test(the_start_of_a_too_long_file_is_used),
+        cmocka_unit_test(slow_figures_are_read_once_a_minute_or_on_request),
         cmocka_unit_test(the_live_machine_can_be_read_again_and_again),
     };
 

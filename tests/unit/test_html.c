@@ -49,7 +49,7 @@ static void the_marker_is_replaced_by_the_runs(void **state)
 }
 
 /* Names may hold anything; the element ends where we end it, and the JSON is whole. */
-static void no_text_ends_the_script(void **state)
+static void text_cannot_end_the_script(void **state)
 {
     struct example *example = *state;
     struct record record;
@@ -83,7 +83,7 @@ static void a_template_without_marker_is_refused(void **state)
 }
 
 /* With or without a page in this build. */
-static void a_build_without_the_page_says_so(void **state)
+static void a_build_without_the_page_returns_an_error(void **state)
 {
     struct spoor_error err = { 0 };
 
@@ -100,10 +100,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_marker_is_replaced_by_the_runs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(no_text_ends_the_script, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(text_cannot_end_the_script, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_template_without_marker_is_refused, set_up,
                                         tear_down),
-        cmocka_unit_test(a_build_without_the_page_says_so),
+        cmocka_unit_test(a_build_without_the_page_returns_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

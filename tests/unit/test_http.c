@@ -86,7 +86,7 @@ static struct server server_start(const char *const *answers)
     return server;
 }
 
-/* What it was asked. */
+/* Returns the received request. */
 static void server_stop(struct server *server, struct buffer *ret)
 {
     int status;
@@ -210,7 +210,7 @@ static void test_signature_with_a_line_break(void **state)
     http_close(http);
 }
 
-/* Metadata services redirect nobody; whoever does is another server. */
+/* Metadata services never redirect; a server that does is another one. */
 static void test_redirects(void **state)
 {
     struct server target = server_start((const char *const[]){ OK "\r\nok", NULL });
@@ -270,7 +270,7 @@ static void test_failures(void **state)
     http_close(http);
 }
 
-/* Nobody accepts the connection, so that no answer comes. */
+/* No process accepts the connection, so that no response comes. */
 static void test_time_limit(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
@@ -305,7 +305,7 @@ int main(void)
         cmocka_unit_test(test_time_limit),
     };
 
-    /* Requests to 127.0.0.1 must not reach a proxy of whoever runs this. */
+    /* Requests to 127.0.0.1 must not go to a proxy of the user. */
     setenv("no_proxy", "*", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,8 @@ static void the_main_process_can_be_tracked_alone(void **state)
     fake_root_done(&fake);
 }
 
-/* `process_chars`: with ended threads and children that were waited for; `thread_chars`: of its first thread. */
+/* `process_chars`: includes exited threads and waited-for children; `thread_chars`: of its
+ * first thread. */
 static uint64_t written_alone(struct fake_job *f, unsigned process_chars, unsigned thread_chars,
                               unsigned child_faults)
 {
@@ -136,8 +137,8 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
     fclose(file);
 }
 
-/* One that was looked at has ended before the next began. */
-static void no_more_at_once_than_events_tell_of(void **state)
+/* A process that was read exited before the next began. */
+static void events_limit_the_number_at_once(void **state)
 {
     struct fake_job f;
 
@@ -158,7 +159,7 @@ static void no_more_at_once_than_events_tell_of(void **state)
     fake_job_end(&f);
 }
 
-static void an_agent_is_of_no_job(void **state)
+static void an_agent_belongs_to_no_job(void **state)
 {
     struct fake_job f;
 
@@ -176,7 +177,7 @@ static void an_agent_is_of_no_job(void **state)
     fake_process_put(&f.fake,
                      &(struct fake_process){
                          .pid = 13, .parent = 10, .user_ticks = 8, .name = "spoor-agent" });
-    run_file(&f.fake, 13, "/usr/bin/miner"); /* it calls itself so */
+    run_file(&f.fake, 13, "/usr/bin/miner"); /* it sets this name */
     fake_process_put(
         &f.fake,
         &(struct fake_process){
@@ -198,14 +199,14 @@ static void an_agent_is_of_no_job(void **state)
     fake_job_end(&f);
 }
 
-static void of_an_agent_that_ended_its_time_is_kept(void **state)
+static void the_time_of_an_exited_agent_is_kept(void **state)
 {
     struct agents agents = { .live_count = 0 };
     struct root none = ROOT_CLOSED;
 
     (void)state;
     agents_note(&agents, (struct process_id){ 11, 1 });
-    agents_note(&agents, (struct process_id){ 11, 1 }); /* it is found by every search */
+    agents_note(&agents, (struct process_id){ 11, 1 }); /* every search finds it */
     agents_note(&agents, (struct process_id){ 12, 1 });
     assert_int_equal(agents.live_count, 2);
     agents_end(&agents, (struct process_id){ 11, 1 }, 5 * SECOND);
@@ -218,7 +219,7 @@ static void of_an_agent_that_ended_its_time_is_kept(void **state)
 }
 
 /* A subreaper of the job reaps an agent, and another process gets its pid. */
-static void another_process_with_the_pid_of_an_agent_is_none(void **state)
+static void a_reused_pid_of_an_agent_is_no_agent(void **state)
 {
     struct agents agents = { .live_count = 0 };
     struct process_id id = { .pid = getpid() };
@@ -293,7 +294,7 @@ static void memory_of_an_unseen_process_is_unknown(void **state)
     fake_job_end(&f);
 }
 
-static void no_process_is_no_job(void **state)
+static void a_missing_process_is_an_error(void **state)
 {
     struct fake_root fake;
     struct job job;
@@ -314,7 +315,7 @@ static const char *no_environment(const char *name)
 
 /* A child of ours that has ended stays in the list of our children until it is reaped: a search
  * must not take it for a new process. */
-static void a_zombie_whose_figures_were_taken_is_not_found_again(void **state)
+static void an_accounted_zombie_is_not_added_again(void **state)
 {
     const struct job_options options = {
         .pid = fork(),
@@ -358,7 +359,7 @@ static uint64_t counter_of(struct job *job, uint64_t now_ns, enum usage_counter 
     return reading.usage.counter[counter];
 }
 
-/* No file has them, but the kernel hands them to the process that waits: to us. */
+/* No file has them, but wait4 returns them to us. */
 static void context_switches_are_known_once_main_has_ended(void **state)
 {
     struct job_options options = {
@@ -408,8 +409,8 @@ static void wait_until_asleep(const struct root *root, pid_t pid)
     cached_file_close(&file);
 }
 
-/* A process that sleeps, seen to have come to rest, on the real machine. It waits at its gate, with
- * no thread of a sanitizer beside it that would wake now and then. */
+/* A sleeping, idle process on the real machine. It waits at its gate, without a thread of a
+ * sanitizer that would wake up now and then. */
 static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct root *root)
 {
     struct job_options options = { .disabled = ~0u & ~(unsigned)SOURCE_CLOCK };
@@ -427,7 +428,7 @@ static void begin_sleeper(struct gated_job *sleeper, struct job *job, struct roo
     } while (job->roster.list[0].reading.clock_ns != clock_ns);
 }
 
-static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
+static void idle_processes_are_skipped_for_ten_seconds(void **state)
 {
     const uint64_t mark = 12345;
     struct root root = ROOT_CLOSED;
@@ -441,7 +442,7 @@ static void who_has_not_run_is_passed_over_for_ten_seconds(void **state)
     assert_int_equal(job.roster.list[0].reading.rss_bytes, mark); /* was not read */
     job_refresh(&job, 11 * SECOND, false);
     assert_true(job.roster.list[0].reading.rss_bytes != mark);
-    /* It ends, and is reaped: its clock is gone, and so is it. */
+    /* It exits and is reaped: its clock no longer exists. */
     gated_job_begin(&sleeper);
     gated_job_end(&sleeper);
     job_refresh(&job, 12 * SECOND, false);
@@ -456,17 +457,17 @@ int main(void)
         cmocka_unit_test(grandchildren_belong),
         cmocka_unit_test(the_main_process_can_be_tracked_alone),
         cmocka_unit_test(a_process_alone_has_its_own_io_without_its_children),
-        cmocka_unit_test(no_more_at_once_than_events_tell_of),
-        cmocka_unit_test(an_agent_is_of_no_job),
-        cmocka_unit_test(of_an_agent_that_ended_its_time_is_kept),
-        cmocka_unit_test(another_process_with_the_pid_of_an_agent_is_none),
+        cmocka_unit_test(events_limit_the_number_at_once),
+        cmocka_unit_test(an_agent_belongs_to_no_job),
+        cmocka_unit_test(the_time_of_an_exited_agent_is_kept),
+        cmocka_unit_test(a_reused_pid_of_an_agent_is_no_agent),
         cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
         cmocka_unit_test(without_children_files_parents_are_searched),
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),
-        cmocka_unit_test(no_process_is_no_job),
-        cmocka_unit_test(a_zombie_whose_figures_were_taken_is_not_found_again),
+        cmocka_unit_test(a_missing_process_is_an_error),
+        cmocka_unit_test(an_accounted_zombie_is_not_added_again),
         cmocka_unit_test(context_switches_are_known_once_main_has_ended),
-        cmocka_unit_test(who_has_not_run_is_passed_over_for_ten_seconds),
+        cmocka_unit_test(idle_processes_are_skipped_for_ten_seconds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@
 #include "job/job_cgroup.h"
 #include "job/source_names.h"
 
-static void rungs_are_named_in_a_list(void **state)
+static void sources_are_named_in_a_list(void **state)
 {
     const char *unknown = NULL;
     unsigned disabled = 99;
@@ -158,7 +158,7 @@ static void end_child(pid_t pid, int end_fd)
     assert_int_equal(waitpid(pid, &status, 0), pid);
 }
 
-static void a_leaf_is_made_and_removed(void **state)
+static void a_job_cgroup_is_created_and_removed(void **state)
 {
     struct job_cgroup_reading reading;
     struct cgroups cgroups;
@@ -187,7 +187,7 @@ static void a_leaf_is_made_and_removed(void **state)
     job_cgroup_read(&job_cgroup, &reading);
     assert_true(is_known(reading.cpu_ns));
     (void)snprintf(own, sizeof(own), "/%s", job_cgroup.folders[CGROUP_TREE_UNIFIED].own.path);
-    /* The child is still there: it goes back to the cgroup above. */
+    /* The child is still alive: it goes back to the parent cgroup. */
     job_cgroup_close(&job_cgroup);
     assert_int_equal(access(own, F_OK), -1);
     end_child(child, end_fd);
@@ -199,7 +199,7 @@ struct given {
     struct root root;
     struct cgroup above, cgroup;
     char path[CGROUP_PATH_SIZE + 1];
-    char controller[256]; /* that it passes on; "": none */
+    char controller[256]; /* a controller enabled for children; "": none */
     unsigned enabled_above, enabled;
     struct job_cgroup job_cgroup; /* in it, of a child */
     pid_t child;
@@ -267,9 +267,9 @@ static bool holds_child(const struct given *given, const struct cgroup *cgroup)
     return cgroup_holds_only(&given->root, cgroup, given->child);
 }
 
-/* Where there are controllers, those that were enabled for the job are disabled first: the kernel
- * allows no process in a cgroup that passes some on. */
-static void a_process_that_is_left_goes_to_the_cgroup_above(void **state)
+/* Controllers enabled for the job are disabled first: the kernel allows no process in a
+ * cgroup that has some enabled for its children. */
+static void a_remaining_process_is_moved_to_the_parent(void **state)
 {
     struct given given;
 
@@ -305,7 +305,7 @@ static void a_cgroup_that_cannot_be_removed_is_named(void **state)
     given_remove(&given);
 }
 
-static void a_slurm_step_is_left_alone(void **state)
+static void a_slurm_step_gets_no_cgroup(void **state)
 {
     struct job_cgroup job_cgroup;
     struct root root;
@@ -320,7 +320,7 @@ static void a_slurm_step_is_left_alone(void **state)
     root_close(&root);
 }
 
-static void a_folder_that_is_no_cgroup_is_refused(void **state)
+static void a_folder_without_a_cgroup_is_refused(void **state)
 {
     struct job_cgroup_reading reading;
     struct job_cgroup job_cgroup;
@@ -342,15 +342,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(user_and_system_time_add_up_to_the_total),
-        cmocka_unit_test(rungs_are_named_in_a_list),
+        cmocka_unit_test(sources_are_named_in_a_list),
         cmocka_unit_test(cpu_stat_is_in_microseconds),
         cmocka_unit_test(shared_memory_is_not_page_cache),
         cmocka_unit_test(io_is_summed_over_devices),
-        cmocka_unit_test(a_leaf_is_made_and_removed),
-        cmocka_unit_test(a_process_that_is_left_goes_to_the_cgroup_above),
+        cmocka_unit_test(a_job_cgroup_is_created_and_removed),
+        cmocka_unit_test(a_remaining_process_is_moved_to_the_parent),
         cmocka_unit_test(a_cgroup_that_cannot_be_removed_is_named),
-        cmocka_unit_test(a_slurm_step_is_left_alone),
-        cmocka_unit_test(a_folder_that_is_no_cgroup_is_refused),
+        cmocka_unit_test(a_slurm_step_gets_no_cgroup),
+        cmocka_unit_test(a_folder_without_a_cgroup_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

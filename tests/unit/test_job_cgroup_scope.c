@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What systemd does for real is not to be had in a test of a unit: this is about when it is
- * asked. How it is asked: test_systemd_scope.c. */
+/* A unit test has no real systemd: this tests when it is called. The call itself:
+ * test_systemd_scope.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void a_login_session_may_be_left(void **state)
                        1000));
 }
 
-static void a_job_is_not_taken_from_those_who_look_for_it(void **state)
+static void a_job_of_a_service_or_batch_system_is_not_moved(void **state)
 {
     static const char *const lines[] = {
         "0::/\n",
@@ -83,14 +83,14 @@ static void a_job_is_not_taken_from_those_who_look_for_it(void **state)
     }
 }
 
-static void a_user_leaves_no_slice_but_the_own(void **state)
+static void a_user_leaves_only_the_own_slice(void **state)
 {
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1001));
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 100));
     assert_false(is_fit(*state, "0::/machine.slice/x.scope\n", 1000));
 }
 
-static void no_limit_is_left_behind(void **state)
+static void a_cgroup_with_a_limit_is_not_left(void **state)
 {
     static const struct {
         const char *file;
@@ -115,14 +115,14 @@ static void no_limit_is_left_behind(void **state)
 }
 
 /* The user's manager is below the user's slice as well, the machine's is not. */
-static void a_limit_of_the_users_slice_goes_on_to_hold(void **state)
+static void a_limit_of_the_users_slice_still_applies(void **state)
 {
     fake_root_write(*state, USER_SLICE "/memory.max", "1073741824\n");
     assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1000));
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 0));
 }
 
-static void without_memory_to_be_counted_nothing_is_won(void **state)
+static void without_a_memory_controller_nothing_is_moved(void **state)
 {
     static const char line[] = "0::/user.slice/user-1000.slice/session-3.scope\n";
 
@@ -134,7 +134,7 @@ static void without_memory_to_be_counted_nothing_is_won(void **state)
     assert_false(is_fit(*state, line, 1000));
 }
 
-static void memory_on_version_1_is_not_systemds(void **state)
+static void memory_on_version_1_is_not_left_to_systemd(void **state)
 {
     static const char both[] = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
                                "31 25 0:27 / /sys/fs/memory rw - cgroup cgroup rw,memory\n";
@@ -160,7 +160,7 @@ static void a_container_is_not_left(void **state)
     assert_false(is_fit(*state, line, 1000));
 }
 
-static void nobody_is_asked_about_a_machine_of_files(void **state)
+static void on_a_fixture_no_manager_is_called(void **state)
 {
     struct fake_root *fake = *state;
     struct job_cgroup_scope scope;
@@ -177,17 +177,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_login_session_may_be_left, start, stop),
-        cmocka_unit_test_setup_teardown(a_job_is_not_taken_from_those_who_look_for_it, start,
+        cmocka_unit_test_setup_teardown(a_job_of_a_service_or_batch_system_is_not_moved, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(a_user_leaves_no_slice_but_the_own, start, stop),
-        cmocka_unit_test_setup_teardown(no_limit_is_left_behind, start, stop),
-        cmocka_unit_test_setup_teardown(a_limit_of_the_users_slice_goes_on_to_hold, start,
+        cmocka_unit_test_setup_teardown(a_user_leaves_only_the_own_slice, start, stop),
+        cmocka_unit_test_setup_teardown(a_cgroup_with_a_limit_is_not_left, start, stop),
+        cmocka_unit_test_setup_teardown(a_limit_of_the_users_slice_still_applies, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_memory_controller_nothing_is_moved, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(without_memory_to_be_counted_nothing_is_won, start,
+        cmocka_unit_test_setup_teardown(memory_on_version_1_is_not_left_to_systemd, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(memory_on_version_1_is_not_systemds, start, stop),
         cmocka_unit_test_setup_teardown(a_container_is_not_left, start, stop),
-        cmocka_unit_test_setup_teardown(nobody_is_asked_about_a_machine_of_files, start, stop),
+        cmocka_unit_test_setup_teardown(on_a_fixture_no_manager_is_called, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

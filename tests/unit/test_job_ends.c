@@ -12,7 +12,7 @@
 
 #define SECOND NS_PER_SECOND
 
-/* What a child used moves to the parent that waits for it: the sum stays. */
+/* The usage of a child moves to the parent that waits for it: the sum stays. */
 static void a_waited_for_child_is_counted_once(void **state)
 {
     struct fake_job f;
@@ -35,7 +35,7 @@ static void a_waited_for_child_is_counted_once(void **state)
 }
 
 /* Its parent has its time in whole ticks, which is less than its own clock showed. */
-static void a_waited_for_child_keeps_what_its_clock_showed(void **state)
+static void a_waited_for_child_keeps_the_time_of_its_clock(void **state)
 {
     struct fake_job f;
 
@@ -106,7 +106,7 @@ static void a_child_without_memory_of_its_own_is_no_descendant(void **state)
 }
 
 /* The kernel gives its counts to the parent, then takes it away: we look in between. */
-static void one_that_is_being_reaped_is_counted_once(void **state)
+static void a_process_being_reaped_is_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .user_ticks = 10, .children = "11 " };
     struct fake_process child = {
@@ -137,8 +137,8 @@ static void one_that_is_being_reaped_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
-/* A glance settles who has left: the zombie with the parent that had waited for it. */
-static void a_zombie_that_goes_with_its_parent_is_counted_once(void **state)
+/* A glance accounts for both: the zombie and the parent that had waited for it. */
+static void a_zombie_reaped_with_its_parent_is_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .children = "11 " };
     struct fake_job f;
@@ -165,7 +165,7 @@ static void a_zombie_that_goes_with_its_parent_is_counted_once(void **state)
     fake_job_end(&f);
 }
 
-static void a_child_nobody_waits_for_is_not_lost(void **state)
+static void an_unwaited_child_is_not_lost(void **state)
 {
     struct fake_job f;
 
@@ -188,7 +188,7 @@ static void a_child_nobody_waits_for_is_not_lost(void **state)
 }
 
 /* Parent and child end between two looks: the parent's last figures did not hold the child's. */
-static void parent_and_child_that_end_together_both_count(void **state)
+static void a_parent_and_child_that_exit_together_both_count(void **state)
 {
     struct fake_job f;
 
@@ -208,7 +208,7 @@ static void parent_and_child_that_end_together_both_count(void **state)
     fake_job_end(&f);
 }
 
-static void totals_never_step_back(void **state)
+static void totals_never_fall(void **state)
 {
     struct fake_job f;
 
@@ -277,12 +277,12 @@ static void peaks_outlive_their_process(void **state)
     fake_job_look(&f);
     assert_int_equal(f.reading.descendants_rss_peak_bytes, 5000 * 4096);
     assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
-    assert_false(is_known(f.reading.rss_bound_bytes)); /* of a job we did not start */
+    assert_false(is_known(f.reading.rss_bound_bytes)); /* not for a job that we did not start */
     fake_job_end(&f);
 }
 
 /* A number that was used again: each seems to be the parent of the other. */
-static void parents_in_a_circle_end(void **state)
+static void a_cycle_of_parents_ends(void **state)
 {
     struct fake_job f;
 
@@ -306,16 +306,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waited_for_child_is_counted_once),
-        cmocka_unit_test(a_waited_for_child_keeps_what_its_clock_showed),
+        cmocka_unit_test(a_waited_for_child_keeps_the_time_of_its_clock),
         cmocka_unit_test(page_faults_of_a_waited_for_child_are_counted_once),
         cmocka_unit_test(a_child_without_memory_of_its_own_is_no_descendant),
-        cmocka_unit_test(one_that_is_being_reaped_is_counted_once),
-        cmocka_unit_test(a_zombie_that_goes_with_its_parent_is_counted_once),
-        cmocka_unit_test(a_child_nobody_waits_for_is_not_lost),
-        cmocka_unit_test(parent_and_child_that_end_together_both_count),
-        cmocka_unit_test(totals_never_step_back),
+        cmocka_unit_test(a_process_being_reaped_is_counted_once),
+        cmocka_unit_test(a_zombie_reaped_with_its_parent_is_counted_once),
+        cmocka_unit_test(an_unwaited_child_is_not_lost),
+        cmocka_unit_test(a_parent_and_child_that_exit_together_both_count),
+        cmocka_unit_test(totals_never_fall),
         cmocka_unit_test(an_orphan_stays_a_member),
-        cmocka_unit_test(parents_in_a_circle_end),
+        cmocka_unit_test(a_cycle_of_parents_ends),
         cmocka_unit_test(a_reused_pid_is_another_process),
         cmocka_unit_test(peaks_outlive_their_process),
     };

@@ -25,7 +25,7 @@ static void put_memory(struct fake_job *f, unsigned pages, unsigned shared_kib)
     fake_root_write(&f->fake, "proc/10/smaps_rollup", text);
 }
 
-/* A peak between samples has the parts that were read, and what is certainly new. */
+/* A peak between samples has the last parts read, plus certain growth. */
 static void the_parts_of_a_peak_add_up(void **state)
 {
     const struct memory_split *at_peak;
@@ -53,8 +53,8 @@ static void the_parts_of_a_peak_add_up(void **state)
     fake_job_end(&f);
 }
 
-/* What came and went since the last reading is in one, what is there now in the other. */
-static void a_peak_is_not_what_is_held_now(void **state)
+/* A maximum since the last reading differs from the current value. */
+static void a_peak_is_not_the_current_value(void **state)
 {
     struct fake_job f;
 
@@ -86,8 +86,8 @@ static void without_detail_a_peak_has_no_parts(void **state)
     fake_job_end(&f);
 }
 
-/* It is a copy of the tracker until then, and nobody says when that ends. */
-static void a_glance_sees_the_program_that_was_loaded_since(void **state)
+/* Before exec it is a copy of the tracker, and no event reports the exec. */
+static void a_glance_finds_a_newly_loaded_program(void **state)
 {
     struct fake_job f;
 
@@ -169,7 +169,7 @@ static void begin_copies(struct fake_job *f)
 }
 
 /* No resident size changes, and the fork ends before its memory is read. */
-static void copies_that_were_not_read_are_expected(void **state)
+static void unread_copies_are_expected(void **state)
 {
     struct fake_job f;
 
@@ -180,7 +180,7 @@ static void copies_that_were_not_read_are_expected(void **state)
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.combined.total_bytes, (SHARED_MB + COPIED_MB) * MB);
     assert_int_equal(f.reading.discount.combined,
-                     COPIED_MB * MB); /* what was seen is certain */
+                     COPIED_MB * MB); /* the lower bound is the value seen */
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
     fake_job_end(&f);
@@ -208,10 +208,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_parts_of_a_peak_add_up),
-        cmocka_unit_test(a_peak_is_not_what_is_held_now),
+        cmocka_unit_test(a_peak_is_not_the_current_value),
         cmocka_unit_test(without_detail_a_peak_has_no_parts),
-        cmocka_unit_test(a_glance_sees_the_program_that_was_loaded_since),
-        cmocka_unit_test(copies_that_were_not_read_are_expected),
+        cmocka_unit_test(a_glance_finds_a_newly_loaded_program),
+        cmocka_unit_test(unread_copies_are_expected),
         cmocka_unit_test(a_read_overrules_expected_copies),
     };
 

@@ -83,8 +83,8 @@ static int start(struct job_listener *listener, struct asked *asked)
     return r < 0 ? r : job_listener_serve(listener, echo, asked);
 }
 
-/* A job may ask as soon as it runs. */
-static void a_request_waits_until_it_can_be_served(void **state)
+/* A job may send a request as soon as it runs. */
+static void a_request_waits_for_the_listener(void **state)
 {
     struct job_listener listener = { 0 };
     struct asked asked = { 0 };
@@ -100,7 +100,7 @@ static void a_request_waits_until_it_can_be_served(void **state)
     job_listener_stop(&listener);
 }
 
-static void a_request_that_is_never_served_ends_with_the_listener(void **state)
+static void an_unserved_request_ends_with_the_listener(void **state)
 {
     struct job_listener listener = { 0 };
     char answer[JOB_REQUEST_BYTES];
@@ -126,11 +126,11 @@ static void a_request_is_answered(void **state)
     assert_int_equal(ask("x", 1, answer), 0);
     assert_int_equal(ask("a\0b", 3, answer), 0);
     job_listener_stop(&listener);
-    assert_int_equal(asked.count, 2); /* the one with a NUL was passed over */
+    assert_int_equal(asked.count, 2); /* the one with a NUL was skipped */
     assert_string_equal(asked.last, "x");
 }
 
-static void one_listener_has_a_name(void **state)
+static void a_name_has_one_listener(void **state)
 {
     struct job_listener first = { 0 }, second = { 0 };
     struct asked asked = { 0 };
@@ -168,14 +168,14 @@ static void exit_refused(const char *message)
     _exit(100);
 }
 
-/* phase_tell() in a child: the number of trackers that it has told, or 100. */
-static int tell(const char *name, bool is_stop)
+/* Calls phase_send() in a child: returns the number of trackers, or 100. */
+static int send_in_child(const char *name, bool is_stop)
 {
     pid_t pid = fork();
     int status;
 
     if (pid == 0)
-        _exit((int)phase_tell(name, is_stop, exit_refused));
+        _exit((int)phase_send(name, is_stop, exit_refused));
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
@@ -185,20 +185,20 @@ static int tell(const char *name, bool is_stop)
 static void child_starts_and_stops_a_phase(void **state)
 {
     spoor_session *session = start_session();
-    int around = tell("x", false); /* trackers of this test */
+    int around = send_in_child("x", false); /* trackers of this test */
     struct job_listener listener;
     struct spoor_error err;
 
     (void)state;
     assert_int_equal(phase_listener_start(&listener, session, &err), 0);
-    assert_int_equal(tell("a name", false), around + 1);
+    assert_int_equal(send_in_child("a name", false), around + 1);
     assert_int_equal(spoor_phase_stop(session, "a name", &err), 0); /* it was open */
     assert_int_equal(spoor_phase_start(session, "b", &err), 0);
-    assert_int_equal(tell("b", true), around + 1);
+    assert_int_equal(send_in_child("b", true), around + 1);
     assert_int_equal(spoor_phase_stop(session, "b", &err), -ENOENT);
-    assert_int_equal(tell("b", true), 100); /* refused, with a message */
+    assert_int_equal(send_in_child("b", true), 100); /* refused, with a message */
     job_listener_stop(&listener);
-    assert_int_equal(tell("c", false), around);
+    assert_int_equal(send_in_child("c", false), around);
     job_listener_stop(&listener); /* once more changes nothing */
     session = spoor_session_close(session);
 }
@@ -221,10 +221,10 @@ static void second_listener_of_a_process_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_waits_until_it_can_be_served),
-        cmocka_unit_test(a_request_that_is_never_served_ends_with_the_listener),
+        cmocka_unit_test(a_request_waits_for_the_listener),
+        cmocka_unit_test(an_unserved_request_ends_with_the_listener),
         cmocka_unit_test(a_request_is_answered),
-        cmocka_unit_test(one_listener_has_a_name),
+        cmocka_unit_test(a_name_has_one_listener),
         cmocka_unit_test(child_starts_and_stops_a_phase),
         cmocka_unit_test(second_listener_of_a_process_is_refused),
     };

@@ -42,7 +42,7 @@ static void assert_holds(const struct buffer *out, const char *text)
         fail_msg("not found: %s", text);
 }
 
-static void the_checker_refuses_what_is_not_json(void **state)
+static void invalid_json_is_refused_by_the_checker(void **state)
 {
     static const char *const good[] = { "{}", " [1, -2.5e-07, \"a\\u00e9\\n\", null] ", "0",
                                         "{\"a\": {\"a\": true}}" };
@@ -161,7 +161,7 @@ static void the_run_and_its_machine_are_described(void **state)
     buffer_done(&out);
 }
 
-static void measures_say_where_they_come_from(void **state)
+static void measures_have_a_source(void **state)
 {
     static const char *const lines[] = {
         "\n    \"total_seconds\": "
@@ -213,7 +213,7 @@ static void processes_are_listed_and_the_others_summed(void **state)
     buffer_done(&out);
 }
 
-static void sections_stand_in_the_order_of_the_schema(void **state)
+static void sections_are_in_the_order_of_the_schema(void **state)
 {
     static const char *const keys[] = {
         "schema", "run",    "host",           "limits",  "cpu",       "memory",
@@ -236,7 +236,7 @@ static void sections_stand_in_the_order_of_the_schema(void **state)
     buffer_done(&out);
 }
 
-static void sections_hold_what_is_no_measure_too(void **state)
+static void sections_contain_other_values_too(void **state)
 {
     struct buffer out = { 0 };
 
@@ -333,7 +333,7 @@ static void endings_have_a_code_and_a_name(void **state)
     }
 }
 
-static void what_is_not_known_is_null(void **state)
+static void unknown_values_are_null(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -351,7 +351,7 @@ static void what_is_not_known_is_null(void **state)
     buffer_done(&out);
 }
 
-static void hostile_text_stays_text(void **state)
+static void hostile_text_is_escaped(void **state)
 {
     static const char *const command[] = { "a\"b", "\x1b[2J", "\xff\xc0\xaf", "", "\n", NULL };
     static const char *const tags[] = { "a\"\n=x", "novalue", "=", "k=1", "kk=0", "k=2", NULL };
@@ -377,17 +377,17 @@ static void hostile_text_stays_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_checker_refuses_what_is_not_json),
+        cmocka_unit_test(invalid_json_is_refused_by_the_checker),
         cmocka_unit_test(the_writer_sets_commas_lines_and_indents),
         with_example(the_run_and_its_machine_are_described),
-        with_example(measures_say_where_they_come_from),
+        with_example(measures_have_a_source),
         with_example(processes_are_listed_and_the_others_summed),
-        with_example(sections_stand_in_the_order_of_the_schema),
-        with_example(sections_hold_what_is_no_measure_too),
+        with_example(sections_are_in_the_order_of_the_schema),
+        with_example(sections_contain_other_values_too),
         with_example(phases_have_the_same_sections),
         with_example(endings_have_a_code_and_a_name),
-        with_example(what_is_not_known_is_null),
-        with_example(hostile_text_stays_text),
+        with_example(unknown_values_are_null),
+        with_example(hostile_text_is_escaped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

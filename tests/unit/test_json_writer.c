@@ -41,7 +41,7 @@ static void check_style(const struct json_style *style, const char *expected)
     buffer_done(&out);
 }
 
-static void the_layout_of_python_is_that_of_json_dumps(void **state)
+static void the_python_layout_equals_json_dumps(void **state)
 {
     (void)state;
     check_style(&json_python, "{\n"
@@ -69,7 +69,7 @@ static void a_compact_text_is_one_line_without_blanks(void **state)
                 "\xef\xbf\xbd\"],\"line\":[true,0.5],\"empty\":{},\"none\":[]}");
 }
 
-static void a_report_is_indented_by_two(void **state)
+static void a_report_is_indented_by_two_spaces(void **state)
 {
     static const char expected[] =
         "{\n"
@@ -92,7 +92,7 @@ static void a_report_is_indented_by_two(void **state)
     check_style(NULL, expected);
 }
 
-static void a_document_is_put_on_one_line(void **state)
+static void a_document_can_be_written_on_one_line(void **state)
 {
     struct buffer inner = { 0 };
     struct buffer out = { 0 };
@@ -116,10 +116,10 @@ static void a_document_is_put_on_one_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_layout_of_python_is_that_of_json_dumps),
+        cmocka_unit_test(the_python_layout_equals_json_dumps),
         cmocka_unit_test(a_compact_text_is_one_line_without_blanks),
-        cmocka_unit_test(a_report_is_indented_by_two),
-        cmocka_unit_test(a_document_is_put_on_one_line),
+        cmocka_unit_test(a_report_is_indented_by_two_spaces),
+        cmocka_unit_test(a_document_can_be_written_on_one_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_keeper.c - what the keeper is asked, and what is made of its answers. Requests are answered
- * by the test. */
+/* test_keeper.c - requests to the keeper, and the use of its responses, which come from the
+ * test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,7 +114,7 @@ static void check_query(const struct server_filter *filter, size_t count, const 
 #define SERVERS \
     "https://keeper.sparecores.net/servers?order_by=min_price_ondemand&order_dir=asc&limit="
 
-static void memory_is_asked_for_in_whole_gib_and_never_0(void **state)
+static void memory_is_requested_in_whole_gib_and_never_0(void **state)
 {
     struct needs needs = need(2, 128 * MIB, 0, 0);
     const struct server_filter filter = { .needs = &needs };
@@ -129,7 +129,7 @@ static void memory_is_asked_for_in_whole_gib_and_never_0(void **state)
     check_query(&filter, 1, SERVERS "1");
 }
 
-static void gpus_are_asked_for_with_their_memory_in_gib(void **state)
+static void gpus_are_requested_with_their_memory_in_gib(void **state)
 {
     struct needs needs = need(4, 2 * GIB, 2, 20 * GIB + 1);
     const struct server_filter filter = { .needs = &needs };
@@ -141,7 +141,7 @@ static void gpus_are_asked_for_with_their_memory_in_gib(void **state)
                 SERVERS "100&vcpus_min=4&memory_min=2&gpu_min=2&gpu_memory_total=21");
 }
 
-static void vendors_and_architecture_are_asked_for(void **state)
+static void vendors_and_architecture_are_requested(void **state)
 {
     static const char *const vendors[] = { "aws", "x&limit=-1", NULL };
     struct needs needs = need(1, GIB, 0, 0);
@@ -153,7 +153,7 @@ static void vendors_and_architecture_are_asked_for(void **state)
                         "&architecture=arm64");
 }
 
-static void the_url_can_be_another(void **state)
+static void the_url_can_be_set(void **state)
 {
     struct needs needs = need(NO, NO, NO, NO);
     const struct server_filter filter = { .needs = &needs };
@@ -168,7 +168,7 @@ static void the_url_can_be_another(void **state)
     catalog_done(&catalog);
 }
 
-static void the_time_limit_can_be_another(void **state)
+static void the_time_limit_can_be_set(void **state)
 {
     static const char *const wrong[] = { "0", "-1", "61", "nan", "1s", " " };
     struct needs needs = need(NO, NO, NO, NO);
@@ -191,7 +191,7 @@ static void the_time_limit_can_be_another(void **state)
     timeout_variable = NULL;
 }
 
-static void a_failure_is_one_line_that_says_what_to_do(void **state)
+static void a_failure_is_one_line_with_a_remedy(void **state)
 {
     static const struct {
         int result, status;
@@ -228,7 +228,7 @@ static void a_failure_is_one_line_that_says_what_to_do(void **state)
     network.result = network.status = 0;
 }
 
-static void an_answer_that_is_not_json_is_refused(void **state)
+static void a_response_that_is_not_json_is_refused(void **state)
 {
     static const char *const bodies[] = { "", "<html>", "name,vcpus,memory_amount\na,1,1\n" };
     struct needs needs = need(1, 1, 0, 0);
@@ -337,7 +337,7 @@ static const struct {
       1 },
 };
 
-static void the_price_is_that_of_the_region_on_demand_with_linux(void **state)
+static void the_price_is_on_demand_linux_in_the_region(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(price_cases); i++) {
@@ -349,7 +349,7 @@ static void the_price_is_that_of_the_region_on_demand_with_linux(void **state)
     }
 }
 
-static void an_answer_without_prices_is_refused(void **state)
+static void a_response_without_prices_is_refused(void **state)
 {
     static const char *const bodies[] = { "", "{}", "null", "[{]", "<html>" };
 
@@ -368,16 +368,16 @@ static void an_answer_without_prices_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_asked_for_in_whole_gib_and_never_0),
-        cmocka_unit_test(gpus_are_asked_for_with_their_memory_in_gib),
-        cmocka_unit_test(vendors_and_architecture_are_asked_for),
-        cmocka_unit_test(the_url_can_be_another),
-        cmocka_unit_test(the_time_limit_can_be_another),
-        cmocka_unit_test(a_failure_is_one_line_that_says_what_to_do),
-        cmocka_unit_test(an_answer_that_is_not_json_is_refused),
+        cmocka_unit_test(memory_is_requested_in_whole_gib_and_never_0),
+        cmocka_unit_test(gpus_are_requested_with_their_memory_in_gib),
+        cmocka_unit_test(vendors_and_architecture_are_requested),
+        cmocka_unit_test(the_url_can_be_set),
+        cmocka_unit_test(the_time_limit_can_be_set),
+        cmocka_unit_test(a_failure_is_one_line_with_a_remedy),
+        cmocka_unit_test(a_response_that_is_not_json_is_refused),
         cmocka_unit_test(a_long_url_does_not_hide_the_reason),
-        cmocka_unit_test(the_price_is_that_of_the_region_on_demand_with_linux),
-        cmocka_unit_test(an_answer_without_prices_is_refused),
+        cmocka_unit_test(the_price_is_on_demand_linux_in_the_region),
+        cmocka_unit_test(a_response_without_prices_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,7 @@ static void affinity_limits_cpus_and_names_them(void **state)
 }
 
 /* As on a machine with thousands of CPUs, by a user of many groups. */
-static void a_list_of_cpus_is_read_whole(void **state)
+static void a_list_of_cpus_is_read_in_full(void **state)
 {
     static char text[800 << 10];
     size_t used = (size_t)snprintf(text, sizeof(text), "Groups:\t");
@@ -133,7 +133,7 @@ static void a_list_of_cpus_is_read_whole(void **state)
     fake_root_done(&fake);
 }
 
-static void cpus_that_could_be_plugged_in_do_not_count(void **state)
+static void offline_cpus_do_not_count(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -215,7 +215,7 @@ static void a_cpuset_is_named_before_the_affinity_it_causes(void **state)
     fake_root_done(&fake);
 }
 
-static void a_limit_above_the_machine_is_none(void **state)
+static void a_limit_above_the_machine_is_ignored(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -284,7 +284,7 @@ static void the_batch_system_limits_too(void **state)
     assert_float_equal(limits.cpus, 4, 0);
     assert_int_equal(limits.memory_bytes, 512 * MIB);
 
-    write_v2(&fake); /* what the kernel holds it to is tighter */
+    write_v2(&fake); /* the cgroup's limit is lower */
     fake_root_write(&fake, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");
     fake_root_write(&fake, "sys/fs/cgroup/a/memory.max", "1048576\n");
     read_limits(&fake.root, slurm_per_node, &limits);
@@ -326,7 +326,7 @@ static void a_step_has_the_memory_of_its_resource_limit(void **state)
     fake_root_done(&fake);
 }
 
-static void what_the_batch_system_cannot_mean_is_not_heeded(void **state)
+static void impossible_values_of_the_batch_system_are_ignored(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -344,7 +344,7 @@ static void what_the_batch_system_cannot_mean_is_not_heeded(void **state)
     fake_root_done(&fake);
 }
 
-static void a_machine_that_tells_nothing_is_unknown(void **state)
+static void without_files_limits_are_unknown(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -361,7 +361,7 @@ static void a_machine_that_tells_nothing_is_unknown(void **state)
     fake_root_done(&fake);
 }
 
-static void damaged_files_are_no_limits(void **state)
+static void damaged_files_give_no_limits(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -386,17 +386,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_limits_the_machine_is_the_limit),
         cmocka_unit_test(affinity_limits_cpus_and_names_them),
-        cmocka_unit_test(a_list_of_cpus_is_read_whole),
-        cmocka_unit_test(cpus_that_could_be_plugged_in_do_not_count),
+        cmocka_unit_test(a_list_of_cpus_is_read_in_full),
+        cmocka_unit_test(offline_cpus_do_not_count),
         cmocka_unit_test(on_version_2_the_tightest_ancestor_wins),
         cmocka_unit_test(on_version_1_the_tightest_ancestor_wins),
         cmocka_unit_test(a_cpuset_is_named_before_the_affinity_it_causes),
-        cmocka_unit_test(a_limit_above_the_machine_is_none),
+        cmocka_unit_test(a_limit_above_the_machine_is_ignored),
         cmocka_unit_test(the_batch_system_limits_too),
         cmocka_unit_test(a_step_has_the_memory_of_its_resource_limit),
-        cmocka_unit_test(what_the_batch_system_cannot_mean_is_not_heeded),
-        cmocka_unit_test(a_machine_that_tells_nothing_is_unknown),
-        cmocka_unit_test(damaged_files_are_no_limits),
+        cmocka_unit_test(impossible_values_of_the_batch_system_are_ignored),
+        cmocka_unit_test(without_files_limits_are_unknown),
+        cmocka_unit_test(damaged_files_give_no_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

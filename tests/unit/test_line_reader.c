@@ -50,7 +50,7 @@ static void lines_are_read_one_after_the_other(void **state)
     close(fd);
 }
 
-static void what_was_peeked_at_is_still_to_be_read(void **state)
+static void peeked_lines_are_still_read(void **state)
 {
     static const char text[] = "one\ntwo";
     int pipe_fds[2];
@@ -80,7 +80,7 @@ static void what_was_peeked_at_is_still_to_be_read(void **state)
     close(pipe_fds[0]);
 }
 
-static void lines_are_whole_across_the_buffer(void **state)
+static void lines_may_span_buffers(void **state)
 {
     enum { LINES = 30000, LENGTH = 100 };
     char *text = malloc((size_t)LINES * LENGTH + 1);
@@ -105,7 +105,7 @@ static void lines_are_whole_across_the_buffer(void **state)
     free(text);
 }
 
-static void a_line_that_does_not_end_is_refused(void **state)
+static void an_endless_line_is_refused(void **state)
 {
     char *text = calloc(1, LINE_MAX_BYTES + 10);
     struct line_reader reader;
@@ -129,9 +129,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_read_one_after_the_other),
-        cmocka_unit_test(what_was_peeked_at_is_still_to_be_read),
-        cmocka_unit_test(lines_are_whole_across_the_buffer),
-        cmocka_unit_test(a_line_that_does_not_end_is_refused),
+        cmocka_unit_test(peeked_lines_are_still_read),
+        cmocka_unit_test(lines_may_span_buffers),
+        cmocka_unit_test(an_endless_line_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a terminal gets, also if it stalls. */
+/* The output to a terminal, also if it is blocked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +90,7 @@ static void a_frame_is_drawn_and_erased(void **state)
     end(&terminal);
 }
 
-static void the_rest_of_a_frame_comes_before_the_next(void **state)
+static void a_partly_written_frame_is_completed_first(void **state)
 {
     AUTO_FREE char *large = malloc(MANY + 1);
     const char *rest;
@@ -121,7 +121,7 @@ static void the_rest_of_a_frame_comes_before_the_next(void **state)
     end(&terminal);
 }
 
-static void a_terminal_that_takes_nothing_gets_no_frame(void **state)
+static void a_blocked_terminal_gets_no_frame(void **state)
 {
     struct terminal terminal;
 
@@ -134,7 +134,7 @@ static void a_terminal_that_takes_nothing_gets_no_frame(void **state)
     end(&terminal);
 }
 
-static void an_end_that_cannot_be_shown_is_given_up(void **state)
+static void clearing_a_blocked_screen_gives_up(void **state)
 {
     AUTO_FREE char *large = malloc(MANY + 1);
     struct terminal terminal;
@@ -150,7 +150,7 @@ static void an_end_that_cannot_be_shown_is_given_up(void **state)
     end(&terminal);
 }
 
-static void a_terminal_that_has_gone_is_no_error(void **state)
+static void a_closed_terminal_is_no_error(void **state)
 {
     struct terminal terminal;
 
@@ -175,7 +175,7 @@ static void modes_are_restored(void **state)
     assert_int_equal(dup2(terminal.screen.fd, STDIN_FILENO), STDIN_FILENO);
     assert_int_equal(tcgetattr(STDIN_FILENO, &before), 0);
     live_screen_take_modes(&terminal.screen);
-    live_screen_take_modes(&terminal.screen); /* those before are not overwritten */
+    live_screen_take_modes(&terminal.screen); /* the earlier modes are kept */
     assert_int_equal(tcgetattr(STDIN_FILENO, &during), 0);
     live_screen_clear(&terminal.screen);
     assert_int_equal(tcgetattr(STDIN_FILENO, &after), 0);
@@ -191,7 +191,7 @@ static void modes_are_restored(void **state)
     end(&terminal);
 }
 
-static void the_line_of_the_cursor_is_not_ours(void **state)
+static void the_line_of_the_cursor_is_not_used(void **state)
 {
     struct winsize size = { .ws_col = 40, .ws_row = 10 };
     struct terminal terminal;
@@ -200,14 +200,14 @@ static void the_line_of_the_cursor_is_not_ours(void **state)
     (void)state;
     begin(&terminal);
     live_screen_read_size(&terminal.screen, &columns, &lines);
-    assert_int_equal(columns, 80); /* it does not say */
+    assert_int_equal(columns, 80); /* the default */
     assert_int_equal(lines, 23);
     assert_int_equal(ioctl(terminal.master, TIOCSWINSZ, &size), 0);
     live_screen_read_size(&terminal.screen, &columns, &lines);
     assert_int_equal(columns, 40);
     assert_int_equal(lines, 9);
-    assert_true(
-        live_screen_is_in_foreground(&terminal.screen)); /* it is not the controlling one */
+    /* It is not the controlling terminal. */
+    assert_true(live_screen_is_in_foreground(&terminal.screen));
     end(&terminal);
 }
 
@@ -295,7 +295,7 @@ static void a_rate_is_the_growth_since_the_last_sample(void **state)
     assert_true(fabs(view.curves[1].max - 200e6) < 1);
 }
 
-static void samples_that_are_close_together_give_no_spike(void **state)
+static void close_samples_give_no_spike(void **state)
 {
     struct live_view view;
 
@@ -329,7 +329,7 @@ static void a_counter_that_steps_back_gives_no_spike(void **state)
 }
 
 /* A column of two seconds: the mean of a rate, the peak of a level. */
-static void a_column_stands_for_several_samples(void **state)
+static void a_column_covers_several_samples(void **state)
 {
     const size_t newest = LIVE_CURVE_COLUMNS - 1;
     struct live_view view;
@@ -379,7 +379,7 @@ static void rows_without_a_value_are_left_out(void **state)
     buffer_done(&out);
 }
 
-static void every_size_of_terminal_is_kept_to(void **state)
+static void frames_fit_every_terminal_size(void **state)
 {
     struct live_view view;
 
@@ -427,7 +427,7 @@ static void other_terminals_get_ascii(void **state)
     buffer_done(&out);
 }
 
-static void the_host_has_rows_of_its_own(void **state)
+static void the_machine_has_its_own_rows(void **state)
 {
     struct live_view view;
 
@@ -444,20 +444,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_is_drawn_and_erased),
-        cmocka_unit_test(the_rest_of_a_frame_comes_before_the_next),
-        cmocka_unit_test(a_terminal_that_takes_nothing_gets_no_frame),
-        cmocka_unit_test(an_end_that_cannot_be_shown_is_given_up),
-        cmocka_unit_test(a_terminal_that_has_gone_is_no_error),
+        cmocka_unit_test(a_partly_written_frame_is_completed_first),
+        cmocka_unit_test(a_blocked_terminal_gets_no_frame),
+        cmocka_unit_test(clearing_a_blocked_screen_gives_up),
+        cmocka_unit_test(a_closed_terminal_is_no_error),
         cmocka_unit_test(modes_are_restored),
-        cmocka_unit_test(the_line_of_the_cursor_is_not_ours),
+        cmocka_unit_test(the_line_of_the_cursor_is_not_used),
         cmocka_unit_test(a_rate_is_the_growth_since_the_last_sample),
-        cmocka_unit_test(samples_that_are_close_together_give_no_spike),
+        cmocka_unit_test(close_samples_give_no_spike),
         cmocka_unit_test(a_counter_that_steps_back_gives_no_spike),
-        cmocka_unit_test(a_column_stands_for_several_samples),
+        cmocka_unit_test(a_column_covers_several_samples),
         cmocka_unit_test(rows_without_a_value_are_left_out),
-        cmocka_unit_test(every_size_of_terminal_is_kept_to),
+        cmocka_unit_test(frames_fit_every_terminal_size),
         cmocka_unit_test(other_terminals_get_ascii),
-        cmocka_unit_test(the_host_has_rows_of_its_own),
+        cmocka_unit_test(the_machine_has_its_own_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static void live(struct lives *lives, uint64_t from_ns, uint64_t to_ns,
     lives_end(lives, &process);
 }
 
-static void the_bound_is_of_those_that_lived_together(void **state)
+static void the_bound_is_over_processes_alive_together(void **state)
 {
     struct lives lives = { 0 };
 
@@ -34,7 +34,7 @@ static void the_bound_is_of_those_that_lived_together(void **state)
     assert_int_equal(lives_bound_bytes(&lives), 150);
     lives_close_moments(&lives, &(struct roster){ 0 });
     assert_int_equal(lives.timeline->count, 0);
-    /* What is borrowed is another's. */
+    /* Borrowed memory belongs to another process. */
     live(&lives, 110, 120,
          &(struct exit_record){ .peak_rss_bytes = 900, .may_be_borrowed = true });
     assert_int_equal(lives_bound_bytes(&lives), 150);
@@ -57,7 +57,7 @@ static void without_a_record_there_is_no_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bound_is_of_those_that_lived_together),
+        cmocka_unit_test(the_bound_is_over_processes_alive_together),
         cmocka_unit_test(without_a_record_there_is_no_bound),
     };
 

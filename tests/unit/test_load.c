@@ -125,7 +125,7 @@ static void odd_numbers_are_the_same_after_loading(void **state)
     assert_same(example);
 }
 
-/* Bytes that are not UTF-8 are U+FFFD in JSON: so they are from then on. */
+/* Bytes that are not UTF-8 become U+FFFD in JSON, and stay so. */
 static void hostile_text_is_the_same_after_loading(void **state)
 {
     static const char *const bytes[] = { "\xff\xc0\xaf", "a\xe2\x82", NULL };
@@ -241,7 +241,7 @@ static void refuse(const char *text, const char *expected)
         fail_msg("'%s' in: %s", expected, err.message);
 }
 
-static void what_is_wrong_is_said(void **state)
+static void errors_describe_the_problem(void **state)
 {
 #define RUN "{\"schema\": \"spoor/1\", \"run\": "
     static const struct {
@@ -285,7 +285,7 @@ static void what_is_wrong_is_said(void **state)
         refuse(rows[i].text, rows[i].message);
 }
 
-static void what_is_missing_is_unknown_and_what_is_new_is_ignored(void **state)
+static void missing_keys_are_unknown_and_new_keys_ignored(void **state)
 {
     static const char text[] =
         RUN "{\"id\": \"x\", \"later\": {\"a\": [1]}}, \"cpu\": null, \"more\": [[]], "
@@ -315,7 +315,7 @@ static void what_is_missing_is_unknown_and_what_is_new_is_ignored(void **state)
     record_done(&record);
 }
 
-/* Loads a text that may be anything; what can be loaded can be written. */
+/* Loads any text; if it is accepted, it can be written again. */
 static void try(const char *text, size_t length)
 {
     static const struct format_style style = { false, true, TEXT_COLUMNS, true };
@@ -377,14 +377,14 @@ static void swap_values(json_t *root, json_t *at, unsigned *figures)
         swap_values(root, json_array_get(at, i), figures);
 }
 
-static void wrong_types_everywhere_are_no_harm(void **state)
+static void wrong_types_are_harmless(void **state)
 {
     struct example *example = *state;
     struct buffer text = { 0 };
     unsigned figures = 3;
     json_t *root;
 
-    example_system(example); /* one section more */
+    example_system(example); /* one more section */
     example->input.phase_count = 1;
     example->gpu = (struct gpu_view){ .state = GPU_READY, .units = units, .count = 2 };
     example_write(example, SPOOR_JSON, NULL, &text);
@@ -395,7 +395,7 @@ static void wrong_types_everywhere_are_no_harm(void **state)
     buffer_done(&text);
 }
 
-static void a_report_that_is_cut_is_refused(void **state)
+static void a_truncated_report_is_refused(void **state)
 {
     struct example *example = *state;
     struct buffer text = { 0 };
@@ -446,7 +446,7 @@ static void depth_and_length_are_bounded(void **state)
     buffer_done(&text);
 }
 
-static void files_that_cannot_be_read_are_named(void **state)
+static void unreadable_files_are_named(void **state)
 {
     struct spoor_error err = { 0 };
     struct records records;
@@ -468,7 +468,7 @@ static void files_that_cannot_be_read_are_named(void **state)
 
 #define REPORT "{\"schema\": \"spoor/1\", \"run\": {}, \"context\": "
 
-/* The context as a report that was loaded writes it; NULL: it does not. */
+/* Returns the context as written by a loaded report; NULL: none. */
 static const char *context_again(const char *report, struct buffer *out)
 {
     struct spoor_error err = { 0 };
@@ -483,7 +483,7 @@ static const char *context_again(const char *report, struct buffer *out)
     return strstr(out->text, "\"context\"");
 }
 
-static void context_is_carried_as_it_is(void **state)
+static void context_is_kept_unchanged(void **state)
 {
     static const char context[] = "\"context\": {\"b\":[1,2.5,null,{\"x\":\"</script>\\n\"}],"
                                   "\"a\":\"\xc3\xa9\"}\n}\n";
@@ -501,7 +501,7 @@ static void context_is_carried_as_it_is(void **state)
     buffer_done(&twice);
 }
 
-static void what_is_not_an_object_is_ignored(void **state)
+static void a_value_that_is_no_object_is_ignored(void **state)
 {
     static const char *const reports[] = { REPORT "null}", REPORT "[1]}", REPORT "\"x\"}",
                                            "{\"schema\": \"spoor/1\", \"run\": {}}" };
@@ -527,7 +527,7 @@ static int load(const char *text, struct record *record, struct spoor_error *err
     return r;
 }
 
-static void what_is_left_out_is_as_the_highest(void **state)
+static void an_omitted_low_equals_the_high(void **state)
 {
     struct record record;
 
@@ -548,7 +548,7 @@ static void what_is_left_out_is_as_the_highest(void **state)
     record_done(&record);
 }
 
-static void what_is_not_a_curve_is_refused(void **state)
+static void an_invalid_curve_is_refused(void **state)
 {
 #define COLUMN(text) "{\"samples\":1,\"seconds\":[1],\"columns\":{\"a\":" text "}}"
     static const struct {
@@ -588,16 +588,16 @@ int main(void)
         with_example(hostile_text_is_the_same_after_loading),
         with_example(sparklines_are_the_same_after_loading),
         with_example(gpus_are_the_same_after_loading),
-        cmocka_unit_test(what_is_wrong_is_said),
-        cmocka_unit_test(what_is_missing_is_unknown_and_what_is_new_is_ignored),
-        with_example(wrong_types_everywhere_are_no_harm),
-        with_example(a_report_that_is_cut_is_refused),
+        cmocka_unit_test(errors_describe_the_problem),
+        cmocka_unit_test(missing_keys_are_unknown_and_new_keys_ignored),
+        with_example(wrong_types_are_harmless),
+        with_example(a_truncated_report_is_refused),
         cmocka_unit_test(depth_and_length_are_bounded),
-        cmocka_unit_test(files_that_cannot_be_read_are_named),
-        cmocka_unit_test(context_is_carried_as_it_is),
-        cmocka_unit_test(what_is_not_an_object_is_ignored),
-        cmocka_unit_test(what_is_left_out_is_as_the_highest),
-        cmocka_unit_test(what_is_not_a_curve_is_refused),
+        cmocka_unit_test(unreadable_files_are_named),
+        cmocka_unit_test(context_is_kept_unchanged),
+        cmocka_unit_test(a_value_that_is_no_object_is_ignored),
+        cmocka_unit_test(an_omitted_low_equals_the_high),
+        cmocka_unit_test(an_invalid_curve_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void prepare(struct machine *m)
     put_process(m);
 }
 
-/* Tracks it as if the cgroup had been made for the job. */
+/* Tracks it as if the cgroup had been created for the job. */
 static void begin(struct machine *m)
 {
     struct job_options options = { .detail = SPOOR_DETAIL_NEVER };
@@ -80,7 +80,7 @@ static void begin(struct machine *m)
 static void look(struct machine *m)
 {
     m->now_ns += NS_PER_SECOND;
-    m->ticks++; /* it does not rest */
+    m->ticks++; /* it is not idle */
     put_process(m);
     sampler_tick(&m->sampler, (struct instant){ m->now_ns, 0 }, SAMPLE_REGULAR, &m->sample);
 }
@@ -100,7 +100,7 @@ static void remove_cgroup(struct machine *m)
     assert_int_equal(rename(from, to), 0);
 }
 
-static void pressure_does_not_become_that_of_the_machine(void **state)
+static void job_pressure_is_not_replaced_by_the_machines(void **state)
 {
     const struct origin *origin;
     struct machine m;
@@ -122,7 +122,7 @@ static void pressure_does_not_become_that_of_the_machine(void **state)
     end(&m);
 }
 
-static void pressure_of_the_machine_says_so(void **state)
+static void pressure_of_the_machine_is_labelled(void **state)
 {
     const struct origin *origin;
     struct machine m;
@@ -134,14 +134,14 @@ static void pressure_of_the_machine_says_so(void **state)
     look(&m);
     assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 7200 * NS_PER_SECOND);
     assert_string_equal(origin->source, "host.procfs.pressure");
-    put_pressure(&m, JOB "/cpu.pressure", 2000); /* it was chosen at the start */
+    put_pressure(&m, JOB "/cpu.pressure", 2000); /* the source was chosen at the start */
     look(&m);
     assert_int_equal(m.sample.value[METRIC_JOB_CPU_PRESSURE], 7200 * NS_PER_SECOND);
     assert_string_equal(origin->source, "host.procfs.pressure");
     end(&m);
 }
 
-static void kills_in_a_removed_cgroup_do_not_become_those_around_it(void **state)
+static void kills_in_a_removed_cgroup_are_not_replaced_by_the_parents(void **state)
 {
     struct machine m;
 
@@ -156,7 +156,7 @@ static void kills_in_a_removed_cgroup_do_not_become_those_around_it(void **state
     end(&m);
 }
 
-static void storage_says_who_counted(void **state)
+static void storage_figures_name_their_source(void **state)
 {
     const struct origin *read, *written;
     struct machine m;
@@ -228,10 +228,10 @@ static void cpu_time_does_not_jump_if_the_cgroup_is_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pressure_does_not_become_that_of_the_machine),
-        cmocka_unit_test(pressure_of_the_machine_says_so),
-        cmocka_unit_test(kills_in_a_removed_cgroup_do_not_become_those_around_it),
-        cmocka_unit_test(storage_says_who_counted),
+        cmocka_unit_test(job_pressure_is_not_replaced_by_the_machines),
+        cmocka_unit_test(pressure_of_the_machine_is_labelled),
+        cmocka_unit_test(kills_in_a_removed_cgroup_are_not_replaced_by_the_parents),
+        cmocka_unit_test(storage_figures_name_their_source),
         cmocka_unit_test(storage_of_hundreds_of_disks_is_counted),
         cmocka_unit_test(cpu_time_does_not_jump_if_the_cgroup_is_removed),
     };

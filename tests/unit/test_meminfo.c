@@ -71,7 +71,7 @@ static void huge_pages_of_all_sizes_are_added_up(void **state)
     fake_root_done(&fake);
 }
 
-static void without_available_the_caches_count_as_such(void **state)
+static void without_memavailable_caches_count_as_available(void **state)
 {
     struct meminfo info;
 
@@ -85,7 +85,7 @@ static void without_available_the_caches_count_as_such(void **state)
     assert_true(info.swap_used_bytes == UNKNOWN);
 }
 
-static void a_machine_without_swap_uses_none(void **state)
+static void without_swap_none_is_used(void **state)
 {
     struct meminfo info;
 
@@ -96,7 +96,7 @@ static void a_machine_without_swap_uses_none(void **state)
     assert_true(info.available_bytes == UNKNOWN);
 }
 
-static void more_free_swap_than_there_is_makes_it_unknown(void **state)
+static void impossible_free_swap_is_unknown(void **state)
 {
     struct meminfo info;
 
@@ -106,7 +106,7 @@ static void more_free_swap_than_there_is_makes_it_unknown(void **state)
     assert_true(info.swap_used_bytes == UNKNOWN);
 }
 
-static void a_cut_never_gives_a_wrong_number(void **state)
+static void a_truncated_text_never_gives_a_wrong_number(void **state)
 {
     struct meminfo whole, info;
     char text[sizeof(TEXT)];
@@ -153,10 +153,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_in_bytes),
         cmocka_unit_test(huge_pages_of_all_sizes_are_added_up),
-        cmocka_unit_test(without_available_the_caches_count_as_such),
-        cmocka_unit_test(a_machine_without_swap_uses_none),
-        cmocka_unit_test(more_free_swap_than_there_is_makes_it_unknown),
-        cmocka_unit_test(a_cut_never_gives_a_wrong_number),
+        cmocka_unit_test(without_memavailable_caches_count_as_available),
+        cmocka_unit_test(without_swap_none_is_used),
+        cmocka_unit_test(impossible_free_swap_is_unknown),
+        cmocka_unit_test(a_truncated_text_never_gives_a_wrong_number),
         cmocka_unit_test(refuses_damaged_text),
     };
 

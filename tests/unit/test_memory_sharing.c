@@ -9,7 +9,7 @@
 #include "base/unknown.h"
 #include "fake_memory.h"
 
-static void mappings_settle_what_sums_leave_open(void **state)
+static void mappings_resolve_ambiguous_sums(void **state)
 {
     struct memory_fixture f;
 
@@ -25,8 +25,8 @@ static void mappings_settle_what_sums_leave_open(void **state)
     memory_end(&f);
 }
 
-/* By default, and if smaps is disabled, the sums stand. */
-static void mappings_are_read_only_if_asked_for(void **state)
+/* By default, and if smaps is disabled, only the sums are used. */
+static void mappings_are_read_only_on_request(void **state)
 {
     struct memory_fixture f;
 
@@ -45,8 +45,8 @@ static void mappings_are_read_only_if_asked_for(void **state)
     memory_end(&f);
 }
 
-/* A file shown twice, 50 MB later: 150 of 200 resident MB are distinct. Between reads the
- * total follows the size from there; it does not jump to it. */
+/* A file mapped twice, the second time at 50 MB: 150 of 200 resident MB are distinct.
+ * Between reads the total follows the size from there and does not jump to it. */
 static void a_file_mapped_twice_counts_once(void **state)
 {
     struct memory_fixture f;
@@ -73,7 +73,7 @@ static void set_tokens(struct memory_fixture *f, int64_t tokens_ns)
 }
 
 /* A quarter of a millisecond comes in each second, while as much is paid back. */
-static void time_spent_beyond_the_budget_is_owed(void **state)
+static void a_read_waits_for_the_budget(void **state)
 {
     struct memory_fixture f;
 
@@ -113,7 +113,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
     assert_int_equal(f.estimate.combined.private_bytes, 50 * MB);
     assert_int_equal(f.estimate.descendants.total_bytes, 60 * MB);
-    /* The child ends: its own memory goes, what it shared stays with main. */
+    /* The child exits: its own memory is freed, shared memory stays with main. */
     roster_member(&f.roster, CHILD)->reading.rss_bytes = 0;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 90 * MB);
@@ -123,7 +123,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
 }
 
 /* Children that touch, page by page, the shared memory which main has already. */
-static void growth_of_what_main_maps_is_not_added_up(void **state)
+static void growth_that_main_also_maps_is_not_added(void **state)
 {
     struct memory_fixture f;
 
@@ -146,9 +146,9 @@ static void growth_of_what_main_maps_is_not_added_up(void **state)
     memory_end(&f);
 }
 
-/* It was loaded after the last read: its memory of no file is nobody else's. A copy of its
- * parent has nothing of its own at first. */
-static void memory_of_a_new_program_is_all_new(void **state)
+/* It was loaded after the last read: its anonymous memory is private. A copy of its parent
+ * has no private memory at first. */
+static void memory_of_a_new_program_counts_in_full(void **state)
 {
     struct memory_fixture f;
 
@@ -168,7 +168,7 @@ static void memory_of_a_new_program_is_all_new(void **state)
 }
 
 /* Main has forked, and has not written since: no page is its own. */
-static void what_is_all_shared_is_not_new(void **state)
+static void shared_memory_is_not_new(void **state)
 {
     struct memory_fixture f;
 
@@ -184,8 +184,9 @@ static void what_is_all_shared_is_not_new(void **state)
     memory_end(&f);
 }
 
-/* The sizes were 50 MB before the read and are 60 after it: nobody knows what it saw. */
-static void what_came_during_a_read_makes_for_another(void **state)
+/* The sizes were 50 MB before the read and are 60 after it: the moment of the read is
+ * unknown. */
+static void growth_during_a_read_causes_another(void **state)
 {
     struct memory_fixture f;
 
@@ -206,8 +207,8 @@ static void what_came_during_a_read_makes_for_another(void **state)
     memory_end(&f);
 }
 
-/* A megabyte of 100 is not worth another read, and need not be read: a lone process has it. */
-static void what_came_after_the_walk_is_not_lost(void **state)
+/* A megabyte of 100 does not cause another read: the memory of a single process is private. */
+static void growth_after_the_walk_is_not_lost(void **state)
 {
     struct memory_fixture f;
 
@@ -243,7 +244,7 @@ static void without_detail_only_totals_are_known(void **state)
     memory_end(&f);
 }
 
-/* Main with 100 MB that were read and a child, so that sizes alone do not tell everything. */
+/* Main with 100 MB that were read and a child, so that sizes alone are not sufficient. */
 static void begin_pair(struct memory_fixture *f)
 {
     memory_begin(f, SPOOR_DETAIL_AUTO);
@@ -262,7 +263,7 @@ static bool is_read_at_glance(struct memory_fixture *f, unsigned own)
     return f->sharing.was_read;
 }
 
-static void a_new_maximum_is_worth_a_read(void **state)
+static void a_new_maximum_is_read(void **state)
 {
     struct memory_fixture f;
 
@@ -309,8 +310,8 @@ static void a_maximum_is_read_on_credit(void **state)
     memory_end(&f);
 }
 
-/* However dear a read is: there is a moment at which it can be afforded. */
-static void a_peak_is_read_whatever_it_costs(void **state)
+/* However expensive a read is, it can be afforded at some time. */
+static void a_peak_is_read_at_any_cost(void **state)
 {
     (void)state;
     for (double page_ns = 1; page_ns < 1e6; page_ns *= 1.5) {
@@ -326,9 +327,9 @@ static void a_peak_is_read_whatever_it_costs(void **state)
     }
 }
 
-/* Two of 100 MB, all shared; one maps 1 MB more while the other is read. What was read of either
- * may count that twice. */
-static void what_moves_during_a_read_is_not_counted_twice(void **state)
+/* Two processes of 100 MB, all shared; one maps 1 MB more while the other is read. Both
+ * results may include it. */
+static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
 {
     struct memory_fixture f;
 
@@ -344,7 +345,7 @@ static void what_moves_during_a_read_is_not_counted_twice(void **state)
 }
 
 /* Main was read when all of its 90 MB were its own; then its child mapped them all, and was read. */
-static void what_was_private_and_is_shared_counts_once(void **state)
+static void memory_that_becomes_shared_counts_once(void **state)
 {
     struct memory_fixture f;
 
@@ -359,8 +360,8 @@ static void what_was_private_and_is_shared_counts_once(void **state)
     memory_end(&f);
 }
 
-/* What a lone process has of no file is its own: its size tells all. */
-static void a_lone_process_is_read_when_its_mappings_move(void **state)
+/* Anonymous memory of a single process is private: its size is sufficient. */
+static void a_single_process_is_read_when_its_mappings_change(void **state)
 {
     struct memory_fixture f;
 
@@ -380,8 +381,8 @@ static void a_lone_process_is_read_when_its_mappings_move(void **state)
     memory_end(&f);
 }
 
-/* Going down is no maximum: it is read only if time for one more read is left. */
-static void a_read_for_a_maximum_goes_first(void **state)
+/* A decrease is no maximum: it is read only if the budget allows one more read. */
+static void a_read_for_a_maximum_has_priority(void **state)
 {
     struct memory_fixture f;
 
@@ -415,7 +416,7 @@ static void begin_crowd(struct memory_fixture *f)
     assert_int_equal(f->sharing.unread_peak_bytes, 0);
 }
 
-static void forks_that_are_not_open_are_like_those_that_were_read(void **state)
+static void unopened_forks_are_like_those_that_were_read(void **state)
 {
     struct memory_fixture f;
 
@@ -431,8 +432,8 @@ static void forks_that_are_not_open_are_like_those_that_were_read(void **state)
     memory_end(&f);
 }
 
-/* They were opened, and have nothing of their own. */
-static void a_read_of_all_overrules_what_was_expected_of_forks(void **state)
+/* They were opened, and have no private memory. */
+static void a_full_read_overrules_the_estimate_for_forks(void **state)
 {
     struct memory_fixture f;
 
@@ -449,8 +450,8 @@ static void a_read_of_all_overrules_what_was_expected_of_forks(void **state)
     memory_end(&f);
 }
 
-/* They exited before they were opened: nothing shows that they had less. */
-static void a_read_does_not_overrule_what_has_exited(void **state)
+/* They exited before they were opened: no evidence shows that they had less. */
+static void a_read_does_not_overrule_exited_processes(void **state)
 {
     struct memory_fixture f;
 
@@ -467,27 +468,27 @@ static void a_read_does_not_overrule_what_has_exited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mappings_settle_what_sums_leave_open),
-        cmocka_unit_test(mappings_are_read_only_if_asked_for),
+        cmocka_unit_test(mappings_resolve_ambiguous_sums),
+        cmocka_unit_test(mappings_are_read_only_on_request),
         cmocka_unit_test(a_file_mapped_twice_counts_once),
-        cmocka_unit_test(time_spent_beyond_the_budget_is_owed),
+        cmocka_unit_test(a_read_waits_for_the_budget),
         cmocka_unit_test(between_reads_values_follow_the_resident_sizes),
-        cmocka_unit_test(growth_of_what_main_maps_is_not_added_up),
-        cmocka_unit_test(memory_of_a_new_program_is_all_new),
-        cmocka_unit_test(what_is_all_shared_is_not_new),
-        cmocka_unit_test(what_came_during_a_read_makes_for_another),
-        cmocka_unit_test(what_came_after_the_walk_is_not_lost),
+        cmocka_unit_test(growth_that_main_also_maps_is_not_added),
+        cmocka_unit_test(memory_of_a_new_program_counts_in_full),
+        cmocka_unit_test(shared_memory_is_not_new),
+        cmocka_unit_test(growth_during_a_read_causes_another),
+        cmocka_unit_test(growth_after_the_walk_is_not_lost),
         cmocka_unit_test(without_detail_only_totals_are_known),
-        cmocka_unit_test(a_new_maximum_is_worth_a_read),
+        cmocka_unit_test(a_new_maximum_is_read),
         cmocka_unit_test(a_maximum_is_read_on_credit),
-        cmocka_unit_test(a_peak_is_read_whatever_it_costs),
-        cmocka_unit_test(what_moves_during_a_read_is_not_counted_twice),
-        cmocka_unit_test(what_was_private_and_is_shared_counts_once),
-        cmocka_unit_test(a_lone_process_is_read_when_its_mappings_move),
-        cmocka_unit_test(a_read_for_a_maximum_goes_first),
-        cmocka_unit_test(forks_that_are_not_open_are_like_those_that_were_read),
-        cmocka_unit_test(a_read_of_all_overrules_what_was_expected_of_forks),
-        cmocka_unit_test(a_read_does_not_overrule_what_has_exited),
+        cmocka_unit_test(a_peak_is_read_at_any_cost),
+        cmocka_unit_test(memory_that_moves_during_a_read_is_not_counted_twice),
+        cmocka_unit_test(memory_that_becomes_shared_counts_once),
+        cmocka_unit_test(a_single_process_is_read_when_its_mappings_change),
+        cmocka_unit_test(a_read_for_a_maximum_has_priority),
+        cmocka_unit_test(unopened_forks_are_like_those_that_were_read),
+        cmocka_unit_test(a_full_read_overrules_the_estimate_for_forks),
+        cmocka_unit_test(a_read_does_not_overrule_exited_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "fake_memory.h"
 
 /* The child was read and ended before the end: its statm shows a zombie. */
-static void a_process_that_ends_meanwhile_leaves_the_safe_bound(void **state)
+static void an_exit_during_the_read_leaves_the_safe_bound(void **state)
 {
     struct memory_fixture f;
 
@@ -28,7 +28,7 @@ static void a_process_that_ends_meanwhile_leaves_the_safe_bound(void **state)
     memory_end(&f);
 }
 
-static void an_empty_file_is_a_process_that_ended(void **state)
+static void an_empty_file_is_an_exited_process(void **state)
 {
     struct memory_fixture f;
 
@@ -43,8 +43,8 @@ static void an_empty_file_is_a_process_that_ended(void **state)
     memory_end(&f);
 }
 
-/* The mappings of a child are gone when their turn comes: the sums stand. */
-static void a_process_that_ends_before_its_mappings_leaves_no_correction(void **state)
+/* The mappings of a child no longer exist when they are to be read: the sums are used. */
+static void a_process_without_mappings_causes_no_correction(void **state)
 {
     struct memory_fixture f;
 
@@ -57,7 +57,7 @@ static void a_process_that_ends_before_its_mappings_leaves_no_correction(void **
     memory_end(&f);
 }
 
-static void a_process_that_may_not_be_read_makes_sharing_unknown(void **state)
+static void an_unreadable_process_makes_sharing_unknown(void **state)
 {
     struct memory_fixture f;
     char path[160];
@@ -80,7 +80,7 @@ static void a_process_that_may_not_be_read_makes_sharing_unknown(void **state)
     memory_end(&f);
 }
 
-/* 100 MB of one content: one page, though the kernel calls all of it resident. */
+/* 100 MB of the same content: one page, though the kernel counts all of it as resident. */
 static void merged_pages_are_not_resident_memory(void **state)
 {
     struct memory_fixture f;
@@ -98,7 +98,7 @@ static void merged_pages_are_not_resident_memory(void **state)
     memory_end(&f);
 }
 
-static void huge_pages_stand_apart(void **state)
+static void huge_pages_are_counted_separately(void **state)
 {
     struct memory_fixture f;
 
@@ -140,7 +140,7 @@ static void borrowed_memory_counts_once(void **state)
     memory_end(&f);
 }
 
-static void faults_are_pages_of_the_machine(void **state)
+static void faults_use_the_page_size_of_the_machine(void **state)
 {
     struct memory_fixture f;
 
@@ -152,7 +152,7 @@ static void faults_are_pages_of_the_machine(void **state)
     memory_end(&f);
 }
 
-/* Between reads PSS grows and falls with what each process has of its own. */
+/* Between reads PSS follows the private memory of each process. */
 static void pss_follows_private_memory(void **state)
 {
     struct memory_fixture f;
@@ -172,7 +172,7 @@ static void pss_follows_private_memory(void **state)
     memory_end(&f);
 }
 
-/* The size after the read is larger than what was read: it has grown, and maps nothing twice. */
+/* The size after the read is larger than the result: it has grown, and maps nothing twice. */
 static void growth_during_a_read_is_no_double_mapping(void **state)
 {
     struct memory_fixture f;
@@ -190,15 +190,15 @@ static void growth_during_a_read_is_no_double_mapping(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_are_pages_of_the_machine),
+        cmocka_unit_test(faults_use_the_page_size_of_the_machine),
         cmocka_unit_test(pss_follows_private_memory),
         cmocka_unit_test(growth_during_a_read_is_no_double_mapping),
-        cmocka_unit_test(a_process_that_ends_meanwhile_leaves_the_safe_bound),
-        cmocka_unit_test(an_empty_file_is_a_process_that_ended),
-        cmocka_unit_test(a_process_that_ends_before_its_mappings_leaves_no_correction),
-        cmocka_unit_test(a_process_that_may_not_be_read_makes_sharing_unknown),
+        cmocka_unit_test(an_exit_during_the_read_leaves_the_safe_bound),
+        cmocka_unit_test(an_empty_file_is_an_exited_process),
+        cmocka_unit_test(a_process_without_mappings_causes_no_correction),
+        cmocka_unit_test(an_unreadable_process_makes_sharing_unknown),
         cmocka_unit_test(merged_pages_are_not_resident_memory),
-        cmocka_unit_test(huge_pages_stand_apart),
+        cmocka_unit_test(huge_pages_are_counted_separately),
         cmocka_unit_test(borrowed_memory_counts_once),
     };
 

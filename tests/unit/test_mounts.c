@@ -65,7 +65,7 @@ static void a_source_may_be_empty_or_a_dash(void **state)
     assert_true(text_part_is(mount.source, "-"));
 }
 
-static void every_cut_line_is_refused(void **state)
+static void every_truncated_line_is_refused(void **state)
 {
     struct mountinfo mount = { .major = 5 };
     char text[sizeof(LINE)];
@@ -145,7 +145,7 @@ static void escapes_are_decoded(void **state)
     }
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void a_text_that_does_not_fit_is_refused(void **state)
 {
     char buf[4];
 
@@ -217,7 +217,7 @@ static void only_writable_block_devices_are_disks(void **state)
     "36 27 0:53 / /ro rw - nfs server:/export ro\n"           \
     "35 27 0:52 / / rw - overlay overlay rw\n"
 
-static void disks_count_what_is_not_written_elsewhere(void **state)
+static void disks_count_only_local_writes(void **state)
 {
     static const char *const elsewhere[] = {
         "33 27 0:50 / /f rw - fuse.sshfs server: rw\n",
@@ -239,7 +239,7 @@ static void disks_count_what_is_not_written_elsewhere(void **state)
     }
 }
 
-/* A mountinfo line that says "/" is a disk, whatever it is on this machine. */
+/* A mountinfo line with "/" as a disk, whatever it is on this machine. */
 static void describe_root_folder(char *buf, size_t size)
 {
     struct stat root;
@@ -249,7 +249,7 @@ static void describe_root_folder(char *buf, size_t size)
                          major(root.st_dev), minor(root.st_dev)) < (int)size);
 }
 
-static void other_machines_and_programs_may_stall(void **state)
+static void network_and_fuse_mounts_may_block(void **state)
 {
     static const char *const stalling[] = {
         "33 27 0:50 / /n ro - nfs4 server:/export ro\n",
@@ -306,7 +306,7 @@ static void a_pool_counts_once(void **state)
     assert_int_equal(pool.total_bytes, 115);
 }
 
-/* Writes lines that say "/" is of these types and sources, and reads them. */
+/* Writes lines for "/" with these types and sources, and reads them. */
 static int read_as(const char *const (*lines)[2], size_t count, struct mount_list *ret)
 {
     struct root root = ROOT_CLOSED;
@@ -352,7 +352,7 @@ static void a_list_has_each_pool_and_disk_once(void **state)
     mount_list_done(&list);
 }
 
-static void an_overlay_counts_where_there_is_no_disk(void **state)
+static void an_overlay_counts_if_there_is_no_disk(void **state)
 {
     static const char *const lines[][2] = { { "proc", "proc" }, { "overlay", "overlay" } };
     struct mount_list list = { 0 };
@@ -365,7 +365,7 @@ static void an_overlay_counts_where_there_is_no_disk(void **state)
     assert_int_equal(read_as(lines, 1, &list), -ENOENT);
 }
 
-static void a_mount_that_is_hidden_by_another_is_passed_over(void **state)
+static void a_hidden_mount_is_skipped(void **state)
 {
     struct root root = ROOT_CLOSED;
     struct mounts mounts = { .used_bytes = 5 };
@@ -382,7 +382,7 @@ static void a_mount_that_is_hidden_by_another_is_passed_over(void **state)
     root_close(&root);
 }
 
-static void a_fixture_has_no_disks_to_ask(void **state)
+static void a_fixture_has_no_disks(void **state)
 {
     struct root root = ROOT_CLOSED;
     struct mounts mounts;
@@ -400,21 +400,21 @@ int main(void)
         cmocka_unit_test(a_line_has_its_parts),
         cmocka_unit_test(words_before_the_dash_are_optional),
         cmocka_unit_test(a_source_may_be_empty_or_a_dash),
-        cmocka_unit_test(every_cut_line_is_refused),
+        cmocka_unit_test(every_truncated_line_is_refused),
         cmocka_unit_test(refuses_damaged_text),
         cmocka_unit_test(a_huge_line_is_parsed),
         cmocka_unit_test(escapes_are_decoded),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(a_text_that_does_not_fit_is_refused),
         cmocka_unit_test(options_are_whole_words),
         cmocka_unit_test(only_writable_block_devices_are_disks),
-        cmocka_unit_test(disks_count_what_is_not_written_elsewhere),
-        cmocka_unit_test(other_machines_and_programs_may_stall),
+        cmocka_unit_test(disks_count_only_local_writes),
+        cmocka_unit_test(network_and_fuse_mounts_may_block),
         cmocka_unit_test(a_filesystem_counts_once),
         cmocka_unit_test(a_pool_counts_once),
         cmocka_unit_test(a_list_has_each_pool_and_disk_once),
-        cmocka_unit_test(an_overlay_counts_where_there_is_no_disk),
-        cmocka_unit_test(a_mount_that_is_hidden_by_another_is_passed_over),
-        cmocka_unit_test(a_fixture_has_no_disks_to_ask),
+        cmocka_unit_test(an_overlay_counts_if_there_is_no_disk),
+        cmocka_unit_test(a_hidden_mount_is_skipped),
+        cmocka_unit_test(a_fixture_has_no_disks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void memory_is_the_peak_times_1_2(void **state)
     static const struct {
         double peak_bytes, value_bytes;
     } rows[] = {
-        { 50 * GIB, 60 * GIB }, /* the predecessor said 128 MiB */
+        { 50 * GIB, 60 * GIB }, /* the predecessor had 128 MiB */
         { 338 * MIB, 512 * MIB }, { 1 * MIB, 128 * MIB },  { 106.6 * MIB, 128 * MIB },
         { 107 * MIB, 256 * MIB }, { 1707 * MIB, 3 * GIB }, { 2 * GIB, 3 * GIB },
     };
@@ -70,7 +70,7 @@ static void cpus_are_the_mean_rounded_up(void **state)
     }
 }
 
-static void gpus_are_the_most_that_were_busy(void **state)
+static void the_need_is_the_most_gpus_busy_at_once(void **state)
 {
     static const struct {
         double mean, max, vram_bytes, gpus, vram_needed;
@@ -112,7 +112,7 @@ static void gpus_with_memory_are_all_needed(void **state)
     needs = find_needs(run);
     assert_true(is_value(&needs.gpus, 4));
     assert_says(&needs.gpus, "2.10 busy at peak, 1.10 on average, 4 with memory of the run");
-    run->gpus[1].is_part = run->gpus[2].is_part = true; /* of the first */
+    run->gpus[1].is_part = run->gpus[2].is_part = true; /* parts of the first */
     needs = find_needs(run);
     assert_true(is_value(&needs.gpus, 3));
     run->gpus[2].measures[RECORD_GPU_JOB_MEMORY].value = 0;
@@ -180,7 +180,7 @@ static void fewer_cpus_take_more_time(void **state)
 
 /* ---- the note --------------------------------------------------------------- */
 
-static void a_run_that_is_no_guide_has_a_note(void **state)
+static void a_run_that_may_mislead_has_a_note(void **state)
 {
     struct record *run = *state;
 
@@ -222,7 +222,7 @@ static void time_is_rounded_up_to_minutes(void **state)
 
 /* ---- unknown and impossible values ------------------------------------------ */
 
-static void what_is_unknown_stays_unknown_with_its_reason(void **state)
+static void an_unknown_value_stays_unknown_with_its_reason(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -260,7 +260,7 @@ static void impossible_values_are_unknown(void **state)
     }
 }
 
-static void a_long_reason_is_cut(void **state)
+static void a_long_reason_is_truncated(void **state)
 {
     static char reason[2000];
     struct record *run = *state;
@@ -275,7 +275,7 @@ static void a_long_reason_is_cut(void **state)
     assert_string_equal(needs.memory_bytes.why, "not known");
 }
 
-static void no_job_says_nothing(void **state)
+static void without_a_job_there_are_no_needs(void **state)
 {
     struct record machine;
     struct needs needs;
@@ -289,7 +289,7 @@ static void no_job_says_nothing(void **state)
 
 /* ---- many runs -------------------------------------------------------------- */
 
-static void the_run_that_used_most_decides(void **state)
+static void the_largest_value_of_each_is_used(void **state)
 {
     static const double peaks_mib[] = { 200, 900, 300 };
     struct needs list[ARRAY_SIZE(peaks_mib)];
@@ -313,7 +313,7 @@ static void the_run_that_used_most_decides(void **state)
     assert_says(&needs.memory_bytes, "peak 944 MB");
 }
 
-static void a_run_that_does_not_know_changes_nothing(void **state)
+static void unknown_values_do_not_change_the_result(void **state)
 {
     struct record *run = *state;
     struct needs needs, list[3];
@@ -329,7 +329,7 @@ static void a_run_that_does_not_know_changes_nothing(void **state)
     assert_int_equal(needs.memory_bytes.known_runs, 1);
 }
 
-static void a_quantile_leaves_out_the_largest(void **state)
+static void a_quantile_excludes_the_largest(void **state)
 {
     enum { COUNT = 20 };
     static struct needs list[COUNT];
@@ -358,7 +358,7 @@ static void a_quantile_leaves_out_the_largest(void **state)
 }
 
 /* In either order. */
-static void a_guess_yields_to_a_run_that_used_more(void **state)
+static void a_larger_run_replaces_a_guess(void **state)
 {
     struct record *run = *state;
 
@@ -377,7 +377,7 @@ static void a_guess_yields_to_a_run_that_used_more(void **state)
         assert_true(is_value(&needs.memory_bytes, 14 * GIB));
         assert_false(needs.memory_bytes.is_guess);
         assert_string_equal(needs.note, "");
-        fake_run_set(run, "events.oom_kills", 1); /* one that had still more */
+        fake_run_set(run, "events.oom_kills", 1); /* a run with a larger peak */
         run->memory_limit_bytes = (uint64_t)(12 * GIB);
         list[2] = find_needs(run);
         assert_int_equal(needs_combine(list, 3, 1, &needs), 0);
@@ -394,22 +394,22 @@ int main(void)
         cmocka_unit_test(memory_is_rounded_up_to_a_step),
         cmocka_unit_test_setup_teardown(memory_is_the_peak_times_1_2, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cpus_are_the_mean_rounded_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(gpus_are_the_most_that_were_busy, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_need_is_the_most_gpus_busy_at_once, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(gpus_with_memory_are_all_needed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fewer_cpus_take_more_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_that_is_no_guide_has_a_note, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_run_that_may_mislead_has_a_note, set_up, tear_down),
         cmocka_unit_test_setup_teardown(time_is_rounded_up_to_minutes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_unknown_stays_unknown_with_its_reason, set_up,
+        cmocka_unit_test_setup_teardown(an_unknown_value_stays_unknown_with_its_reason, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(impossible_values_are_unknown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_long_reason_is_cut, set_up, tear_down),
-        cmocka_unit_test(no_job_says_nothing),
-        cmocka_unit_test_setup_teardown(the_run_that_used_most_decides, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_that_does_not_know_changes_nothing, set_up,
+        cmocka_unit_test_setup_teardown(a_long_reason_is_truncated, set_up, tear_down),
+        cmocka_unit_test(without_a_job_there_are_no_needs),
+        cmocka_unit_test_setup_teardown(the_largest_value_of_each_is_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unknown_values_do_not_change_the_result, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_quantile_leaves_out_the_largest, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_guess_yields_to_a_run_that_used_more, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_quantile_excludes_the_largest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_larger_run_replaces_a_guess, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

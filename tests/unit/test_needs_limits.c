@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs that hit a limit, and what else only we know of a run. */
+/* Runs that hit a limit, and facts that predecessors do not record. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 /* ---- what only we know ------------------------------------------------------ */
 
-static void an_upper_bound_is_said_and_not_used(void **state)
+static void an_upper_bound_is_mentioned_but_not_used(void **state)
 {
     static const struct {
         double value, high, needed;
@@ -43,7 +43,7 @@ static void an_upper_bound_is_said_and_not_used(void **state)
     }
 }
 
-static void a_run_out_of_memory_is_not_recommended_its_limit(void **state)
+static void a_run_out_of_memory_needs_more_than_its_limit(void **state)
 {
     static const double limits_mib[] = { 64, 100, 128, 512, 2048, 51200 };
     struct record *run = *state;
@@ -67,7 +67,7 @@ static void a_run_out_of_memory_is_not_recommended_its_limit(void **state)
     }
 }
 
-static void a_run_out_of_memory_counts_though_no_peak_is_known(void **state)
+static void a_run_out_of_memory_counts_without_a_peak(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -79,7 +79,7 @@ static void a_run_out_of_memory_counts_though_no_peak_is_known(void **state)
 }
 
 /* The whole machine ran out: the limit of the job has nothing to do with it. */
-static void a_machine_out_of_memory_gives_twice_the_peak(void **state)
+static void a_machine_out_of_memory_doubles_the_peak(void **state)
 {
     struct record_warning warning = { "oom", "the job was killed" };
     struct record *run = *state;
@@ -113,11 +113,12 @@ static void a_run_near_its_limit_may_need_more(void **state)
     run->memory_limit_source = "cgroup.memory.max";
     fake_run_set(run, "memory.job_peak_bytes", GIB);
     assert_true(find_needs(run).memory_bytes.is_guess);
-    fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB); /* the rest is charged to others */
+    /* The rest is charged to other processes. */
+    fake_run_set(run, "memory.job_peak_bytes", 0.5 * GIB);
     assert_false(find_needs(run).memory_bytes.is_guess);
 }
 
-static void memory_that_was_swapped_out_counts(void **state)
+static void swapped_memory_counts(void **state)
 {
     struct record *run = *state;
     struct needs needs;
@@ -159,7 +160,7 @@ static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
         { 2, 2, (double)NAN, 60, 4, true },
         { 0.5, 0.5, 1, 60, 1, true }, /* a quota of half a CPU */
         { 0.3, 2, 8, 5, 1, false },   /* bursts */
-        { 1, 2, 2, 60, 1, false },    /* it has no more threads than CPUs */
+        { 1, 2, 2, 60, 1, false },    /* no more threads than CPUs */
         { 2, (double)NAN, 8, 60, 2, false },
     };
     struct record *run = *state;
@@ -236,15 +237,16 @@ static void time_of_an_incomplete_run_is_a_guess(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_upper_bound_is_said_and_not_used, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_is_not_recommended_its_limit,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_counts_though_no_peak_is_known,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_machine_out_of_memory_gives_twice_the_peak, set_up,
+        cmocka_unit_test_setup_teardown(an_upper_bound_is_mentioned_but_not_used, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_needs_more_than_its_limit, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_counts_without_a_peak, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_machine_out_of_memory_doubles_the_peak, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_run_near_its_limit_may_need_more, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_that_was_swapped_out_counts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(swapped_memory_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_in_memory_count_and_page_cache_does_not, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_throttled_run_gets_more_cpus_than_its_quota, set_up,

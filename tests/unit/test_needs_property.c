@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds for the needs of every run: of 10,000 generated ones, alone and combined. */
+/* Properties of the needs of every run: 10,000 generated ones, alone and combined. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 enum { RUNS = 10000, TOGETHER_MAX = 40, POINTS_MAX = 600, STORED_EVERY = 25 };
 
-static const double INEXACT = 1e-9; /* of sums of doubles */
+static const double INEXACT = 1e-9; /* error of sums of doubles */
 
 /* ---- runs ----------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ static double random_size(double end)
     return exp(random_to(log(end)));
 }
 
-/* A run, and what the properties need to be true of it. */
+/* A run, and the true values that the properties use. */
 struct made_run {
     struct record record;
     double margin;
@@ -63,7 +63,7 @@ static double random_cores(double most)
     return random_to(most);
 }
 
-/* A curve whose values have the digits of a JSON report. */
+/* A curve with the precision of a JSON report. */
 static void make_curve(struct made_run *run, size_t points)
 {
     struct record_curve *curve = &run->record.curve;
@@ -272,8 +272,8 @@ static void combine(struct together *all)
     assert_int_equal(all->needs.runs, all->count);
 }
 
-/* No run needs more than the largest, but a guess yields to a run that used more, and with more CPUs than it
- * asked for, a run may need less time. */
+/* No run needs more than the largest, but a larger run replaces a guess, and with more CPUs
+ * than it requested, a run may need less time. */
 static void assert_largest(const struct together *all)
 {
     assert_int_equal(all->needs.would_fail_runs, 0);
@@ -295,7 +295,7 @@ static void assert_largest(const struct together *all)
     }
 }
 
-/* The runs whose use of each quantity is above the request are no more than 1 - quantile. */
+/* At most 1 - quantile of the runs use more than the request. */
 static void assert_few_fail(const struct together *all)
 {
     static const size_t deadly[] = { NEEDS_MEMORY, NEEDS_GPUS, NEEDS_VRAM, NEEDS_SECONDS };

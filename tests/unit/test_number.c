@@ -54,7 +54,7 @@ static void a_float_is_written_as_python_does(void **state)
     assert_string_equal(decimal_float(nan("")).text, "nan");
 }
 
-static void a_number_has_no_more_than_it_needs(void **state)
+static void a_number_has_no_more_digits_than_needed(void **state)
 {
     (void)state;
     assert_string_equal(decimal_number(-0.0).text, "0");
@@ -69,9 +69,10 @@ static void a_fixed_number_has_all_its_decimals(void **state)
     (void)state;
     assert_string_equal(decimal_fixed(0, 4).text, "0.0000");
     assert_string_equal(decimal_fixed(1.5, 3).text, "1.500");
-    assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* to the even one */
+    assert_string_equal(decimal_fixed(-2.5, 0).text, "-2"); /* to the even number */
     assert_string_equal(decimal_fixed(0.125, 2).text, "0.12");
-    assert_string_equal(decimal_fixed(2.675, 2).text, "2.67"); /* it is a little less */
+    /* 2.675 is stored a little lower. */
+    assert_string_equal(decimal_fixed(2.675, 2).text, "2.67");
     assert_string_equal(decimal_fixed(123456789012345.678, 9).text,
                         "123456789012345.671875000");
     assert_string_equal(decimal_fixed(1e15, 2).text, "");
@@ -101,7 +102,7 @@ static double parsed(const char *text)
     return value;
 }
 
-static void a_number_is_read_to_the_last_bit(void **state)
+static void a_number_is_read_exactly(void **state)
 {
     uint64_t random = 88172645463325252ull;
 
@@ -124,7 +125,7 @@ static void a_number_is_read_to_the_last_bit(void **state)
     }
 }
 
-static void what_is_no_number_is_refused(void **state)
+static void an_invalid_number_is_refused(void **state)
 {
     static const char *const texts[] = { "",      ".",   "-",      "nan", "inf", "0x10",
                                          " 1",    "1 ",  "1,5",    "1e",  "1e+", "e5",
@@ -141,7 +142,7 @@ static void what_is_no_number_is_refused(void **state)
     assert_true(is_same(value, 42));
 }
 
-static void the_locale_changes_no_decimal(void **state)
+static void the_locale_does_not_change_the_decimal_point(void **state)
 {
     static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE" };
 
@@ -168,7 +169,7 @@ static void check_number(double value, const char *expected)
     buffer_done(&out);
 }
 
-static void numbers_are_as_short_as_they_can_be(void **state)
+static void numbers_have_the_shortest_form(void **state)
 {
     (void)state;
     check_number(0, "0");
@@ -187,7 +188,7 @@ static void numbers_are_as_short_as_they_can_be(void **state)
     check_number(DBL_MAX, "1.7976931348623157e+308");
 }
 
-static void what_is_not_finite_is_not_written(void **state)
+static void numbers_that_are_not_finite_are_not_written(void **state)
 {
     (void)state;
     check_number(nan(""), "");
@@ -195,7 +196,7 @@ static void what_is_not_finite_is_not_written(void **state)
     check_number(-HUGE_VAL, "");
 }
 
-static void numbers_read_back_as_they_were(void **state)
+static void numbers_survive_a_round_trip(void **state)
 {
     uint64_t random = 88172645463325252ull;
 
@@ -217,7 +218,7 @@ static void numbers_read_back_as_they_were(void **state)
     }
 }
 
-static void the_locale_changes_nothing(void **state)
+static void the_locale_does_not_change_numbers(void **state)
 {
     static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "C.UTF-8" };
 
@@ -269,7 +270,7 @@ static void raw_values_are_written_in_their_base_unit(void **state)
 }
 
 /* The cases that the report page passes, too (web/report/tests/unit/format.test.ts). */
-static void numbers_for_people_are_those_of_the_page(void **state)
+static void numbers_for_people_match_the_page(void **state)
 {
     static const struct {
         const char *name;
@@ -314,7 +315,7 @@ static const char *write(double value, struct buffer *out)
     return out->text;
 }
 
-static void four_digits_are_written_without_zeros_at_the_end(void **state)
+static void four_digits_have_no_trailing_zeros(void **state)
 {
     static const struct {
         double value;
@@ -349,8 +350,8 @@ static void four_digits_are_written_without_zeros_at_the_end(void **state)
     buffer_done(&out);
 }
 
-/* Also as a float, which is what curves are kept as. */
-static void what_was_read_back_is_written_the_same(void **state)
+/* Also as a float, the type of curves. */
+static void numbers_that_were_read_are_written_unchanged(void **state)
 {
     struct buffer first = { 0 }, second = { 0 };
     double value = 1.2345e-9;
@@ -383,21 +384,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_float_is_written_as_python_does),
-        cmocka_unit_test(a_number_has_no_more_than_it_needs),
+        cmocka_unit_test(a_number_has_no_more_digits_than_needed),
         cmocka_unit_test(a_fixed_number_has_all_its_decimals),
         cmocka_unit_test(numbers_are_rounded_as_python_does),
-        cmocka_unit_test(a_number_is_read_to_the_last_bit),
-        cmocka_unit_test(what_is_no_number_is_refused),
-        cmocka_unit_test(the_locale_changes_no_decimal),
-        cmocka_unit_test(numbers_are_as_short_as_they_can_be),
-        cmocka_unit_test(what_is_not_finite_is_not_written),
-        cmocka_unit_test(numbers_read_back_as_they_were),
-        cmocka_unit_test(the_locale_changes_nothing),
+        cmocka_unit_test(a_number_is_read_exactly),
+        cmocka_unit_test(an_invalid_number_is_refused),
+        cmocka_unit_test(the_locale_does_not_change_the_decimal_point),
+        cmocka_unit_test(numbers_have_the_shortest_form),
+        cmocka_unit_test(numbers_that_are_not_finite_are_not_written),
+        cmocka_unit_test(numbers_survive_a_round_trip),
+        cmocka_unit_test(the_locale_does_not_change_numbers),
         cmocka_unit_test(nanoseconds_are_written_as_seconds),
         cmocka_unit_test(raw_values_are_written_in_their_base_unit),
-        cmocka_unit_test(numbers_for_people_are_those_of_the_page),
-        cmocka_unit_test(four_digits_are_written_without_zeros_at_the_end),
-        cmocka_unit_test(what_was_read_back_is_written_the_same),
+        cmocka_unit_test(numbers_for_people_match_the_page),
+        cmocka_unit_test(four_digits_have_no_trailing_zeros),
+        cmocka_unit_test(numbers_that_were_read_are_written_unchanged),
         cmocka_unit_test(numbers_are_equal_if_they_are_written_the_same),
     };
 

@@ -67,7 +67,7 @@ static void the_cursor_stops_behind_the_number(void **state)
     assert_ptr_equal(cursor, text + 8);
 }
 
-static void what_is_no_number_is_refused(void **state)
+static void an_invalid_number_is_refused(void **state)
 {
     static const char *const texts[] = { "", "-", ".", "e5", "nan", "inf", "+1", " 1", "-.e1" };
 
@@ -86,7 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_read_as_strtod_does),
         cmocka_unit_test(the_cursor_stops_behind_the_number),
-        cmocka_unit_test(what_is_no_number_is_refused),
+        cmocka_unit_test(an_invalid_number_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

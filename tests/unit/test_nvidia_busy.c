@@ -12,7 +12,7 @@
 #define NOW_US 2000000000ull
 #define MS(count) ((count)*1000000ull)
 
-static void sample_speaks_of_the_time_since_the_one_before(void **state)
+static void a_sample_covers_the_time_since_the_previous_one(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -24,7 +24,7 @@ static void sample_speaks_of_the_time_since_the_one_before(void **state)
     assert_int_equal(meter.covered_ns, MS(400));
 }
 
-static void first_sample_of_all_speaks_of_a_usual_period(void **state)
+static void the_first_sample_covers_a_default_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -34,7 +34,7 @@ static void first_sample_of_all_speaks_of_a_usual_period(void **state)
     assert_int_equal(meter.covered_ns, MS(200));
 }
 
-static void time_from_the_beginning_to_the_first_sample_is_no_period(void **state)
+static void the_time_before_the_first_sample_is_no_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -48,7 +48,7 @@ static void time_from_the_beginning_to_the_first_sample_is_no_period(void **stat
     assert_int_equal(meter.period_us, 200000);
 }
 
-static void sample_behind_a_hole_speaks_of_one_period_of_this_device(void **state)
+static void a_sample_after_a_hole_covers_one_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -63,7 +63,7 @@ static void sample_behind_a_hole_speaks_of_one_period_of_this_device(void **stat
     assert_int_equal(meter.busy_ns, MS(1600)); /* just no hole */
 }
 
-static void damaged_sample_is_dropped_and_leaves_no_trace(void **state)
+static void a_damaged_sample_is_dropped(void **state)
 {
     static const struct {
         uint64_t stamp_us;
@@ -90,22 +90,22 @@ static void damaged_sample_is_dropped_and_leaves_no_trace(void **state)
     assert_int_equal(meter.last_us, 1000000);
 }
 
-static void clock_that_was_set_back_begins_anew(void **state)
+static void a_clock_that_was_set_back_restarts_the_meter(void **state)
 {
     struct busy_meter meter = { 0 };
 
     (void)state;
     busy_meter_begin(&meter, NOW_US);
-    busy_meter_heed_clock(&meter, NOW_US - 1000000); /* a little is nothing */
+    busy_meter_check_clock(&meter, NOW_US - 1000000); /* a little is nothing */
     assert_int_equal(meter.last_us, NOW_US);
-    busy_meter_heed_clock(&meter, NOW_US - 2 * BUSY_FUTURE_US);
+    busy_meter_check_clock(&meter, NOW_US - 2 * BUSY_FUTURE_US);
     assert_int_equal(meter.last_us, NOW_US - 2 * BUSY_FUTURE_US);
     assert_true(busy_meter_add(&meter, NOW_US - 2 * BUSY_FUTURE_US + 200000, 100,
                                NOW_US - 2 * BUSY_FUTURE_US + 200000));
     assert_int_equal(meter.busy_ns, MS(200));
 }
 
-static void span_counts_only_with_a_plausible_percentage(void **state)
+static void a_span_needs_a_plausible_percentage(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -118,7 +118,7 @@ static void span_counts_only_with_a_plausible_percentage(void **state)
     assert_int_equal(meter.covered_ns, MS(1000));
 }
 
-static void idle_time_is_covered_and_samples_go_on_from_its_end(void **state)
+static void idle_time_is_covered_up_to_its_end(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -134,7 +134,7 @@ static void idle_time_is_covered_and_samples_go_on_from_its_end(void **state)
     assert_int_equal(meter.period_us, 0);
 }
 
-static void period_is_the_shortest_plausible_one(void **state)
+static void the_period_is_the_shortest_plausible_one(void **state)
 {
     (void)state;
     assert_int_equal(busy_learn_period(0, 200000), 200000);
@@ -144,8 +144,8 @@ static void period_is_the_shortest_plausible_one(void **state)
     assert_int_equal(busy_learn_period(0, 5000000), 0);
 }
 
-/* As doubles: -1 made an unsigned number, as assert_int_equal() does, is 0 on ARM. */
-static void value_of_every_type_is_read(void **state)
+/* As doubles: -1 converted to unsigned, as by assert_int_equal(), is 0 on ARM. */
+static void values_of_every_type_are_read(void **state)
 {
     static const struct {
         union nvml_value value;
@@ -169,16 +169,16 @@ static void value_of_every_type_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sample_speaks_of_the_time_since_the_one_before),
-        cmocka_unit_test(first_sample_of_all_speaks_of_a_usual_period),
-        cmocka_unit_test(time_from_the_beginning_to_the_first_sample_is_no_period),
-        cmocka_unit_test(sample_behind_a_hole_speaks_of_one_period_of_this_device),
-        cmocka_unit_test(damaged_sample_is_dropped_and_leaves_no_trace),
-        cmocka_unit_test(clock_that_was_set_back_begins_anew),
-        cmocka_unit_test(span_counts_only_with_a_plausible_percentage),
-        cmocka_unit_test(idle_time_is_covered_and_samples_go_on_from_its_end),
-        cmocka_unit_test(period_is_the_shortest_plausible_one),
-        cmocka_unit_test(value_of_every_type_is_read),
+        cmocka_unit_test(a_sample_covers_the_time_since_the_previous_one),
+        cmocka_unit_test(the_first_sample_covers_a_default_period),
+        cmocka_unit_test(the_time_before_the_first_sample_is_no_period),
+        cmocka_unit_test(a_sample_after_a_hole_covers_one_period),
+        cmocka_unit_test(a_damaged_sample_is_dropped),
+        cmocka_unit_test(a_clock_that_was_set_back_restarts_the_meter),
+        cmocka_unit_test(a_span_needs_a_plausible_percentage),
+        cmocka_unit_test(idle_time_is_covered_up_to_its_end),
+        cmocka_unit_test(the_period_is_the_shortest_plausible_one),
+        cmocka_unit_test(values_of_every_type_are_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static void answer(struct nvidia_clients *clients, const struct nvml_process_usa
     assert_int_equal(nvidia_clients_add(clients, &all), 0);
 }
 
-/* No process is told any more, and the device was busy for so long. */
+/* No process is listed any more, and the device was busy for this long. */
 static void end_all(struct nvidia_clients *clients, uint64_t device_busy_ns, uint64_t now_ms)
 {
     const struct nvidia_answer all = {
@@ -68,7 +68,7 @@ static void add(struct nvidia_clients *clients, unsigned pid, uint64_t stamp_ms,
     answer(clients, &usage, 1, now_ms);
 }
 
-static void an_answer_speaks_of_all_the_time_since_the_last(void **state)
+static void an_answer_covers_the_time_since_the_last(void **state)
 {
     const struct nvml_process_usage usage[] = {
         { .pid = 20, .stamp_us = AT(400), .sm_percent = 10 }, /* idle since then */
@@ -92,19 +92,19 @@ static void an_answer_speaks_of_all_the_time_since_the_last(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void samples_after_the_newest_that_is_told_were_idle(void **state)
+static void the_time_after_the_newest_sample_was_idle(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
     (void)state;
     nvidia_clients_begin(&clients, AT(0));
-    add(&clients, 10, 400, 20, 2050); /* those of 600 to 2000 were counted by the driver */
+    add(&clients, 10, 400, 20, 2050); /* the driver counted those of 600 to 2000 */
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(400));
     assert_int_equal(clients.covered_ns, MS(2000));
     nvidia_clients_done(&clients);
 }
 
-static void a_sample_that_may_still_come_is_waited_for(void **state)
+static void a_sample_that_may_still_arrive_is_waited_for(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -118,7 +118,7 @@ static void a_sample_that_may_still_come_is_waited_for(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void time_goes_on_without_any_samples(void **state)
+static void time_is_covered_without_any_samples(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -134,7 +134,7 @@ static void time_goes_on_without_any_samples(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void what_an_ended_process_did_last_is_what_the_device_did(void **state)
+static void an_exited_process_gets_the_unexplained_busy_time(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -148,7 +148,7 @@ static void what_an_ended_process_did_last_is_what_the_device_did(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void a_process_that_never_was_in_an_answer_gets_its_share_too(void **state)
+static void an_unlisted_process_gets_its_share_too(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -164,7 +164,7 @@ static void a_process_that_never_was_in_an_answer_gets_its_share_too(void **stat
     nvidia_clients_done(&clients);
 }
 
-static void what_others_did_is_not_the_ended_ones(void **state)
+static void busy_time_of_others_is_not_added_to_exited_processes(void **state)
 {
     const struct nvml_process_usage usage = { .pid = 11,
                                               .stamp_us = AT(2000),
@@ -188,7 +188,7 @@ static void what_others_did_is_not_the_ended_ones(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void without_samples_of_the_device_nothing_is_added_for_the_ended(void **state)
+static void without_device_samples_nothing_is_added_for_exited_processes(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -200,7 +200,7 @@ static void without_samples_of_the_device_nothing_is_added_for_the_ended(void **
     nvidia_clients_done(&clients);
 }
 
-static void a_process_that_lives_and_is_not_told_was_idle(void **state)
+static void a_living_process_without_samples_was_idle(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -212,8 +212,8 @@ static void a_process_that_lives_and_is_not_told_was_idle(void **state)
     nvidia_clients_done(&clients);
 }
 
-/* Device samples of 0 0 0 0 0 0 2 55 99 99 %, the first six of which name nobody. */
-static void samples_that_name_nobody_are_not_the_processes(void **state)
+/* Device samples of 0 0 0 0 0 0 2 55 99 99 %, the first six of which name no process. */
+static void samples_without_a_process_are_not_counted(void **state)
 {
     const struct nvml_process_usage usage = { .pid = 10,
                                               .stamp_us = AT(2000),
@@ -236,12 +236,12 @@ static void samples_that_name_nobody_are_not_the_processes(void **state)
     all.device_busy_ns = UNKNOWN;
     nvidia_clients_begin(&blind, AT(0));
     assert_int_equal(nvidia_clients_add(&blind, &all), 0);
-    assert_int_equal(nvidia_clients_find(&blind, 10)->busy_ns, MS(1280)); /* as told */
+    assert_int_equal(nvidia_clients_find(&blind, 10)->busy_ns, MS(1280)); /* as reported */
     nvidia_clients_done(&clients);
     nvidia_clients_done(&blind);
 }
 
-static void answers_are_cut_in_proportion_to_what_the_device_did(void **state)
+static void answers_are_reduced_to_the_busy_time_of_the_device(void **state)
 {
     const struct nvml_process_usage usage[] = {
         { .pid = 10, .stamp_us = AT(1800), .sm_percent = 60 },
@@ -268,7 +268,7 @@ static void answers_are_cut_in_proportion_to_what_the_device_did(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void device_that_was_idle_had_no_busy_process(void **state)
+static void an_idle_device_had_no_busy_process(void **state)
 {
     const struct nvml_process_usage usage = { .pid = 10,
                                               .stamp_us = AT(2000),
@@ -289,7 +289,7 @@ static void device_that_was_idle_had_no_busy_process(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void time_goes_as_far_as_the_samples_of_the_device(void **state)
+static void the_covered_time_ends_with_the_last_device_sample(void **state)
 {
     struct nvidia_answer all = {
         .now_us = AT(2900),
@@ -304,7 +304,7 @@ static void time_goes_as_far_as_the_samples_of_the_device(void **state)
     nvidia_clients_begin(&clients, AT(0));
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_int_equal(clients.covered_ns, MS(2000));
-    all.now_us = AT(9000); /* it had no more */
+    all.now_us = AT(9000); /* the last one */
     assert_int_equal(nvidia_clients_add(&clients, &all), 0);
     assert_int_equal(clients.covered_ns, MS(2000));
     nvidia_clients_done(&clients);
@@ -331,7 +331,7 @@ static void damaged_samples_are_dropped(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void clock_that_was_set_back_does_not_stop_the_count(void **state)
+static void a_clock_that_was_set_back_does_not_stop_the_count(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -343,7 +343,7 @@ static void clock_that_was_set_back_does_not_stop_the_count(void **state)
     nvidia_clients_done(&clients);
 }
 
-static void idlest_process_is_forgotten_where_there_are_too_many(void **state)
+static void the_longest_idle_process_is_dropped_if_there_are_too_many(void **state)
 {
     struct nvidia_clients clients = { 0 };
 
@@ -362,22 +362,22 @@ static void idlest_process_is_forgotten_where_there_are_too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_speaks_of_all_the_time_since_the_last),
-        cmocka_unit_test(samples_after_the_newest_that_is_told_were_idle),
-        cmocka_unit_test(a_sample_that_may_still_come_is_waited_for),
-        cmocka_unit_test(time_goes_on_without_any_samples),
-        cmocka_unit_test(what_an_ended_process_did_last_is_what_the_device_did),
-        cmocka_unit_test(a_process_that_never_was_in_an_answer_gets_its_share_too),
-        cmocka_unit_test(what_others_did_is_not_the_ended_ones),
-        cmocka_unit_test(without_samples_of_the_device_nothing_is_added_for_the_ended),
-        cmocka_unit_test(a_process_that_lives_and_is_not_told_was_idle),
-        cmocka_unit_test(samples_that_name_nobody_are_not_the_processes),
-        cmocka_unit_test(answers_are_cut_in_proportion_to_what_the_device_did),
-        cmocka_unit_test(device_that_was_idle_had_no_busy_process),
-        cmocka_unit_test(time_goes_as_far_as_the_samples_of_the_device),
+        cmocka_unit_test(an_answer_covers_the_time_since_the_last),
+        cmocka_unit_test(the_time_after_the_newest_sample_was_idle),
+        cmocka_unit_test(a_sample_that_may_still_arrive_is_waited_for),
+        cmocka_unit_test(time_is_covered_without_any_samples),
+        cmocka_unit_test(an_exited_process_gets_the_unexplained_busy_time),
+        cmocka_unit_test(an_unlisted_process_gets_its_share_too),
+        cmocka_unit_test(busy_time_of_others_is_not_added_to_exited_processes),
+        cmocka_unit_test(without_device_samples_nothing_is_added_for_exited_processes),
+        cmocka_unit_test(a_living_process_without_samples_was_idle),
+        cmocka_unit_test(samples_without_a_process_are_not_counted),
+        cmocka_unit_test(answers_are_reduced_to_the_busy_time_of_the_device),
+        cmocka_unit_test(an_idle_device_had_no_busy_process),
+        cmocka_unit_test(the_covered_time_ends_with_the_last_device_sample),
         cmocka_unit_test(damaged_samples_are_dropped),
-        cmocka_unit_test(clock_that_was_set_back_does_not_stop_the_count),
-        cmocka_unit_test(idlest_process_is_forgotten_where_there_are_too_many),
+        cmocka_unit_test(a_clock_that_was_set_back_does_not_stop_the_count),
+        cmocka_unit_test(the_longest_idle_process_is_dropped_if_there_are_too_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static const char *nearest_of_three(const char *word)
     return nearest_get(&nearest);
 }
 
-static void a_slip_names_what_was_meant(void **state)
+static void a_typing_error_gets_a_suggestion(void **state)
 {
     (void)state;
     assert_string_equal(nearest_of_three("intervalx"), "interval");
@@ -63,14 +63,14 @@ static void a_slip_names_what_was_meant(void **state)
     assert_string_equal(nearest_of_three("quite"), "quiet");
 }
 
-static void the_start_of_a_word_names_it(void **state)
+static void the_start_of_a_word_matches_it(void **state)
 {
     (void)state;
     assert_string_equal(nearest_of_three("int"), "interval");
     assert_string_equal(nearest_of_three("out"), "output");
 }
 
-static void another_word_names_nothing(void **state)
+static void another_word_matches_nothing(void **state)
 {
     (void)state;
     assert_null(nearest_of_three("frobnicate"));
@@ -186,9 +186,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distance_counts_single_changes),
         cmocka_unit_test(words_of_any_length_are_safe),
-        cmocka_unit_test(a_slip_names_what_was_meant),
-        cmocka_unit_test(the_start_of_a_word_names_it),
-        cmocka_unit_test(another_word_names_nothing),
+        cmocka_unit_test(a_typing_error_gets_a_suggestion),
+        cmocka_unit_test(the_start_of_a_word_matches_it),
+        cmocka_unit_test(another_word_matches_nothing),
         cmocka_unit_test(texts_are_copied_and_replaced),
         cmocka_unit_test(lists_grow_and_end_with_null),
         cmocka_unit_test(flags_take_the_usual_words),

@@ -139,7 +139,7 @@ static void temporary_files_of_dead_processes_are_removed(void **state)
     check_count(f, 6);
 }
 
-static void no_clobber_takes_a_free_name_only(void **state)
+static void no_clobber_uses_only_a_free_name(void **state)
 {
     const struct fixture *f = *state;
 
@@ -188,7 +188,8 @@ static void no_clobber_needs_neither_links_nor_renameat2(void **state)
     check_count(f, 1);
 }
 
-/* Another user may open the file before its mode is changed: so it is not changed here. */
+/* Another user may open the file before its mode is changed: so it is created with that
+ * mode. */
 static void exit_with_first_mode(const char *path, bool is_private)
 {
     struct replacement new_file;
@@ -202,7 +203,7 @@ static void exit_with_first_mode(const char *path, bool is_private)
     _exit((status.st_mode & 0777) == 0600 ? 0 : 2);
 }
 
-static void what_replaces_a_private_file_is_private_from_the_start(void **state)
+static void a_replaced_private_file_is_private_from_the_start(void **state)
 {
     const struct fixture *f = *state;
     mode_t old_umask = umask(0);
@@ -226,7 +227,7 @@ static void what_replaces_a_private_file_is_private_from_the_start(void **state)
     (void)umask(old_umask);
 }
 
-static void a_name_may_be_as_long_as_names_can_be(void **state)
+static void a_name_may_have_the_maximum_length(void **state)
 {
     struct fixture *f = *state;
     char path[400];
@@ -243,7 +244,7 @@ static void a_name_may_be_as_long_as_names_can_be(void **state)
     assert_int_equal(output_file_check(path, OUTPUT_REPLACE, NULL), -ENAMETOOLONG);
 }
 
-static void what_cannot_be_written_is_refused_and_not_touched(void **state)
+static void an_unwritable_file_is_refused_and_unchanged(void **state)
 {
     struct fixture *f = *state;
     static const struct {
@@ -308,7 +309,7 @@ static void only_descriptors_of_the_user_are_written_to(void **state)
 }
 
 /* Each child adds one line of its own after it has seen where the file ends. */
-static void a_lock_keeps_others_out(void **state)
+static void a_lock_excludes_others(void **state)
 {
     const struct fixture *f = *state;
     enum { CHILDREN = 8, ROUNDS = 20 };
@@ -340,7 +341,7 @@ static void a_lock_keeps_others_out(void **state)
     assert_int_equal(status.st_size, CHILDREN * ROUNDS);
 }
 
-static void a_lock_of_flock_is_another(void **state)
+static void a_lock_does_not_conflict_with_flock(void **state)
 {
     const struct fixture *f = *state;
     int held = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -362,15 +363,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(a_file_is_replaced_as_a_whole_and_keeps_its_mode),
         WITH_FOLDER(temporary_files_of_dead_processes_are_removed),
-        WITH_FOLDER(no_clobber_takes_a_free_name_only),
+        WITH_FOLDER(no_clobber_uses_only_a_free_name),
         WITH_FOLDER(no_clobber_needs_neither_links_nor_renameat2),
-        WITH_FOLDER(what_replaces_a_private_file_is_private_from_the_start),
-        WITH_FOLDER(a_name_may_be_as_long_as_names_can_be),
-        WITH_FOLDER(what_cannot_be_written_is_refused_and_not_touched),
+        WITH_FOLDER(a_replaced_private_file_is_private_from_the_start),
+        WITH_FOLDER(a_name_may_have_the_maximum_length),
+        WITH_FOLDER(an_unwritable_file_is_refused_and_unchanged),
         cmocka_unit_test(descriptors_have_names),
         cmocka_unit_test(only_descriptors_of_the_user_are_written_to),
-        WITH_FOLDER(a_lock_keeps_others_out),
-        WITH_FOLDER(a_lock_of_flock_is_another),
+        WITH_FOLDER(a_lock_excludes_others),
+        WITH_FOLDER(a_lock_does_not_conflict_with_flock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void end(struct fixture *f)
     fake_root_done(&f->fake);
 }
 
-/* One file, or none. */
+/* Sets one file, or none. */
 static void set_output(struct fixture *f, const char *path)
 {
     text_list_done(&f->settings.outputs);
@@ -79,7 +79,7 @@ static void text_goes_to_stderr_unless_quiet(void **state)
     end(&f);
 }
 
-static void without_a_file_the_report_takes_the_place_of_the_text(void **state)
+static void without_a_file_the_report_replaces_the_text(void **state)
 {
     struct fixture f;
 
@@ -93,7 +93,7 @@ static void without_a_file_the_report_takes_the_place_of_the_text(void **state)
     end(&f);
 }
 
-static void the_name_of_the_file_chooses_the_format(void **state)
+static void the_file_name_selects_the_format(void **state)
 {
     static const struct {
         const char *name;
@@ -146,7 +146,7 @@ static void the_same_text_is_not_shown_twice(void **state)
     end(&f);
 }
 
-static void a_file_that_could_not_be_written_is_refused(void **state)
+static void an_unwritable_file_is_refused(void **state)
 {
     static const struct {
         const char *name;
@@ -195,7 +195,7 @@ static void no_clobber_refuses_a_file_that_exists(void **state)
     end(&f);
 }
 
-static void a_page_comes_in_addition(void **state)
+static void a_page_is_written_in_addition(void **state)
 {
     struct fixture f;
 
@@ -312,7 +312,7 @@ static void samples_and_report_need_a_file_each(void **state)
     end(&f);
 }
 
-static void the_reader_of_a_stream_matters_if_nothing_else_is_written(void **state)
+static void the_reader_of_a_stream_matters_if_it_is_the_only_output(void **state)
 {
     struct fixture f;
     char stdout_path[] = "-", report[] = "r.json";
@@ -358,13 +358,13 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     assert_int_equal(plan(&f), 0);
     assert_int_equal(f.outputs.count, 2);
     assert_int_equal(f.outputs.items[0].fd, fd);
-    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* one of our own */
+    assert_int_equal(fcntl(fd, F_SETFD, FD_CLOEXEC), 0); /* our own descriptor */
     assert_int_equal(plan(&f), -EBADF);
     close(fd);
     end(&f);
 }
 
-static void colour_needs_a_terminal_that_wants_it(void **state)
+static void colour_needs_a_terminal_that_supports_it(void **state)
 {
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
@@ -395,20 +395,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_goes_to_stderr_unless_quiet),
-        cmocka_unit_test(without_a_file_the_report_takes_the_place_of_the_text),
-        cmocka_unit_test(the_name_of_the_file_chooses_the_format),
+        cmocka_unit_test(without_a_file_the_report_replaces_the_text),
+        cmocka_unit_test(the_file_name_selects_the_format),
         cmocka_unit_test(the_same_text_is_not_shown_twice),
-        cmocka_unit_test(a_file_that_could_not_be_written_is_refused),
+        cmocka_unit_test(an_unwritable_file_is_refused),
         cmocka_unit_test(no_clobber_refuses_a_file_that_exists),
-        cmocka_unit_test(a_page_comes_in_addition),
+        cmocka_unit_test(a_page_is_written_in_addition),
         cmocka_unit_test(a_device_is_written_and_never_replaced),
         cmocka_unit_test(a_pipe_waits_for_its_reader),
         cmocka_unit_test(a_descriptor_has_names),
         cmocka_unit_test(every_file_has_its_format),
         cmocka_unit_test(samples_and_report_need_a_file_each),
-        cmocka_unit_test(the_reader_of_a_stream_matters_if_nothing_else_is_written),
+        cmocka_unit_test(the_reader_of_a_stream_matters_if_it_is_the_only_output),
         cmocka_unit_test(a_descriptor_must_be_open_for_writing),
-        cmocka_unit_test(colour_needs_a_terminal_that_wants_it),
+        cmocka_unit_test(colour_needs_a_terminal_that_supports_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

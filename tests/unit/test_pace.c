@@ -38,7 +38,7 @@ static uint64_t next_gap(struct pace *pace, struct budget *budget, uint64_t cost
     return pace->glance_ns - now_ns;
 }
 
-static void a_job_that_grows_is_glanced_at_often(void **state)
+static void a_growing_job_is_glanced_at_often(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -47,7 +47,8 @@ static void a_job_that_grows_is_glanced_at_often(void **state)
     assert_int_equal(pace_wake_ns(&pace), START + 5 * MS);
     for (int i = 0; i < 100; i++)
         assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
-    assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS); /* dear */
+    /* Expensive. */
+    assert_in_range(next_gap(&pace, &budget, 8 * MS, JOB_GROWS), 32 * MS, 40 * MS);
 }
 
 static void gaps_double_while_nothing_changes(void **state)
@@ -66,7 +67,7 @@ static void gaps_double_while_nothing_changes(void **state)
     assert_int_equal(next_gap(&pace, &budget, MS / 10, JOB_GROWS), 5 * MS);
 }
 
-/* However dear a glance is, the job's CPU time pays for all of them. */
+/* The job's CPU time pays for all glances, even expensive ones. */
 static void the_budget_stretches_the_gaps(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
@@ -81,7 +82,7 @@ static void the_budget_stretches_the_gaps(void **state)
         spent_ns += MS;
         (void)next_gap(&pace, &budget, MS, JOB_GROWS);
     }
-    /* a quarter of 0.35 % of 100 s, and what was there at first */
+    /* a quarter of 0.35 % of 100 s, and the initial tokens */
     assert_in_range(spent_ns, 90 * MS, 105 * MS);
     assert_true(budget.postponed[SPENT_GLANCES] > 70);
 }
@@ -102,7 +103,7 @@ static void the_sentinel_is_read_while_glances_are_rare(void **state)
     }
 }
 
-static void growth_is_glanced_at_when_it_can_be_paid(void **state)
+static void growth_is_glanced_at_when_the_budget_allows(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);
     struct budget budget = plenty();
@@ -118,7 +119,7 @@ static void growth_is_glanced_at_when_it_can_be_paid(void **state)
     budget_charge(&budget, SPENT_GLANCES, 50 * MS);
     (void)next_gap(&pace, &budget, MS, JOB_RESTS);
     pace_watched(&pace, pace.sentinel_ns, true, &budget);
-    assert_true(pace.glance_ns > pace.sentinel_ns); /* it is owed too much */
+    assert_true(pace.glance_ns > pace.sentinel_ns); /* too much is owed */
 }
 
 static void samples_come_at_absolute_deadlines(void **state)
@@ -127,7 +128,7 @@ static void samples_come_at_absolute_deadlines(void **state)
 
     (void)state;
     assert_int_equal(pace.deadline_ns, START + 100 * MS);
-    assert_int_equal(pace_sampled(&pace, START + 50 * MS), 0); /* asked for, not due */
+    assert_int_equal(pace_sampled(&pace, START + 50 * MS), 0); /* requested, not due */
     assert_int_equal(pace.deadline_ns, START + 100 * MS);
     assert_int_equal(pace_sampled(&pace, START + 130 * MS), 0);
     assert_int_equal(pace.deadline_ns, START + 200 * MS);
@@ -182,7 +183,7 @@ static void early_samples_leave_tokens_for_glances(void **state)
     assert_int_equal(budget_wait_ns(&budget, SPENT_GLANCES, 3 * MS), 0);
 }
 
-static void without_a_job_there_are_samples_alone(void **state)
+static void without_a_job_there_are_only_samples(void **state)
 {
     struct pace pace;
 
@@ -196,15 +197,15 @@ static void without_a_job_there_are_samples_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_that_grows_is_glanced_at_often),
+        cmocka_unit_test(a_growing_job_is_glanced_at_often),
         cmocka_unit_test(gaps_double_while_nothing_changes),
         cmocka_unit_test(the_budget_stretches_the_gaps),
         cmocka_unit_test(the_sentinel_is_read_while_glances_are_rare),
-        cmocka_unit_test(growth_is_glanced_at_when_it_can_be_paid),
+        cmocka_unit_test(growth_is_glanced_at_when_the_budget_allows),
         cmocka_unit_test(samples_come_at_absolute_deadlines),
         cmocka_unit_test(an_active_job_is_sampled_early),
         cmocka_unit_test(early_samples_leave_tokens_for_glances),
-        cmocka_unit_test(without_a_job_there_are_samples_alone),
+        cmocka_unit_test(without_a_job_there_are_only_samples),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void the_largest_number_fits(void **state)
     assert_true(u == UINT64_MAX);
 }
 
-static void a_key_stands_at_the_start_of_a_line(void **state)
+static void a_key_is_at_the_start_of_a_line(void **state)
 {
     static const char text[] = "XMemFree: 1 kB\nMemFree:   2 kB\noom_kill 3\nrbytes=4\n";
     uint64_t value;
@@ -100,7 +100,7 @@ static void lists_hold_single_cpus_and_ranges(void **state)
     assert_memory_equal(cpus, ((unsigned[]){ 0, 1, 2, 7, 10, 11 }), 6 * sizeof(*cpus));
 }
 
-static void more_than_asked_for_is_too_many(void **state)
+static void more_than_the_capacity_is_refused(void **state)
 {
     unsigned cpus[8];
 
@@ -123,7 +123,7 @@ static void a_line_is_copied_without_the_blanks_around_it(void **state)
     assert_string_equal(buf, "");
 }
 
-static void a_whole_number_has_nothing_behind_it(void **state)
+static void a_whole_number_has_no_trailing_text(void **state)
 {
     uint64_t value;
 
@@ -134,7 +134,7 @@ static void a_whole_number_has_nothing_behind_it(void **state)
     assert_int_equal(parse_whole_u64("42 43\n", &value), -EBADMSG);
 }
 
-static void a_word_is_found_whole(void **state)
+static void a_word_must_match_as_a_whole(void **state)
 {
     (void)state;
     assert_true(parse_has_word("cpu io memory\n", "memory"));
@@ -161,13 +161,13 @@ int main(void)
         cmocka_unit_test(numbers_move_the_cursor),
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
         cmocka_unit_test(the_largest_number_fits),
-        cmocka_unit_test(a_key_stands_at_the_start_of_a_line),
+        cmocka_unit_test(a_key_is_at_the_start_of_a_line),
         cmocka_unit_test(cpu_lists_are_counted),
         cmocka_unit_test(a_line_is_copied_without_the_blanks_around_it),
         cmocka_unit_test(lists_hold_single_cpus_and_ranges),
-        cmocka_unit_test(more_than_asked_for_is_too_many),
-        cmocka_unit_test(a_whole_number_has_nothing_behind_it),
-        cmocka_unit_test(a_word_is_found_whole),
+        cmocka_unit_test(more_than_the_capacity_is_refused),
+        cmocka_unit_test(a_whole_number_has_no_trailing_text),
+        cmocka_unit_test(a_word_must_match_as_a_whole),
         cmocka_unit_test(unknown_stays_unknown_in_sums),
     };
 

@@ -11,7 +11,7 @@
 
 #define MB ((uint64_t)1 << 20)
 
-static void faults_tell_whose_peak_it_is(void **state)
+static void page_faults_decide_the_owner_of_a_peak(void **state)
 {
     static const struct {
         struct peak_evidence evidence;
@@ -26,7 +26,7 @@ static void faults_tell_whose_peak_it_is(void **state)
         { { 300 * MB, 20 * MB, 72000, 100, 4096 }, OWNER_SELF },
         { { 300 * MB, 20 * MB, 72000, 400, 4096 }, OWNER_PROBABLY_SELF },
         { { 300 * MB, 20 * MB, 600, 400, 4096 }, OWNER_PROBABLY_SELF },
-        /* It was seen at almost its largest. */
+        /* It was seen close to its maximum. */
         { { 200 * MB, 199 * MB, 0, 100, 4096 }, OWNER_PROBABLY_SELF },
         { { 200 * MB, 190 * MB, 100, 100, 4096 }, OWNER_PROBABLY_SELF },
         { { 210 * MB, 100 * MB, 55, 110, 4096 }, OWNER_PROBABLY_SELF }, /* huge pages */
@@ -43,7 +43,7 @@ static void faults_tell_whose_peak_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_tell_whose_peak_it_is),
+        cmocka_unit_test(page_faults_decide_the_owner_of_a_peak),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include "job/lives.h"
 
-static void only_those_that_lived_together_add_up(void **state)
+static void only_processes_alive_together_add_up(void **state)
 {
     struct peak_timeline timeline = { 0 };
 
@@ -25,8 +25,8 @@ static void only_those_that_lived_together_add_up(void **state)
     assert_int_equal(peak_timeline_highest(&timeline), 150);
 }
 
-/* The event of a start may come after that of an end which was later. */
-static void a_late_start_counts_those_that_have_ended(void **state)
+/* The event of a start may arrive after that of a later exit. */
+static void a_late_start_counts_exited_processes(void **state)
 {
     struct peak_timeline timeline = { 0 };
 
@@ -38,7 +38,7 @@ static void a_late_start_counts_those_that_have_ended(void **state)
     assert_int_equal(peak_timeline_highest(&timeline), 150);
 }
 
-static void one_that_lives_long_counts_with_all(void **state)
+static void a_long_lived_process_counts_with_all(void **state)
 {
     struct peak_timeline timeline = { 0 };
 
@@ -57,7 +57,7 @@ static void one_that_lives_long_counts_with_all(void **state)
 }
 
 /* Ten at a time, of 1 MB each, and one that outlives them all. */
-static void many_are_bounded_from_above(void **state)
+static void many_processes_have_an_upper_bound(void **state)
 {
     struct peak_timeline timeline = { 0 };
     uint64_t count = 10 * PEAK_MOMENTS_MAX;
@@ -71,17 +71,17 @@ static void many_are_bounded_from_above(void **state)
     }
     peak_timeline_end(&timeline, &(struct peak_life){ 0, count, 100 });
     assert_in_range(timeline.count, 1, PEAK_MOMENTS_MAX);
-    /* Joining adds those that lived next to each other, a few times ten of them. */
+    /* Joining adds lives next to each other, a few times ten of them. */
     assert_in_range(peak_timeline_highest(&timeline), 110, 100 + 64);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_those_that_lived_together_add_up),
-        cmocka_unit_test(a_late_start_counts_those_that_have_ended),
-        cmocka_unit_test(one_that_lives_long_counts_with_all),
-        cmocka_unit_test(many_are_bounded_from_above),
+        cmocka_unit_test(only_processes_alive_together_add_up),
+        cmocka_unit_test(a_late_start_counts_exited_processes),
+        cmocka_unit_test(a_long_lived_process_counts_with_all),
+        cmocka_unit_test(many_processes_have_an_upper_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

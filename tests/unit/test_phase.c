@@ -14,7 +14,7 @@
 
 #include "spoor/spoor.h"
 
-/* Of this process, with samples on request only. */
+/* Tracks this process, with samples on request only. */
 static spoor_session *open_session(void)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -54,7 +54,7 @@ static size_t count_text(const char *text, const char *part)
     return count;
 }
 
-static void phases_have_figures_of_their_own(void **state)
+static void phases_have_their_own_figures(void **state)
 {
     spoor_session *session = open_session();
     struct spoor_error err;
@@ -115,7 +115,7 @@ static void phases_beyond_the_limit_are_added_to_earlier_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(phases_have_figures_of_their_own),
+        cmocka_unit_test(phases_have_their_own_figures),
         cmocka_unit_test(phases_beyond_the_limit_are_added_to_earlier_ones),
     };
 

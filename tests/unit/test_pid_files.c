@@ -44,7 +44,7 @@ static void reads_the_columns_that_are_used(void **state)
     assert_int_equal(stat.start_ticks, 5000);
 }
 
-static void a_flag_tells_a_fork_from_a_program(void **state)
+static void a_flag_distinguishes_a_fork_from_a_program(void **state)
 {
     struct pid_stat stat;
 
@@ -167,7 +167,7 @@ static void statm_is_three_numbers(void **state)
     "Name:\tx\nUmask:\t0022\nState:\tS " \
     "(sleeping)\nTgid:\t42\nPid:\t43\nUid:\t1000\t1000\t1\t1\n"
 
-static void status_tells_the_high_water_mark(void **state)
+static void status_has_the_high_water_mark(void **state)
 {
     struct pid_status status;
 
@@ -219,7 +219,7 @@ static void a_zombie_has_no_memory_lines(void **state)
     assert_false(status.ignores_child_signal);
 }
 
-static void a_hostile_name_fakes_no_line(void **state)
+static void a_hostile_name_cannot_fake_a_line(void **state)
 {
     struct pid_status status;
 
@@ -282,7 +282,7 @@ static void rollup_is_in_bytes(void **state)
     assert_int_equal(rollup.anonymous, 300 * 1024);
 }
 
-static void an_empty_rollup_is_a_process_that_ended(void **state)
+static void an_empty_rollup_is_an_exited_process(void **state)
 {
     struct smaps_rollup rollup;
 
@@ -325,21 +325,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_the_columns_that_are_used),
-        cmocka_unit_test(a_flag_tells_a_fork_from_a_program),
+        cmocka_unit_test(a_flag_distinguishes_a_fork_from_a_program),
         cmocka_unit_test(a_process_is_ending_before_it_is_a_zombie),
         cmocka_unit_test(name_may_hold_parentheses_and_spaces),
         cmocka_unit_test(name_may_hold_newlines_and_nothing),
         cmocka_unit_test(refuses_damaged_text),
         cmocka_unit_test(statm_is_three_numbers),
         cmocka_unit_test(schedstat_is_time_run_and_time_waited),
-        cmocka_unit_test(status_tells_the_high_water_mark),
+        cmocka_unit_test(status_has_the_high_water_mark),
         cmocka_unit_test(status_is_read_beyond_many_groups),
         cmocka_unit_test(a_zombie_has_no_memory_lines),
-        cmocka_unit_test(a_hostile_name_fakes_no_line),
+        cmocka_unit_test(a_hostile_name_cannot_fake_a_line),
         cmocka_unit_test(status_without_its_first_lines_is_refused),
         cmocka_unit_test(io_needs_its_four_lines),
         cmocka_unit_test(rollup_is_in_bytes),
-        cmocka_unit_test(an_empty_rollup_is_a_process_that_ended),
+        cmocka_unit_test(an_empty_rollup_is_an_exited_process),
         cmocka_unit_test(an_old_kernel_does_not_split_pss),
         cmocka_unit_test(a_command_line_is_split_at_its_nuls),
     };

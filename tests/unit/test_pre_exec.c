@@ -12,7 +12,7 @@
 #include "fake_root.h"
 #include "job/member.h"
 
-/* What vfork has made: it has the memory of its parent. It began when the machine did. */
+/* A child of vfork: it has the memory of its parent. It started at boot. */
 static struct member of_vfork(void)
 {
     return (struct member){ .id.pid = getpid(),
@@ -41,30 +41,30 @@ static bool is_pre_exec(const struct member *member)
     return is_pre_exec;
 }
 
-static void the_young_are_not_yet_what_they_will_be(void **state)
+static void a_young_process_may_not_have_called_exec(void **state)
 {
     struct member member = of_vfork();
 
     (void)state;
-    assert_false(is_pre_exec(&member)); /* it sleeps, since long ago */
+    assert_false(is_pre_exec(&member)); /* it has been asleep for long */
     member.id.start_ticks = now_ticks();
     assert_true(is_pre_exec(&member));
     member.reading.is_zombie = true;
     assert_false(is_pre_exec(&member));
 }
 
-static void age_does_not_count_while_it_waits_for_a_cpu(void **state)
+static void a_process_waiting_for_a_cpu_stays_young(void **state)
 {
     struct member member = of_vfork();
 
     (void)state;
     member.reading.is_busy = true;
     assert_true(is_pre_exec(&member));
-    member.reading.cpu_ns = 50 * NS_PER_MS; /* it had its time, and has not called exec */
+    member.reading.cpu_ns = 50 * NS_PER_MS; /* it has run long enough without exec */
     assert_false(is_pre_exec(&member));
 }
 
-static void memory_of_its_own_makes_a_process(void **state)
+static void a_process_with_its_own_memory_has_called_exec(void **state)
 {
     struct member member = of_vfork();
 
@@ -74,7 +74,7 @@ static void memory_of_its_own_makes_a_process(void **state)
     assert_false(is_pre_exec(&member));
 }
 
-static void a_fixture_has_none(void **state)
+static void on_a_fixture_no_process_is_pre_exec(void **state)
 {
     struct member member = of_vfork();
     struct fake_root fake;
@@ -89,10 +89,10 @@ static void a_fixture_has_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_young_are_not_yet_what_they_will_be),
-        cmocka_unit_test(age_does_not_count_while_it_waits_for_a_cpu),
-        cmocka_unit_test(memory_of_its_own_makes_a_process),
-        cmocka_unit_test(a_fixture_has_none),
+        cmocka_unit_test(a_young_process_may_not_have_called_exec),
+        cmocka_unit_test(a_process_waiting_for_a_cpu_stays_young),
+        cmocka_unit_test(a_process_with_its_own_memory_has_called_exec),
+        cmocka_unit_test(on_a_fixture_no_process_is_pre_exec),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ladder.c - what doctor asks the machine, where no process can be started. */
+/* test_probe.c - probes of `spoor doctor` if no process can be started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static void a_failing_fork_harms_neither_descriptors_nor_children_of_the_caller(
     assert_true(seen.unstarted_count > 0);
 }
 
-static void nothing_stays_open_and_nobody_unreaped(void **state)
+static void a_probe_leaves_no_files_and_no_children(void **state)
 {
     int before = descriptor_count();
     struct seen seen = check();
@@ -101,7 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failing_fork_harms_neither_descriptors_nor_children_of_the_caller),
-        cmocka_unit_test(nothing_stays_open_and_nobody_unreaped),
+        cmocka_unit_test(a_probe_leaves_no_files_and_no_children),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static void forks_and_exits_are_read(void **state)
     assert_false(seen.is_thread);
 }
 
-static void threads_are_told_from_processes(void **state)
+static void threads_are_distinguished_from_processes(void **state)
 {
     struct proc_event event = fork_event(43, 42);
     struct process_event seen;
@@ -97,7 +97,7 @@ static void threads_are_told_from_processes(void **state)
     assert_true(seen.is_thread);
 }
 
-static void other_events_are_no_message_of_ours(void **state)
+static void other_events_are_ignored(void **state)
 {
     struct proc_event event = { .what = PROC_EVENT_EXEC };
     struct process_event seen = { .pid = -1 };
@@ -106,7 +106,7 @@ static void other_events_are_no_message_of_ours(void **state)
     (void)state;
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
-    event.what = PROC_EVENT_NONE; /* an answer to somebody's request */
+    event.what = PROC_EVENT_NONE; /* a reply to another request */
     make(&datagram, &event);
     assert_int_equal(proc_connector_parse(datagram.bytes, datagram.size, &seen), -ENOMSG);
     event = fork_event(42, 42);
@@ -129,8 +129,8 @@ static void a_truncated_datagram_is_refused(void **state)
     assert_int_equal(seen.pid, -1);
 }
 
-/* Each length in turn says more than was sent, or less than it needs. */
-static void lengths_that_lie_are_refused(void **state)
+/* Each length in turn is larger than the data, or too small. */
+static void wrong_lengths_are_refused(void **state)
 {
     struct proc_event event = fork_event(42, 42);
     struct process_event seen = { .pid = -1 };
@@ -180,7 +180,7 @@ static int start_forty(void)
     return 0;
 }
 
-static void the_kernel_tells_of_every_process(void **state)
+static void the_kernel_reports_every_process(void **state)
 {
     struct proc_connector connector;
     struct gated_job job;
@@ -202,8 +202,8 @@ static void the_kernel_tells_of_every_process(void **state)
     tally.parent_pid = job.pid;
     events.fd = connector.fd;
     gated_job_begin(&job);
-    /* Read all the while, as a tracker does: it tells of the whole machine, and there is room for
-     * so much only. The last end is told after it could be waited for. */
+    /* Read continuously, as by a tracker: events cover the whole machine, and the buffer is
+     * limited. The last exit is reported after it could be waited for. */
     do {
         (void)poll(&events, 1, 5);
         has_ended = has_ended || gated_job_has_ended(&job);
@@ -218,7 +218,7 @@ static void the_kernel_tells_of_every_process(void **state)
     proc_connector_close(&connector);
 }
 
-static void in_another_pid_namespace_it_is_of_no_use(void **state)
+static void another_pid_namespace_is_not_supported(void **state)
 {
     struct proc_connector connector;
     struct fake_root fake;
@@ -237,12 +237,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forks_and_exits_are_read),
-        cmocka_unit_test(threads_are_told_from_processes),
-        cmocka_unit_test(other_events_are_no_message_of_ours),
+        cmocka_unit_test(threads_are_distinguished_from_processes),
+        cmocka_unit_test(other_events_are_ignored),
         cmocka_unit_test(a_truncated_datagram_is_refused),
-        cmocka_unit_test(lengths_that_lie_are_refused),
-        cmocka_unit_test(the_kernel_tells_of_every_process),
-        cmocka_unit_test(in_another_pid_namespace_it_is_of_no_use),
+        cmocka_unit_test(wrong_lengths_are_refused),
+        cmocka_unit_test(the_kernel_reports_every_process),
+        cmocka_unit_test(another_pid_namespace_is_not_supported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

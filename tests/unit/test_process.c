@@ -65,7 +65,7 @@ static void descendants_are_counted_without_zombies_and_agents(void **state)
     fake_root_done(&fake);
 }
 
-static void descent_is_followed_to_the_top(void **state)
+static void ancestors_are_followed_to_the_top(void **state)
 {
     struct fake_root fake;
 
@@ -83,7 +83,7 @@ static void descent_is_followed_to_the_top(void **state)
     fake_root_done(&fake);
 }
 
-static void a_tree_that_bites_its_tail_ends(void **state)
+static void a_cyclic_tree_ends(void **state)
 {
     struct fake_root fake;
 
@@ -100,8 +100,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_of_every_thread_are_listed),
         cmocka_unit_test(descendants_are_counted_without_zombies_and_agents),
-        cmocka_unit_test(descent_is_followed_to_the_top),
-        cmocka_unit_test(a_tree_that_bites_its_tail_ends),
+        cmocka_unit_test(ancestors_are_followed_to_the_top),
+        cmocka_unit_test(a_cyclic_tree_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #include "job/process_events.h"
 #include "job/source_names.h"
 
-/* Beyond all pids there can be: nobody lives there. */
+/* Above all possible PIDs: no such process exists. */
 enum { MAIN = 5000000, OTHER = 6000000 };
 
 static struct roster roster;
@@ -63,7 +63,7 @@ static void thread(struct process_events *events, enum process_event_kind kind, 
                         &(struct process_event){ .kind = kind, .pid = pid, .is_thread = true });
 }
 
-static void the_most_at_once_is_kept(void **state)
+static void the_peak_is_kept(void **state)
 {
     struct process_events events;
 
@@ -90,7 +90,7 @@ static void event_at(struct process_events *events, enum process_event_kind kind
 }
 
 /* The connector delivers events of different CPUs out of order. */
-static void an_end_that_is_read_late_is_not_in_the_most_at_once(void **state)
+static void a_late_exit_event_lowers_the_peak(void **state)
 {
     struct process_events events;
 
@@ -111,7 +111,7 @@ static void an_end_that_is_read_late_is_not_in_the_most_at_once(void **state)
     end(&events);
 }
 
-static void an_end_may_be_read_after_one_that_was_later(void **state)
+static void exit_events_may_arrive_out_of_order(void **state)
 {
     struct process_events events;
 
@@ -159,7 +159,7 @@ static void a_process_ends_with_its_last_thread(void **state)
 }
 
 /* Whether its exit was read before is a matter of luck. */
-static void who_outlives_the_main_process_does_not_depend_on_its_exit_event(void **state)
+static void survivors_of_main_do_not_depend_on_its_exit_event(void **state)
 {
     struct process_events events;
 
@@ -179,7 +179,7 @@ static void who_outlives_the_main_process_does_not_depend_on_its_exit_event(void
     end(&events);
 }
 
-static void of_the_machine_only_descendants_count(void **state)
+static void only_descendants_count(void **state)
 {
     struct process_events events;
 
@@ -191,15 +191,15 @@ static void of_the_machine_only_descendants_count(void **state)
     forked(&events, MAIN, MAIN + 1);
     exited(&events, MAIN);
     forked(&events, MAIN + 1, MAIN + 2);
-    forked(&events, MAIN, MAIN + 3); /* a number that was used again by a stranger */
+    forked(&events, MAIN, MAIN + 3); /* a PID reused by a foreign process */
     assert_int_equal(events.started_count, 3);
     assert_int_equal(events.now.processes, 2);
     assert_true(events.is_exact);
     end(&events);
 }
 
-/* The ring speaks of the job alone, also when a beginning was lost. */
-static void an_end_without_a_beginning_is_a_loss(void **state)
+/* The ring reports only the job, also if a fork was lost. */
+static void an_exit_without_a_fork_is_a_loss(void **state)
 {
     struct process_events events;
 
@@ -212,7 +212,7 @@ static void an_end_without_a_beginning_is_a_loss(void **state)
     end(&events);
 }
 
-static void a_number_used_again_is_another_process(void **state)
+static void a_reused_pid_is_another_process(void **state)
 {
     struct process_events events;
 
@@ -241,7 +241,7 @@ static void add_open(pid_t pid, uint64_t start_ticks)
 }
 
 /* A search may find a process before its event is read. */
-static void a_process_that_was_found_is_not_another_one(void **state)
+static void a_process_found_by_a_search_is_not_added_again(void **state)
 {
     struct process_event event = { .kind = PROCESS_FORKED,
                                    .pid = MAIN + 1,
@@ -267,7 +267,7 @@ static void a_process_that_was_found_is_not_another_one(void **state)
 }
 
 /* The machine slept for an hour after the fork and before its event was read. */
-static void a_process_is_known_again_after_a_suspend(void **state)
+static void a_process_is_recognized_after_a_suspend(void **state)
 {
     enum { HOUR = 3600 };
     const uint64_t slept_before_ns = 100 * NS_PER_SECOND;
@@ -286,14 +286,14 @@ static void a_process_is_known_again_after_a_suspend(void **state)
                            (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
     process_events_note(&events, &event);
     assert_non_null(roster_member(&roster, MAIN + 1));
-    event.pid = MAIN + 2; /* of the same number, before the machine slept for the first time */
+    event.pid = MAIN + 2; /* the same PID, before the machine was first suspended */
     add_open(MAIN + 2, event.time_ns / (NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
     process_events_note(&events, &event);
     assert_null(roster_member(&roster, MAIN + 2));
     end(&events);
 }
 
-/* What a search finds after a loss is followed again. */
+/* Processes found by a search after a loss are followed again. */
 static void lost_processes_are_adopted(void **state)
 {
     struct process_events events;
@@ -314,7 +314,7 @@ static void lost_processes_are_adopted(void **state)
     assert_int_equal(events.now.processes, 2);
     process_events_note(&events, &(struct process_event){
                                      .kind = PROCESS_EXITED, .pid = MAIN + 1, .time_ns = 1 });
-    process_events_resume(&events); /* it has ended, and is not counted again */
+    process_events_resume(&events); /* it has exited, and is not counted again */
     assert_int_equal(events.now.processes, 1);
     assert_int_equal(events.started_count, 2);
     end(&events);
@@ -335,7 +335,7 @@ static bool announce(pid_t pid, void *data)
     return announced->waits;
 }
 
-static void those_that_live_for_a_while_are_announced_parents_first(void **state)
+static void long_lived_processes_are_announced_parents_first(void **state)
 {
     struct announced announced = { .waits = true };
     struct process_events events;
@@ -364,7 +364,7 @@ static void those_that_live_for_a_while_are_announced_parents_first(void **state
     end(&events);
 }
 
-static void the_end_of_the_last_process_is_that_of_the_job(void **state)
+static void the_job_ends_with_its_last_process(void **state)
 {
     struct process_events events;
 
@@ -382,8 +382,8 @@ static void the_end_of_the_last_process_is_that_of_the_job(void **state)
     end(&events);
 }
 
-/* As after a set-uid exec: perf says that it ended. */
-static void an_end_that_is_none_makes_it_inexact(void **state)
+/* As after a set-uid exec: perf reports an exit. */
+static void a_false_exit_makes_counts_inexact(void **state)
 {
     struct process_event event = { .kind = PROCESS_EXITED };
     struct gated_job job;
@@ -405,14 +405,14 @@ static void an_end_that_is_none_makes_it_inexact(void **state)
     event.pid = MAIN;
     process_events_note(&events, &event);
     assert_int_equal(events.now.processes, 0);
-    assert_int_equal(process_events_ended_ns(&events), 0); /* it lives */
+    assert_int_equal(process_events_ended_ns(&events), 0); /* it is alive */
     gated_job_begin(&job);
     gated_job_end(&job);
     end(&events);
     root_close(&root);
 }
 
-static void without_a_source_nothing_is_known(void **state)
+static void without_a_source_counts_are_unknown(void **state)
 {
     struct process_events events;
     struct root root;
@@ -431,7 +431,7 @@ static void without_a_source_nothing_is_known(void **state)
     root_close(&root);
 }
 
-static void an_agent_is_disowned_with_its_go_between(void **state)
+static void an_agent_is_disowned_with_its_intermediate_process(void **state)
 {
     struct process_events events;
 
@@ -443,7 +443,7 @@ static void an_agent_is_disowned_with_its_go_between(void **state)
     exited(&events, MAIN + 1);
     process_events_disown(&events, MAIN + 2);
     process_events_disown(&events, MAIN + 2); /* once is enough */
-    process_events_disown(&events, OTHER);    /* nobody */
+    process_events_disown(&events, OTHER);    /* no such process */
     assert_int_equal(events.started_count, 1);
     assert_int_equal(events.now.processes, 1);
     assert_int_equal(events.peak.processes, 1);
@@ -480,24 +480,24 @@ static void a_child_of_an_agent_is_not_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_most_at_once_is_kept),
-        cmocka_unit_test(an_end_that_is_read_late_is_not_in_the_most_at_once),
-        cmocka_unit_test(an_end_may_be_read_after_one_that_was_later),
+        cmocka_unit_test(the_peak_is_kept),
+        cmocka_unit_test(a_late_exit_event_lowers_the_peak),
+        cmocka_unit_test(exit_events_may_arrive_out_of_order),
         cmocka_unit_test(threads_are_not_processes),
         cmocka_unit_test(a_process_ends_with_its_last_thread),
-        cmocka_unit_test(who_outlives_the_main_process_does_not_depend_on_its_exit_event),
-        cmocka_unit_test(of_the_machine_only_descendants_count),
+        cmocka_unit_test(survivors_of_main_do_not_depend_on_its_exit_event),
+        cmocka_unit_test(only_descendants_count),
         cmocka_unit_test(a_child_of_an_agent_is_not_counted),
-        cmocka_unit_test(an_end_without_a_beginning_is_a_loss),
-        cmocka_unit_test(a_number_used_again_is_another_process),
-        cmocka_unit_test(a_process_that_was_found_is_not_another_one),
-        cmocka_unit_test(a_process_is_known_again_after_a_suspend),
+        cmocka_unit_test(an_exit_without_a_fork_is_a_loss),
+        cmocka_unit_test(a_reused_pid_is_another_process),
+        cmocka_unit_test(a_process_found_by_a_search_is_not_added_again),
+        cmocka_unit_test(a_process_is_recognized_after_a_suspend),
         cmocka_unit_test(lost_processes_are_adopted),
-        cmocka_unit_test(those_that_live_for_a_while_are_announced_parents_first),
-        cmocka_unit_test(the_end_of_the_last_process_is_that_of_the_job),
-        cmocka_unit_test(an_end_that_is_none_makes_it_inexact),
-        cmocka_unit_test(without_a_source_nothing_is_known),
-        cmocka_unit_test(an_agent_is_disowned_with_its_go_between),
+        cmocka_unit_test(long_lived_processes_are_announced_parents_first),
+        cmocka_unit_test(the_job_ends_with_its_last_process),
+        cmocka_unit_test(a_false_exit_makes_counts_inexact),
+        cmocka_unit_test(without_a_source_counts_are_unknown),
+        cmocka_unit_test(an_agent_is_disowned_with_its_intermediate_process),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,8 +59,8 @@ static bool start(struct watched *w, size_t kind, int (*work)(void))
     return false;
 }
 
-/* Drains as a tracker does until the job has ended. False, with a message, where the rest of
- * the machine made so many processes that events were lost. */
+/* Drains as a tracker does until the job has ended. False, with a message, if other programs
+ * started so many processes that events were lost. */
 static bool finish(struct watched *w)
 {
     struct pollfd events = { .fd = w->process_events.connector.fd, .events = POLLIN };
@@ -72,8 +72,8 @@ static bool finish(struct watched *w)
     }
     assert_int_equal(status, 0);
     process_events_drain(&w->process_events, false);
-    /* The connector tells of the end only after we could wait for it, and until then of whoever
-     * else comes and goes on the machine. */
+    /* The connector reports the exit only after it could be waited for, and until then other
+     * processes of the machine. */
     while (events.fd >= 0 && w->process_events.now.processes > 0 &&
            w->process_events.connector.lost_count == 0) {
         (void)poll(&events, 1, -1);
@@ -99,7 +99,7 @@ static void done(struct watched *w)
     root_close(&w->root);
 }
 
-/* How many may seem to live that have ended: of the connector one for each CPU. */
+/* Returns how many exited processes may count as alive: one per CPU for the connector. */
 static uint64_t late_ends(const struct process_events *events)
 {
     return events->connector.fd < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -136,7 +136,7 @@ static int start_three_hundred(void)
     return 0;
 }
 
-static void processes_in_a_row_are_all_counted(void **state)
+static void consecutive_processes_are_all_counted(void **state)
 {
     (void)state;
     count_job(start_three_hundred, 301, 2);
@@ -168,7 +168,7 @@ static int start_ten_at_once(void)
     return 0;
 }
 
-static void processes_at_once_are_counted_at_once(void **state)
+static void concurrent_processes_raise_the_peak(void **state)
 {
     (void)state;
     count_job(start_ten_at_once, 11, 11);
@@ -269,7 +269,7 @@ static void daemons_count(void **state)
         skip();
 }
 
-/* As found by an attach: one more thread, which waits, and ends before the rest. */
+/* As found by an attach: one more thread, which waits, and exits before the others. */
 static void *end_when_told(void *data)
 {
     char byte;
@@ -294,7 +294,7 @@ static int thread_then_children(void)
     return run_child(exec_true) || run_child(exec_true);
 }
 
-static void an_adopted_process_outlives_its_threads(void **state)
+static void an_adopted_process_outlives_its_first_thread(void **state)
 {
     struct roster roster = { 0 };
     struct process_events events;
@@ -323,8 +323,8 @@ static void an_adopted_process_outlives_its_threads(void **state)
 
 struct newborn {
     unsigned count;
-    unsigned gone_count; /* of them: those that were waited for already */
-    pid_t pid;           /* one that is there */
+    unsigned gone_count; /* those already waited for */
+    pid_t pid;           /* one that exists */
 };
 
 static bool remember(pid_t pid, void *data)
@@ -339,7 +339,7 @@ static bool remember(pid_t pid, void *data)
     return false;
 }
 
-/* One child that ends and one that is held by a stop: the second alone can be looked at. */
+/* One child that exits and one that is stopped: only the second can be read. */
 static int stop_with_a_child(void)
 {
     pid_t pid;
@@ -358,7 +358,7 @@ static int stop_with_a_child(void)
     return waitpid(pid, &status, 0) != pid;
 }
 
-static void the_living_are_announced_once(void **state)
+static void living_processes_are_announced_once(void **state)
 {
     unsigned served = 0;
 
@@ -376,7 +376,8 @@ static void the_living_are_announced_once(void **state)
         for (int i = 0; i < 2; i++)
             process_events_announce(&w.process_events, UINT64_MAX, remember, &newborn);
         assert_int_equal(newborn.count - newborn.gone_count, 1);
-        /* Of the first the connector may not have told the end, though it was waited for. */
+        /* The connector may not have reported the exit of the first, though it was waited
+         * for. */
         assert_in_range(newborn.gone_count, 0, w.process_events.connector.fd < 0 ? 0 : 1);
         assert_int_equal(kill(newborn.pid, SIGCONT), 0);
         assert_int_equal(kill(w.job.pid, SIGCONT), 0);
@@ -414,7 +415,7 @@ static int touch_in_main_and_child(void)
     return touch(MAIN_BYTES);
 }
 
-static void peaks_of_the_ended_are_kept(void **state)
+static void peaks_of_exited_processes_are_kept(void **state)
 {
     unsigned served = 0;
 
@@ -451,14 +452,14 @@ static void peaks_of_the_ended_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_in_a_row_are_all_counted),
-        cmocka_unit_test(processes_at_once_are_counted_at_once),
+        cmocka_unit_test(consecutive_processes_are_all_counted),
+        cmocka_unit_test(concurrent_processes_raise_the_peak),
         cmocka_unit_test(children_of_a_thread_count),
         cmocka_unit_test(a_process_outlives_its_first_thread),
         cmocka_unit_test(daemons_count),
-        cmocka_unit_test(an_adopted_process_outlives_its_threads),
-        cmocka_unit_test(the_living_are_announced_once),
-        cmocka_unit_test(peaks_of_the_ended_are_kept),
+        cmocka_unit_test(an_adopted_process_outlives_its_first_thread),
+        cmocka_unit_test(living_processes_are_announced_once),
+        cmocka_unit_test(peaks_of_exited_processes_are_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void put(struct fake_job *f, int pid, const char *name, const char *comma
 }
 
 /* Processes are searched, one starts, and the machine is suspended before the next search finds it. */
-static void start_of_a_process_does_not_move_with_a_suspend(void **state)
+static void a_suspend_does_not_move_the_start_of_a_process(void **state)
 {
     const uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     const uint64_t now_ns = clock_now().monotonic_ns, slept_ns = clock_suspended_ns();
@@ -61,7 +61,7 @@ static void start_of_a_process_does_not_move_with_a_suspend(void **state)
 }
 
 /* A job that was attached to has used something before. */
-static void what_was_used_before_the_first_reading_does_not_count(void **state)
+static void usage_before_the_first_reading_does_not_count(void **state)
 {
     struct fake_process main = main_process;
     struct process_table table;
@@ -118,7 +118,7 @@ static void a_process_stays_listed_after_its_end(void **state)
     fake_job_end(&f);
 }
 
-static void after_exec_the_name_and_the_command_are_new(void **state)
+static void after_exec_the_name_and_the_command_are_updated(void **state)
 {
     struct process_table table;
     struct fake_job f;
@@ -137,7 +137,7 @@ static void after_exec_the_name_and_the_command_are_new(void **state)
 }
 
 /* A process that sleeps from now on is not looked at again. */
-static void a_command_that_was_not_there_yet_is_read_later(void **state)
+static void a_missing_command_is_read_later(void **state)
 {
     struct process_table table;
     struct fake_job f;
@@ -155,7 +155,7 @@ static void a_command_that_was_not_there_yet_is_read_later(void **state)
     fake_job_end(&f);
 }
 
-static void a_pid_that_is_used_again_is_another_process(void **state)
+static void a_reused_pid_is_another_process(void **state)
 {
     struct fake_process reused = { .pid = 11, .parent = 10, .name = "two", .start_ticks = 900 };
     struct process_table table;
@@ -180,7 +180,7 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
     fake_job_end(&f);
 }
 
-static void the_most_memory_on_gpus_is_kept(void **state)
+static void the_largest_gpu_memory_is_kept(void **state)
 {
     struct process_table table;
     struct fake_job f;
@@ -190,7 +190,7 @@ static void the_most_memory_on_gpus_is_kept(void **state)
     fake_job_look(&f);
     job_note_gpu(&f.job, 10, 200);
     job_note_gpu(&f.job, 10, 100);
-    job_note_gpu(&f.job, 77, 900); /* it is not of the job */
+    job_note_gpu(&f.job, 77, 900); /* it does not belong to the job */
     table = list(&f, UNKNOWN);
     assert_int_equal(table.list[0].gpu_bytes, 200);
     process_table_done(&table);
@@ -198,7 +198,7 @@ static void the_most_memory_on_gpus_is_kept(void **state)
 }
 
 /* job->root is the root of the fixture. */
-static void memory_is_counted_in_pages_of_the_machine(void **state)
+static void memory_uses_the_page_size_of_the_machine(void **state)
 {
     struct fake_process main = main_process;
     struct process_table table;
@@ -219,14 +219,14 @@ static void memory_is_counted_in_pages_of_the_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_counted_in_pages_of_the_machine),
-        cmocka_unit_test(start_of_a_process_does_not_move_with_a_suspend),
-        cmocka_unit_test(what_was_used_before_the_first_reading_does_not_count),
+        cmocka_unit_test(memory_uses_the_page_size_of_the_machine),
+        cmocka_unit_test(a_suspend_does_not_move_the_start_of_a_process),
+        cmocka_unit_test(usage_before_the_first_reading_does_not_count),
         cmocka_unit_test(a_process_stays_listed_after_its_end),
-        cmocka_unit_test(after_exec_the_name_and_the_command_are_new),
-        cmocka_unit_test(a_command_that_was_not_there_yet_is_read_later),
-        cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
-        cmocka_unit_test(the_most_memory_on_gpus_is_kept),
+        cmocka_unit_test(after_exec_the_name_and_the_command_are_updated),
+        cmocka_unit_test(a_missing_command_is_read_later),
+        cmocka_unit_test(a_reused_pid_is_another_process),
+        cmocka_unit_test(the_largest_gpu_memory_is_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

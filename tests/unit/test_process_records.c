@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What events and exit records say about processes that have ended. */
+/* Events and exit records of exited processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,7 +97,7 @@ static const struct exit_record record = {
     .name = "sh",
 };
 
-static void a_process_that_was_never_open_is_known_by_its_record(void **state)
+static void an_unopened_process_is_known_from_its_record(void **state)
 {
     struct fixture *f = *state;
     const struct process_entry *entry = NULL;
@@ -138,7 +138,7 @@ static void a_record_may_come_before_the_exit_event(void **state)
     assert_int_equal(f->roster.ended.list[0].wait_status, 3 << 8);
 }
 
-static void nobody_uses_more_cpu_time_than_it_lived(void **state)
+static void cpu_time_never_exceeds_the_lifetime(void **state)
 {
     struct fixture *f = *state;
     struct exit_record long_record = record;
@@ -169,7 +169,7 @@ static void the_threads_of_an_open_process_are_added_up(void **state)
     assert_int_equal(f->roster.ended.count, 0); /* until it is closed */
 }
 
-static void a_last_exec_is_known_by_the_name_in_the_record(void **state)
+static void a_record_has_the_name_after_the_last_exec(void **state)
 {
     struct fixture *f = *state;
     const struct member *member;
@@ -187,11 +187,11 @@ static void a_last_exec_is_known_by_the_name_in_the_record(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_fixture(a_process_that_was_never_open_is_known_by_its_record),
+        with_fixture(an_unopened_process_is_known_from_its_record),
         with_fixture(a_record_may_come_before_the_exit_event),
-        with_fixture(nobody_uses_more_cpu_time_than_it_lived),
+        with_fixture(cpu_time_never_exceeds_the_lifetime),
         with_fixture(the_threads_of_an_open_process_are_added_up),
-        with_fixture(a_last_exec_is_known_by_the_name_in_the_record),
+        with_fixture(a_record_has_the_name_after_the_last_exec),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static uint64_t count_all(const struct process_table *table)
     return count;
 }
 
-static void few_are_kept_in_order_of_their_start(void **state)
+static void a_few_processes_are_kept_in_order_of_their_start(void **state)
 {
     struct process_table table = { 0 };
 
@@ -87,7 +87,7 @@ static void few_are_kept_in_order_of_their_start(void **state)
     process_table_done(&table);
 }
 
-static void the_largest_by_cpu_and_by_memory_are_kept_and_the_others_summed(void **state)
+static void the_largest_are_kept_and_the_others_summed(void **state)
 {
     enum { COUNT = 5000 };
     struct process_table table = { 0 };
@@ -121,7 +121,7 @@ static void the_largest_by_cpu_and_by_memory_are_kept_and_the_others_summed(void
 }
 
 /* 15 bytes are all that the kernel keeps of a name. */
-static void names_are_bounded(void **state)
+static void the_number_of_names_is_limited(void **state)
 {
     struct process_table table = { 0 };
     char name[16];
@@ -139,7 +139,7 @@ static void names_are_bounded(void **state)
     process_table_done(&table);
 }
 
-static void a_pid_that_was_used_again_is_two_processes(void **state)
+static void a_reused_pid_is_two_processes(void **state)
 {
     struct process_table table = { 0 };
 
@@ -152,7 +152,7 @@ static void a_pid_that_was_used_again_is_two_processes(void **state)
     process_table_done(&table);
 }
 
-static void what_is_missing_belongs_to_the_processes_that_are_not_known(void **state)
+static void missing_cpu_time_belongs_to_unknown_processes(void **state)
 {
     struct process_table table = { 0 };
 
@@ -165,8 +165,8 @@ static void what_is_missing_belongs_to_the_processes_that_are_not_known(void **s
     process_table_done(&table);
 }
 
-/* Nobody has counted them. */
-static void without_events_the_number_of_the_unknown_is_unknown(void **state)
+/* They were not counted. */
+static void without_events_the_number_of_unknown_processes_is_unknown(void **state)
 {
     struct process_table table = { 0 };
 
@@ -184,7 +184,7 @@ static void without_events_the_number_of_the_unknown_is_unknown(void **state)
     process_table_done(&table);
 }
 
-static void without_others_a_small_rest_belongs_to_the_largest(void **state)
+static void a_small_rest_is_added_to_the_largest(void **state)
 {
     struct process_table table = { 0 };
 
@@ -199,7 +199,7 @@ static void without_others_a_small_rest_belongs_to_the_largest(void **state)
     process_table_done(&table);
 }
 
-static void estimates_are_scaled_to_what_the_job_has_used(void **state)
+static void estimates_are_scaled_to_the_cpu_time_of_the_job(void **state)
 {
     struct process_table table = { 0 };
 
@@ -215,8 +215,8 @@ static void estimates_are_scaled_to_what_the_job_has_used(void **state)
     process_table_done(&table);
 }
 
-/* A clock tick is at most 10 ms: what is beyond is not theirs. */
-static void estimates_grow_by_what_a_tick_can_hide(void **state)
+/* A clock tick is at most 10 ms: more does not belong to them. */
+static void estimates_grow_by_at_most_a_tick(void **state)
 {
     struct process_table table = { 0 };
 
@@ -240,7 +240,7 @@ static void estimates_grow_by_what_a_tick_can_hide(void **state)
     process_table_done(&table);
 }
 
-static void without_the_cpu_time_of_the_job_estimates_stay(void **state)
+static void without_the_cpu_time_of_the_job_estimates_are_kept(void **state)
 {
     struct process_table table = { 0 };
 
@@ -272,16 +272,16 @@ static void a_copy_has_its_own_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_are_kept_in_order_of_their_start),
-        cmocka_unit_test(the_largest_by_cpu_and_by_memory_are_kept_and_the_others_summed),
-        cmocka_unit_test(names_are_bounded),
-        cmocka_unit_test(a_pid_that_was_used_again_is_two_processes),
-        cmocka_unit_test(what_is_missing_belongs_to_the_processes_that_are_not_known),
-        cmocka_unit_test(without_events_the_number_of_the_unknown_is_unknown),
-        cmocka_unit_test(without_others_a_small_rest_belongs_to_the_largest),
-        cmocka_unit_test(estimates_are_scaled_to_what_the_job_has_used),
-        cmocka_unit_test(estimates_grow_by_what_a_tick_can_hide),
-        cmocka_unit_test(without_the_cpu_time_of_the_job_estimates_stay),
+        cmocka_unit_test(a_few_processes_are_kept_in_order_of_their_start),
+        cmocka_unit_test(the_largest_are_kept_and_the_others_summed),
+        cmocka_unit_test(the_number_of_names_is_limited),
+        cmocka_unit_test(a_reused_pid_is_two_processes),
+        cmocka_unit_test(missing_cpu_time_belongs_to_unknown_processes),
+        cmocka_unit_test(without_events_the_number_of_unknown_processes_is_unknown),
+        cmocka_unit_test(a_small_rest_is_added_to_the_largest),
+        cmocka_unit_test(estimates_are_scaled_to_the_cpu_time_of_the_job),
+        cmocka_unit_test(estimates_grow_by_at_most_a_tick),
+        cmocka_unit_test(without_the_cpu_time_of_the_job_estimates_are_kept),
         cmocka_unit_test(a_copy_has_its_own_memory),
     };
 

@@ -89,7 +89,7 @@ static void the_row_has_the_note(void **state)
         "                          more CPUs, it may take less time.\n");
 }
 
-static void a_run_out_of_memory_has_a_row_however_short(void **state)
+static void a_run_out_of_memory_has_a_row_even_if_short(void **state)
 {
     struct record *run = *state;
 
@@ -128,7 +128,7 @@ static void text_explains_each_figure(void **state)
     buffer_done(&out);
 }
 
-static void choices_are_offered(void **state)
+static void choices_are_listed(void **state)
 {
     struct record *run = *state;
     struct buffer out = { 0 };
@@ -199,10 +199,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_report_has_one_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_row_has_the_note, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_out_of_memory_has_a_row_however_short, set_up,
+        cmocka_unit_test_setup_teardown(a_run_out_of_memory_has_a_row_even_if_short, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(text_explains_each_figure, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(choices_are_offered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(choices_are_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(text_of_many_runs_has_the_spread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hostile_reasons_are_escaped, set_up, tear_down),
     };

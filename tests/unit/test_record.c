@@ -14,7 +14,7 @@
 #include "example_report.h"
 #include "series/figure.h"
 
-static void a_record_outlives_what_it_was_made_from(void **state)
+static void a_record_outlives_its_sources(void **state)
 {
     struct buffer before = { 0 }, after = { 0 };
     struct example *example = example_new();
@@ -36,7 +36,7 @@ static void a_record_outlives_what_it_was_made_from(void **state)
     buffer_done(&after);
 }
 
-static void ending_a_record_twice_or_an_empty_one_is_fine(void **state)
+static void ending_a_record_twice_is_harmless(void **state)
 {
     struct record record;
 
@@ -51,7 +51,7 @@ static void ending_a_record_twice_or_an_empty_one_is_fine(void **state)
     record_done(&record);
 }
 
-static void what_does_not_fit_in_memory_is_remembered(void **state)
+static void missing_memory_is_remembered(void **state)
 {
     struct record record;
 
@@ -80,7 +80,7 @@ static void figures_are_found_by_their_path(void **state)
 }
 
 /* A tag given twice has its last value; bytes that are not UTF-8 all look the same in JSON. */
-static void each_key_of_a_tag_comes_once(void **state)
+static void each_tag_key_is_unique(void **state)
 {
     static const char *const tags[] = { "a=1", "\xff=2", "b", "a=3", "\xfe=4", NULL };
     static const struct record_tag expected[] = { { "b", "" }, { "a", "3" }, { "\xfe", "4" } };
@@ -129,7 +129,7 @@ static void the_curve_has_rates_of_counters_and_values_of_gauges(void **state)
     example_free(example);
 }
 
-static void dates_are_read_as_they_are_written(void **state)
+static void dates_survive_a_round_trip(void **state)
 {
     static const char *const bad[] = { "",
                                        "2026-03-14",
@@ -160,13 +160,13 @@ static void dates_are_read_as_they_are_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_outlives_what_it_was_made_from),
-        cmocka_unit_test(ending_a_record_twice_or_an_empty_one_is_fine),
-        cmocka_unit_test(what_does_not_fit_in_memory_is_remembered),
+        cmocka_unit_test(a_record_outlives_its_sources),
+        cmocka_unit_test(ending_a_record_twice_is_harmless),
+        cmocka_unit_test(missing_memory_is_remembered),
         cmocka_unit_test(figures_are_found_by_their_path),
-        cmocka_unit_test(each_key_of_a_tag_comes_once),
+        cmocka_unit_test(each_tag_key_is_unique),
         cmocka_unit_test(the_curve_has_rates_of_counters_and_values_of_gauges),
-        cmocka_unit_test(dates_are_read_as_they_are_written),
+        cmocka_unit_test(dates_survive_a_round_trip),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

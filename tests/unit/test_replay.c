@@ -68,7 +68,7 @@ static void values_make_figures_and_a_curve(void **state)
     replay_free(replay);
 }
 
-/* A tracker may look more than once before it is told that the job has ended. */
+/* A tracker may take several samples before it notices the end of the job. */
 static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
 {
     struct replay *replay = begin();
@@ -118,7 +118,7 @@ static void rates_and_growth_add_up(void **state)
     }
 }
 
-static void memory_is_bounded_and_peaks_stay(void **state)
+static void memory_is_bounded_and_peaks_are_kept(void **state)
 {
     struct replay *replay = begin();
     const struct curve_column *cpu;
@@ -141,7 +141,7 @@ static void memory_is_bounded_and_peaks_stay(void **state)
     replay_free(replay);
 }
 
-static void a_run_ends_where_time_goes_back(void **state)
+static void a_step_back_in_time_ends_a_run(void **state)
 {
     struct replay *replay = begin();
     struct replay_row row;
@@ -160,7 +160,7 @@ static void a_run_ends_where_time_goes_back(void **state)
     replay_free(replay);
 }
 
-static void few_rows_and_odd_values_are_no_harm(void **state)
+static void few_rows_and_odd_values_are_harmless(void **state)
 {
     struct replay *replay = begin();
     struct record record;
@@ -177,7 +177,7 @@ static void few_rows_and_odd_values_are_no_harm(void **state)
     replay_free(NULL);
 }
 
-static void times_have_an_end(void **state)
+static void times_are_limited(void **state)
 {
     struct replay *replay = begin();
     struct record record;
@@ -198,10 +198,10 @@ int main(void)
         cmocka_unit_test(values_make_figures_and_a_curve),
         cmocka_unit_test(rows_after_the_end_of_the_job_are_not_in_its_curve),
         cmocka_unit_test(rates_and_growth_add_up),
-        cmocka_unit_test(memory_is_bounded_and_peaks_stay),
-        cmocka_unit_test(a_run_ends_where_time_goes_back),
-        cmocka_unit_test(few_rows_and_odd_values_are_no_harm),
-        cmocka_unit_test(times_have_an_end),
+        cmocka_unit_test(memory_is_bounded_and_peaks_are_kept),
+        cmocka_unit_test(a_step_back_in_time_ends_a_run),
+        cmocka_unit_test(few_rows_and_odd_values_are_harmless),
+        cmocka_unit_test(times_are_limited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

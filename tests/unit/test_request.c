@@ -115,7 +115,7 @@ static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
                    "docker run --cpus=64 --memory=60g --gpus=4 IMAGE\n");
 }
 
-static void gpus_are_named_as_their_vendor_does(void **state)
+static void gpus_have_the_names_of_their_vendors(void **state)
 {
     static const struct {
         const char *vendor, *kubernetes, *docker;
@@ -141,7 +141,7 @@ static void gpus_are_named_as_their_vendor_does(void **state)
     }
 }
 
-static void what_is_unknown_is_a_comment(void **state)
+static void an_unknown_value_is_a_comment(void **state)
 {
     struct needs needs = make_needs(1, (double)NAN, 0, 0, (double)NAN);
 
@@ -162,7 +162,7 @@ static void what_is_unknown_is_a_comment(void **state)
                    "@resources(cpu=1)\n");
 }
 
-static void a_guess_says_so(void **state)
+static void a_guess_is_marked(void **state)
 {
     struct needs needs = make_needs(1, 2 * GIB, 0, 0, 60);
 
@@ -195,7 +195,7 @@ static void without_any_figure_there_are_comments_only(void **state)
     }
 }
 
-/* The option lists what there is. */
+/* The option lists all formats. */
 static void every_format_is_a_value_of_the_option(void **state)
 {
     const struct option *option = NULL;
@@ -221,9 +221,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_requests_are_in_mebibytes),
         cmocka_unit_test(large_requests_are_in_gibibytes_and_have_gpus),
-        cmocka_unit_test(gpus_are_named_as_their_vendor_does),
-        cmocka_unit_test(what_is_unknown_is_a_comment),
-        cmocka_unit_test(a_guess_says_so),
+        cmocka_unit_test(gpus_have_the_names_of_their_vendors),
+        cmocka_unit_test(an_unknown_value_is_a_comment),
+        cmocka_unit_test(a_guess_is_marked),
         cmocka_unit_test(without_any_figure_there_are_comments_only),
         cmocka_unit_test(every_format_is_a_value_of_the_option),
     };

@@ -35,7 +35,7 @@ static int parse(const struct command *command, const char *const argv[],
 #define AGENT (&resource_tracker_program.commands[0])
 #define TRACK (resource_tracker_program.main_command)
 
-static void the_agent_takes_a_dialect(void **state)
+static void the_agent_accepts_a_dialect(void **state)
 {
     static const char *const dialects[] = { "resource-tracker", "resource-tracker-0.3",
                                             "resource-tracker-0.1" };
@@ -82,7 +82,7 @@ static void the_program_itself_has_only_one_dialect(void **state)
     tracker_settings_done(&settings);
 }
 
-static void the_agent_takes_what_a_tracker_is_made_with(void **state)
+static void the_agent_accepts_all_tracker_arguments(void **state)
 {
     struct tracker_settings settings;
     struct spoor_error err;
@@ -153,7 +153,7 @@ static void setup_done(struct setup *setup)
     fake_root_done(&setup->fake);
 }
 
-static void a_file_sets_what_is_not_set_yet(void **state)
+static void a_file_fills_only_unset_values(void **state)
 {
     struct setup setup;
     struct spoor_error err;
@@ -169,7 +169,7 @@ static void a_file_sets_what_is_not_set_yet(void **state)
     setup_done(&setup);
 }
 
-/* Checks the settings of a file. `message`: what it is refused with; NULL: it is good. */
+/* Checks the settings of a file. `message`: the expected error; NULL: none. */
 static void check_file(const char *text, const char *name, pid_t pid, const char *message)
 {
     struct setup setup;
@@ -191,7 +191,7 @@ static void check_file(const char *text, const char *name, pid_t pid, const char
     setup_done(&setup);
 }
 
-static void a_key_is_known_by_its_table(void **state)
+static void a_key_belongs_to_its_table(void **state)
 {
     (void)state;
     check_file("name = 'a'\n[job]\nname = \"x\"\npid = 42\n[other]\nname='y'\n", "x", 42, NULL);
@@ -222,7 +222,7 @@ static void strings_may_have_escapes_and_several_lines(void **state)
         check_file(strings[i].text, strings[i].name, 0, NULL);
 }
 
-static void other_values_are_passed_over(void **state)
+static void other_values_are_skipped(void **state)
 {
     (void)state;
     check_file("", NULL, 0, NULL);
@@ -289,8 +289,8 @@ static void nesting_is_limited(void **state)
     check_file(text, NULL, 0, "resource-tracker.toml:1: missing ']' at the end of an array");
 }
 
-/* Cut anywhere, then with bytes that are changed. */
-static void hostile_text_is_survived(void **state)
+/* Truncated anywhere, then with changed bytes. */
+static void hostile_text_is_harmless(void **state)
 {
     static const char good[] = "[job]\nname = \"a\\tb\" # c\r\n'x'.\"y\" = -1.5e+3\n[[t.u]]\n"
                                "v = [ 1, 'z', [true, 2026-01-01],\n]\n"
@@ -319,7 +319,7 @@ static void hostile_text_is_survived(void **state)
 }
 
 /* Whatever is wrong with it comes last. */
-static void nothing_of_a_bad_file_is_applied(void **state)
+static void an_invalid_file_changes_nothing(void **state)
 {
     static const char *const bad[] = {
         "[job]\nname = 'file'\npid = 42\n[tracker]\ninterval_secs = 0\n",
@@ -345,7 +345,7 @@ static void nothing_of_a_bad_file_is_applied(void **state)
     }
 }
 
-static void only_a_file_that_was_named_must_exist(void **state)
+static void only_a_named_file_must_exist(void **state)
 {
     struct setup setup;
     struct spoor_error err;
@@ -362,20 +362,20 @@ static void only_a_file_that_was_named_must_exist(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_agent_takes_a_dialect),
+        cmocka_unit_test(the_agent_accepts_a_dialect),
         cmocka_unit_test(a_dialect_must_be_named),
         cmocka_unit_test(the_program_itself_has_only_one_dialect),
-        cmocka_unit_test(the_agent_takes_what_a_tracker_is_made_with),
+        cmocka_unit_test(the_agent_accepts_all_tracker_arguments),
         cmocka_unit_test(intervals_pids_and_tags_are_checked),
-        cmocka_unit_test(a_file_sets_what_is_not_set_yet),
-        cmocka_unit_test(a_key_is_known_by_its_table),
+        cmocka_unit_test(a_file_fills_only_unset_values),
+        cmocka_unit_test(a_key_belongs_to_its_table),
         cmocka_unit_test(strings_may_have_escapes_and_several_lines),
-        cmocka_unit_test(other_values_are_passed_over),
+        cmocka_unit_test(other_values_are_skipped),
         cmocka_unit_test(an_error_names_file_and_line),
         cmocka_unit_test(nesting_is_limited),
-        cmocka_unit_test(hostile_text_is_survived),
-        cmocka_unit_test(nothing_of_a_bad_file_is_applied),
-        cmocka_unit_test(only_a_file_that_was_named_must_exist),
+        cmocka_unit_test(hostile_text_is_harmless),
+        cmocka_unit_test(an_invalid_file_changes_nothing),
+        cmocka_unit_test(only_a_named_file_must_exist),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 enum { MANY = 100000 };
 
-/* The most that results.c has asked for at once. */
+/* The largest allocation of results.c. */
 static size_t largest_bytes;
 
 void *__real_calloc(size_t count, size_t size);
@@ -38,7 +38,7 @@ static void write_start(struct buffer *out)
 }
 
 /* Half a byte of a hostile file must not cost a kilobyte of memory. */
-static void blocks_that_are_none_take_no_room(void **state)
+static void blocks_without_calls_take_no_room(void **state)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct results results = { .block_count = 0 };
@@ -56,7 +56,7 @@ static void blocks_that_are_none_take_no_room(void **state)
     assert_true(largest_bytes < 1 << 20);
 }
 
-static void a_pickle_is_named_as_one(void **state)
+static void a_pickle_is_recognized(void **state)
 {
     struct results results = { .block_count = 0 };
     struct spoor_error err;
@@ -67,7 +67,7 @@ static void a_pickle_is_named_as_one(void **state)
     assert_non_null(strstr(err.message, "TrackingComparison"));
 }
 
-static void what_was_written_is_read_back(void **state)
+static void results_survive_a_round_trip(void **state)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     CLEANUP(results_done) struct results results = { .block_count = 0 };
@@ -89,9 +89,9 @@ static void what_was_written_is_read_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_that_are_none_take_no_room),
-        cmocka_unit_test(a_pickle_is_named_as_one),
-        cmocka_unit_test(what_was_written_is_read_back),
+        cmocka_unit_test(blocks_without_calls_take_no_room),
+        cmocka_unit_test(a_pickle_is_recognized),
+        cmocka_unit_test(results_survive_a_round_trip),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

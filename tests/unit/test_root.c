@@ -38,7 +38,7 @@ static void without_proc_no_file_of_a_process_is_read(void **state)
     fake_root_done(&fake);
 }
 
-static void proc_of_this_machine_shows_this_process(void **state)
+static void proc_contains_this_process(void **state)
 {
     struct root root, copy;
 
@@ -59,7 +59,7 @@ static ssize_t read_lines(struct fake_root *fake, const char *content, char *tex
     return root_read_lines(&fake->root, text, size, 8, "proc/lines");
 }
 
-static void a_long_line_displaces_no_other(void **state)
+static void a_long_line_replaces_no_other(void **state)
 {
     struct fake_root fake;
     char text[32];
@@ -79,7 +79,7 @@ static void a_long_line_displaces_no_other(void **state)
     fake_root_done(&fake);
 }
 
-static void lines_that_do_not_fit_are_cut_off(void **state)
+static void lines_that_do_not_fit_are_left_out(void **state)
 {
     struct fake_root fake;
     char text[32], small[4];
@@ -100,9 +100,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_proc_no_file_of_a_process_is_read),
-        cmocka_unit_test(a_long_line_displaces_no_other),
-        cmocka_unit_test(lines_that_do_not_fit_are_cut_off),
-        cmocka_unit_test(proc_of_this_machine_shows_this_process),
+        cmocka_unit_test(a_long_line_replaces_no_other),
+        cmocka_unit_test(lines_that_do_not_fit_are_left_out),
+        cmocka_unit_test(proc_contains_this_process),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static void add_open(struct roster *roster, pid_t pid, uint64_t start_ticks)
     assert_non_null(roster_add_member(roster, &member));
 }
 
-static void what_is_added_is_found(void **state)
+static void an_added_process_is_found(void **state)
 {
     struct roster roster = { 0 };
     struct process *process;
@@ -41,12 +41,12 @@ static void what_is_added_is_found(void **state)
     assert_int_equal(roster.process_count, 1);
     assert_int_equal(roster_find(&roster, 42)->threads, 3);
     assert_null(roster_find(&roster, 43));
-    assert_null(roster_member(&roster, 42)); /* it is not open */
+    assert_null(roster_member(&roster, 42)); /* not open */
     roster_done(&roster);
     assert_null(roster_find(&roster, 42));
 }
 
-static void numbers_that_are_no_pids_are_not_taken(void **state)
+static void invalid_pids_are_refused(void **state)
 {
     struct roster roster = { 0 };
 
@@ -58,7 +58,7 @@ static void numbers_that_are_no_pids_are_not_taken(void **state)
     roster_done(&roster);
 }
 
-static void it_grows_and_keeps_all(void **state)
+static void the_roster_grows_and_keeps_all_processes(void **state)
 {
     struct roster roster = { 0 };
 
@@ -77,7 +77,7 @@ static void it_grows_and_keeps_all(void **state)
 }
 
 /* Numbers that share a slot, in a table that is as full as it gets: against a plain array. */
-static void removal_loses_no_other_process(void **state)
+static void removal_keeps_the_other_processes(void **state)
 {
     enum { PIDS = 512 };
     struct roster roster = { 0 };
@@ -107,7 +107,7 @@ static void removal_loses_no_other_process(void **state)
     roster_done(&roster);
 }
 
-static void it_has_a_largest_size(void **state)
+static void the_size_is_limited(void **state)
 {
     struct roster roster = { 0 };
 
@@ -121,7 +121,7 @@ static void it_has_a_largest_size(void **state)
     roster_done(&roster);
 }
 
-static void a_process_stays_while_something_is_waited_for(void **state)
+static void a_process_stays_while_its_records_are_expected(void **state)
 {
     struct roster roster = { 0 };
     struct process *process;
@@ -181,7 +181,7 @@ static void parents_come_before_their_children(void **state)
     roster_order(&roster, 1);
     for (size_t i = 0; i < roster.count; i++)
         assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);
-    assert_int_equal(roster.list[0].id.pid, 50); /* it was there before */
+    assert_int_equal(roster.list[0].id.pid, 50); /* the earlier one */
     assert_int_equal(roster.list[1].id.pid, 43);
     assert_int_equal(roster.list[2].id.pid, 44);
     assert_int_equal(roster.list[3].id.pid, 45);
@@ -212,7 +212,7 @@ static void a_parent_may_have_a_larger_pid(void **state)
     roster_done(&roster);
 }
 
-static void a_pid_may_be_used_again_before_its_process_is_removed(void **state)
+static void a_pid_may_be_reused_before_its_process_is_removed(void **state)
 {
     struct roster roster = { 0 };
 
@@ -233,16 +233,16 @@ static void a_pid_may_be_used_again_before_its_process_is_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_added_is_found),
-        cmocka_unit_test(numbers_that_are_no_pids_are_not_taken),
-        cmocka_unit_test(it_grows_and_keeps_all),
-        cmocka_unit_test(removal_loses_no_other_process),
-        cmocka_unit_test(it_has_a_largest_size),
-        cmocka_unit_test(a_process_stays_while_something_is_waited_for),
+        cmocka_unit_test(an_added_process_is_found),
+        cmocka_unit_test(invalid_pids_are_refused),
+        cmocka_unit_test(the_roster_grows_and_keeps_all_processes),
+        cmocka_unit_test(removal_keeps_the_other_processes),
+        cmocka_unit_test(the_size_is_limited),
+        cmocka_unit_test(a_process_stays_while_its_records_are_expected),
         cmocka_unit_test(the_list_keeps_its_order),
         cmocka_unit_test(parents_come_before_their_children),
         cmocka_unit_test(a_parent_may_have_a_larger_pid),
-        cmocka_unit_test(a_pid_may_be_used_again_before_its_process_is_removed),
+        cmocka_unit_test(a_pid_may_be_reused_before_its_process_is_removed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,8 +34,8 @@ static void check_rows(const char *text, size_t length, int count)
 
 static void all_rows_are_in_the_file(void **state)
 {
-    /* Several times what the queue holds; on a busy machine its writer may not run in time to make
-     * room, so that it is waited for. */
+    /* Several times the size of the queue; on a busy machine its writer may be slow to make
+     * room, so the test waits for it. */
     enum { ROWS = 5000, FITS = 500 };
     struct buffer text = { 0 };
     struct writer_process writer;
@@ -64,7 +64,7 @@ static void all_rows_are_in_the_file(void **state)
     fake_root_done(&fake);
 }
 
-static void a_file_that_cannot_be_opened_is_refused(void **state)
+static void an_unopenable_file_is_refused(void **state)
 {
     struct writer_process writer;
 
@@ -132,7 +132,7 @@ static void a_file_has_one_header(void **state)
     fake_root_done(&fake);
 }
 
-static void nothing_is_changed_before_it_begins(void **state)
+static void the_file_is_unchanged_before_the_first_row(void **state)
 {
     struct writer_process writer;
     struct fake_root fake;
@@ -143,7 +143,7 @@ static void nothing_is_changed_before_it_begins(void **state)
     path_of(&fake, path);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
     (void)writer_process_close(&writer, NULL);
-    assert_int_equal(access(path, F_OK), -1); /* it was created for nothing */
+    assert_int_equal(access(path, F_OK), -1); /* created but not used */
     fake_root_write(&fake, "rows", "old\n");
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_NO_CLOBBER), -EEXIST);
     assert_int_equal(row_writer_open(&writer, path, OUTPUT_TRUNCATE), 0);
@@ -152,7 +152,7 @@ static void nothing_is_changed_before_it_begins(void **state)
     fake_root_done(&fake);
 }
 
-static void it_is_no_child_that_is_waited_for(void **state)
+static void no_wait_returns_the_writer(void **state)
 {
     struct writer_process writer;
     struct fake_root fake;
@@ -168,8 +168,8 @@ static void it_is_no_child_that_is_waited_for(void **state)
     fake_root_done(&fake);
 }
 
-/* Its user is killed: what was handed over is written. */
-static void rows_outlive_who_wrote_them(void **state)
+/* Its user is killed: rows already passed on are written. */
+static void rows_are_written_after_their_creator_exited(void **state)
 {
     enum { ROWS = 50 };
     struct timespec moment = { 0, 1000000 };
@@ -204,7 +204,8 @@ static void limit_file_size(pid_t pid, rlim_t bytes)
     assert_int_equal(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
-/* `path` is that of the file, or of a descriptor for it. There is room for two and a half rows. */
+/* `path` is the file's, or that of a descriptor for it. There is room for two and a half
+ * rows. */
 static void check_full_disk(const char *path, const char *file)
 {
     struct buffer text = { 0 };
@@ -250,7 +251,7 @@ static void a_full_disk_leaves_whole_rows(void **state)
 }
 
 /* A job that writes to the same file loses nothing. */
-static void what_others_wrote_is_not_cut_off(void **state)
+static void rows_of_others_are_not_truncated(void **state)
 {
     struct buffer text = { 0 };
     struct writer_process writer;
@@ -283,14 +284,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_rows_are_in_the_file),
-        cmocka_unit_test(a_file_that_cannot_be_opened_is_refused),
+        cmocka_unit_test(an_unopenable_file_is_refused),
         cmocka_unit_test(a_full_disk_costs_the_rows),
         cmocka_unit_test(a_file_has_one_header),
-        cmocka_unit_test(nothing_is_changed_before_it_begins),
-        cmocka_unit_test(it_is_no_child_that_is_waited_for),
-        cmocka_unit_test(rows_outlive_who_wrote_them),
+        cmocka_unit_test(the_file_is_unchanged_before_the_first_row),
+        cmocka_unit_test(no_wait_returns_the_writer),
+        cmocka_unit_test(rows_are_written_after_their_creator_exited),
         cmocka_unit_test(a_full_disk_leaves_whole_rows),
-        cmocka_unit_test(what_others_wrote_is_not_cut_off),
+        cmocka_unit_test(rows_of_others_are_not_truncated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

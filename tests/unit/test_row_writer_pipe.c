@@ -34,7 +34,7 @@ static size_t count_lines(int fd)
     return count;
 }
 
-static void of_a_pipe_that_is_not_read_the_rows_in_it_are_not_lost(void **state)
+static void rows_in_an_unread_pipe_are_not_lost(void **state)
 {
     enum { ROWS = 3000 }; /* more than the queue and the pipe hold */
     struct writer_end end;
@@ -54,7 +54,7 @@ static void of_a_pipe_that_is_not_read_the_rows_in_it_are_not_lost(void **state)
     pid = writer.pid;
     add_rows(&writer, 0, ROWS); /* returns */
     assert_true(writer.dropped_rows > 0);
-    end = writer_process_close(&writer, NULL); /* so does this */
+    end = writer_process_close(&writer, NULL); /* the same */
     assert_true(end.lost_rows > 0 && end.lost_rows < ROWS);
     assert_int_equal(end.error, -ETIMEDOUT);
     assert_int_equal(waitpid(pid, NULL, __WALL), -1); /* the writer has ended and was reaped */
@@ -82,12 +82,12 @@ static void a_descriptor_gets_the_header_and_the_rows(void **state)
     assert_int_equal(writer_process_close(&writer, NULL).lost_rows, 0);
     assert_int_equal(read(fds[0], text, 7), 7);
     assert_memory_equal(text, "header\n", 7);
-    assert_int_equal(count_lines(fds[0]), 3); /* and nobody has it open */
+    assert_int_equal(count_lines(fds[0]), 3); /* and no process has it open */
     close(fds[0]);
     buffer_done(&header);
 }
 
-static void a_reader_that_leaves_ends_the_rows(void **state)
+static void a_closed_reader_ends_the_rows(void **state)
 {
     struct writer_process writer;
     struct writer_end end;
@@ -104,7 +104,7 @@ static void a_reader_that_leaves_ends_the_rows(void **state)
     close(fds[0]);
     add_rows(&writer, 1, 4);
     end = writer_process_close(&writer, NULL);
-    assert_int_equal(end.lost_rows, 0); /* it did not want them */
+    assert_int_equal(end.lost_rows, 0); /* it closed the pipe */
     assert_int_equal(end.error, -EPIPE);
 }
 
@@ -124,7 +124,7 @@ static int fill_pipe(struct writer_process *writer)
     return fds[0];
 }
 
-static void rows_that_the_reader_was_too_slow_for_are_lost_even_if_it_leaves(void **state)
+static void rows_for_a_slow_reader_are_lost_even_if_it_closes(void **state)
 {
     struct writer_process writer;
     struct writer_end end;
@@ -151,7 +151,7 @@ static int fill_named_pipe(struct writer_process *writer, const char *path)
     return -1;
 }
 
-/* A busy machine may take long once, or twice. `path`: that of a named pipe, or NULL. */
+/* A busy machine may take long once, or twice. `path`: a named pipe, or NULL. */
 static void check_end_is_soon(const char *path, uint64_t least_lost)
 {
     uint64_t least_ns = UINT64_MAX;
@@ -171,13 +171,13 @@ static void check_end_is_soon(const char *path, uint64_t least_lost)
     assert_true(least_ns <= 700 * NS_PER_MS);
 }
 
-static void a_reader_that_takes_nothing_is_soon_given_up(void **state)
+static void a_stalled_reader_is_soon_given_up(void **state)
 {
     (void)state;
     check_end_is_soon(NULL, 2);
 }
 
-static void a_named_pipe_that_is_never_opened_is_soon_given_up(void **state)
+static void a_named_pipe_without_a_reader_is_soon_given_up(void **state)
 {
     struct fake_root fake;
     char path[128];
@@ -190,7 +190,7 @@ static void a_named_pipe_that_is_never_opened_is_soon_given_up(void **state)
     fake_root_done(&fake);
 }
 
-/* What a reader does in another process; `taken` is shared with it. */
+/* Starts a reader in another process; `taken` is shared with it. */
 static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
 {
     struct timespec moment = clock_timespec(5 * NS_PER_MS);
@@ -212,8 +212,8 @@ static pid_t start_reader(int fd, int most, bool is_slow, _Atomic int *taken)
     _exit(0);
 }
 
-/* It takes a byte every 5 ms, for 10 s; there would be room for the next row after 20 s. */
-static void a_reader_that_is_too_slow_is_given_up_although_it_goes_on(void **state)
+/* It reads a byte every 5 ms, for 10 s; there would be room for the next row after 20 s. */
+static void a_slow_reader_is_given_up(void **state)
 {
     enum { LONG = 2000 };
     _Atomic int *taken =
@@ -234,7 +234,7 @@ static void a_reader_that_is_too_slow_is_given_up_although_it_goes_on(void **sta
 }
 
 /* On a busy machine it may be too slow once, or twice. */
-static void a_reader_that_reads_gets_all_rows(void **state)
+static void a_fast_reader_gets_all_rows(void **state)
 {
     _Atomic int *taken =
         mmap(NULL, sizeof(*taken), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -261,13 +261,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_descriptor_gets_the_header_and_the_rows),
-        cmocka_unit_test(a_reader_that_leaves_ends_the_rows),
-        cmocka_unit_test(of_a_pipe_that_is_not_read_the_rows_in_it_are_not_lost),
-        cmocka_unit_test(a_reader_that_takes_nothing_is_soon_given_up),
-        cmocka_unit_test(a_named_pipe_that_is_never_opened_is_soon_given_up),
-        cmocka_unit_test(a_reader_that_is_too_slow_is_given_up_although_it_goes_on),
-        cmocka_unit_test(a_reader_that_reads_gets_all_rows),
-        cmocka_unit_test(rows_that_the_reader_was_too_slow_for_are_lost_even_if_it_leaves),
+        cmocka_unit_test(a_closed_reader_ends_the_rows),
+        cmocka_unit_test(rows_in_an_unread_pipe_are_not_lost),
+        cmocka_unit_test(a_stalled_reader_is_soon_given_up),
+        cmocka_unit_test(a_named_pipe_without_a_reader_is_soon_given_up),
+        cmocka_unit_test(a_slow_reader_is_given_up),
+        cmocka_unit_test(a_fast_reader_gets_all_rows),
+        cmocka_unit_test(rows_for_a_slow_reader_are_lost_even_if_it_closes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void assert_job(const uint64_t *value, uint64_t private, uint64_t shared)
 }
 
 /* A program that has loaded 450 MB of libraries since its memory was read. */
-static void parts_that_are_older_than_the_total_are_unknown(void **state)
+static void parts_older_than_the_total_are_unknown(void **state)
 {
     struct sample sample;
 
@@ -41,7 +41,7 @@ static void parts_that_are_older_than_the_total_are_unknown(void **state)
     set(sample.value, 1350, 800, 100);
     set(sample.moment, 1350, 800, 100);
     sample.at_peak = (struct memory_split){ 900, 800, 100 };
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_job(sample.value, UNKNOWN, UNKNOWN);
     assert_job(sample.moment, UNKNOWN, UNKNOWN);
     assert_int_equal(sample.value[METRIC_MAIN_PRIVATE], UNKNOWN);
@@ -49,7 +49,7 @@ static void parts_that_are_older_than_the_total_are_unknown(void **state)
     assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 800); /* its peak is not lost */
 }
 
-static void a_little_more_is_shared(void **state)
+static void a_small_rest_counts_as_shared(void **state)
 {
     struct sample sample;
 
@@ -57,13 +57,13 @@ static void a_little_more_is_shared(void **state)
     sample_clear(&sample);
     set(sample.value, 1010, 800, 200);
     sample.at_peak = (struct memory_split){ 1000, 800, 200 };
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_job(sample.value, 800, 210);
     assert_int_equal(sample.value[METRIC_MAIN_SHARED], 210);
 }
 
 /* Private memory was highest at another moment than the total. */
-static void parts_are_of_the_moment_of_the_total(void **state)
+static void parts_are_read_at_the_moment_of_the_total(void **state)
 {
     struct sample sample;
 
@@ -71,13 +71,13 @@ static void parts_are_of_the_moment_of_the_total(void **state)
     sample_clear(&sample);
     set(sample.value, 1000, 700, 600);
     sample.at_peak = (struct memory_split){ 1000, 400, 600 };
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_job(sample.value, 400, 600);
     assert_int_equal(sample.value[METRIC_MAIN_PRIVATE], 400);
     assert_int_equal(sample.highest[METRIC_JOB_PRIVATE], 700);
 }
 
-static void parts_of_main_and_descendants_are_those_of_the_job(void **state)
+static void main_and_descendants_add_up_to_the_job(void **state)
 {
     struct sample sample;
     uint64_t *value = sample.value;
@@ -91,11 +91,11 @@ static void parts_of_main_and_descendants_are_those_of_the_job(void **state)
     value[METRIC_DESCENDANTS_PRIVATE] = 400;
     value[METRIC_DESCENDANTS_SHARED] = 300;
     sample.at_peak = (struct memory_split){ 1000, 700, 300 };
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_int_equal(value[METRIC_MAIN_SHARED], 300);
     assert_int_equal(value[METRIC_DESCENDANTS_SHARED], 300);
     value[METRIC_DESCENDANTS_PRIVATE] = 450; /* of another moment */
-    memory_parts_settle(&sample);
+    memory_parts_reconcile(&sample);
     assert_int_equal(value[METRIC_MAIN_PRIVATE], UNKNOWN);
     assert_int_equal(value[METRIC_DESCENDANTS_PRIVATE], UNKNOWN);
     assert_job(value, 700, 300);
@@ -131,7 +131,7 @@ static void the_last_sample_of_an_ended_job_is_not_late(void **state)
 
 /* ---- device sample --------------------------------------------------------- */
 
-static void cpus_and_devices_are_read_anew(void **state)
+static void cpus_and_devices_are_read_again(void **state)
 {
     uint64_t tick_ns = NS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     struct device_sample sample = { 0 };
@@ -139,7 +139,7 @@ static void cpus_and_devices_are_read_anew(void **state)
 
     (void)state;
     fake_root_init(&fake);
-    device_sample_read(&sample, &fake.root, NULL); /* a machine that says nothing */
+    device_sample_read(&sample, &fake.root, NULL); /* a machine without files */
     assert_int_equal(sample.cpu_count, 0);
     fake_root_write(&fake, "proc/stat",
                     "cpu 9 0 0 9 0 0 0 0\ncpu1 1 0 2 9 0 0 0 0\n"
@@ -156,8 +156,8 @@ static void cpus_and_devices_are_read_anew(void **state)
 
 /* ---- sampler gpus ---------------------------------------------------------- */
 
-static uint64_t said(struct sampler *sampler, struct gpu_view *view, uint64_t busy_ns,
-                     bool is_last)
+static uint64_t reported(struct sampler *sampler, struct gpu_view *view, uint64_t busy_ns,
+                         bool is_last)
 {
     struct sample sample;
 
@@ -168,21 +168,21 @@ static uint64_t said(struct sampler *sampler, struct gpu_view *view, uint64_t bu
 }
 
 /* A driver's samples come late; until then the busy time is carried on. */
-static void busy_time_steps_back_at_the_end_alone(void **state)
+static void busy_time_may_fall_only_at_the_end(void **state)
 {
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_READY };
 
     (void)state;
     gpu_totals_clear(&view.totals);
-    assert_int_equal(said(&sampler, &view, 5 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
-    assert_int_equal(said(&sampler, &view, 3 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
-    assert_false(is_known(said(&sampler, &view, UNKNOWN, false)));
-    assert_int_equal(said(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
+    assert_int_equal(reported(&sampler, &view, 5 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
+    assert_int_equal(reported(&sampler, &view, 3 * NS_PER_SECOND, false), 5 * NS_PER_SECOND);
+    assert_false(is_known(reported(&sampler, &view, UNKNOWN, false)));
+    assert_int_equal(reported(&sampler, &view, 4 * NS_PER_SECOND, true), 4 * NS_PER_SECOND);
 }
 
-/* It answered when the job's memory was at its peak, and then no more. */
-static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **state)
+/* The driver responded at the peak of the job's memory, and not since. */
+static void gauges_of_a_silent_driver_are_in_the_sample(void **state)
 {
     static struct sampler sampler;
     struct gpu_view view = { .state = GPU_SILENT, .reason = "it is silent" };
@@ -202,14 +202,14 @@ static void levels_that_a_silent_driver_told_before_are_in_the_sample(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_that_are_older_than_the_total_are_unknown),
-        cmocka_unit_test(a_little_more_is_shared),
-        cmocka_unit_test(parts_are_of_the_moment_of_the_total),
-        cmocka_unit_test(parts_of_main_and_descendants_are_those_of_the_job),
+        cmocka_unit_test(parts_older_than_the_total_are_unknown),
+        cmocka_unit_test(a_small_rest_counts_as_shared),
+        cmocka_unit_test(parts_are_read_at_the_moment_of_the_total),
+        cmocka_unit_test(main_and_descendants_add_up_to_the_job),
         cmocka_unit_test(the_last_sample_of_an_ended_job_is_not_late),
-        cmocka_unit_test(cpus_and_devices_are_read_anew),
-        cmocka_unit_test(busy_time_steps_back_at_the_end_alone),
-        cmocka_unit_test(levels_that_a_silent_driver_told_before_are_in_the_sample),
+        cmocka_unit_test(cpus_and_devices_are_read_again),
+        cmocka_unit_test(busy_time_may_fall_only_at_the_end),
+        cmocka_unit_test(gauges_of_a_silent_driver_are_in_the_sample),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static void check_job(const char *text, size_t row, double children, double memo
     assert_float_equal(cells[COLUMN_MEMORY], memory_mib, 0);
 }
 
-static void a_job_that_is_gone_is_as_it_was_last_seen(void **state)
+static void an_ended_job_keeps_its_last_values(void **state)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -114,7 +114,7 @@ static size_t count_lines(const char *text)
     return count;
 }
 
-static void a_sample_soon_after_a_row_is_part_of_the_next(void **state)
+static void a_sample_soon_after_a_row_belongs_to_the_next(void **state)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -139,14 +139,14 @@ static void add_cpu(struct fixture *f, uint64_t elapsed_ms, uint64_t cpu_ms, boo
     add_sample(f, elapsed_ms * NS_PER_MS, is_last);
 }
 
-/* Of a process table: timestamp, pid, children, utime, stime, cpu_usage. */
+/* A process table has: timestamp, pid, children, utime, stime, cpu_usage. */
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
         fail_msg("%s is not in %s", part, text);
 }
 
-static void a_short_last_row_has_its_growth_and_the_rate_of_two_rows(void **state)
+static void a_short_last_row_has_the_rate_of_two_rows(void **state)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -164,7 +164,7 @@ static void a_short_last_row_has_its_growth_and_the_rate_of_two_rows(void **stat
     close_file(&f, &text);
 }
 
-static void a_last_row_that_is_long_enough_has_its_own_rate(void **state)
+static void a_long_last_row_has_its_own_rate(void **state)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -178,7 +178,7 @@ static void a_last_row_that_is_long_enough_has_its_own_rate(void **state)
     close_file(&f, &text);
 }
 
-static void a_short_row_alone_has_no_more_cores_than_the_machine(void **state)
+static void a_short_single_row_is_limited_to_the_machines_cores(void **state)
 {
     struct fixture f = { .gpu.state = GPU_NONE };
     struct buffer text = { 0 };
@@ -228,7 +228,7 @@ static void devices_of_a_short_last_row_have_the_rates_of_two_rows(void **state)
 }
 
 /* Only the columns of spoor name the GPUs in the header. */
-static void rows_wait_for_the_header_until_the_gpus_are_known(void **state)
+static void rows_wait_for_the_list_of_gpus(void **state)
 {
     struct fixture f = { .gpu.state = GPU_PENDING };
     struct buffer text = { 0 };
@@ -247,8 +247,8 @@ static void rows_wait_for_the_header_until_the_gpus_are_known(void **state)
     close_file(&f, &text);
 }
 
-/* They were held in memory, and there was none. */
-static void rows_that_could_not_wait_count_as_lost(void **state)
+/* Memory for the waiting rows ran out. */
+static void rows_that_could_not_wait_are_lost(void **state)
 {
     struct fixture f = { .gpu.state = GPU_PENDING };
     struct buffer text = { 0 };
@@ -270,14 +270,14 @@ static void rows_that_could_not_wait_count_as_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_that_is_gone_is_as_it_was_last_seen),
-        cmocka_unit_test(a_sample_soon_after_a_row_is_part_of_the_next),
-        cmocka_unit_test(a_short_last_row_has_its_growth_and_the_rate_of_two_rows),
-        cmocka_unit_test(a_last_row_that_is_long_enough_has_its_own_rate),
-        cmocka_unit_test(a_short_row_alone_has_no_more_cores_than_the_machine),
+        cmocka_unit_test(an_ended_job_keeps_its_last_values),
+        cmocka_unit_test(a_sample_soon_after_a_row_belongs_to_the_next),
+        cmocka_unit_test(a_short_last_row_has_the_rate_of_two_rows),
+        cmocka_unit_test(a_long_last_row_has_its_own_rate),
+        cmocka_unit_test(a_short_single_row_is_limited_to_the_machines_cores),
         cmocka_unit_test(devices_of_a_short_last_row_have_the_rates_of_two_rows),
-        cmocka_unit_test(rows_wait_for_the_header_until_the_gpus_are_known),
-        cmocka_unit_test(rows_that_could_not_wait_count_as_lost),
+        cmocka_unit_test(rows_wait_for_the_list_of_gpus),
+        cmocka_unit_test(rows_that_could_not_wait_are_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static bool is_near(double value, double expected)
     return fabs(value - expected) <= 1e-6 * fabs(expected);
 }
 
-static void rows_of_ours_have_the_columns_of_the_header(void **state)
+static void our_rows_have_the_columns_of_the_header(void **state)
 {
     AUTO_DONE struct sample_table table = begin(
         "timestamp,elapsed_seconds,new_metric,job_cpu_seconds,job_cpu_cores,job_rss_bytes,"
@@ -89,7 +89,7 @@ static void a_row_names_its_run(void **state)
     assert_string_equal(row.run_id, "c1"); /* behind rows without one */
 }
 
-static void a_row_that_is_not_whole_is_none(void **state)
+static void an_incomplete_row_is_ignored(void **state)
 {
     static const char *const rows[] = {
         "",          "1",
@@ -182,7 +182,7 @@ static void tables_of_resource_tracker_have_other_units(void **state)
     assert_true(is_near(row.value[METRIC_HOST_MEMORY_USED], 10485760));
 }
 
-/* The first row lacks what later ones have. */
+/* The first row has fewer keys than later ones. */
 static void objects_of_resource_tracker_are_read(void **state)
 {
     AUTO_DONE struct sample_table table =
@@ -241,9 +241,9 @@ static void other_tables_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_ours_have_the_columns_of_the_header),
+        cmocka_unit_test(our_rows_have_the_columns_of_the_header),
         cmocka_unit_test(a_row_names_its_run),
-        cmocka_unit_test(a_row_that_is_not_whole_is_none),
+        cmocka_unit_test(an_incomplete_row_is_ignored),
         cmocka_unit_test(json_rows_may_change_their_order),
         cmocka_unit_test(damaged_json_is_no_row),
         cmocka_unit_test(tables_of_resource_tracker_have_other_units),

@@ -105,7 +105,7 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-static void a_torn_line_is_ended_first(void **state)
+static void an_incomplete_line_is_ended_first(void **state)
 {
     struct fixture *f = *state;
 
@@ -114,7 +114,7 @@ static void a_torn_line_is_ended_first(void **state)
     assert_true(starts_with(content(f), "{\"torn\n{\n"));
 }
 
-static void what_does_not_fit_is_taken_back(void **state)
+static void a_partly_written_row_is_removed(void **state)
 {
     struct rlimit before, limit;
     struct fixture *f = *state;
@@ -170,8 +170,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_RECORD(rows_are_appended_under_one_header),
         WITH_RECORD(other_columns_are_refused),
-        WITH_RECORD(a_torn_line_is_ended_first),
-        WITH_RECORD(what_does_not_fit_is_taken_back),
+        WITH_RECORD(an_incomplete_line_is_ended_first),
+        WITH_RECORD(a_partly_written_row_is_removed),
         WITH_RECORD(several_reports_are_one_table),
         WITH_RECORD(a_path_may_name_a_descriptor),
         WITH_RECORD(a_link_to_a_file_is_not_followed),

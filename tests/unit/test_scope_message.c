@@ -59,7 +59,7 @@ static uint8_t *copy(size_t size)
     return data;
 }
 
-static void the_call_is_these_bytes(void **state)
+static void the_call_has_the_expected_bytes(void **state)
 {
     uint8_t data[SCOPE_CALL_SIZE];
 
@@ -69,7 +69,7 @@ static void the_call_is_these_bytes(void **state)
     assert_memory_equal(data, call, sizeof(call));
 }
 
-static void a_call_that_does_not_fit_is_refused(void **state)
+static void a_too_long_call_is_refused(void **state)
 {
     uint8_t *data = malloc(SCOPE_CALL_SIZE);
     char name[SCOPE_CALL_SIZE + 100];
@@ -92,7 +92,7 @@ static void a_call_that_does_not_fit_is_refused(void **state)
     free(data);
 }
 
-static void the_signal_settles_it(void **state)
+static void the_signal_decides_the_outcome(void **state)
 {
     uint8_t *data = copy(sizeof(removed));
     size_t length = 0;
@@ -111,7 +111,7 @@ static void the_signal_settles_it(void **state)
     free(data);
 }
 
-static void other_signals_say_nothing(void **state)
+static void other_signals_are_ignored(void **state)
 {
     uint8_t *data = copy(sizeof(removed));
 
@@ -121,7 +121,7 @@ static void other_signals_say_nothing(void **state)
     free(data);
 }
 
-static void every_cut_message_is_refused(void **state)
+static void every_truncated_message_is_refused(void **state)
 {
     (void)state;
     for (size_t size = 0; size < sizeof(removed); size++) {
@@ -142,12 +142,12 @@ static void damaged_messages_are_refused(void **state)
         { 0, 0 },                   /* */
         { 3, 2 },                   /* another version */
         { 7, 0xff },                /* a body of 4 GB */
-        { 4, 1 },                   /* one that is shorter than the message */
+        { 4, 1 },                   /* shorter than the message */
         { 15, 0xff },               /* fields of 4 GB */
         { 12, 0xff },               /* more than there are */
         { AT_BODY + 4, 200 },       /* a path that runs on */
         { AT_BODY + 7, 0xff },      /* for 4 GB */
-        { AT_BODY + 4, 31 },        /* one that does not end where it says */
+        { AT_BODY + 4, 31 },        /* not terminated at its length */
         { AT_BODY + 44, 60 },       /* likewise the unit */
         { sizeof(removed) - 9, 5 }, /* and the result */
         { sizeof(removed) - 1, 'x' },
@@ -164,8 +164,9 @@ static void damaged_messages_are_refused(void **state)
     }
 }
 
-/* Every byte set to values that lengths and types do not expect: the sanitizers say something. */
-static void no_single_byte_leads_outside(void **state)
+/* Sets every byte to values that lengths and types do not expect: the sanitizers report
+ * invalid reads. */
+static void no_changed_byte_causes_an_invalid_read(void **state)
 {
     static const uint8_t values[] = { 0, 1, 4, 's', 'g', 'v', 0x7f, 0x80, 0xff };
 
@@ -184,13 +185,13 @@ static void no_single_byte_leads_outside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_call_is_these_bytes),
-        cmocka_unit_test(a_call_that_does_not_fit_is_refused),
-        cmocka_unit_test(the_signal_settles_it),
-        cmocka_unit_test(other_signals_say_nothing),
-        cmocka_unit_test(every_cut_message_is_refused),
+        cmocka_unit_test(the_call_has_the_expected_bytes),
+        cmocka_unit_test(a_too_long_call_is_refused),
+        cmocka_unit_test(the_signal_decides_the_outcome),
+        cmocka_unit_test(other_signals_are_ignored),
+        cmocka_unit_test(every_truncated_message_is_refused),
         cmocka_unit_test(damaged_messages_are_refused),
-        cmocka_unit_test(no_single_byte_leads_outside),
+        cmocka_unit_test(no_changed_byte_causes_an_invalid_read),
     };
 
     /* The examples are of a little-endian machine. */

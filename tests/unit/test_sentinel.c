@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is compressed can be unpacked by zlib. */
+/* zlib can unpack the compressed text. */
 /* The URLs of objects. */
 /* The variables of uploads. */
 /* The answers of the service. */
@@ -34,7 +34,7 @@ static void unpack(const struct buffer *packed, char *text, size_t size)
     inflateEnd(&stream);
 }
 
-static void nothing_is_a_valid_file(void **state)
+static void an_empty_file_is_valid(void **state)
 {
     struct buffer packed = { 0 };
     char text[1];
@@ -46,7 +46,7 @@ static void nothing_is_a_valid_file(void **state)
 }
 
 /* More than one piece of output, and hardly compressible. */
-static void large_text_comes_back(void **state)
+static void large_text_survives_a_round_trip(void **state)
 {
     enum { SIZE = 300000 };
     char *text = malloc(SIZE), *back = malloc(SIZE);
@@ -211,7 +211,7 @@ static int parse_credentials(const char *text, struct s3_credentials *ret)
     return r;
 }
 
-static void a_run_has_an_id_and_a_place(void **state)
+static void a_run_has_an_id_and_a_destination(void **state)
 {
     struct sentinel_run run;
 
@@ -224,7 +224,7 @@ static void a_run_has_an_id_and_a_place(void **state)
     assert_string_equal(run.id, "17");
 }
 
-static void refuses_damaged_runs(void **state)
+static void damaged_runs_are_refused(void **state)
 {
     static const char *const damaged[] = {
         "",
@@ -302,15 +302,15 @@ static void credentials_may_have_a_region_and_a_token(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_a_valid_file),
-        cmocka_unit_test(large_text_comes_back),
+        cmocka_unit_test(an_empty_file_is_valid),
+        cmocka_unit_test(large_text_survives_a_round_trip),
         cmocka_unit_test(objects_have_urls),
         cmocka_unit_test(other_uris_are_refused),
         cmocka_unit_test(nothing_is_uploaded_by_default),
         cmocka_unit_test(variables_are_read),
         cmocka_unit_test(bad_values_are_refused),
-        cmocka_unit_test(a_run_has_an_id_and_a_place),
-        cmocka_unit_test(refuses_damaged_runs),
+        cmocka_unit_test(a_run_has_an_id_and_a_destination),
+        cmocka_unit_test(damaged_runs_are_refused),
         cmocka_unit_test(credentials_may_expire),
         cmocka_unit_test(credentials_may_have_a_region_and_a_token),
     };

@@ -18,7 +18,7 @@ static void assert_near(double found, double expected)
     assert_true(fabs(found - expected) < 1e-9);
 }
 
-static void a_counter_that_stepped_back_has_not_grown(void **state)
+static void a_counter_that_stepped_back_has_no_growth(void **state)
 {
     (void)state;
     assert_int_equal(counter_delta(5, 12), 7);
@@ -27,7 +27,7 @@ static void a_counter_that_stepped_back_has_not_grown(void **state)
     assert_int_equal(counter_delta(0, UINT64_MAX - 1), UINT64_MAX - 1);
 }
 
-static void growth_from_or_to_the_unknown_is_unknown(void **state)
+static void growth_between_unknown_values_is_unknown(void **state)
 {
     (void)state;
     assert_false(is_known(counter_delta(UNKNOWN, 5)));
@@ -43,7 +43,7 @@ static void rates_are_in_base_units_per_second(void **state)
 }
 
 /* Bytes of a disk or an interface that is gone are not known. */
-static void no_time_gives_no_rate(void **state)
+static void without_elapsed_time_there_is_no_rate(void **state)
 {
     (void)state;
     assert_true(isnan(counter_rate(METRIC_JOB_CPU, 0, 5, 0)));
@@ -149,7 +149,7 @@ static void a_merged_point_keeps_high_low_and_mean(void **state)
 }
 
 /* A week at 10 ms is 60 million samples. Some ten thousand halve it five times. */
-static void no_peak_of_a_gauge_or_rate_is_lost_in_a_long_run(void **state)
+static void peaks_are_kept_in_a_long_run(void **state)
 {
     static const unsigned counts[] = { 3, 1023, 1024, 1025, 2047, 2048, 2049, 5000, 32771 };
 
@@ -186,7 +186,7 @@ static void no_peak_of_a_gauge_or_rate_is_lost_in_a_long_run(void **state)
 }
 
 /* Rates are taken over half an interval at least: see summary_init(). */
-static void a_rate_over_several_points_is_that_of_all_of_them(void **state)
+static void a_rate_over_several_points_applies_to_each(void **state)
 {
     struct run run;
 
@@ -244,7 +244,7 @@ static void a_count_that_falls_has_no_rate_below_0(void **state)
     }
 }
 
-static void the_end_of_a_run_makes_no_peak_of_noise(void **state)
+static void the_end_of_a_run_causes_no_peak(void **state)
 {
     struct run run;
 
@@ -252,7 +252,7 @@ static void the_end_of_a_run_makes_no_peak_of_noise(void **state)
     begin(&run);
     add(&run, 0, 1, 0, &no_gpus);
     add(&run, 0.02, 1, 0.01, &no_gpus);
-    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 0.5)); /* all that there is */
+    assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 0.5)); /* the only value */
     add(&run, 1, 1, 1, &no_gpus);
     add(&run, 1.001, 1, 1.1,
         &no_gpus); /* 100 cores for 1 ms: too short, so with the 499 before */
@@ -321,7 +321,7 @@ static void several_samples_after_the_end_of_the_job_are_unknown(void **state)
     series_done(&run.series);
 }
 
-static void a_merged_point_leaves_out_the_end_of_the_job(void **state)
+static void a_merged_point_excludes_the_end_of_the_job(void **state)
 {
     struct series_value value;
     struct run run;
@@ -338,7 +338,7 @@ static void a_merged_point_leaves_out_the_end_of_the_job(void **state)
     series_done(&run.series);
 }
 
-static void gpus_may_be_known_late_and_be_lost(void **state)
+static void gpus_may_appear_late_and_be_lost(void **state)
 {
     struct series_gpus gpus = { .count = 2, .places = { { 0, -1 }, { 3, 1 } } };
     struct run run;
@@ -363,20 +363,20 @@ static void gpus_may_be_known_late_and_be_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_counter_that_stepped_back_has_not_grown),
-        cmocka_unit_test(growth_from_or_to_the_unknown_is_unknown),
+        cmocka_unit_test(a_counter_that_stepped_back_has_no_growth),
+        cmocka_unit_test(growth_between_unknown_values_is_unknown),
         cmocka_unit_test(rates_are_in_base_units_per_second),
-        cmocka_unit_test(no_time_gives_no_rate),
+        cmocka_unit_test(without_elapsed_time_there_is_no_rate),
         cmocka_unit_test(short_runs_are_kept_sample_by_sample),
         cmocka_unit_test(a_merged_point_keeps_high_low_and_mean),
-        cmocka_unit_test(no_peak_of_a_gauge_or_rate_is_lost_in_a_long_run),
-        cmocka_unit_test(a_rate_over_several_points_is_that_of_all_of_them),
+        cmocka_unit_test(peaks_are_kept_in_a_long_run),
+        cmocka_unit_test(a_rate_over_several_points_applies_to_each),
         cmocka_unit_test(a_count_that_falls_has_no_rate_below_0),
-        cmocka_unit_test(the_end_of_a_run_makes_no_peak_of_noise),
+        cmocka_unit_test(the_end_of_a_run_causes_no_peak),
         cmocka_unit_test(after_the_end_of_the_job_its_gauges_are_unknown),
         cmocka_unit_test(several_samples_after_the_end_of_the_job_are_unknown),
-        cmocka_unit_test(a_merged_point_leaves_out_the_end_of_the_job),
-        cmocka_unit_test(gpus_may_be_known_late_and_be_lost),
+        cmocka_unit_test(a_merged_point_excludes_the_end_of_the_job),
+        cmocka_unit_test(gpus_may_appear_late_and_be_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

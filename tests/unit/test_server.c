@@ -82,7 +82,7 @@ static const struct spoor_cloud aws = {
     NULL,
 };
 
-static void a_machine_is_one_screen(void **state)
+static void a_machine_fits_on_one_screen(void **state)
 {
     static const char expected[] =
         "Host         node7\n"
@@ -108,7 +108,7 @@ static void a_machine_is_one_screen(void **state)
     fake_root_done(&fake);
 }
 
-static void json_has_all_of_it(void **state)
+static void json_has_every_value(void **state)
 {
     static const char expected[] =
         "  \"server\": {\n"
@@ -153,7 +153,7 @@ static void json_has_all_of_it(void **state)
     fake_root_done(&fake);
 }
 
-static void a_reason_says_what_is_missing(void **state)
+static void a_missing_value_has_a_reason(void **state)
 {
     static const struct {
         struct spoor_cloud cloud;
@@ -167,7 +167,7 @@ static void a_reason_says_what_is_missing(void **state)
     struct fake_root fake;
 
     (void)state;
-    fake_root_init(&fake); /* it says nothing at all */
+    fake_root_init(&fake); /* without any file */
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct buffer out = { 0 };
 
@@ -209,9 +209,9 @@ static void many_disks_are_summed_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_is_one_screen),
-        cmocka_unit_test(json_has_all_of_it),
-        cmocka_unit_test(a_reason_says_what_is_missing),
+        cmocka_unit_test(a_machine_fits_on_one_screen),
+        cmocka_unit_test(json_has_every_value),
+        cmocka_unit_test(a_missing_value_has_a_reason),
         cmocka_unit_test(many_disks_are_summed_up),
     };
 

@@ -24,7 +24,7 @@
 #include "fake_root.h"
 #include "spoor/spoor.h"
 
-/* A child that waits until it is told to end, through a pipe. */
+/* A child that waits for the end of a pipe. */
 struct child {
     pid_t pid;
     int end_fd;
@@ -70,7 +70,7 @@ static spoor_session *open_session(pid_t pid, uint64_t interval_ns)
     return session;
 }
 
-static void bad_options_are_refused_with_a_sentence(void **state)
+static void bad_options_have_an_error_message(void **state)
 {
     static const struct {
         pid_t pid;
@@ -147,7 +147,7 @@ static void a_thread_is_not_a_process(void **state)
     (void)pthread_barrier_destroy(&waiter.has_tid);
 }
 
-static void samples_come_by_themselves(void **state)
+static void samples_are_taken_automatically(void **state)
 {
     struct child child = start_child();
     spoor_session *session = open_session(child.pid, SPOOR_INTERVAL_MIN_NS);
@@ -213,8 +213,8 @@ struct seen {
     size_t metric_count;
     double last_elapsed_seconds;
     double last_unix_seconds;
-    double rss_bytes; /* of the first process, at the first sample */
-    size_t rss;       /* which metric that is */
+    double rss_bytes; /* of the main process, at the first sample */
+    size_t rss;       /* index of that metric */
     bool is_in_order;
 };
 
@@ -231,7 +231,7 @@ static void see_sample(const struct spoor_sample *sample, void *data)
     seen->last_unix_seconds = sample->unix_seconds;
 }
 
-static void every_sample_is_shown_to_the_caller(void **state)
+static void every_sample_is_passed_to_the_caller(void **state)
 {
     struct seen seen = { .is_in_order = true };
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -271,7 +271,7 @@ static void count_sample(const struct spoor_sample *sample, void *data)
     atomic_fetch_add((_Atomic unsigned *)data, 1);
 }
 
-static void the_second_sample_comes_when_the_caller_says(void **state)
+static void the_caller_can_set_the_time_of_the_second_sample(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct child child = start_child();
@@ -333,7 +333,7 @@ static void a_stream_may_end_before_the_session(void **state)
     assert_int_equal(spoor_session_end_stream(session, 2, &err), -EINVAL);
     assert_int_equal(spoor_session_end_stream(session, 0, &err), 0);
     assert_int_equal(file_size(paths[0]), process_row);
-    assert_int_equal(spoor_session_end_stream(session, 0, &err), 0); /* it has */
+    assert_int_equal(spoor_session_end_stream(session, 0, &err), 0); /* it has already ended */
     assert_int_equal(spoor_session_stop(session, &err), 0);
     assert_int_equal(file_size(paths[0]), process_row);
     assert_int_equal(file_size(paths[1]), 3 * system_row);
@@ -342,7 +342,7 @@ static void a_stream_may_end_before_the_session(void **state)
     fake_root_done(&fake);
 }
 
-static void a_report_replaces_a_file_whole_or_not_at_all(void **state)
+static void a_report_replaces_a_file_atomically(void **state)
 {
     spoor_session *session = open_session(getpid(), SPOOR_INTERVAL_MAX_NS);
     struct spoor_error err;
@@ -436,7 +436,7 @@ static void a_session_without_a_job_measures_the_host(void **state)
 }
 
 /* A child of ours is a descendant, which does not count. */
-static void a_session_may_leave_out_descendants(void **state)
+static void a_session_may_exclude_descendants(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct child child = start_child();
@@ -458,7 +458,7 @@ static void a_session_may_leave_out_descendants(void **state)
     end_child(&child);
 }
 
-static void nothing_is_closed_twice_or_left_open(void **state)
+static void closing_twice_is_harmless_and_complete(void **state)
 {
     (void)state;
     assert_null(spoor_session_close(NULL));
@@ -482,18 +482,18 @@ static void nothing_is_closed_twice_or_left_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_options_are_refused_with_a_sentence),
+        cmocka_unit_test(bad_options_have_an_error_message),
         cmocka_unit_test(a_thread_is_not_a_process),
-        cmocka_unit_test(samples_come_by_themselves),
+        cmocka_unit_test(samples_are_taken_automatically),
         cmocka_unit_test(the_processes_of_a_job_are_listed),
-        cmocka_unit_test(every_sample_is_shown_to_the_caller),
-        cmocka_unit_test(the_second_sample_comes_when_the_caller_says),
+        cmocka_unit_test(every_sample_is_passed_to_the_caller),
+        cmocka_unit_test(the_caller_can_set_the_time_of_the_second_sample),
         cmocka_unit_test(a_stream_may_end_before_the_session),
-        cmocka_unit_test(a_report_replaces_a_file_whole_or_not_at_all),
+        cmocka_unit_test(a_report_replaces_a_file_atomically),
         cmocka_unit_test(flags_that_need_a_process_are_refused_without_one),
         cmocka_unit_test(a_session_without_a_job_measures_the_host),
-        cmocka_unit_test(a_session_may_leave_out_descendants),
-        cmocka_unit_test(nothing_is_closed_twice_or_left_open),
+        cmocka_unit_test(a_session_may_exclude_descendants),
+        cmocka_unit_test(closing_twice_is_harmless_and_complete),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ static void times_are_read_with_and_without_units(void **state)
     }
 }
 
-static void what_is_no_time_is_refused(void **state)
+static void an_invalid_time_is_refused(void **state)
 {
     static const char *const bad[] = {
         "",    " ",   ".",    "nan",   "inf", "-",    "x",     "1x",     "1 s",      " 1",
@@ -68,7 +68,7 @@ static void what_is_no_time_is_refused(void **state)
     }
 }
 
-static void what_does_not_fit_is_out_of_range(void **state)
+static void a_too_large_value_is_out_of_range(void **state)
 {
     static const char *const bad[] = { "-1",
                                        "-0.5ms",
@@ -123,7 +123,7 @@ static void load(struct fixture *f, const char *command, const char *const *argu
         __VA_ARGS__, NULL \
     }
 
-static void every_spelling_of_an_option_means_the_same(void **state)
+static void spellings_of_an_option_are_equivalent(void **state)
 {
     static const char *const spellings[][4] = {
         { "-i5", "true" },          { "-i", "5", "true" }, { "--interval", "5", "true" },
@@ -143,7 +143,7 @@ static void every_spelling_of_an_option_means_the_same(void **state)
     }
 }
 
-static void options_end_at_the_first_other_word(void **state)
+static void options_end_at_the_first_operand(void **state)
 {
     struct fixture f;
 
@@ -163,7 +163,7 @@ static void options_end_at_the_first_other_word(void **state)
     settings_done(&f.settings);
 }
 
-static void the_last_of_two_wins_but_tags_add_up(void **state)
+static void the_last_of_two_values_is_used_but_tags_add_up(void **state)
 {
     struct fixture f;
 
@@ -180,7 +180,7 @@ static void the_last_of_two_wins_but_tags_add_up(void **state)
     settings_done(&f.settings);
 }
 
-static void a_stream_goes_to_stdout_where_no_file_is_needed(void **state)
+static void a_stream_goes_to_stdout_if_no_file_is_needed(void **state)
 {
     struct fixture f;
 
@@ -204,7 +204,7 @@ static void a_stream_goes_to_stdout_where_no_file_is_needed(void **state)
     settings_done(&f.settings);
 }
 
-static void each_refusal_has_its_sentence(void **state)
+static void each_refusal_has_its_message(void **state)
 {
     static const struct {
         const char *arguments[4];
@@ -249,7 +249,7 @@ static void each_refusal_has_its_sentence(void **state)
     }
 }
 
-static void hostile_words_are_refused_without_harm(void **state)
+static void hostile_words_are_refused(void **state)
 {
     char huge[10000] = "--";
     struct fixture f;
@@ -272,7 +272,7 @@ static void hostile_words_are_refused_without_harm(void **state)
     settings_done(&f.settings);
 }
 
-static void more_tags_than_there_is_room_for_are_refused(void **state)
+static void too_many_tags_are_refused(void **state)
 {
     const char *arguments[SETTINGS_TAGS_MAX + 2] = { NULL };
     struct fixture f;
@@ -286,7 +286,7 @@ static void more_tags_than_there_is_room_for_are_refused(void **state)
     settings_done(&f.settings);
 }
 
-static void help_ends_the_reading(void **state)
+static void help_ends_the_parsing(void **state)
 {
     struct fixture f;
 
@@ -300,7 +300,7 @@ static void help_ends_the_reading(void **state)
     settings_done(&f.settings);
 }
 
-static void a_variable_fills_what_no_option_gave(void **state)
+static void a_variable_fills_an_option_that_was_not_given(void **state)
 {
     struct fixture f;
 
@@ -366,7 +366,7 @@ static void attach_takes_one_process(void **state)
 }
 
 /* Within one command, names and letters are unique. */
-static void the_table_is_sound(void **state)
+static void the_table_is_consistent(void **state)
 {
     (void)state;
     assert_true(settings_table.count <= OPTIONS_MAX);
@@ -389,19 +389,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_read_with_and_without_units),
-        cmocka_unit_test(what_is_no_time_is_refused),
-        cmocka_unit_test(what_does_not_fit_is_out_of_range),
-        cmocka_unit_test(every_spelling_of_an_option_means_the_same),
-        cmocka_unit_test(options_end_at_the_first_other_word),
-        cmocka_unit_test(the_last_of_two_wins_but_tags_add_up),
-        cmocka_unit_test(a_stream_goes_to_stdout_where_no_file_is_needed),
-        cmocka_unit_test(each_refusal_has_its_sentence),
-        cmocka_unit_test(hostile_words_are_refused_without_harm),
-        cmocka_unit_test(more_tags_than_there_is_room_for_are_refused),
-        cmocka_unit_test(help_ends_the_reading),
-        cmocka_unit_test(a_variable_fills_what_no_option_gave),
+        cmocka_unit_test(an_invalid_time_is_refused),
+        cmocka_unit_test(a_too_large_value_is_out_of_range),
+        cmocka_unit_test(spellings_of_an_option_are_equivalent),
+        cmocka_unit_test(options_end_at_the_first_operand),
+        cmocka_unit_test(the_last_of_two_values_is_used_but_tags_add_up),
+        cmocka_unit_test(a_stream_goes_to_stdout_if_no_file_is_needed),
+        cmocka_unit_test(each_refusal_has_its_message),
+        cmocka_unit_test(hostile_words_are_refused),
+        cmocka_unit_test(too_many_tags_are_refused),
+        cmocka_unit_test(help_ends_the_parsing),
+        cmocka_unit_test(a_variable_fills_an_option_that_was_not_given),
         cmocka_unit_test(attach_takes_one_process),
-        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(the_table_is_consistent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

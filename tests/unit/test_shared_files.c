@@ -54,7 +54,7 @@ static struct shared_files estimate(struct memory_areas *areas)
     return files;
 }
 
-static void nothing_is_nothing(void **state)
+static void no_mappings_give_0(void **state)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -66,8 +66,8 @@ static void nothing_is_nothing(void **state)
 }
 
 /* 300 MB of a file, 150 MB by each of three, at 0, 75 and 150; an outsider maps it all, so
- * that PSS is less than what is mapped. */
-static void parts_of_a_file_that_do_not_overlap_add_up(void **state)
+ * that PSS is less than the mapped size. */
+static void disjoint_parts_of_a_file_add_up(void **state)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -104,7 +104,7 @@ static void a_file_mapped_twice_counts_once(void **state)
 }
 
 /* The child inherited 100 MB and moved them to another address. */
-static void memory_of_no_file_counts_once_wherever_it_is(void **state)
+static void anonymous_memory_counts_once_at_any_address(void **state)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -122,7 +122,7 @@ static void memory_of_no_file_counts_once_wherever_it_is(void **state)
 }
 
 /* Main shares 90 MB with two children and has 100 MB of its own. */
-static void descendants_map_what_the_job_maps_less_what_main_alone_does(void **state)
+static void descendants_map_all_except_private_pages_of_main(void **state)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -233,7 +233,7 @@ static void the_heaviest_set_is_found(void **state)
     }
 }
 
-static void totals_stay_within_what_is_resident(void **state)
+static void totals_do_not_exceed_the_resident_size(void **state)
 {
     uint32_t seed = 7;
 
@@ -279,7 +279,7 @@ static void more_areas_than_the_limit_are_refused(void **state)
 }
 
 /* By pairs this would take a minute. */
-static void many_areas_of_one_file_are_quickly_done(void **state)
+static void many_areas_of_one_file_are_fast(void **state)
 {
     struct memory_areas areas;
     struct shared_files files;
@@ -326,17 +326,17 @@ static void pages_copied_between_the_reads_are_not_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_nothing),
-        cmocka_unit_test(parts_of_a_file_that_do_not_overlap_add_up),
+        cmocka_unit_test(no_mappings_give_0),
+        cmocka_unit_test(disjoint_parts_of_a_file_add_up),
         cmocka_unit_test(a_file_mapped_twice_counts_once),
-        cmocka_unit_test(memory_of_no_file_counts_once_wherever_it_is),
-        cmocka_unit_test(descendants_map_what_the_job_maps_less_what_main_alone_does),
+        cmocka_unit_test(anonymous_memory_counts_once_at_any_address),
+        cmocka_unit_test(descendants_map_all_except_private_pages_of_main),
         cmocka_unit_test(an_inode_of_another_device_is_another_file),
         cmocka_unit_test(merged_pages_count_by_their_pss),
         cmocka_unit_test(the_heaviest_set_is_found),
-        cmocka_unit_test(totals_stay_within_what_is_resident),
+        cmocka_unit_test(totals_do_not_exceed_the_resident_size),
         cmocka_unit_test(more_areas_than_the_limit_are_refused),
-        cmocka_unit_test(many_areas_of_one_file_are_quickly_done),
+        cmocka_unit_test(many_areas_of_one_file_are_fast),
         cmocka_unit_test(pages_copied_between_the_reads_are_not_shared),
     };
 

@@ -30,7 +30,7 @@ static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
     };
 }
 
-static void nothing_is_nothing(void **state)
+static void no_processes_give_0(void **state)
 {
     struct memory_estimate estimate;
 
@@ -40,7 +40,7 @@ static void nothing_is_nothing(void **state)
     assert_int_equal(estimate.pss_bytes, 0);
 }
 
-static void one_process_is_its_resident_size(void **state)
+static void a_single_process_has_its_resident_size(void **state)
 {
     struct memory_view views[] = { view(100 * MB, 0, 1, 2 * MB, MB / 10) };
     struct memory_estimate estimate;
@@ -74,7 +74,7 @@ static void shared_pages_count_once(void **state)
     assert_int_equal(estimate.pss_bytes, 304 * MB);
 }
 
-/* A library that outsiders map too: its PSS says little, its largest user at least that. */
+/* A library that outsiders map too: its PSS is too low, its largest user is a lower bound. */
 static void a_library_counts_as_its_largest_user(void **state)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 20 * MB, MB),
@@ -120,8 +120,8 @@ static void merged_pages_count_by_their_pss(void **state)
     assert_int_equal(estimate.combined.private_bytes, 2 * MB);
 }
 
-/* What a process shares with no other of the job, it may have mapped twice. */
-static void a_double_mapping_is_suspected_where_it_is_possible(void **state)
+/* Pages that a process shares, but with no other process of the job, may be mapped twice. */
+static void a_possible_double_mapping_is_suspected(void **state)
 {
     struct memory_view views[] = { view(10 * MB, 0, 1, 40 * MB, 20 * MB),
                                    view(10 * MB, 0, 1, 0, 0) };
@@ -196,13 +196,13 @@ static void the_split_of_the_highest_total_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_nothing),
-        cmocka_unit_test(one_process_is_its_resident_size),
+        cmocka_unit_test(no_processes_give_0),
+        cmocka_unit_test(a_single_process_has_its_resident_size),
         cmocka_unit_test(shared_pages_count_once),
         cmocka_unit_test(a_library_counts_as_its_largest_user),
         cmocka_unit_test(a_race_leaves_the_safe_bound),
         cmocka_unit_test(merged_pages_count_by_their_pss),
-        cmocka_unit_test(a_double_mapping_is_suspected_where_it_is_possible),
+        cmocka_unit_test(a_possible_double_mapping_is_suspected),
         cmocka_unit_test(parts_always_add_up),
         cmocka_unit_test(the_split_of_the_highest_total_is_kept),
     };

@@ -30,7 +30,7 @@ static bool is_wanted(int signal, int code, pid_t sender, bool is_from_job, bool
     return forward_is_wanted(&info, &facts);
 }
 
-static void what_a_process_sends_is_forwarded(void **state)
+static void signals_from_a_process_are_forwarded(void **state)
 {
     static const int codes[] = { SI_USER, SI_TKILL, SI_QUEUE };
     static const int signals[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
@@ -45,25 +45,26 @@ static void what_a_process_sends_is_forwarded(void **state)
     assert_true(is_wanted(SIGRTMIN, SI_QUEUE, OTHER, false, true));
 }
 
-static void what_the_terminal_sends_reaches_the_group_without_us(void **state)
+static void signals_from_the_terminal_are_not_forwarded(void **state)
 {
     static const int signals[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGWINCH };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
         assert_false(is_wanted(signals[i], SI_KERNEL, 0, false, true));
-        assert_true(is_wanted(signals[i], SI_KERNEL, 0, false, false)); /* it left our group */
+        /* It has left our group. */
+        assert_true(is_wanted(signals[i], SI_KERNEL, 0, false, false));
     }
 }
 
-static void what_the_job_sends_is_not_given_back(void **state)
+static void signals_from_the_job_are_not_returned(void **state)
 {
     (void)state;
     assert_false(is_wanted(SIGUSR1, SI_USER, OTHER, true, true));
     assert_false(is_wanted(SIGTSTP, SI_USER, OTHER, true, true));
 }
 
-static void our_own_doing_is_not_forwarded(void **state)
+static void signals_caused_by_us_are_not_forwarded(void **state)
 {
     (void)state;
     assert_false(is_wanted(SIGPIPE, SI_USER, SELF, false, true));
@@ -72,13 +73,13 @@ static void our_own_doing_is_not_forwarded(void **state)
     assert_false(is_wanted(SIGIO, SI_KERNEL, 0, false, true));
 }
 
-static void an_alarm_rings_in_the_job(void **state)
+static void an_alarm_is_forwarded(void **state)
 {
     (void)state;
     assert_true(is_wanted(SIGALRM, SI_KERNEL, 0, false, true));
 }
 
-static void ends_of_children_are_ours(void **state)
+static void sigchld_is_not_forwarded(void **state)
 {
     (void)state;
     assert_false(is_wanted(SIGCHLD, CLD_EXITED, OTHER, false, true));
@@ -134,7 +135,7 @@ static int status_after(int number, int output_fd)
     return wait_status;
 }
 
-static void it_ends_as_the_command_did_without_a_core_file(void **state)
+static void the_wrapper_dies_as_the_command_did_without_a_core_file(void **state)
 {
     static const int signals[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGABRT, SIGKILL,
                                    SIGSEGV, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ };
@@ -151,7 +152,7 @@ static void it_ends_as_the_command_did_without_a_core_file(void **state)
     }
 }
 
-static void what_was_printed_is_not_lost(void **state)
+static void printed_text_is_not_lost(void **state)
 {
     char text[32] = "";
     int fds[2];
@@ -188,20 +189,20 @@ static int die(void *data)
     return raise(SIGKILL);
 }
 
-static void a_child_that_was_killed_is_noticed(void **state)
+static void a_killed_child_is_noticed(void **state)
 {
     (void)state;
     assert_int_equal(run_interruptible(die, NULL), -SIGKILL);
 }
 
-static void what_the_work_returns_is_returned(void **state)
+static void the_result_of_the_work_is_returned(void **state)
 {
     (void)state;
     for (int code = 0; code < 256; code += 51)
         assert_int_equal(run_interruptible(return_code, &code), code);
 }
 
-static void it_does_not_matter_that_children_are_not_waited_for(void **state)
+static void an_ignored_sigchld_does_not_matter(void **state)
 {
     int code = 3;
 
@@ -210,7 +211,7 @@ static void it_does_not_matter_that_children_are_not_waited_for(void **state)
     assert_int_equal(run_interruptible(return_code, &code), 3);
 }
 
-static void a_signal_ends_what_stalls(void **state)
+static void a_signal_ends_stalled_work(void **state)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
     sigset_t signals, before;
@@ -228,7 +229,7 @@ static void a_signal_ends_what_stalls(void **state)
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static void a_signal_leaves_time_for_what_does_not(void **state)
+static void a_signal_leaves_time_to_finish(void **state)
 {
     const struct timespec at_once = { 0 };
     sigset_t signals, before;
@@ -239,8 +240,7 @@ static void a_signal_leaves_time_for_what_does_not(void **state)
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     (void)raise(SIGTERM);
     assert_int_equal(run_interruptible(return_code, &code), 5);
-    (void)sigtimedwait(&signals, NULL,
-                       &at_once); /* it is still pending if the work was quicker */
+    (void)sigtimedwait(&signals, NULL, &at_once); /* still pending if the work was faster */
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -272,7 +272,7 @@ static int wait_for(pid_t pid)
     return wait_status;
 }
 
-static void it_stops_though_the_signal_is_blocked(void **state)
+static void a_blocked_signal_still_stops_us(void **state)
 {
     static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
 
@@ -378,21 +378,21 @@ static void the_end_of_the_command_continues_us(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_process_sends_is_forwarded),
-        cmocka_unit_test(what_the_terminal_sends_reaches_the_group_without_us),
-        cmocka_unit_test(what_the_job_sends_is_not_given_back),
-        cmocka_unit_test(our_own_doing_is_not_forwarded),
-        cmocka_unit_test(an_alarm_rings_in_the_job),
-        cmocka_unit_test(ends_of_children_are_ours),
+        cmocka_unit_test(signals_from_a_process_are_forwarded),
+        cmocka_unit_test(signals_from_the_terminal_are_not_forwarded),
+        cmocka_unit_test(signals_from_the_job_are_not_returned),
+        cmocka_unit_test(signals_caused_by_us_are_not_forwarded),
+        cmocka_unit_test(an_alarm_is_forwarded),
+        cmocka_unit_test(sigchld_is_not_forwarded),
         cmocka_unit_test(faults_and_stops_are_forwarded_if_sent),
-        cmocka_unit_test(it_ends_as_the_command_did_without_a_core_file),
-        cmocka_unit_test(what_was_printed_is_not_lost),
-        cmocka_unit_test(what_the_work_returns_is_returned),
-        cmocka_unit_test(a_child_that_was_killed_is_noticed),
-        cmocka_unit_test(it_does_not_matter_that_children_are_not_waited_for),
-        cmocka_unit_test(a_signal_ends_what_stalls),
-        cmocka_unit_test(a_signal_leaves_time_for_what_does_not),
-        cmocka_unit_test(it_stops_though_the_signal_is_blocked),
+        cmocka_unit_test(the_wrapper_dies_as_the_command_did_without_a_core_file),
+        cmocka_unit_test(printed_text_is_not_lost),
+        cmocka_unit_test(the_result_of_the_work_is_returned),
+        cmocka_unit_test(a_killed_child_is_noticed),
+        cmocka_unit_test(an_ignored_sigchld_does_not_matter),
+        cmocka_unit_test(a_signal_ends_stalled_work),
+        cmocka_unit_test(a_signal_leaves_time_to_finish),
+        cmocka_unit_test(a_blocked_signal_still_stops_us),
         cmocka_unit_test(the_command_is_continued_with_us),
         cmocka_unit_test(we_are_continued_with_the_command),
         cmocka_unit_test(the_end_of_the_command_continues_us),

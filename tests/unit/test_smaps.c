@@ -115,7 +115,7 @@ static void a_name_is_not_read(void **state)
     }
 }
 
-static void an_old_kernel_tells_nothing_of_merged_pages(void **state)
+static void an_old_kernel_does_not_report_merged_pages(void **state)
 {
     struct seen seen;
 
@@ -135,7 +135,7 @@ static void refuses_damaged_text(void **state)
         "x" HEAD "\n" LINES,  /* likewise */
         HEAD "\n",            /* no lines */
         HEAD "\nRss: 1 kB\n", /* too few */
-        HEAD "\nRss: 1 kB",   /* cut in a line */
+        HEAD "\nRss: 1 kB",   /* truncated in a line */
         HEAD "\nRss: x kB\n", /* no number */
         HEAD "\nRss: -1 kB\n",
         HEAD "\nRss: 99999999999999999999 kB\n",
@@ -160,7 +160,7 @@ static void refuses_damaged_text(void **state)
     }
 }
 
-static void an_empty_text_is_a_process_that_ended(void **state)
+static void an_empty_text_is_an_exited_process(void **state)
 {
     struct fake_root fake;
     struct seen seen;
@@ -201,7 +201,7 @@ static int stop_at_two(const struct smaps_area *area, void *data)
     return ++*(int *)data == 2 ? -E2BIG : 0;
 }
 
-static void the_reading_ends_when_the_caller_has_enough(void **state)
+static void the_callback_can_end_the_reading(void **state)
 {
     struct fake_root fake;
     int count = 0;
@@ -245,11 +245,11 @@ int main(void)
         cmocka_unit_test(an_area_is_columns_and_lines),
         cmocka_unit_test(the_text_may_come_in_pieces_of_any_size),
         cmocka_unit_test(a_name_is_not_read),
-        cmocka_unit_test(an_old_kernel_tells_nothing_of_merged_pages),
+        cmocka_unit_test(an_old_kernel_does_not_report_merged_pages),
         cmocka_unit_test(refuses_damaged_text),
-        cmocka_unit_test(an_empty_text_is_a_process_that_ended),
+        cmocka_unit_test(an_empty_text_is_an_exited_process),
         cmocka_unit_test(a_file_of_megabytes_is_read_in_pieces),
-        cmocka_unit_test(the_reading_ends_when_the_caller_has_enough),
+        cmocka_unit_test(the_callback_can_end_the_reading),
         cmocka_unit_test(the_rollup_has_merged_pages),
         cmocka_unit_test(areas_add_up_to_the_rollup),
     };

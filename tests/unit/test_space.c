@@ -25,7 +25,7 @@ int __wrap_mounts_read(const struct root *root, const char *text, struct mounts 
 
 bool __wrap_mounts_may_stall(const char *text);
 
-static bool may_stall;                /* what mounts_may_stall() says */
+static bool may_stall;                /* result of mounts_may_stall() */
 static _Thread_local bool has_called; /* this thread has called mounts_read() */
 
 bool __wrap_mounts_may_stall(const char *text)
@@ -57,7 +57,7 @@ static int read_now(struct space *space, const struct root *root)
     return r;
 }
 
-static void a_disk_that_does_not_respond_is_not_waited_for(void **state)
+static void a_hanging_disk_is_not_waited_for(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -78,7 +78,7 @@ static void a_disk_that_does_not_respond_is_not_waited_for(void **state)
     root_close(&root);
 }
 
-/* Whether a thread that asks the disks is still there. */
+/* Whether a thread that reads the disks still exists. */
 static bool is_asking(void)
 {
     bool is_found = false;
@@ -96,7 +96,7 @@ static bool is_asking(void)
     return is_found;
 }
 
-static void it_can_be_left_behind(void **state)
+static void a_hanging_inquiry_can_be_left_behind(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -116,8 +116,8 @@ static void it_can_be_left_behind(void **state)
         (void)sched_yield();
 }
 
-/* To start one costs more than to ask the disks. */
-static void disks_that_cannot_stall_need_no_thread(void **state)
+/* Starting one costs more than reading the disks. */
+static void disks_that_cannot_block_need_no_thread(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -132,7 +132,7 @@ static void disks_that_cannot_stall_need_no_thread(void **state)
     root_close(&root);
 }
 
-static void a_fixture_has_no_disks_to_ask(void **state)
+static void a_fixture_has_no_disks(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -147,10 +147,10 @@ static void a_fixture_has_no_disks_to_ask(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_disk_that_does_not_respond_is_not_waited_for),
-        cmocka_unit_test(it_can_be_left_behind),
-        cmocka_unit_test(disks_that_cannot_stall_need_no_thread),
-        cmocka_unit_test(a_fixture_has_no_disks_to_ask),
+        cmocka_unit_test(a_hanging_disk_is_not_waited_for),
+        cmocka_unit_test(a_hanging_inquiry_can_be_left_behind),
+        cmocka_unit_test(disks_that_cannot_block_need_no_thread),
+        cmocka_unit_test(a_fixture_has_no_disks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

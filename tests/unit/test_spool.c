@@ -98,7 +98,7 @@ static void only_whole_rows_are_sent(void **state)
     assert_batch(HEADER "3,4\n5,6\n", 2, &end);
 }
 
-static void a_batch_has_a_largest_size(void **state)
+static void the_size_of_a_batch_is_limited(void **state)
 {
     struct spool_batch batch;
 
@@ -110,7 +110,7 @@ static void a_batch_has_a_largest_size(void **state)
     buffer_done(&batch.csv);
 }
 
-static void another_process_goes_on_where_it_was(void **state)
+static void another_process_continues_from_there(void **state)
 {
     struct spool again;
     uint64_t end, rows, bytes;
@@ -167,7 +167,7 @@ static void sent_rows_take_no_space(void **state)
     assert_batch(HEADER "1,2\n", 1, &end);
 }
 
-static void beyond_the_limit_the_oldest_rows_go(void **state)
+static void beyond_the_limit_the_oldest_rows_are_dropped(void **state)
 {
     uint64_t end;
 
@@ -215,7 +215,7 @@ static void a_damaged_spool_is_not_opened(void **state)
 }
 
 /* As if its owner had been killed while it removed it. */
-static void what_is_left_of_a_spool_is_removed(void **state)
+static void an_abandoned_spool_is_removed(void **state)
 {
     char path[PATH_MAX], run[PATH_MAX + 16];
 
@@ -263,12 +263,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(only_whole_rows_are_sent),
-        TEST(a_batch_has_a_largest_size),
-        TEST(another_process_goes_on_where_it_was),
+        TEST(the_size_of_a_batch_is_limited),
+        TEST(another_process_continues_from_there),
         TEST(sent_rows_take_no_space),
-        TEST(beyond_the_limit_the_oldest_rows_go),
+        TEST(beyond_the_limit_the_oldest_rows_are_dropped),
         TEST(a_damaged_spool_is_not_opened),
-        TEST(what_is_left_of_a_spool_is_removed),
+        TEST(an_abandoned_spool_is_removed),
         TEST(the_end_needs_no_new_space),
     };
 

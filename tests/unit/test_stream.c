@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which stream a path, a dialect and a format mean. What it writes is in test_csv.c and
- * test_dialect.c. */
+/* Selects the stream of a path, a dialect and a format. test_csv.c and test_dialect.c test
+ * its rows. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +85,7 @@ static void other_names_are_refused(void **state)
     }
 }
 
-static void the_format_is_that_of_the_suffix_or_as_given(void **state)
+static void the_suffix_or_the_option_selects_the_format(void **state)
 {
     struct spoor_error err = { 0 };
     struct stream stream;
@@ -127,7 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dialect_has_tables),
         cmocka_unit_test(other_names_are_refused),
-        cmocka_unit_test(the_format_is_that_of_the_suffix_or_as_given),
+        cmocka_unit_test(the_suffix_or_the_option_selects_the_format),
         cmocka_unit_test(only_rows_with_columns_of_the_machine_need_its_processes_and_gpus),
     };
 

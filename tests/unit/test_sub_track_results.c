@@ -29,7 +29,7 @@ static void check(const double *values, size_t count, double min, double max, do
         assert_true(!(fabs(found[i] - expected[i]) > 1e-12 * fabs(expected[i])));
 }
 
-static void figures_are_those_of_a_whole_population(void **state)
+static void statistics_are_those_of_a_population(void **state)
 {
     static const double some[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
     static const double negative[] = { -3, -1 };
@@ -41,7 +41,7 @@ static void figures_are_those_of_a_whole_population(void **state)
     check(one, 1, 42.5, 42.5, 42.5, 0);
 }
 
-static void equal_numbers_have_no_spread(void **state)
+static void equal_numbers_have_no_deviation(void **state)
 {
     double values[1000];
 
@@ -52,7 +52,7 @@ static void equal_numbers_have_no_spread(void **state)
 }
 
 /* Numbers far from 0 with a small spread: sums of squares would lose it. */
-static void large_numbers_keep_their_spread(void **state)
+static void large_numbers_keep_their_deviation(void **state)
 {
     static const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
 
@@ -60,7 +60,7 @@ static void large_numbers_keep_their_spread(void **state)
     check(values, ARRAY_SIZE(values), 1e9 + 4, 1e9 + 16, 1e9 + 10, 4.743416490252569);
 }
 
-static void nothing_has_no_figures_and_a_total_of_0(void **state)
+static void without_numbers_there_is_only_a_total_of_0(void **state)
 {
     struct tally tally = { 0 };
     double found[STATISTICS];
@@ -133,7 +133,7 @@ static void a_block_that_calls_itself_nests(void **state)
     CHECK(2, 6, { 7, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 7, "b", 'E', 3 }, { 7, "b", 'E', 4 });
 }
 
-static void what_nothing_ends_is_no_call(void **state)
+static void an_unfinished_block_is_no_call(void **state)
 {
     (void)state;
     /* Killed in the block. */
@@ -144,14 +144,14 @@ static void what_nothing_ends_is_no_call(void **state)
     CHECK(1, 2, { 7, "b", 'S', 0 }, { 8, "b", 'S', 1 }, { 8, "b", 'E', 3 });
 }
 
-static void processes_are_told_apart(void **state)
+static void calls_of_different_processes_are_separate(void **state)
 {
     (void)state;
     CHECK(2, 7, { 8, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 8, "b", 'E', 5 }, { 7, "b", 'E', 3 });
 }
 
 /* A call may begin in the very tick in which the one before it ended. */
-static void rows_of_one_time_stay_in_the_order_of_the_file(void **state)
+static void rows_of_the_same_time_keep_their_order(void **state)
 {
     const struct step steps[] = {
         { 7, "b", 'S', 1 }, { 7, "b", 'E', 2 }, { 7, "b", 'S', 2 }, { 7, "b", 'E', 3 }
@@ -192,7 +192,7 @@ static void a_stop_without_a_start_is_refused(void **state)
                   "a start.");
 }
 
-static void joined_calls_hold_their_ends_and_what_is_between(void **state)
+static void joined_calls_include_the_time_between(void **state)
 {
     struct call calls[] = { { 5, 6, 0 }, { 1, 2, 0 }, { 1.5, 3, 0 }, { 3, 4, 0 }, { 8, 8, 0 } };
     size_t count = calls_join(calls, ARRAY_SIZE(calls));
@@ -273,17 +273,17 @@ static void width_is_counted_in_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_are_those_of_a_whole_population),
-        cmocka_unit_test(equal_numbers_have_no_spread),
-        cmocka_unit_test(large_numbers_keep_their_spread),
-        cmocka_unit_test(nothing_has_no_figures_and_a_total_of_0),
+        cmocka_unit_test(statistics_are_those_of_a_population),
+        cmocka_unit_test(equal_numbers_have_no_deviation),
+        cmocka_unit_test(large_numbers_keep_their_deviation),
+        cmocka_unit_test(without_numbers_there_is_only_a_total_of_0),
         cmocka_unit_test(a_start_and_a_stop_are_a_call),
         cmocka_unit_test(a_block_that_calls_itself_nests),
-        cmocka_unit_test(what_nothing_ends_is_no_call),
-        cmocka_unit_test(processes_are_told_apart),
-        cmocka_unit_test(rows_of_one_time_stay_in_the_order_of_the_file),
+        cmocka_unit_test(an_unfinished_block_is_no_call),
+        cmocka_unit_test(calls_of_different_processes_are_separate),
+        cmocka_unit_test(rows_of_the_same_time_keep_their_order),
         cmocka_unit_test(a_stop_without_a_start_is_refused),
-        cmocka_unit_test(joined_calls_hold_their_ends_and_what_is_between),
+        cmocka_unit_test(joined_calls_include_the_time_between),
         cmocka_unit_test(a_number_has_at_most_eight_decimals),
         cmocka_unit_test(a_column_of_numbers_is_wider_than_its_header),
         cmocka_unit_test(a_column_of_words_is_wider_than_its_cells),

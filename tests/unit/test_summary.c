@@ -27,7 +27,7 @@ static void add(struct summary *summary, uint64_t ms, enum metric metric, uint64
     summary_add(summary, &sample);
 }
 
-static void without_samples_nothing_is_known(void **state)
+static void without_samples_every_metric_is_unknown(void **state)
 {
     struct summary summary;
 
@@ -80,7 +80,7 @@ static void the_fastest_interval_is_kept(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 3.5);
 }
 
-static void a_moment_makes_no_peak_rate(void **state)
+static void a_short_interval_causes_no_peak_rate(void **state)
 {
     struct summary summary;
 
@@ -90,7 +90,7 @@ static void a_moment_makes_no_peak_rate(void **state)
     add(&summary, 1000, METRIC_JOB_CPU, 1000 * NS_PER_MS);
     add(&summary, 1001, METRIC_JOB_CPU, 1100 * NS_PER_MS); /* 100 cores for 1 ms */
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
-    /* The moment is not lost: it counts in the window that it is part of. */
+    /* The growth is not lost: it counts in the window that contains it. */
     add(&summary, 2000, METRIC_JOB_CPU, 2500 * NS_PER_MS);
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1.5);
 }
@@ -118,7 +118,7 @@ static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
 }
 
 /* The job ends in the middle of a second; the tracker reads the machine's counter two seconds later. */
-static void a_sample_that_is_dated_back_has_no_more_than_the_machine_did(void **state)
+static void a_sample_dated_back_has_no_more_than_the_machine(void **state)
 {
     struct summary summary;
     const struct tally *tally = &summary.tally[METRIC_HOST_CPU];
@@ -143,7 +143,7 @@ static void a_sample_that_is_dated_back_has_no_more_than_the_machine_did(void **
 }
 
 /* One core, by a counter that moves by 10 ms, read every millisecond. */
-static void a_coarse_counter_makes_no_fast_rate(void **state)
+static void a_coarse_counter_causes_no_fast_rate(void **state)
 {
     struct summary summary;
     struct sample sample;
@@ -160,7 +160,7 @@ static void a_coarse_counter_makes_no_fast_rate(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
 }
 
-static void samples_at_the_same_time_are_harmless(void **state)
+static void simultaneous_samples_are_harmless(void **state)
 {
     struct summary summary;
 
@@ -186,7 +186,7 @@ static void a_reset_counter_has_no_negative_rate(void **state)
 }
 
 /* GPUs are known some time after the start, and their counters count from there. */
-static void a_process_that_turns_out_to_be_an_agent_is_taken_back(void **state)
+static void usage_of_a_late_recognized_agent_is_removed(void **state)
 {
     struct summary summary;
 
@@ -200,7 +200,7 @@ static void a_process_that_turns_out_to_be_an_agent_is_taken_back(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_STARTED].last, 2);
 }
 
-static void bytes_that_were_counted_twice_are_taken_back(void **state)
+static void bytes_counted_twice_are_removed(void **state)
 {
     struct summary summary;
 
@@ -212,7 +212,7 @@ static void bytes_that_were_counted_twice_are_taken_back(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_READ].last, 120);
 }
 
-static void a_counter_from_the_start_begins_there_though_it_is_known_later(void **state)
+static void a_counter_from_the_start_begins_at_0_even_if_read_later(void **state)
 {
     const struct tally *tally;
     struct summary summary;
@@ -227,7 +227,7 @@ static void a_counter_from_the_start_begins_there_though_it_is_known_later(void 
     assert_int_equal(tally->last, 800);
 }
 
-static void a_phase_goes_on_from_where_the_run_has_its_counters(void **state)
+static void a_phase_continues_from_the_counters_of_the_run(void **state)
 {
     struct summary run, phase;
 
@@ -247,7 +247,7 @@ static void a_phase_goes_on_from_where_the_run_has_its_counters(void **state)
     assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first, 900);
 }
 
-static void the_first_sample_speaks_of_the_time_before(void **state)
+static void the_first_sample_covers_the_time_before(void **state)
 {
     const struct tally *tally;
     struct summary summary;
@@ -266,7 +266,7 @@ static void the_first_sample_speaks_of_the_time_before(void **state)
     assert_int_equal(tally->later_max, 400);
 }
 
-static void a_zero_that_was_not_measured_is_forgotten(void **state)
+static void an_unmeasured_zero_is_removed(void **state)
 {
     struct summary summary;
 
@@ -280,7 +280,7 @@ static void a_zero_that_was_not_measured_is_forgotten(void **state)
     assert_int_equal(summary.tally[METRIC_JOB_GPU_MEMORY].max, 5);
 }
 
-static void the_parts_of_memory_are_those_of_the_peak(void **state)
+static void the_parts_of_memory_are_those_at_the_peak(void **state)
 {
     static const struct memory_split splits[] = { { 30, 10, 20 },
                                                   { 90, 80, 10 },
@@ -300,7 +300,7 @@ static void the_parts_of_memory_are_those_of_the_peak(void **state)
     assert_memory_equal(&summary.at_peak, &splits[1], sizeof(splits[1]));
 }
 
-static void a_resumed_phase_leaves_out_what_it_missed(void **state)
+static void a_resumed_phase_excludes_the_time_between(void **state)
 {
     struct summary run, phase;
     const struct tally *cpu = &phase.tally[METRIC_JOB_CPU];
@@ -321,10 +321,11 @@ static void a_resumed_phase_leaves_out_what_it_missed(void **state)
     assert_int_equal(cpu->last_ns - cpu->first_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.ended_ns - phase.started_ns, 3000 * NS_PER_MS);
     assert_int_equal(phase.started_realtime_ns, 6000 * NS_PER_MS);
-    assert_near(cpu->max_rate, 500 / 1e9); /* of a window, never of what lies between two */
+    /* The rate of a window, never of the time between two. */
+    assert_near(cpu->max_rate, 500 / 1e9);
 }
 
-static void a_resumed_phase_has_the_highest_level_of_all_its_parts(void **state)
+static void a_resumed_phase_has_the_maximum_of_all_its_parts(void **state)
 {
     struct summary run, phase;
 
@@ -339,11 +340,11 @@ static void a_resumed_phase_has_the_highest_level_of_all_its_parts(void **state)
     assert_int_equal(phase.tally[METRIC_JOB_RSS].max, 60);
     add(&phase, 7000, METRIC_JOB_RSS, 70);
     assert_int_equal(phase.tally[METRIC_JOB_RSS].max, 70);
-    assert_false(is_known(phase.tally[METRIC_JOB_CPU].first)); /* what was unknown stays so */
+    assert_false(is_known(phase.tally[METRIC_JOB_CPU].first)); /* unknown values stay unknown */
 }
 
-/* Another source of CPU time has more of it, and does not say when it was used. */
-static void missed_cpu_time_counts_for_totals_only(void **state)
+/* Another source of CPU time has more, used at an unknown time. */
+static void missed_cpu_time_counts_only_in_totals(void **state)
 {
     struct summary summary;
     struct sample sample;
@@ -365,25 +366,25 @@ static void missed_cpu_time_counts_for_totals_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_resumed_phase_leaves_out_what_it_missed),
-        cmocka_unit_test(a_resumed_phase_has_the_highest_level_of_all_its_parts),
-        cmocka_unit_test(a_counter_from_the_start_begins_there_though_it_is_known_later),
-        cmocka_unit_test(a_phase_goes_on_from_where_the_run_has_its_counters),
-        cmocka_unit_test(the_first_sample_speaks_of_the_time_before),
-        cmocka_unit_test(a_zero_that_was_not_measured_is_forgotten),
-        cmocka_unit_test(without_samples_nothing_is_known),
+        cmocka_unit_test(a_resumed_phase_excludes_the_time_between),
+        cmocka_unit_test(a_resumed_phase_has_the_maximum_of_all_its_parts),
+        cmocka_unit_test(a_counter_from_the_start_begins_at_0_even_if_read_later),
+        cmocka_unit_test(a_phase_continues_from_the_counters_of_the_run),
+        cmocka_unit_test(the_first_sample_covers_the_time_before),
+        cmocka_unit_test(an_unmeasured_zero_is_removed),
+        cmocka_unit_test(without_samples_every_metric_is_unknown),
         cmocka_unit_test(first_last_and_peak_are_kept),
         cmocka_unit_test(the_fastest_interval_is_kept),
-        cmocka_unit_test(a_moment_makes_no_peak_rate),
+        cmocka_unit_test(a_short_interval_causes_no_peak_rate),
         cmocka_unit_test(a_rate_is_taken_between_the_readings_of_its_counter),
-        cmocka_unit_test(a_sample_that_is_dated_back_has_no_more_than_the_machine_did),
-        cmocka_unit_test(a_coarse_counter_makes_no_fast_rate),
-        cmocka_unit_test(samples_at_the_same_time_are_harmless),
+        cmocka_unit_test(a_sample_dated_back_has_no_more_than_the_machine),
+        cmocka_unit_test(a_coarse_counter_causes_no_fast_rate),
+        cmocka_unit_test(simultaneous_samples_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),
-        cmocka_unit_test(a_process_that_turns_out_to_be_an_agent_is_taken_back),
-        cmocka_unit_test(bytes_that_were_counted_twice_are_taken_back),
-        cmocka_unit_test(the_parts_of_memory_are_those_of_the_peak),
-        cmocka_unit_test(missed_cpu_time_counts_for_totals_only),
+        cmocka_unit_test(usage_of_a_late_recognized_agent_is_removed),
+        cmocka_unit_test(bytes_counted_twice_are_removed),
+        cmocka_unit_test(the_parts_of_memory_are_those_at_the_peak),
+        cmocka_unit_test(missed_cpu_time_counts_only_in_totals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ int __wrap_smaps_rollup_read(const struct root *root, pid_t pid, struct smaps_ro
     return __real_smaps_rollup_read(root, pid, ret);
 }
 
-/* Main was read as it shared those pages, the child as it had copies of its own. */
+/* Main was read while it shared those pages, the child after it had its own copies. */
 static void pages_copied_before_their_process_is_read_count(void **state)
 {
     struct memory_fixture f = { 0 };
@@ -60,7 +60,7 @@ static void pages_copied_before_their_process_is_read_count(void **state)
 }
 
 /* Neither their page tables nor their sizes are read again: the child's files are missing. */
-static void a_crowd_of_small_processes_is_not_walked(void **state)
+static void many_small_processes_are_not_walked(void **state)
 {
     struct memory_fixture f = { 0 };
     struct memory_view views[CROWD];
@@ -81,7 +81,7 @@ static void a_crowd_of_small_processes_is_not_walked(void **state)
     assert_int_equal(survey.count, CROWD);
     assert_false(survey.has_ended);
     assert_int_equal(views[1].private_total, MB);
-    /* What a copy and its parent share, nothing but a walk shows. */
+    /* Only a walk shows the pages shared by a copy and its parent. */
     roster_member(&f.roster, CHILD + 1)->has_exec = false;
     roster_member(&f.roster, CHILD + 1)->parent_pid = CHILD + 2;
     assert_int_equal(survey_plan(&f.roster, MAIN, false).walk_count, 4);
@@ -89,8 +89,8 @@ static void a_crowd_of_small_processes_is_not_walked(void **state)
     memory_end(&f);
 }
 
-/* Only those that are walked have files. */
-static void of_copies_that_look_alike_some_are_walked(void **state)
+/* Only walked processes have files. */
+static void only_some_of_many_similar_copies_are_walked(void **state)
 {
     enum { ALIKE = 40, EACH = 3, ALL = ALIKE + 2, OTHER = CHILD + ALIKE };
     struct memory_fixture f = { 0 };
@@ -129,7 +129,8 @@ static void of_copies_that_look_alike_some_are_walked(void **state)
     memory_end(&f);
 }
 
-/* Twenty walks over so much that took so long; what the next is expected to take, in microseconds. */
+/* Twenty walks over this much memory that took this long; returns the expected time of the
+ * next, in microseconds. */
 static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, double *page_ns)
 {
     const struct survey survey = { .walk_count = processes, .walk_bytes = megabytes * MB };
@@ -139,7 +140,7 @@ static uint64_t learned_us(size_t processes, uint64_t megabytes, uint64_t us, do
     return survey_cost_ns(&survey, *page_ns) / NS_PER_US;
 }
 
-static void a_walk_is_expected_to_take_what_the_last_took(void **state)
+static void the_cost_of_a_walk_is_estimated_from_the_last(void **state)
 {
     double page_ns = SURVEY_PAGE_NS;
 
@@ -153,7 +154,7 @@ static void a_walk_is_expected_to_take_what_the_last_took(void **state)
 }
 
 /* Four processes of 3 MB took half a millisecond: at 180 MB that is not 11 ms. */
-static void a_slow_walk_over_little_tells_little_of_much(void **state)
+static void a_slow_walk_over_little_memory_changes_the_estimate_little(void **state)
 {
     const struct survey small = { .walk_count = 4, .walk_bytes = 12 * MB };
     const struct survey loading = { .walk_count = 1, .walk_bytes = MB / 16 };
@@ -173,10 +174,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_copied_before_their_process_is_read_count),
-        cmocka_unit_test(a_crowd_of_small_processes_is_not_walked),
-        cmocka_unit_test(of_copies_that_look_alike_some_are_walked),
-        cmocka_unit_test(a_walk_is_expected_to_take_what_the_last_took),
-        cmocka_unit_test(a_slow_walk_over_little_tells_little_of_much),
+        cmocka_unit_test(many_small_processes_are_not_walked),
+        cmocka_unit_test(only_some_of_many_similar_copies_are_walked),
+        cmocka_unit_test(the_cost_of_a_walk_is_estimated_from_the_last),
+        cmocka_unit_test(a_slow_walk_over_little_memory_changes_the_estimate_little),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

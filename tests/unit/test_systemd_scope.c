@@ -24,7 +24,8 @@
 
 /* ---- systemd scope --------------------------------------------------------- */
 
-/* For those that answer: only a hung test waits so long. For those that do not. */
+/* Timeouts for managers that respond, which only a hung test reaches, and for those that do
+ * not. */
 #define PATIENT_NS (20 * NS_PER_SECOND)
 #define HASTY_NS (40 * NS_PER_MS)
 
@@ -68,7 +69,7 @@ static void the_manager_gets_the_call(void **state)
     assert_memory_equal(fake.call, expected, fake.call_length);
 }
 
-static void a_name_that_is_too_long_is_not_sent(void **state)
+static void a_too_long_name_is_not_sent(void **state)
 {
     char name[SCOPE_CALL_SIZE];
 
@@ -78,7 +79,7 @@ static void a_name_that_is_too_long_is_not_sent(void **state)
     assert_int_equal(systemd_start_scope(-1, UINT64_MAX, name, 1, 2), -EMSGSIZE);
 }
 
-static void we_log_in_by_our_uid_in_hexadecimal_digits(void **state)
+static void the_login_has_the_uid_in_hexadecimal_digits(void **state)
 {
     char expected[64] = "AUTH EXTERNAL ", digits[16];
     struct fake_manager fake;
@@ -91,7 +92,7 @@ static void we_log_in_by_our_uid_in_hexadecimal_digits(void **state)
     assert_string_equal(fake.login, expected);
 }
 
-static void other_messages_are_passed_over(void **state)
+static void other_messages_are_skipped(void **state)
 {
     struct fake_manager fake;
 
@@ -100,7 +101,7 @@ static void other_messages_are_passed_over(void **state)
     assert_int_equal(converse(&fake, FAKE_SIGNALS_FIRST), 0);
 }
 
-static void who_does_not_let_us_in_is_not_asked(void **state)
+static void a_manager_that_refuses_the_login_is_not_called(void **state)
 {
     static const struct {
         enum fake_manner manner;
@@ -118,13 +119,13 @@ static void who_does_not_let_us_in_is_not_asked(void **state)
         int r = converse(&fake, cases[i].manner);
 
         if (cases[i].manner == FAKE_HANGS_UP && r == -1000 - EPIPE)
-            r = -1000 - ECONNRESET; /* it was faster than our first word */
+            r = -1000 - ECONNRESET; /* closed before our first message */
         assert_int_equal(r, cases[i].result - 1000);
         assert_int_equal(fake.call_length, 0);
     }
 }
 
-static void a_refusal_is_told_from_not_knowing(void **state)
+static void a_refusal_differs_from_an_unknown_outcome(void **state)
 {
     static const struct {
         enum fake_manner manner;
@@ -142,11 +143,11 @@ static void a_refusal_is_told_from_not_knowing(void **state)
         assert_int_equal(converse(&fake, cases[i].manner), cases[i].result);
 }
 
-static void nobody_makes_us_wait_beyond_the_deadline(void **state)
+static void the_deadline_always_holds(void **state)
 {
     static const struct {
         enum fake_manner manner;
-        uint64_t connect_ns; /* a log-in that succeeds takes what time it needs */
+        uint64_t connect_ns; /* a successful login may take its time */
         int result;
     } cases[] = {
         { FAKE_IS_MUTE, HASTY_NS, -ETIMEDOUT - 1000 },
@@ -168,7 +169,7 @@ static void nobody_makes_us_wait_beyond_the_deadline(void **state)
     }
 }
 
-static void a_socket_that_nobody_listens_on_is_no_manager(void **state)
+static void a_socket_without_a_listener_is_no_manager(void **state)
 {
     char long_path[200];
     struct fake_manager fake;
@@ -179,7 +180,7 @@ static void a_socket_that_nobody_listens_on_is_no_manager(void **state)
     memset(long_path, '/', sizeof(long_path));
     long_path[sizeof(long_path) - 1] = '\0';
     assert_int_equal(systemd_connect(long_path, UINT64_MAX), -ENAMETOOLONG);
-    /* One that has been closed. */
+    /* A socket that was closed. */
     fake_manager_start(&fake, FAKE_WORKS);
     shutdown(fake.listen_fd, SHUT_RDWR);
     assert_int_equal(systemd_connect(fake.path, UINT64_MAX), -ECONNREFUSED);
@@ -221,7 +222,7 @@ static bool is_closed_within(int fd, int ms)
     return poll(&poller, 1, ms) == 1 && (poller.revents & POLLHUP);
 }
 
-static void no_wait_for_children_finds_it(void **state)
+static void no_wait_returns_the_keeper(void **state)
 {
     struct scope_keeper *keeper = get(state);
     siginfo_t info = { 0 };
@@ -233,8 +234,8 @@ static void no_wait_for_children_finds_it(void **state)
     assert_int_equal(waitpid(keeper->pid, NULL, WNOHANG), -1);
 }
 
-/* Its parent is the tracker, as that of an orphan of the job is. */
-static void no_job_counts_it(void **state)
+/* Its parent is the tracker, as for an orphan of the job. */
+static void no_job_counts_the_keeper(void **state)
 {
     struct scope_keeper *keeper = get(state);
     struct member member = { .id.pid = keeper->pid };
@@ -248,13 +249,13 @@ static void no_job_counts_it(void **state)
     root_close(&root);
 }
 
-static void it_has_no_file_of_ours_open(void **state)
+static void the_keeper_has_none_of_our_files_open(void **state)
 {
     struct scope_keeper *keeper;
     int fds[2];
 
     (void)state;
-    assert_int_equal(pipe2(fds, 0), 0); /* one that would be handed down */
+    assert_int_equal(pipe2(fds, 0), 0); /* inheritable */
     if (start(state) != 0 || !*state) {
         close(fds[0]);
         close(fds[1]);
@@ -268,7 +269,7 @@ static void it_has_no_file_of_ours_open(void **state)
     stop(state);
 }
 
-static void signals_do_not_end_it(void **state)
+static void signals_do_not_end_the_keeper(void **state)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGALRM };
     struct scope_keeper *keeper = get(state);
@@ -281,7 +282,7 @@ static void signals_do_not_end_it(void **state)
     assert_int_equal(info.si_pid, 0);
 }
 
-static void it_ends_even_when_it_has_been_stopped(void **state)
+static void a_stopped_keeper_can_be_ended(void **state)
 {
     struct scope_keeper *keeper = get(state);
     pid_t pid = keeper->pid;
@@ -294,8 +295,8 @@ static void it_ends_even_when_it_has_been_stopped(void **state)
     scope_keeper_stop(keeper); /* none: nothing happens */
 }
 
-/* Plays a tracker that is killed. What it started must not outlive it. */
-static void it_ends_with_the_tracker(void **state)
+/* Simulates a tracker that is killed. The keeper must not outlive it. */
+static void the_keeper_exits_with_the_tracker(void **state)
 {
     int fds[2];
     int status;
@@ -337,19 +338,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_manager_gets_the_call),
-        cmocka_unit_test(a_name_that_is_too_long_is_not_sent),
-        cmocka_unit_test(we_log_in_by_our_uid_in_hexadecimal_digits),
-        cmocka_unit_test(other_messages_are_passed_over),
-        cmocka_unit_test(who_does_not_let_us_in_is_not_asked),
-        cmocka_unit_test(a_refusal_is_told_from_not_knowing),
-        cmocka_unit_test(nobody_makes_us_wait_beyond_the_deadline),
-        cmocka_unit_test(a_socket_that_nobody_listens_on_is_no_manager),
-        cmocka_unit_test_setup_teardown(no_wait_for_children_finds_it, start, stop),
-        cmocka_unit_test_setup_teardown(no_job_counts_it, start, stop),
-        cmocka_unit_test(it_has_no_file_of_ours_open),
-        cmocka_unit_test_setup_teardown(signals_do_not_end_it, start, stop),
-        cmocka_unit_test_setup_teardown(it_ends_even_when_it_has_been_stopped, start, stop),
-        cmocka_unit_test(it_ends_with_the_tracker),
+        cmocka_unit_test(a_too_long_name_is_not_sent),
+        cmocka_unit_test(the_login_has_the_uid_in_hexadecimal_digits),
+        cmocka_unit_test(other_messages_are_skipped),
+        cmocka_unit_test(a_manager_that_refuses_the_login_is_not_called),
+        cmocka_unit_test(a_refusal_differs_from_an_unknown_outcome),
+        cmocka_unit_test(the_deadline_always_holds),
+        cmocka_unit_test(a_socket_without_a_listener_is_no_manager),
+        cmocka_unit_test_setup_teardown(no_wait_returns_the_keeper, start, stop),
+        cmocka_unit_test_setup_teardown(no_job_counts_the_keeper, start, stop),
+        cmocka_unit_test(the_keeper_has_none_of_our_files_open),
+        cmocka_unit_test_setup_teardown(signals_do_not_end_the_keeper, start, stop),
+        cmocka_unit_test_setup_teardown(a_stopped_keeper_can_be_ended, start, stop),
+        cmocka_unit_test(the_keeper_exits_with_the_tracker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

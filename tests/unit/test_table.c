@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_table.c - tables that others wrote: what is in them is not trusted. */
+/* test_table.c - tables written by other programs: their content is not trusted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void make_database(const struct folder *folder, const char *sql)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Reads the first row. Returns what failed first, or 0. */
+/* Reads the first row. Returns the first error, or 0. */
 static int read_first(const char *path, double *ret, struct spoor_error *err)
 {
     struct table *table = NULL;
@@ -64,7 +64,7 @@ static int read_first(const char *path, double *ret, struct spoor_error *err)
     return r;
 }
 
-static void rows_are_read_from_both_kinds(void **state)
+static void both_file_kinds_can_be_read(void **state)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -89,7 +89,7 @@ static void a_row_has_as_many_cells_as_the_header(void **state)
     assert_non_null(strstr(err.message, "3 cells, but the header has 2"));
 }
 
-/* It could have rows without end, by joins or recursion. */
+/* A view could have endless rows, by joins or recursion. */
 static void a_view_is_not_a_table(void **state)
 {
     struct folder *folder = *state;
@@ -102,7 +102,7 @@ static void a_view_is_not_a_table(void **state)
     assert_non_null(strstr(err.message, "access to view"));
 }
 
-static void a_number_is_finite(void **state)
+static void a_number_must_be_finite(void **state)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -115,7 +115,7 @@ static void a_number_is_finite(void **state)
     assert_true(size > 6.9);
 }
 
-static void a_cell_does_not_fill_the_memory(void **state)
+static void the_size_of_a_cell_is_limited(void **state)
 {
     struct folder *folder = *state;
     struct spoor_error err;
@@ -131,9 +131,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(rows_are_read_from_both_kinds),   TEST(a_row_has_as_many_cells_as_the_header),
-        TEST(a_view_is_not_a_table),           TEST(a_number_is_finite),
-        TEST(a_cell_does_not_fill_the_memory),
+        TEST(both_file_kinds_can_be_read),   TEST(a_row_has_as_many_cells_as_the_header),
+        TEST(a_view_is_not_a_table),         TEST(a_number_must_be_finite),
+        TEST(the_size_of_a_cell_is_limited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

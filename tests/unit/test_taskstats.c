@@ -46,7 +46,7 @@ static void put_attribute(struct datagram *d, uint16_t type, const void *value, 
     put(d, value, size);
 }
 
-/* The lengths of what encloses the rest are filled in when that is known. */
+/* The lengths of enclosing attributes are filled in at their end. */
 static size_t open_nest(struct datagram *d, uint16_t type)
 {
     size_t start = d->size;
@@ -137,7 +137,7 @@ static const struct fields new_kernel = {
 };
 
 /* A child of vfork that gives up has the peak of its parent. */
-static void a_child_that_did_nothing_may_have_no_memory_of_its_own(void **state)
+static void an_idle_child_may_have_no_memory_of_its_own(void **state)
 {
     struct fields fields = new_kernel;
     struct exit_record record;
@@ -154,7 +154,7 @@ static void a_child_that_did_nothing_may_have_no_memory_of_its_own(void **state)
     assert_false(record.may_be_borrowed);
 }
 
-static void a_record_names_thread_process_and_peak(void **state)
+static void a_record_has_thread_process_and_peak(void **state)
 {
     struct exit_record record;
     struct datagram d;
@@ -175,7 +175,7 @@ static void a_record_names_thread_process_and_peak(void **state)
     assert_false(record.is_last_of_several);
 }
 
-static void a_thread_that_ends_before_others_is_no_end_of_its_process(void **state)
+static void the_exit_of_one_thread_does_not_end_its_process(void **state)
 {
     struct fields fields = new_kernel;
     struct exit_record record;
@@ -202,7 +202,7 @@ static void a_thread_that_ends_before_others_is_no_end_of_its_process(void **sta
     assert_int_equal(record.read_bytes, 4096); /* of the thread */
 }
 
-static void an_old_kernel_does_not_name_the_process(void **state)
+static void an_old_kernel_does_not_report_the_process(void **state)
 {
     const struct fields old = { .pid = 43,
                                 .tgid = 0xdead,
@@ -221,7 +221,7 @@ static void an_old_kernel_does_not_name_the_process(void **state)
 }
 
 /* Version 15 alone has its fields elsewhere. */
-static void a_peak_that_cannot_be_read_is_unknown(void **state)
+static void an_unreadable_peak_is_unknown(void **state)
 {
     struct fields fields = new_kernel;
     struct exit_record record;
@@ -254,14 +254,14 @@ static void a_truncated_datagram_is_refused(void **state)
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         if (size < sizeof(struct nlmsghdr))
             continue;
-        memcpy(d.bytes, &size, sizeof(size)); /* the frame itself says so */
+        memcpy(d.bytes, &size, sizeof(size)); /* of the frame itself */
         assert_int_equal(taskstats_parse(d.bytes, size, FAMILY, &record), -EBADMSG);
         end(&d);
     }
     assert_int_equal(record.pid, -1);
 }
 
-static void lengths_that_lie_are_refused(void **state)
+static void wrong_lengths_are_refused(void **state)
 {
     static const uint16_t lies[] = { 0, 1, 3, 4, 5, 4095, 0xffff };
     struct exit_record record = { .pid = -1 };
@@ -279,7 +279,7 @@ static void lengths_that_lie_are_refused(void **state)
     assert_int_equal(record.pid, -1);
 }
 
-static void another_family_is_no_message_of_ours(void **state)
+static void another_family_is_ignored(void **state)
 {
     struct exit_record record;
     struct datagram d;
@@ -307,7 +307,7 @@ static void find(const struct exit_record *record, void *data)
         *wanted = *record;
 }
 
-static void the_kernel_tells_the_peak_of_a_process_that_ended(void **state)
+static void the_kernel_reports_the_peak_of_an_exited_process(void **state)
 {
     struct exit_record record = { 0 };
     struct taskstats_socket taskstats;
@@ -334,7 +334,7 @@ static void the_kernel_tells_the_peak_of_a_process_that_ended(void **state)
     taskstats_close(&taskstats);
 }
 
-static void a_fixture_has_none(void **state)
+static void a_fixture_has_no_records(void **state)
 {
     struct taskstats_socket taskstats;
     struct fake_root fake;
@@ -351,16 +351,16 @@ static void a_fixture_has_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_names_thread_process_and_peak),
-        cmocka_unit_test(a_child_that_did_nothing_may_have_no_memory_of_its_own),
-        cmocka_unit_test(a_thread_that_ends_before_others_is_no_end_of_its_process),
-        cmocka_unit_test(an_old_kernel_does_not_name_the_process),
-        cmocka_unit_test(a_peak_that_cannot_be_read_is_unknown),
+        cmocka_unit_test(a_record_has_thread_process_and_peak),
+        cmocka_unit_test(an_idle_child_may_have_no_memory_of_its_own),
+        cmocka_unit_test(the_exit_of_one_thread_does_not_end_its_process),
+        cmocka_unit_test(an_old_kernel_does_not_report_the_process),
+        cmocka_unit_test(an_unreadable_peak_is_unknown),
         cmocka_unit_test(a_truncated_datagram_is_refused),
-        cmocka_unit_test(lengths_that_lie_are_refused),
-        cmocka_unit_test(another_family_is_no_message_of_ours),
-        cmocka_unit_test(the_kernel_tells_the_peak_of_a_process_that_ended),
-        cmocka_unit_test(a_fixture_has_none),
+        cmocka_unit_test(wrong_lengths_are_refused),
+        cmocka_unit_test(another_family_is_ignored),
+        cmocka_unit_test(the_kernel_reports_the_peak_of_an_exited_process),
+        cmocka_unit_test(a_fixture_has_no_records),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

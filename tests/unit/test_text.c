@@ -31,8 +31,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Writes without colour and checks what holds for every report: it fits a screen
- * of 80 columns and no line ends with blanks. Returns the number of lines. */
+/* Writes without colour and checks properties of every report: it fits a screen of 80
+ * columns and no line ends with blanks. Returns the number of lines. */
 static size_t write_text(const struct example *example, bool has_unicode, struct buffer *out)
 {
     size_t lines = 0;
@@ -85,7 +85,7 @@ static const char whole_report[] =
     "not exact    sampled every 1 s: peak memory (at most 1.50 GB), private and\n"
     "             shared memory, processes, threads\n";
 
-static void the_whole_report_takes_25_lines(void **state)
+static void the_full_report_has_25_lines(void **state)
 {
     struct buffer out = { 0 };
 
@@ -95,7 +95,7 @@ static void the_whole_report_takes_25_lines(void **state)
 }
 
 /* One process, no limit, no traffic on the network, no tags. */
-static void a_plain_job_takes_20_lines(void **state)
+static void a_plain_job_has_20_lines(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -122,7 +122,7 @@ static void split_below_the_peak_names_its_moment(void **state)
     buffer_done(&out);
 }
 
-static void page_cache_has_a_row_if_it_matters(void **state)
+static void large_page_cache_has_a_row(void **state)
 {
     struct example *example = *state;
     struct tally *tally = &example->summary.tally[METRIC_JOB_MEMORY_PEAK];
@@ -141,7 +141,7 @@ static void page_cache_has_a_row_if_it_matters(void **state)
 }
 
 /* Pages that are charged to another cgroup do not count against the limit. */
-static void limit_of_a_cgroup_is_compared_with_what_it_was_charged(void **state)
+static void a_cgroup_limit_is_compared_with_charged_memory(void **state)
 {
     struct example *example = *state;
     struct tally *tally = &example->summary.tally[METRIC_JOB_MEMORY_PEAK];
@@ -269,7 +269,7 @@ static void an_idle_job_has_no_curve_of_cpu(void **state)
     buffer_done(&out);
 }
 
-static void rows_that_say_nothing_are_left_out(void **state)
+static void empty_rows_are_left_out(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -327,7 +327,7 @@ static void long_and_hostile_text_is_cut_and_escaped(void **state)
     buffer_done(&out);
 }
 
-static void warnings_have_lines_of_their_own(void **state)
+static void each_warning_has_its_own_line(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -363,7 +363,7 @@ static void phases_are_a_table_of_eight(void **state)
     buffer_done(&out);
 }
 
-static void all_exact_needs_no_remark(void **state)
+static void exact_figures_need_no_remark(void **state)
 {
     struct example *example = *state;
     struct buffer out = { 0 };
@@ -424,7 +424,7 @@ static const char system_whole_report[] =
     "tracker      12.0 ms of CPU (0.2 % of a core), 3.20 MB of RAM, 6 samples\n"
     "unknown      network: no network interface\n";
 
-static void the_machine_is_shown_without_lines_of_a_job(void **state)
+static void the_machine_is_shown_without_job_lines(void **state)
 {
     struct buffer out = { 0 };
 
@@ -433,7 +433,7 @@ static void the_machine_is_shown_without_lines_of_a_job(void **state)
     buffer_done(&out);
 }
 
-static void a_machine_that_says_nothing_is_no_harm(void **state)
+static void a_machine_without_values_is_harmless(void **state)
 {
     struct example *example = *state;
     const struct devices none = { 0 };
@@ -502,7 +502,7 @@ static void check(size_t shown, const char *expected)
     buffer_done(&out);
 }
 
-static void those_with_the_most_cpu_time_come_first(void **state)
+static void processes_are_sorted_by_cpu_time(void **state)
 {
     (void)state;
     check(2, "\n"
@@ -512,7 +512,7 @@ static void those_with_the_most_cpu_time_come_first(void **state)
              "  and 1204 more\n");
 }
 
-static void what_is_not_known_is_not_zero(void **state)
+static void an_unknown_value_is_not_0(void **state)
 {
     (void)state;
     others[0].count = 0;
@@ -534,7 +534,7 @@ static void command_is_escaped_once(void **state)
                "              9         n/a          1 B      1.00 s  $'./e\\x1b' a\\x1b\n");
 }
 
-static void without_the_option_there_is_none(void **state)
+static void without_the_option_there_is_no_table(void **state)
 {
     (void)state;
     check(0, "");
@@ -543,31 +543,31 @@ static void without_the_option_there_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_example(the_whole_report_takes_25_lines),
-        with_example(a_plain_job_takes_20_lines),
+        with_example(the_full_report_has_25_lines),
+        with_example(a_plain_job_has_20_lines),
         with_example(split_below_the_peak_names_its_moment),
-        with_example(page_cache_has_a_row_if_it_matters),
-        with_example(limit_of_a_cgroup_is_compared_with_what_it_was_charged),
+        with_example(large_page_cache_has_a_row),
+        with_example(a_cgroup_limit_is_compared_with_charged_memory),
         with_example(colours_change_nothing_but_colour),
         with_example(without_unicode_all_is_ascii),
         with_example(the_end_is_described_in_words),
         with_example(unknown_figures_have_a_reason),
         with_example(an_idle_job_has_no_curve_of_cpu),
-        with_example(rows_that_say_nothing_are_left_out),
+        with_example(empty_rows_are_left_out),
         with_example(notable_pressure_swap_and_lateness_are_shown),
         with_example(long_and_hostile_text_is_cut_and_escaped),
-        with_example(warnings_have_lines_of_their_own),
+        with_example(each_warning_has_its_own_line),
         with_example(phases_are_a_table_of_eight),
-        with_example(all_exact_needs_no_remark),
-        cmocka_unit_test_setup_teardown(the_machine_is_shown_without_lines_of_a_job,
-                                        system_set_up, system_tear_down),
-        cmocka_unit_test_setup_teardown(a_machine_that_says_nothing_is_no_harm, system_set_up,
+        with_example(exact_figures_need_no_remark),
+        cmocka_unit_test_setup_teardown(the_machine_is_shown_without_job_lines, system_set_up,
+                                        system_tear_down),
+        cmocka_unit_test_setup_teardown(a_machine_without_values_is_harmless, system_set_up,
                                         system_tear_down),
         cmocka_unit_test_setup_teardown(json_has_the_devices, system_set_up, system_tear_down),
-        cmocka_unit_test(those_with_the_most_cpu_time_come_first),
-        cmocka_unit_test(what_is_not_known_is_not_zero),
+        cmocka_unit_test(processes_are_sorted_by_cpu_time),
+        cmocka_unit_test(an_unknown_value_is_not_0),
         cmocka_unit_test(command_is_escaped_once),
-        cmocka_unit_test(without_the_option_there_is_none),
+        cmocka_unit_test(without_the_option_there_is_no_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

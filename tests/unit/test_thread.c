@@ -64,7 +64,7 @@ static spoor_session *open_session(void)
     return session;
 }
 
-static void a_thread_that_cannot_be_made_leaves_nothing_open(void **state)
+static void a_failed_thread_start_leaves_nothing_open(void **state)
 {
     int before = count_open("eventfd");
     spoor_session *session = open_session();
@@ -77,7 +77,7 @@ static void a_thread_that_cannot_be_made_leaves_nothing_open(void **state)
     assert_int_equal(spoor_session_sample(session, &err), -EINVAL);
     assert_int_equal(spoor_session_stop(session, &err), 0);
     is_refused = false;
-    assert_int_equal(spoor_session_start(session, &err), 0); /* it may be tried again */
+    assert_int_equal(spoor_session_start(session, &err), 0); /* a second attempt works */
     assert_int_equal(spoor_session_stop(session, &err), 0);
     assert_null(spoor_session_close(session));
     assert_int_equal(count_open("eventfd"), before);
@@ -102,10 +102,10 @@ static void wait_at(const struct spoor_sample *sample, void *data)
         return; /* the first is taken by the caller */
     (void)!write(obstacle->begun_fds[1], "", 1);
     (void)!read(obstacle->wait_fds[0], &byte, 1);
-    (void)!write(obstacle->begun_fds[1], "", 1); /* it is over */
+    (void)!write(obstacle->begun_fds[1], "", 1); /* it has ended */
 }
 
-/* A session whose thread takes a sample that does not end. */
+/* A session whose thread takes an endless sample. */
 static spoor_session *open_hanging(struct obstacle *obstacle)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -153,7 +153,7 @@ static void *ask_for_sample(void *data)
 }
 
 /* A listener waits for such a thread when the job has ended: not as long as for one that hangs. */
-static void who_waits_for_a_sample_is_let_go_when_the_session_stops(void **state)
+static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
 {
     struct obstacle obstacle;
     spoor_session *session = open_hanging(&obstacle);
@@ -165,7 +165,7 @@ static void who_waits_for_a_sample_is_let_go_when_the_session_stops(void **state
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, ask_for_sample, &asker), 0);
     assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
-    (void)poll(NULL, 0, 10); /* it asks at once */
+    (void)poll(NULL, 0, 10); /* it polls at once */
     assert_int_equal(spoor_session_stop_within(session, 1000000, NULL), -ETIMEDOUT);
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += 7; /* less than for a thread that hangs */
@@ -176,7 +176,7 @@ static void who_waits_for_a_sample_is_let_go_when_the_session_stops(void **state
     obstacle_done(&obstacle);
 }
 
-static void a_thread_that_hangs_keeps_nobody_waiting(void **state)
+static void a_hanging_thread_blocks_no_caller(void **state)
 {
     struct obstacle obstacle;
     spoor_session *session = open_hanging(&obstacle);
@@ -204,7 +204,7 @@ static void a_thread_that_hangs_keeps_nobody_waiting(void **state)
 }
 
 /* A sanitizer sees whether the thread frees all. */
-static void a_session_whose_thread_hangs_can_be_closed(void **state)
+static void a_session_with_a_hanging_thread_can_be_closed(void **state)
 {
     static struct obstacle obstacle; /* the thread leaves it after the session is closed */
     int count = count_open("eventfd");
@@ -216,7 +216,7 @@ static void a_session_whose_thread_hangs_can_be_closed(void **state)
     assert_null(spoor_session_close(session));
     let_go_on(&obstacle);
     assert_int_equal(read(obstacle.begun_fds[0], &byte, 1), 1);
-    while (count_open("eventfd") > count) /* nothing else tells of the end of such a thread */
+    while (count_open("eventfd") > count) /* nothing else reports the end of such a thread */
         (void)usleep(1000);
     assert_int_equal(obstacle.count, 2); /* there was no call after the session was closed */
     obstacle_done(&obstacle);
@@ -252,7 +252,7 @@ static int count_successes(void *(*act)(void *data), spoor_session *session)
     return count;
 }
 
-static void many_may_start_and_stop_a_session(void **state)
+static void several_threads_may_start_and_stop_a_session(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++) {
@@ -268,13 +268,13 @@ static void many_may_start_and_stop_a_session(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thread_that_cannot_be_made_leaves_nothing_open),
-        cmocka_unit_test(who_waits_for_a_sample_is_let_go_when_the_session_stops),
-        cmocka_unit_test(a_thread_that_hangs_keeps_nobody_waiting),
-        cmocka_unit_test(a_session_whose_thread_hangs_can_be_closed),
-        cmocka_unit_test(many_may_start_and_stop_a_session),
+        cmocka_unit_test(a_failed_thread_start_leaves_nothing_open),
+        cmocka_unit_test(stopping_wakes_callers_that_wait_for_a_sample),
+        cmocka_unit_test(a_hanging_thread_blocks_no_caller),
+        cmocka_unit_test(a_session_with_a_hanging_thread_can_be_closed),
+        cmocka_unit_test(several_threads_may_start_and_stop_a_session),
     };
 
-    (void)setenv("SPOOR_DISABLE", "gpu", 1); /* whose library has eventfds of its own */
+    (void)setenv("SPOOR_DISABLE", "gpu", 1); /* its library has other eventfds */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,10 +23,10 @@
 struct result {
     int code;              /* exit code, or -errno of exec */
     bool has_children;     /* some process of the job is left */
-    bool is_by_our_signal; /* as supervise() says */
+    bool is_by_our_signal; /* as reported by supervise() */
 };
 
-/* What spoor does, without a session; where asked, only once the command has ended. */
+/* Does the same as spoor, without a session; `is_late`: only after the command has ended. */
 static struct result supervise_late(const char *const *argv, bool waits_for_all, bool is_late)
 {
     siginfo_t info;
@@ -101,7 +101,7 @@ static void exit_codes_pass_through(void **state)
     assert_int_equal(shell("exit 255"), 255);
 }
 
-static void death_by_a_signal_is_128_and_its_number(void **state)
+static void a_death_by_signal_gives_128_and_its_number(void **state)
 {
     (void)state;
     assert_int_equal(shell("kill -KILL $$"), 128 + SIGKILL);
@@ -109,7 +109,7 @@ static void death_by_a_signal_is_128_and_its_number(void **state)
     assert_int_equal(shell("ulimit -c 0; kill -SEGV $$"), 128 + SIGSEGV);
 }
 
-static void a_failed_exec_tells_why(void **state)
+static void a_failed_exec_returns_its_errno(void **state)
 {
     static const char *const missing[] = { "/nonexistent/command", NULL };
     static const char *const folder[] = { "/", NULL };
@@ -140,7 +140,7 @@ static void the_child_waits_until_the_gate_opens(void **state)
     assert_int_equal(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
 }
 
-static void the_child_is_untouched(void **state)
+static void the_child_inherits_everything_unchanged(void **state)
 {
     static const char *const argv[] = { "sh", "-c",
                                         "test $(ulimit -n) = $LIMIT &&"
@@ -158,7 +158,7 @@ static void the_child_is_untouched(void **state)
     setenv("LIMIT", limit.rlim_cur == RLIM_INFINITY ? "unlimited" : text, 1);
     (void)snprintf(text, sizeof(text), "%d", (int)getpgrp());
     setenv("GROUP", text, 1);
-    (void)snprintf(text, sizeof(text), "%d", fd); /* what we open next gets this number */
+    (void)snprintf(text, sizeof(text), "%d", fd); /* the next descriptor gets this number */
     setenv("FIRST_FREE", text, 1);
     close(fd);
     assert_int_equal(run(argv, false).code, 0);
@@ -170,7 +170,7 @@ static struct result supervise_without_ends(const char *const *argv, bool waits_
     return supervise_command(argv, waits_for_all);
 }
 
-static void ignored_ends_of_children_stay_so_for_the_command_only(void **state)
+static void an_ignored_sigchld_is_restored_for_the_command(void **state)
 {
     static const char *const argv[] = { "grep", "-q", "^SigIgn:.*[13579bdf]....$", /* bit 16 */
                                         "/proc/self/status", NULL };
@@ -224,15 +224,15 @@ static void signals_sent_to_us_reach_the_job_once(void **state)
     close(voice[0]);
 }
 
-static void what_the_job_sends_to_us_is_not_given_back(void **state)
+static void signals_from_the_job_are_not_returned(void **state)
 {
     (void)state;
     assert_int_equal(shell("n=0; trap 'n=$((n + 1))' USR1; kill -USR1 $PPID; kill -USR1 $$;"
                            "kill -USR1 $PPID; exit $((40 + n))"),
-                     41); /* that to itself; not those to us */
+                     41); /* the signal to itself; not those to us */
 }
 
-static void orphans_are_waited_for_where_asked(void **state)
+static void orphans_are_waited_for_on_request(void **state)
 {
     static const char *const waits[] = { "sh", "-c", "(read x <&9) & exit 5", NULL };
     /* $$ is the command, also in the subshell. */
@@ -264,7 +264,7 @@ static struct result supervise_in_its_own_group(const char *const *argv, bool wa
 }
 
 /* The end is seen before the signal is taken: the order in which both came counts. */
-static void a_signal_to_the_group_is_ours_though_the_end_is_seen_first(void **state)
+static void a_signal_to_the_group_counts_as_ours_after_the_end(void **state)
 {
     static const char *const alone[] = { "sh", "-c", "kill -TERM $$", NULL };
     static const char *const interrupts[] = { "sh", "-c", "kill -INT 0", NULL };
@@ -281,7 +281,7 @@ static void a_signal_to_the_group_is_ours_though_the_end_is_seen_first(void **st
     result = run_under(supervise_in_its_own_group, leaves_one, true);
     assert_int_equal(result.code, 128 + SIGINT);
     assert_true(result.is_by_our_signal);
-    assert_false(result.has_children); /* one interrupt does not cut the waiting short */
+    assert_false(result.has_children); /* one interrupt does not end the wait */
     result = run(alone, false);
     assert_int_equal(result.code, 128 + SIGTERM);
     assert_false(result.is_by_our_signal);
@@ -291,15 +291,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_codes_pass_through),
-        cmocka_unit_test(death_by_a_signal_is_128_and_its_number),
-        cmocka_unit_test(a_failed_exec_tells_why),
+        cmocka_unit_test(a_death_by_signal_gives_128_and_its_number),
+        cmocka_unit_test(a_failed_exec_returns_its_errno),
         cmocka_unit_test(the_child_waits_until_the_gate_opens),
-        cmocka_unit_test(the_child_is_untouched),
-        cmocka_unit_test(ignored_ends_of_children_stay_so_for_the_command_only),
+        cmocka_unit_test(the_child_inherits_everything_unchanged),
+        cmocka_unit_test(an_ignored_sigchld_is_restored_for_the_command),
         cmocka_unit_test(signals_sent_to_us_reach_the_job_once),
-        cmocka_unit_test(what_the_job_sends_to_us_is_not_given_back),
-        cmocka_unit_test(orphans_are_waited_for_where_asked),
-        cmocka_unit_test(a_signal_to_the_group_is_ours_though_the_end_is_seen_first),
+        cmocka_unit_test(signals_from_the_job_are_not_returned),
+        cmocka_unit_test(orphans_are_waited_for_on_request),
+        cmocka_unit_test(a_signal_to_the_group_counts_as_ours_after_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

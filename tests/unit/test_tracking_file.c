@@ -43,7 +43,7 @@ static const struct tracking_facts facts = {
                  [TRACKING_EXPECTED_CORES] = 3 },
 };
 
-/* One process, which no other process descends from. */
+/* One process without descendants. */
 static const double lone[TRACKING_COLUMNS] = {
     [TRACKING_MAIN_RAM] = 0.341860352,
     [TRACKING_COMBINED_RAM] = 0.341860352,
@@ -179,7 +179,7 @@ static void sqlite_has_a_table_of_facts_and_one_of_rows(void **state)
     char beside[128];
 
     add(file, lone);
-    /* Whoever reads along finds it. */
+    /* A concurrent reader finds it. */
     check_query(folder->sqlite, "SELECT count(*) FROM data", "1\n");
     add(file, lone);
     assert_int_equal(tracking_file_close(file, NULL), 0);
@@ -215,7 +215,7 @@ static void columns_of_both_kinds_are_the_same(void **state)
                 FACT_HEADER);
 }
 
-static void a_killed_writer_leaves_what_it_wrote(void **state)
+static void a_killed_writer_leaves_its_rows(void **state)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -286,7 +286,7 @@ static void a_replaced_file_keeps_its_mode(void **state)
     }
 }
 
-static void a_file_that_is_there_is_kept_or_replaced(void **state)
+static void an_existing_file_is_kept_or_replaced(void **state)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -319,7 +319,7 @@ static void a_file_that_is_there_is_kept_or_replaced(void **state)
     check_query(folder->sqlite, "SELECT count(*) FROM data", "0\n");
 }
 
-static void the_name_says_the_kind(void **state)
+static void the_file_name_selects_the_kind(void **state)
 {
     struct spoor_error err;
 
@@ -333,7 +333,7 @@ static void the_name_says_the_kind(void **state)
     assert_int_equal(tracking_file_open("a.CSV", false, &facts, NULL, &err), -EINVAL);
 }
 
-static void a_folder_that_is_missing_is_said(void **state)
+static void a_missing_folder_is_reported(void **state)
 {
     struct tracking_file *file = NULL;
     struct spoor_error err;
@@ -345,7 +345,7 @@ static void a_folder_that_is_missing_is_said(void **state)
                      -ENOENT);
 }
 
-static void a_removed_file_is_warned_of_once(void **state)
+static void a_removed_file_causes_one_warning(void **state)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -465,7 +465,7 @@ static void rows_are_in_the_file(void **state)
         assert_non_null(strstr(err.message, "already exists"));
         assert_int_equal(writer.process.pid, 0);
         assert_int_equal(start(&writer, path, true, &err), 0);
-        assert_int_equal(tracking_writer_close(&writer, &err), 0); /* it never began */
+        assert_int_equal(tracking_writer_close(&writer, &err), 0); /* it was never started */
         check_row_count(path, 3);
     }
     fake_root_done(&fake);
@@ -497,7 +497,7 @@ static void a_failure_is_returned_once(void **state)
     fake_root_done(&fake);
 }
 
-static void a_process_that_dies_costs_the_rows(void **state)
+static void a_killed_process_costs_the_rows(void **state)
 {
     struct tracking_writer writer;
     struct spoor_error err;
@@ -519,7 +519,7 @@ static void a_process_that_dies_costs_the_rows(void **state)
     fake_root_done(&fake);
 }
 
-static void a_closed_one_does_nothing(void **state)
+static void a_closed_file_ignores_calls(void **state)
 {
     struct tracking_writer writer = { 0 };
 
@@ -536,18 +536,18 @@ int main(void)
         WITH_FOLDER(csv_has_facts_a_header_and_a_line_per_row),
         WITH_FOLDER(sqlite_has_a_table_of_facts_and_one_of_rows),
         WITH_FOLDER(columns_of_both_kinds_are_the_same),
-        WITH_FOLDER(a_killed_writer_leaves_what_it_wrote),
-        WITH_FOLDER(a_file_that_is_there_is_kept_or_replaced),
+        WITH_FOLDER(a_killed_writer_leaves_its_rows),
+        WITH_FOLDER(an_existing_file_is_kept_or_replaced),
         WITH_FOLDER(a_new_file_without_rows_is_removed),
         WITH_FOLDER(a_replaced_file_keeps_its_mode),
-        cmocka_unit_test(the_name_says_the_kind),
-        cmocka_unit_test(a_folder_that_is_missing_is_said),
-        WITH_FOLDER(a_removed_file_is_warned_of_once),
+        cmocka_unit_test(the_file_name_selects_the_kind),
+        cmocka_unit_test(a_missing_folder_is_reported),
+        WITH_FOLDER(a_removed_file_causes_one_warning),
         WITH_FOLDER(a_full_disk_costs_rows_and_leaves_whole_ones),
         cmocka_unit_test(rows_are_in_the_file),
         cmocka_unit_test(a_failure_is_returned_once),
-        cmocka_unit_test(a_process_that_dies_costs_the_rows),
-        cmocka_unit_test(a_closed_one_does_nothing),
+        cmocka_unit_test(a_killed_process_costs_the_rows),
+        cmocka_unit_test(a_closed_file_ignores_calls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

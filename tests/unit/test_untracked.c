@@ -9,7 +9,7 @@
 
 #include "job/untracked.h"
 
-static void each_program_has_a_bit_and_says_its_name(void **state)
+static void each_program_has_a_bit_and_a_name(void **state)
 {
     unsigned all = 0;
 
@@ -26,7 +26,7 @@ static void each_program_has_a_bit_and_says_its_name(void **state)
     }
 }
 
-static void others_do_their_own_work(void **state)
+static void other_programs_have_no_bit(void **state)
 {
     (void)state;
     assert_int_equal(untracked_bit(""), 0);
@@ -37,8 +37,8 @@ static void others_do_their_own_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_program_has_a_bit_and_says_its_name),
-        cmocka_unit_test(others_do_their_own_work),
+        cmocka_unit_test(each_program_has_a_bit_and_a_name),
+        cmocka_unit_test(other_programs_have_no_bit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_uploader.c - the names of batches, and what is said of them. (What is sent is seen by
- * tests/functional/test_upload.py.) */
+/* test_uploader.c - the names of batches, and their summary.
+ * (tests/functional/test_upload.py tests the uploads.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static void assert_summary(const struct spool *spool, const char *answer, const 
     buffer_done(&body);
 }
 
-static void a_summary_is_json_whatever_the_service_says(void **state)
+static void a_summary_is_json_for_every_response(void **state)
 {
     struct spool spool = { .run = { "", "s3://b" } };
 
@@ -57,8 +57,8 @@ static void a_summary_is_json_whatever_the_service_says(void **state)
                    "{\"run_id\":\"r\",\"data_uris\":[],\"result\":{\"a\":\"\\n\"}}");
 }
 
-/* A damaged state.json may say anything. */
-static void a_list_of_names_that_has_no_room_ends(void **state)
+/* A damaged state.json may contain anything. */
+static void a_too_long_list_of_names_is_an_error(void **state)
 {
     struct spool spool = { .run = { "r", "s3://b" }, .batches = UINT64_MAX };
     struct buffer text = { 0 }, none = { 0 };
@@ -77,8 +77,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_numbered),
-        cmocka_unit_test(a_summary_is_json_whatever_the_service_says),
-        cmocka_unit_test(a_list_of_names_that_has_no_room_ends),
+        cmocka_unit_test(a_summary_is_json_for_every_response),
+        cmocka_unit_test(a_too_long_list_of_names_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void a_long_word_is_split(void **state)
     check("a 0123456789 b", &wrap, "a\n   01234\n   56789\n   b");
 }
 
-static void words_of_prose_stay_whole(void **state)
+static void words_of_prose_are_not_split(void **state)
 {
     const struct wrap wrap = { .width = 8, .column = 3, .indent = 3, .is_prose = true };
 
@@ -53,7 +53,7 @@ static void words_of_prose_stay_whole(void **state)
     check("a 0123456789ab", &wrap, "a\n   0123456789ab");
 }
 
-static void no_room_at_all_ends_too(void **state)
+static void a_width_of_0_ends_too(void **state)
 {
     const struct wrap prose = { .width = 2, .column = 5, .indent = 5, .is_prose = true };
     const struct wrap other = { .width = 0 };
@@ -87,8 +87,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_break_at_the_last_blank_that_fits),
         cmocka_unit_test(a_long_word_is_split),
-        cmocka_unit_test(words_of_prose_stay_whole),
-        cmocka_unit_test(no_room_at_all_ends_too),
+        cmocka_unit_test(words_of_prose_are_not_split),
+        cmocka_unit_test(a_width_of_0_ends_too),
         cmocka_unit_test(width_is_counted_in_columns),
         cmocka_unit_test(each_line_has_its_own_color),
     };

@@ -33,7 +33,7 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
 
     for (size_t i = 0; i < COUNT; i++) {
         list[i] = &devices[i];
-        selected[i] = true; /* what stood there before does not matter */
+        selected[i] = true; /* earlier values do not matter */
     }
     assert_int_equal(visible_select(source, text, list, COUNT, selected, note), faults);
     for (size_t i = 0; i < COUNT; i++)
@@ -41,7 +41,7 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
     return result;
 }
 
-static void number_counts_whole_devices_by_pci_address(void **state)
+static void a_number_counts_whole_devices_by_pci_address(void **state)
 {
     (void)state;
     assert_string_equal(chosen(VISIBLE_CUDA, "0", 0, NULL), ".x....");
@@ -51,7 +51,7 @@ static void number_counts_whole_devices_by_pci_address(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0-1,3", 0, NULL), "xx...x");
 }
 
-static void device_comes_with_its_parts_and_a_part_alone(void **state)
+static void a_device_includes_its_parts(void **state)
 {
     (void)state;
     assert_string_equal(chosen(VISIBLE_NVIDIA, "2", 0, NULL), "..xxx.");
@@ -61,7 +61,7 @@ static void device_comes_with_its_parts_and_a_part_alone(void **state)
     assert_string_equal(chosen(VISIBLE_CUDA, "MIG-112", 0, NULL), "....x.");
 }
 
-static void uuid_may_be_cut_where_it_stays_unique(void **state)
+static void a_uuid_may_be_abbreviated_if_unambiguous(void **state)
 {
     struct spoor_error note = { 0 };
 
@@ -75,7 +75,7 @@ static void uuid_may_be_cut_where_it_stays_unique(void **state)
     assert_int_equal(note.code, ENOTUNIQ);
 }
 
-static void pci_address_names_a_device(void **state)
+static void a_pci_address_selects_a_device(void **state)
 {
     (void)state;
     assert_string_equal(chosen(VISIBLE_OPTION, "0000:3B:00.0", 0, NULL), "x.....");
@@ -93,8 +93,8 @@ static void the_option_may_be_all_or_none(void **state)
     assert_string_equal(chosen(VISIBLE_OPTION, "0,all", 1, NULL), ".x....");
 }
 
-/* Whoever decides by the variables needs to know that such a word is no GPU, no more. */
-static void words_in_a_variable_name_no_gpu(void **state)
+/* For a variable it is sufficient that such a word is no GPU. */
+static void words_in_a_variable_match_no_gpu(void **state)
 {
     static const struct {
         enum visible_source source;
@@ -112,8 +112,8 @@ static void words_in_a_variable_name_no_gpu(void **state)
         assert_string_equal(chosen(words[i].source, words[i].text, 1, NULL), "......");
 }
 
-/* It would take these for the end of the list. */
-static void cuda_knows_numbers_and_uuids_alone(void **state)
+/* CUDA treats these as the end of the list. */
+static void cuda_accepts_only_numbers_and_uuids(void **state)
 {
     static const char *const items[] = { "0-1", "2:0", "0000:3b:00.0", "3b:00.0" };
 
@@ -125,7 +125,7 @@ static void cuda_knows_numbers_and_uuids_alone(void **state)
     }
 }
 
-static void what_names_no_gpu_is_told_with_its_value(void **state)
+static void a_mismatch_is_reported_with_its_value(void **state)
 {
     char text[300], reason[192];
 
@@ -142,7 +142,7 @@ static void what_names_no_gpu_is_told_with_its_value(void **state)
     assert_non_null(strstr(reason, "99... matches none of this machine's GPUs"));
 }
 
-static void what_matches_nothing_is_told(void **state)
+static void a_list_without_a_match_is_reported(void **state)
 {
     struct spoor_error note = { 0 };
 
@@ -198,7 +198,7 @@ static void hostile_text_matches_nothing(void **state)
     (void)chosen(VISIBLE_OPTION, ",,,", 4, NULL);
 }
 
-static void huge_text_is_cut_not_overrun(void **state)
+static void huge_text_is_truncated(void **state)
 {
     static char text[20000];
 
@@ -209,7 +209,7 @@ static void huge_text_is_cut_not_overrun(void **state)
     (void)chosen(VISIBLE_OPTION, text, sizeof(text), NULL);
 }
 
-static void machine_without_gpus_selects_nothing(void **state)
+static void without_gpus_nothing_is_selected(void **state)
 {
     struct spoor_error note = { 0 };
 
@@ -232,19 +232,19 @@ static void devices_without_an_address_come_last(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(number_counts_whole_devices_by_pci_address),
-        cmocka_unit_test(device_comes_with_its_parts_and_a_part_alone),
-        cmocka_unit_test(uuid_may_be_cut_where_it_stays_unique),
-        cmocka_unit_test(pci_address_names_a_device),
+        cmocka_unit_test(a_number_counts_whole_devices_by_pci_address),
+        cmocka_unit_test(a_device_includes_its_parts),
+        cmocka_unit_test(a_uuid_may_be_abbreviated_if_unambiguous),
+        cmocka_unit_test(a_pci_address_selects_a_device),
         cmocka_unit_test(the_option_may_be_all_or_none),
-        cmocka_unit_test(words_in_a_variable_name_no_gpu),
-        cmocka_unit_test(cuda_knows_numbers_and_uuids_alone),
-        cmocka_unit_test(what_names_no_gpu_is_told_with_its_value),
-        cmocka_unit_test(what_matches_nothing_is_told),
+        cmocka_unit_test(words_in_a_variable_match_no_gpu),
+        cmocka_unit_test(cuda_accepts_only_numbers_and_uuids),
+        cmocka_unit_test(a_mismatch_is_reported_with_its_value),
+        cmocka_unit_test(a_list_without_a_match_is_reported),
         cmocka_unit_test(cuda_stops_at_the_first_fault),
         cmocka_unit_test(hostile_text_matches_nothing),
-        cmocka_unit_test(huge_text_is_cut_not_overrun),
-        cmocka_unit_test(machine_without_gpus_selects_nothing),
+        cmocka_unit_test(huge_text_is_truncated),
+        cmocka_unit_test(without_gpus_nothing_is_selected),
         cmocka_unit_test(devices_without_an_address_come_last),
     };
 

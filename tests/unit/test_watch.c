@@ -37,7 +37,7 @@ static pid_t start_child(int code, int *ret_gate_fd)
     return pid;
 }
 
-static void the_end_of_the_process_ends_the_watch(void **state)
+static void the_exit_of_the_process_ends_the_watch(void **state)
 {
     enum watch_end end = WATCH_INTERRUPTED;
     struct watch watch;
@@ -118,7 +118,7 @@ static void without_a_process_only_time_and_signals_end_the_watch(void **state)
     watch_close(&watch);
 }
 
-static void input_and_a_reader_that_leaves_wake_and_ignored_signals_do_not(void **state)
+static void input_and_a_closed_reader_end_the_wait(void **state)
 {
     enum watch_end end = WATCH_PROCESS_ENDED;
     struct watch watch;
@@ -149,7 +149,7 @@ static void input_and_a_reader_that_leaves_wake_and_ignored_signals_do_not(void 
     watch_close(&watch);
 }
 
-static void a_process_that_is_gone_is_refused(void **state)
+static void a_missing_process_is_refused(void **state)
 {
     struct spoor_error err;
     struct watch watch;
@@ -166,12 +166,12 @@ static void a_process_that_is_gone_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_end_of_the_process_ends_the_watch),
+        cmocka_unit_test(the_exit_of_the_process_ends_the_watch),
         cmocka_unit_test(without_a_pidfd_the_process_is_polled),
         cmocka_unit_test(time_and_signals_end_the_watch_not_the_process),
         cmocka_unit_test(without_a_process_only_time_and_signals_end_the_watch),
-        cmocka_unit_test(input_and_a_reader_that_leaves_wake_and_ignored_signals_do_not),
-        cmocka_unit_test(a_process_that_is_gone_is_refused),
+        cmocka_unit_test(input_and_a_closed_reader_end_the_wait),
+        cmocka_unit_test(a_missing_process_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void put(struct writer_process *process, unsigned kind, unsigned char num
     writer_process_put(process, kind, 1, &number, sizeof(number));
 }
 
-static void records_are_carried_out_in_their_order(void **state)
+static void records_are_processed_in_order(void **state)
 {
     struct seen *seen;
     struct writer_process process = start(&seen);
@@ -92,7 +92,7 @@ static void records_are_carried_out_in_their_order(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void the_first_failure_is_told(void **state)
+static void the_first_failure_is_reported(void **state)
 {
     struct spoor_error err = { 0 };
     struct seen *seen;
@@ -114,7 +114,7 @@ static void the_first_failure_is_told(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void a_record_that_stalls_is_not_waited_for(void **state)
+static void a_stalled_record_is_not_waited_for(void **state)
 {
     struct seen *seen;
     struct writer_process process = start(&seen);
@@ -134,7 +134,7 @@ static void a_record_that_stalls_is_not_waited_for(void **state)
 }
 
 /* Its queue gets full, and no row waits for room any more. */
-static void a_child_that_was_killed_is_not_waited_for(void **state)
+static void a_killed_child_is_not_waited_for(void **state)
 {
     static const char filler[4000];
     enum { ROWS = 600 }; /* more than the queue holds */
@@ -160,7 +160,7 @@ static void a_child_that_was_killed_is_not_waited_for(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void a_target_that_is_abandoned_does_nothing_more(void **state)
+static void an_abandoned_target_does_nothing_more(void **state)
 {
     struct seen *seen =
         mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -212,7 +212,7 @@ static void records_for_a_reader_do_not_wait_for_room(void **state)
     assert_int_equal(writer_process_close(&process, NULL).error, -ECHILD);
 }
 
-static void it_ends_when_its_user_is_killed(void **state)
+static void the_writer_exits_when_its_user_is_killed(void **state)
 {
     struct timespec moment = { 0, 1000000 };
     struct seen *seen =
@@ -250,7 +250,7 @@ static size_t resident_bytes(const struct writer_process *process)
     return count * page;
 }
 
-static void records_that_were_taken_cost_no_memory(void **state)
+static void processed_records_use_no_memory(void **state)
 {
     static const char filler[4000];
     struct seen *seen;
@@ -270,7 +270,7 @@ static void records_that_were_taken_cost_no_memory(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-static void a_closed_one_does_nothing(void **state)
+static void a_closed_writer_ignores_calls(void **state)
 {
     struct writer_process process = { 0 };
 
@@ -284,15 +284,15 @@ static void a_closed_one_does_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_are_carried_out_in_their_order),
-        cmocka_unit_test(the_first_failure_is_told),
-        cmocka_unit_test(a_record_that_stalls_is_not_waited_for),
-        cmocka_unit_test(a_child_that_was_killed_is_not_waited_for),
-        cmocka_unit_test(a_target_that_is_abandoned_does_nothing_more),
+        cmocka_unit_test(records_are_processed_in_order),
+        cmocka_unit_test(the_first_failure_is_reported),
+        cmocka_unit_test(a_stalled_record_is_not_waited_for),
+        cmocka_unit_test(a_killed_child_is_not_waited_for),
+        cmocka_unit_test(an_abandoned_target_does_nothing_more),
         cmocka_unit_test(records_for_a_reader_do_not_wait_for_room),
-        cmocka_unit_test(it_ends_when_its_user_is_killed),
-        cmocka_unit_test(records_that_were_taken_cost_no_memory),
-        cmocka_unit_test(a_closed_one_does_nothing),
+        cmocka_unit_test(the_writer_exits_when_its_user_is_killed),
+        cmocka_unit_test(processed_records_use_no_memory),
+        cmocka_unit_test(a_closed_writer_ignores_calls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -393,7 +393,7 @@ static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
     return 1;
 }
 
-static void say(const char *message)
+static void print_warning(const char *message)
 {
     (void)gpu_tracker_error("%s", message);
 }
@@ -417,7 +417,7 @@ static int run_command(struct tracking *tracking)
     struct track_options options = {
         .command = settings->words,
         .session = SPOOR_OPTIONS_INIT,
-        .say = say,
+        .warn = print_warning,
         .prepare = listen_for_blocks,
         .prepare_data = tracking,
         .started = started,

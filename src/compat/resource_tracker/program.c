@@ -509,7 +509,7 @@ static int check_output(const struct spoor_stream *stream, struct spoor_error *e
     return r < 0 ? error_prefix(err, r, "cannot write to '%s'", stream->path) : 0;
 }
 
-static void say(const char *message)
+static void warn(const char *message)
 {
     complain("%s", message);
 }
@@ -535,7 +535,9 @@ static void finish(const struct tracked *tracked, void *data)
 
 static int run_command(struct run *run, char **command)
 {
-    struct track_options options = { .command = command, .session = run->options, .say = say };
+    struct track_options options = { .command = command,
+                                     .session = run->options,
+                                     .warn = warn };
     int code = program_run(&resource_tracker_program, &options, finish, run);
 
     upload_process_cancel(&run->upload); /* if the command was not tracked */

@@ -307,7 +307,7 @@ static int write_row(const struct settings *settings, const struct phase_mark *m
     const char *named = named_file(settings);
     AUTO_FREE char *path = NULL;
     size_t run_count =
-        phase_tell(mark->name, mark->is_stop, settings->is_quiet ? say_nothing : spoor_say);
+        phase_send(mark->name, mark->is_stop, settings->is_quiet ? say_nothing : spoor_warn);
     int r;
 
     if (named)

@@ -207,7 +207,7 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .waits_for_all = settings->wait_for == WAIT_FOR_ALL,
         .reports_untracked = true,
         .takes_phases = true,
-        .say = spoor_say,
+        .warn = spoor_warn,
         .prepare = check_gpus,
         .prepare_data = settings,
     };

@@ -174,7 +174,7 @@ const struct program spoor_program = {
     .flags_take_values = true,
 };
 
-void spoor_say(const char *message)
+void spoor_warn(const char *message)
 {
     complain("%s", message);
 }

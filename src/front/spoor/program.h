@@ -9,7 +9,7 @@ extern const struct program spoor_program;
 
 /* Writes "spoor: ..." to stderr. Returns EXIT_OWN_FAILURE. */
 #define complain(...) program_complain(&spoor_program, __VA_ARGS__)
-void spoor_say(const char *message);
+void spoor_warn(const char *message);
 
 int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);

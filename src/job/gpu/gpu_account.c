@@ -10,10 +10,11 @@
 #include "base/reserve.h"
 #include "base/unknown.h"
 
-/* Samples of a device that was looked at so long after a process was last there cover it. */
+/* Samples of a device that was read this long after a process was last there include that
+ * process. */
 #define SAMPLES_LATE_NS NS_PER_SECOND
 
-const char gpu_not_told[] = "the driver does not report it";
+const char gpu_not_reported[] = "the driver does not report it";
 const char gpu_attributed[] = "attributed";
 static const char none_selected[] = "none of this machine's GPUs is assigned to the job";
 static const char no_samples[] = "the driver had no samples of it when they were last read";
@@ -56,7 +57,7 @@ void gpu_account_done(struct gpu_account *account)
 
 /* ---- devices ------------------------------------------------------------ */
 
-/* Sets a figure of a device and raises its peak. `reason`: why it is unknown, if it is. */
+/* Sets a figure of a device and raises its peak. `reason`: why the value is unknown. */
 static void set(struct gpu_unit_account *unit, enum gpu_measure measure, uint64_t value,
                 const char *reason)
 {
@@ -105,7 +106,7 @@ void gpu_account_device(struct gpu_account *account, size_t index,
     unit->process_memory_reason = reading->process_memory_reason;
     unit->memory_bytes = reading->memory_used_bytes;
     figures[GPU_MEMORY].measure.origin.reason =
-        is_known(reading->memory_used_bytes) ? NULL : gpu_not_told;
+        is_known(reading->memory_used_bytes) ? NULL : gpu_not_reported;
 
     (void)gpu_share_advance(&unit->busy, reading->busy_ns, reading->busy_covered_ns, now_ns);
     (void)gpu_share_advance(&unit->encoder, reading->encoder_busy_ns,
@@ -122,10 +123,10 @@ void gpu_account_device(struct gpu_account *account, size_t index,
     set(unit, GPU_POWER, reading->power_milliwatts, NULL);
     set(unit, GPU_TEMPERATURE, reading->temperature_celsius, NULL);
     set(unit, GPU_CLOCK, reading->clock_mhz, NULL);
-    /* No device uses no energy: at 0 the counter was read once, which is where it starts. */
+    /* Every device uses energy: a counter of 0 was read only once, at its start. */
     set(unit, GPU_ENERGY,
         reading->energy_microjoules > 0 ? reading->energy_microjoules : UNKNOWN,
-        is_known(reading->energy_microjoules) ? not_read_anew : gpu_not_told);
+        is_known(reading->energy_microjoules) ? not_read_anew : gpu_not_reported);
     add_throttle_reasons(&unit->view, reading->throttle_reasons);
 }
 
@@ -143,9 +144,9 @@ void gpu_account_peak(struct gpu_account *account, size_t unit, uint64_t peak_by
     raise_to(&figures[GPU_MEMORY].peak, figures[GPU_JOB_MEMORY].peak);
 }
 
-/* ---- the job's busy time: is it known? ---------------------------------- */
+/* ---- whether the job's busy time is known --------------------------------- */
 
-/* A process of the job is there, or was, and no window covers it. */
+/* Whether a process of the job is or was on the device, and no window covers it yet. */
 static bool is_awaited(const struct gpu_unit_account *unit)
 {
     const struct gpu_share *share = &unit->job_busy;
@@ -153,25 +154,24 @@ static bool is_awaited(const struct gpu_unit_account *unit)
     return (share->was_idle || !is_known(share->last)) && unit->job_seen_ns > share->until_ns;
 }
 
-/* A process of the job has not reported it, but may do so later. */
+/* Whether a process of the job has not reported its busy time, but may do so later. */
 static bool is_busy_unreported(const struct gpu_unit_account *unit)
 {
     return unit->unreported_count > 0 || is_awaited(unit);
 }
 
-/* The same, or one that ended had not: if the figure is 0, it was not measured. */
+/* The same, including processes that have exited: a figure of 0 was not measured then. */
 static bool has_unreported_busy(const struct gpu_unit_account *unit)
 {
     return unit->lost_reason || is_busy_unreported(unit);
 }
 
-/* It is unknown just now. */
 static bool is_job_busy_unknown(const struct gpu_unit_account *unit)
 {
     return unit->processes_reason || unit->unreported_reason || is_awaited(unit);
 }
 
-/* Why it is unknown now, or 0 was not measured. */
+/* Why the busy time is unknown now, or a 0 was not measured. */
 static const char *job_busy_reason(const struct gpu_unit_account *unit)
 {
     if (unit->processes_reason)
@@ -202,13 +202,13 @@ static void show_job_busy(struct gpu_unit_account *unit, uint64_t start_ns)
 
 /* ---- memory of processes ------------------------------------------------ */
 
-/* Why a process of the job on it may be left out. */
+/* Why a process of the job on the device may be missing. */
 static const char *memory_hidden_by(const struct gpu_unit_account *unit)
 {
     return unit->process_memory_reason ? unit->process_memory_reason : unit->processes_reason;
 }
 
-/* The job may have memory that is not reported. */
+/* Whether the job may have memory that is not reported. */
 static bool is_memory_unreported(const struct gpu_unit_account *unit)
 {
     return !is_known(unit->job_memory.value) &&
@@ -238,7 +238,7 @@ static void add_memory(struct gpu_unit_account *unit, const struct gpu_row *row)
     unit->job_memory.value = sum_u64(unit->job_memory.value, bytes); /* UNKNOWN if one is */
     if (!is_known(bytes))
         unit->job_memory.origin.reason =
-            row->process.reason ? row->process.reason : gpu_not_told;
+            row->process.reason ? row->process.reason : gpu_not_reported;
 }
 
 /* The sums of the parts of a GPU. */
@@ -247,8 +247,8 @@ struct parts {
     struct measure job_memory;
 };
 
-/* The memory that processes hold is in use, and that of parts, also since the device was last read. A
- * device that reports no memory has none that could be compared with others'. */
+/* Memory held by processes and by parts is in use, even if the device was read earlier. A
+ * device that reports no memory is not compared. */
 static uint64_t used_bytes(const struct gpu_unit_account *unit, const struct parts *parts)
 {
     if (!is_known(unit->memory_bytes))
@@ -286,7 +286,7 @@ static void add_part(struct parts *parts, const struct gpu_unit_account *unit)
         parts->job_memory.origin.reason = unit->job_memory.origin.reason;
 }
 
-/* Processes of a GPU that is split use its parts, which come after it. */
+/* Processes of a split GPU use its parts, which follow it in the list. */
 static void end_units(struct gpu_account *account, uint64_t now_ns)
 {
     static const struct parts none;
@@ -317,8 +317,8 @@ static int compare_uses(const void *left, const void *right)
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* The use as it was before; NULL: the process is new, and counts from its beginning, which is not
- * before ours. */
+/* Returns the earlier use; NULL: the process is new, and counts from its start, which is not
+ * before the run. */
 static const struct gpu_use *find_use(const struct gpu_account *account,
                                       const struct gpu_use *use)
 {
@@ -356,11 +356,12 @@ static void add_busy(struct gpu_account *account, const struct gpu_row *row, siz
     unit->present_count += !row->process.has_ended;
     unit->found_count += before && before->is_unreported;
     use.is_unreported = !is_known(row->process.busy_ns);
-    use.busy_ns = first_known(row->process.busy_ns, before_ns); /* it may be reported again */
+    /* It may be reported again later. */
+    use.busy_ns = first_known(row->process.busy_ns, before_ns);
     account->spare[(*use_count)++] = use;
     if (use.is_unreported) {
         unit->listed_unreported_count++;
-        unit->listed_reason = row->process.reason ? row->process.reason : gpu_not_told;
+        unit->listed_reason = row->process.reason ? row->process.reason : gpu_not_reported;
         return;
     }
     unit->job_busy_ns += sub_floor0(use.busy_ns, before_ns);
@@ -369,9 +370,9 @@ static void add_busy(struct gpu_account *account, const struct gpu_row *row, siz
         unit->view.figures[GPU_JOB_UTILIZATION].measure.origin.source = gpu_attributed;
 }
 
-/* No process of the job is there. If one was, the samples of that time must have come: it is not in
- * them, and did nothing; unless there is nothing to wait for. The parts of a GPU that is split report
- * it. */
+/* Whether no process of the job is on the device. If one was, the samples of that time must
+ * have arrived without it, unless no samples are expected. The parts of a split GPU report
+ * them. */
 static bool is_idle(const struct gpu_unit_account *unit)
 {
     if (unit->has_parts && !is_known(unit->job_busy.last))
@@ -406,7 +407,7 @@ static bool has_others(const struct gpu_row *rows, size_t count, size_t unit)
     return false;
 }
 
-/* Was a GPU busy that the job shares with others? */
+/* Checks whether a GPU that the job shares with other processes was busy. */
 static void note_others(struct gpu_account *account, size_t index, const struct gpu_row *rows,
                         size_t count)
 {
@@ -453,7 +454,7 @@ static void set_total(struct gpu_account *account, enum gpu_total total, uint64_
     account->totals.measures[total].value = account->totals.measures[total].now = value;
 }
 
-/* Main's part of the job's memory, on its GPUs; UNKNOWN: it is not reported. */
+/* Main's part of the job's memory on its GPUs; UNKNOWN: not reported. */
 static uint64_t main_memory(const struct gpu_account *account, const struct gpu_row *rows,
                             size_t count)
 {
@@ -493,7 +494,7 @@ static void total_memory(struct gpu_account *account, const struct gpu_row *rows
     set_total(account, GPU_TOTAL_MAIN_MEMORY, main_bytes);
     set_total(account, GPU_TOTAL_DESCENDANTS_MEMORY, sub_known(job_bytes, main_bytes));
     if (is_known(job_bytes))
-        return; /* the last reason stays, for a peak of 0 that was not measured */
+        return; /* keep the last reason, for a peak of 0 that was not measured */
     totals->measures[GPU_TOTAL_JOB_MEMORY].origin.reason =
         totals->measures[GPU_TOTAL_MAIN_MEMORY].origin.reason =
             totals->measures[GPU_TOTAL_DESCENDANTS_MEMORY].origin.reason = reason;
@@ -515,7 +516,7 @@ static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total tot
         return gpu_share_total_ns(&unit->job_busy, now_ns);
     case GPU_TOTAL_ENERGY:
         return unit->view.figures[GPU_ENERGY]
-            .peak; /* of one that is lost or asleep, as it was */
+            .peak; /* for a lost or sleeping device: its last value */
     case GPU_TOTAL_MAIN_MEMORY:
     case GPU_TOTAL_DESCENDANTS_MEMORY:
     case GPU_TOTAL_JOB_MEMORY:
@@ -525,8 +526,8 @@ static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total tot
     return UNKNOWN;
 }
 
-/* Processes use either the whole GPU or a part, so both count. A figure of the device counts for a part
- * only if the whole does not report it. */
+/* Processes use either the whole GPU or a part, so both count. A figure of the device counts
+ * for a part only if the whole does not report it. */
 static uint64_t sum_of(const struct gpu_account *account, enum gpu_total total, uint64_t now_ns)
 {
     bool is_of_job = total == GPU_TOTAL_JOB_BUSY || total == GPU_TOTAL_JOB_UTILIZATION;
@@ -558,7 +559,7 @@ static const char *reason_of(const struct gpu_unit_account *unit, enum gpu_measu
     return unit->view.figures[measure].measure.origin.reason;
 }
 
-/* The first reason that one of the job's GPUs has. */
+/* The first reason among the job's GPUs. */
 static const char *first_reason(const struct gpu_account *account, enum gpu_measure measure)
 {
     bool has_selected = false;
@@ -571,7 +572,7 @@ static const char *first_reason(const struct gpu_account *account, enum gpu_meas
         if (reason)
             return reason;
     }
-    return has_selected ? gpu_not_told : none_selected;
+    return has_selected ? gpu_not_reported : none_selected;
 }
 
 /* Whether the job's busy time is unknown on one of its GPUs. */
@@ -595,7 +596,7 @@ static void total_others(struct gpu_account *account, uint64_t now_ns)
 {
     static const struct {
         enum gpu_total total;
-        enum gpu_measure measure; /* whose reasons it has */
+        enum gpu_measure measure; /* the measure whose reasons it uses */
     } rows[] = {
         { GPU_TOTAL_HOST_MEMORY, GPU_MEASURE_COUNT },
         { GPU_TOTAL_UTILIZATION, GPU_UTILIZATION },
@@ -612,7 +613,7 @@ static void total_others(struct gpu_account *account, uint64_t now_ns)
         set_total(account, rows[i].total,
                   is_unknown ? UNKNOWN : sum_of(account, rows[i].total, now_ns));
         account->totals.measures[rows[i].total].origin.reason =
-            rows[i].measure == GPU_MEASURE_COUNT ? gpu_not_told
+            rows[i].measure == GPU_MEASURE_COUNT ? gpu_not_reported
                                                  : first_reason(account, rows[i].measure);
     }
 }

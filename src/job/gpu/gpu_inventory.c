@@ -15,18 +15,18 @@
 /* The largest environment that is read. */
 enum { BLOCK_SIZE = 1 << 20 };
 
-/* A driver that takes longer does not respond. One that does takes 30 ms, or a second if it has to wake
- * its GPUs up. */
+/* A driver that takes longer does not respond. A working one takes 30 ms, or a second if it
+ * has to wake up its GPUs. */
 #define ANSWER_MOST_NS (2 * NS_PER_SECOND)
 
 const char gpu_inquiry_silence[] = "the GPU driver did not respond within 2 s";
 
-/* The variables that select a vendor's devices; the first that counts decides. If the job's own library
- * reads it, a variable counts whenever it is set, and may leave no GPU at all. The others are set for a
- * runtime or a scheduler, with the numbers of the host: if one of their items is no GPU here (number 8
- * of 2 in a container, all, void), they are ignored. */
+/* The variables that select a vendor's devices; the first valid one decides. A variable that
+ * the job's own library reads is valid whenever it is set, and may leave no GPU at all. The
+ * others are set for a runtime or a scheduler, with the numbers of the host: if one of their
+ * items is no GPU here (number 8 of 2 in a container, all, void), they are ignored. */
 static const struct {
-    const char *vendor; /* NULL: of every one */
+    const char *vendor; /* NULL: every vendor */
     enum visible_source source;
     bool is_binding; /* the job's own library reads it */
 } variables[] = {
@@ -36,7 +36,7 @@ static const struct {
     { NULL, VISIBLE_SLURM, false },
 };
 
-/* ---- what is assigned to the job ---------------------------------------- */
+/* ---- the job's choice --------------------------------------------------- */
 
 static int set(struct gpu_choice *choice, enum visible_source source, const char *text)
 {
@@ -69,7 +69,7 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
         size_t entry = strnlen(at, left);
 
         if (entry == left)
-            return NULL; /* the last one is cut */
+            return NULL; /* the last one is truncated */
         if (entry > length && at[length] == '=' && memcmp(at, name, length) == 0)
             return at + length + 1;
         at += entry + 1;
@@ -77,7 +77,8 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
     return NULL;
 }
 
-/* Joins the lists of several processes. Items after one that is no device do not count: "-1" goes last. */
+/* Joins the lists of several processes. Items after one that is no device do not count: "-1"
+ * goes last. */
 static int join(struct gpu_choice *choice, enum visible_source source, const char *text)
 {
     char *before = choice->texts[source], *joined;
@@ -196,7 +197,7 @@ static int open_vendor(struct gpu_inventory *inventory, const struct root *root,
     return add_units(inventory, inventory->opened_count - 1);
 }
 
-/* How many entries stand together: a device and its parts. */
+/* Counts the adjacent entries of a device and its parts. */
 static size_t family_size(const struct gpu_inventory *inventory, size_t first)
 {
     size_t end = first + 1;
@@ -206,7 +207,8 @@ static size_t family_size(const struct gpu_inventory *inventory, size_t first)
     return end - first;
 }
 
-/* Sorts whole devices by PCI address; each takes its parts along. Few enough to insert. */
+/* Sorts whole devices by PCI address, with their parts. An insertion sort suffices for so
+ * few. */
 static void sort_units(struct gpu_inventory *inventory)
 {
     struct gpu_unit *units = inventory->units;
@@ -248,8 +250,8 @@ static bool is_of(const struct gpu_unit *unit, const char *vendor)
     return !vendor || strcmp(unit->vendor, vendor) == 0;
 }
 
-/* Selects among the devices of a vendor, or of all where `vendor` is NULL. Returns how many
- * items of the list are none of them. */
+/* Selects among the devices of a vendor, or of all if `vendor` is NULL. Returns how many
+ * items of the list match none of them. */
 static ssize_t select_among(struct gpu_inventory *inventory, const char *vendor,
                             enum visible_source source, const char *text,
                             struct spoor_error *note)
@@ -281,7 +283,7 @@ static void select_all(struct gpu_inventory *inventory, const char *vendor)
     }
 }
 
-/* Notes which list decided, if no GPU is left. */
+/* Records which list decided, if no GPU is left. */
 static void explain(struct gpu_inventory *inventory, enum visible_source source,
                     const char *text)
 {
@@ -354,7 +356,7 @@ int gpu_inventory_open(struct gpu_inventory *inventory, const struct root *root,
     return 0;
 }
 
-/* The refusals stay, for warnings. */
+/* Keeps the refusals, for warnings. */
 void gpu_inventory_close(struct gpu_inventory *inventory)
 {
     for (size_t i = 0; i < inventory->opened_count; i++)
@@ -425,7 +427,7 @@ struct inquiry {
     struct gpu_inventory found;
 };
 
-/* The list of units does not need the drivers. */
+/* The list of units is valid without the drivers. */
 static void close_drivers(struct gpu_inventory *inventory)
 {
     struct gpu_unit *units = inventory->units;

@@ -25,7 +25,7 @@ static bool is_owner(const struct gpu_owners *owners, pid_t pid)
            gpu_pids_have(&(struct gpu_pids){ owners->pids, owners->count }, pid);
 }
 
-/* Adds a process, or changes what is known of its end. */
+/* Adds a process, or changes the time of its exit. */
 static int set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
 {
     size_t place = gpu_pids_place(owners->pids, owners->count, pid);
@@ -83,7 +83,7 @@ void gpu_owners_drop_old(struct gpu_owners *owners, uint64_t now_ns)
     owners->count = kept;
 }
 
-/* If too many have exited, those with the lowest pids are dropped. */
+/* If too many have exited, those with the lowest PIDs are dropped. */
 static void drop_surplus(struct gpu_owners *owners)
 {
     size_t kept = 0, ended = 0;

@@ -36,11 +36,11 @@ struct gpu_owners {
     size_t foreign_count, foreign_capacity;
 };
 
-/* Frees what a zeroed one has acquired since. */
+/* Frees all memory; accepts a zeroed struct. */
 void gpu_owners_done(struct gpu_owners *owners);
 
-/* Copies the roster, if it has changed. Processes that it no longer has, have exited. If memory is
- * short, some are missing. */
+/* Copies the roster, if it has changed. Processes no longer in it have exited. If memory
+ * runs out, some are missing. */
 void gpu_owners_update(struct gpu_owners *owners, const struct roster *roster, uint64_t now_ns);
 
 /* Adds a process of the job that has exited or is about to. -ENOMEM: it is not added. */
@@ -50,7 +50,7 @@ int gpu_owners_add_ended(struct gpu_owners *owners, pid_t pid, uint64_t now_ns);
 bool gpu_owners_has_old(const struct gpu_owners *owners, uint64_t now_ns);
 void gpu_owners_drop_old(struct gpu_owners *owners, uint64_t now_ns);
 
-/* Whether it belongs to the job. Looks up its ancestors if that is not known yet. */
+/* Whether a process belongs to the job. Looks up its ancestors if unknown. */
 bool gpu_owners_has(struct gpu_owners *owners, const struct root *root, pid_t pid,
                     uint64_t now_ns);
 

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-/* A shorter window is not ended yet. */
+/* A shorter window is not complete yet. */
 #define WINDOW_LEAST_NS (20 * NS_PER_MS)
-/* A window of this length may be the largest of the run. */
+/* Only a window of at least this length can be the largest of the run. */
 #define WINDOW_FIT_NS (100 * NS_PER_MS)
 #define GOES_ON_NS (5 * NS_PER_SECOND)
 
@@ -40,7 +40,7 @@ bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t cover
     if (window_ns == 0 || (!is_known(covered_ns) && window_ns < WINDOW_LEAST_NS))
         return false;
     if (share->was_idle && window_ns > wall_ns && wall_ns > 0)
-        window_ns = wall_ns; /* what came before was idle, and is counted */
+        window_ns = wall_ns; /* the time before it was idle, and is counted */
     part = (uint64_t)((double)sub_floor0(busy_ns, share->busy_ns) / (double)window_ns *
                       (double)GPU_SHARE_WHOLE);
     part = smaller(part, GPU_SHARE_WHOLE);

@@ -3,10 +3,11 @@
  * gpu_share.h - the share of time something was busy, from counters that are updated late and in
  * batches. Pure.
  *
- * There are two counters: the busy time, and the time that it covers (gpu.h). Whenever the second
- * one has increased, the increase of the first divided by that of the second is the share of a
- * window. It is applied to all of the time since the previous window, so gaps in the driver's
- * samples are filled with what came after them, and the busy time adds up over the whole run.
+ * There are two counters: the busy time, and the time that it covers (gpu.h). Whenever the
+ * second one has increased, the increase of the first divided by that of the second is the
+ * share of a window. It is applied to all of the time since the previous window, so gaps in the
+ * driver's samples are filled with the share that follows them, and the busy time adds up over
+ * the whole run.
  */
 #ifndef JOB_GPU_GPU_SHARE_H
 #define JOB_GPU_GPU_SHARE_H
@@ -33,11 +34,12 @@ void gpu_share_begin(struct gpu_share *share, uint64_t start_ns);
 bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t covered_ns,
                        uint64_t now_ns);
 
-/* Nothing was busy until now, as known from elsewhere. */
+/* Nothing was busy until `now_ns`, as known from another source. */
 void gpu_share_idle(struct gpu_share *share, uint64_t now_ns);
 
-/* The busy time until `now_ns`, extrapolating the last window for at most some seconds. The last window may have ended
- * later, if a driver was slow: a job that has ended meanwhile was not busy after its end. UNKNOWN: there was no window. */
+/* The busy time until `now_ns`, extrapolating the last window for at most some seconds. The
+ * last window may end after `now_ns`, if a driver was slow: a job that has ended meanwhile
+ * was not busy after its end. UNKNOWN: there was no window. */
 uint64_t gpu_share_total_ns(const struct gpu_share *share, uint64_t now_ns);
 
 /* Mean share from `start_ns` to the end of the last window; UNKNOWN: there was none. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_view.h - what is known about the GPUs at the moment, for samples and reports. Pure.
+ * gpu_view.h - the current GPU figures, for samples and reports. Pure.
  *
- * A figure takes this way: a vendor reads it from its driver (source/gpu), gpu_watch.h calls all
- * vendors and finds the job's processes among theirs, gpu_account.h adds up the figures of each GPU and
- * of the job, session/gpu_looks.h collects several readings, and this is the result.
- * Each value has its source, and if it is unknown the reason (base/measure.h).
+ * The path of a figure: a vendor reads it from its driver (source/gpu), gpu_watch.h calls all
+ * vendors and finds the job's processes among theirs, gpu_account.h sums up the figures of each
+ * GPU and of the job, session/gpu_looks.h collects several readings, and this is the result.
+ * Each value has its source, and a reason if it is unknown (base/measure.h).
  */
 #ifndef JOB_GPU_GPU_VIEW_H
 #define JOB_GPU_GPU_VIEW_H
@@ -45,28 +45,28 @@ double gpu_measure_value(enum gpu_measure measure, uint64_t raw);
 
 struct gpu_figure {
     struct measure measure; /* memory: the largest since it was taken */
-    uint64_t peak;          /* of the run; of energy, the last that was known */
-    uint64_t mean;          /* of the run; of utilizations alone */
+    uint64_t peak;          /* of the run; energy: the last known value */
+    uint64_t mean;          /* of the run; utilizations only */
 };
 
 /* One GPU. */
 struct gpu_device_view {
     struct gpu_figure figures[GPU_MEASURE_COUNT];
-    uint64_t throttle_reasons; /* all that were seen: bits of enum gpu_throttle; UNKNOWN */
+    uint64_t throttle_reasons; /* all seen: bits of enum gpu_throttle; or UNKNOWN */
     bool was_lost;             /* by its driver, at least for a while */
-    bool has_had_job;          /* a process of the job was on itself, not on a part of it */
+    bool has_had_job; /* a process of the job was on the device itself, not on a part of it */
 };
 
-/* Nothing is known, and it would come from these sources. */
+/* Everything is unknown, with these sources. */
 void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources *sources);
 
-/* Sets the reason of everything that is not known: static text. */
+/* Sets the reason of all unknown figures: static text. */
 void gpu_device_view_explain(struct gpu_device_view *view, const char *reason);
 
-/* A newer look replaces an older one that was not taken: memory stays the largest. */
+/* Replaces an older look that was not taken by a newer one: memory stays the largest. */
 void gpu_device_view_renew(struct gpu_device_view *view, const struct gpu_device_view *newer);
 
-/* The figures of the job's GPUs together; memory of the host is that of all GPUs. */
+/* The figures of the job's GPUs together; memory of the host is over all GPUs. */
 enum gpu_total {
     GPU_TOTAL_MAIN_MEMORY,
     GPU_TOTAL_DESCENDANTS_MEMORY,
@@ -74,50 +74,49 @@ enum gpu_total {
     GPU_TOTAL_HOST_MEMORY,
     GPU_TOTAL_UTILIZATION, /* millionths of a GPU; of the last windows */
     GPU_TOTAL_JOB_UTILIZATION,
-    GPU_TOTAL_LEVELS,                  /* those above are levels, */
+    GPU_TOTAL_LEVELS,                  /* the totals above are gauges, */
     GPU_TOTAL_BUSY = GPU_TOTAL_LEVELS, /* those below counters since the start of the run */
     GPU_TOTAL_JOB_BUSY,
     GPU_TOTAL_ENERGY, /* microjoules */
     GPU_TOTAL_COUNT,
 };
 
-/* The metric that each is in a sample. */
+/* The metric of each total in a sample. */
 extern const enum metric gpu_total_metrics[GPU_TOTAL_COUNT];
 
 struct gpu_totals {
-    /* The value of a level is the largest since it was taken, so that what came and went between two
-     * samples is kept; `now` is the one of the last look. Reasons last as long as the watch. */
+    /* The value of a gauge is the largest since it was taken, so that peaks between two
+     * samples are kept; `now` is that of the last look. Reasons live as long as the watch. */
     struct measure measures[GPU_TOTAL_COUNT];
-    /* A process of the job does not report its memory or busy time: if the level is 0, it was not
-     * measured. As levels, at any look since they were taken. */
+    /* A process of the job does not report its memory or busy time: a gauge of 0 was not
+     * measured. As gauges, for any look since they were taken. */
     bool is_memory_unreported, is_busy_unreported;
-    /* Likewise one before, which will not report it any more: the same of the whole run. */
+    /* The same over the whole run, including processes that have exited. */
     bool has_unreported_memory, has_unreported_busy;
-    /* Other processes were on a busy GPU of the job, and the driver cannot tell them apart. */
+    /* Other processes were on a busy GPU of the job, and the driver does not separate them. */
     bool is_busy_mixed;
 };
 
-/* Nothing is known. */
+/* Everything is unknown. */
 void gpu_totals_clear(struct gpu_totals *totals);
 
 /* As gpu_device_view_renew(). */
 void gpu_totals_renew(struct gpu_totals *totals, const struct gpu_totals *newer);
 
 enum gpu_state {
-    GPU_PENDING, /* the drivers have not answered yet */
-    GPU_NONE,    /* there is none, or none is to be looked at */
+    GPU_PENDING, /* the drivers have not responded yet */
+    GPU_NONE,    /* there is none, or none is to be read */
     GPU_READY,
-    GPU_SILENT, /* a driver has stopped responding: of the totals only those levels are known that it
-                   reported since the last sample */
+    GPU_SILENT, /* a driver has stopped responding: only gauges it reported since the last sample are known */
 };
 
 struct gpu_view {
     enum gpu_state state;
-    const char *reason;           /* why it is not GPU_READY, or in `info` some GPU is missing:
-                                     static text; NULL: it is, and none is */
-    const struct gpu_unit *units; /* borrowed; NULL before they are known */
+    /* Why it is not GPU_READY, or in `info` why some GPU is missing: static text; or NULL. */
+    const char *reason;
+    const struct gpu_unit *units; /* borrowed; NULL while unknown */
     size_t count;
-    struct gpu_device_view *devices; /* one of each; borrowed */
+    struct gpu_device_view *devices; /* one per unit; borrowed */
     struct gpu_totals totals;
 };
 

@@ -70,7 +70,7 @@ static void name_sources(struct gpu_watch *watch)
 
             if ((is_of_all || has_selected(inventory, i)) && !strstr(text, name))
                 (void)snprintf(text + length, sizeof(watch->sources[0]) - length, "%s%s",
-                               length ? "+" : "", name); /* cut is fine */
+                               length ? "+" : "", name); /* truncation is fine */
         }
     }
 }
@@ -118,7 +118,7 @@ static size_t unit_of(const struct gpu_inventory *inventory, size_t opened, size
 }
 
 /* Reads a vendor's list of processes, again if it has grown meanwhile. */
-static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *opened)
+static ssize_t read_vendor_processes(struct gpu_watch *watch, const struct gpu_opened *opened)
 {
     struct gpu_pids pids = gpu_owners_pids(watch->owners);
     ssize_t n = 64;
@@ -136,7 +136,7 @@ static ssize_t ask_processes(struct gpu_watch *watch, const struct gpu_opened *o
 }
 
 /* Memory in use that vendors read while they listed processes. */
-static void see_devices(struct gpu_watch *watch)
+static void read_devices_memory(struct gpu_watch *watch)
 {
     for (size_t i = 0; i < watch->inventory.count; i++) {
         const struct gpu_unit *unit = &watch->inventory.units[i];
@@ -155,7 +155,7 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
     watch->row_count = 0;
     watch->holds_context = false;
     for (size_t i = 0; i < inventory->opened_count; i++) {
-        ssize_t n = ask_processes(watch, &inventory->opened[i]);
+        ssize_t n = read_vendor_processes(watch, &inventory->opened[i]);
 
         if (n < 0 || reserve(&watch->rows, &watch->row_capacity, watch->row_count + (size_t)n,
                              sizeof(*watch->rows)) < 0)
@@ -173,7 +173,7 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
             watch->holds_context |= is_job && !process->has_ended;
         }
     }
-    see_devices(watch);
+    read_devices_memory(watch);
 }
 
 void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
@@ -203,8 +203,8 @@ static void read_devices(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh
     }
 }
 
-/* Accounting records are read before the processes are forgotten. */
-static void let_old_go(struct gpu_watch *watch, uint64_t now_ns)
+/* Accounting records are read before the processes are dropped. */
+static void drop_old_owners(struct gpu_watch *watch, uint64_t now_ns)
 {
     if (!gpu_owners_has_old(watch->owners, now_ns))
         return;
@@ -216,7 +216,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 {
     const struct gpu_inventory *inventory = &watch->inventory;
 
-    let_old_go(watch, now_ns);
+    drop_old_owners(watch, now_ns);
     gpu_owners_forget_foreign(watch->owners);
     for (size_t i = 0; i < inventory->opened_count; i++) {
         const struct gpu_opened *opened = &inventory->opened[i];
@@ -224,7 +224,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 
         if (is_fresh && opened->vendor->refresh)
             opened->vendor->refresh(opened->state);
-        if (opened->vendor->read_busy) /* where it fails the counters stand still */
+        if (opened->vendor->read_busy) /* if it fails the counters stay as they are */
             (void)opened->vendor->read_busy(opened->state, &pids, now_ns);
     }
     list_processes(watch, now_ns);
@@ -268,7 +268,7 @@ void gpu_watch_accounts(struct gpu_watch *watch)
     free(accounts);
 }
 
-/* The source that the job's GPUs have of a figure; NULL: several. */
+/* The source of a figure that all of the job's GPUs share; NULL: they differ. */
 static const char *common_source(const struct gpu_watch *watch, enum gpu_measure measure)
 {
     const char *common = NULL;

@@ -64,7 +64,8 @@ static void take_bases(struct memory_sharing *sharing, const struct roster *rost
     sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
 }
 
-/* Forks that were not opened have as much private memory as those that were read, on average. */
+/* Forks that were not opened have as much private memory as those that were read, on
+ * average. */
 static uint64_t unopened_bytes(const struct memory_sharing *sharing,
                                const struct roster *roster)
 {
@@ -85,8 +86,8 @@ static uint64_t unopened_bytes(const struct memory_sharing *sharing,
     return count > 0 ? sum_bytes / count * sharing->unopened_count : 0;
 }
 
-/* Memory that was there before the read and was not released is still there: the read shows it, unless a
- * process has exited. */
+/* Memory that existed before the read and was not released still exists: the read shows it,
+ * unless a process has exited. */
 static void check_expected(struct memory_sharing *sharing, const struct survey *survey,
                            const struct roster *roster)
 {
@@ -118,7 +119,7 @@ static void remember(struct memory_sharing *sharing, const struct survey *survey
     sharing->reads++;
 }
 
-/* The mappings of all processes. -E2BIG: there are too many; -ESRCH, -ENOENT, -ENOMEM. */
+/* Reads the mappings of all processes. -E2BIG: there are too many; -ESRCH, -ENOENT, -ENOMEM. */
 static int read_mappings(struct memory_sharing *sharing, size_t view_count,
                          struct shared_files *ret)
 {
@@ -158,11 +159,11 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
                                                             spent_ns);
 }
 
-/* ---- when --------------------------------------------------------------- */
+/* ---- when to read ------------------------------------------------------- */
 
-/* Has memory changed by 2 % since the last read, in a way that sizes alone do not show? Anonymous memory of
- * a lone process is private, however it grows and shrinks. While the job grows it takes a quarter: what is
- * read then is soon exceeded. */
+/* Whether memory has changed by 2 % since the last read in a way that sizes alone do not
+ * show. Anonymous memory of a single process is private, however it grows and shrinks. While
+ * the job grows the limit is a quarter: the result would soon be exceeded. */
 static bool has_moved(const struct memory_sharing *sharing, const struct rss_delta *delta)
 {
     unsigned part = sharing->activity == JOB_GROWS ? 4 : 50;
@@ -175,8 +176,8 @@ static bool has_moved(const struct memory_sharing *sharing, const struct rss_del
                                 delta->fallen > threshold || delta->faults > threshold);
 }
 
-/* What the job may have beyond what the values say: pages of files that several have gained, if they
- * are not the same ones, and pages that were copied on write. */
+/* Memory that the job may have beyond the estimate: pages of files that several processes
+ * have gained, if they are different ones, and pages that were copied on write. */
 static uint64_t uncertain_bytes(const struct memory_sharing *sharing,
                                 const struct rss_delta *delta)
 {
@@ -195,7 +196,7 @@ static bool exceeds(const struct memory_split *split, const struct memory_split 
             split->private_bytes + uncertain > highest->private_bytes + margin);
 }
 
-/* Could a read show more than all before, by more than `margin`? */
+/* Whether a read could exceed all earlier ones by more than `margin`. */
 static bool may_be_highest(const struct memory_sharing *sharing, const struct rss_delta *delta,
                            const struct memory_estimate *estimate, uint64_t margin)
 {
@@ -207,8 +208,9 @@ static bool may_be_highest(const struct memory_sharing *sharing, const struct rs
            exceeds(&estimate->main, &highest->main, 0, margin);
 }
 
-/* A maximum of several processes may be read on credit; of a lone one, sizes tell most. While the job
- * runs, what is seen may soon be exceeded: then credit is left for when it comes to rest. */
+/* A maximum of several processes may be read on credit; for a single one, sizes show most.
+ * While the job runs, the value may soon be exceeded: then some credit is left for when it
+ * becomes idle. */
 static bool is_affordable(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
                           bool is_peak)
 {
@@ -224,8 +226,8 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
                                                   is_peak ? cost_ns : LEFT_FOR_PEAK * cost_ns);
 }
 
-/* Between samples only a maximum is worth a read: one that beats the last by an eighth, or one of a job
- * that has come to rest. */
+/* Between samples only a maximum is read: one that exceeds the last by an eighth, or one of
+ * a job that has become idle. */
 static bool should_read(struct memory_sharing *sharing, struct roster *roster, pid_t main_pid,
                         bool is_glance, const struct memory_estimate *followed)
 {
@@ -245,7 +247,7 @@ static bool should_read(struct memory_sharing *sharing, struct roster *roster, p
     return is_affordable(sharing, roster, main_pid, is_peak);
 }
 
-/* ---- in between --------------------------------------------------------- */
+/* ---- between reads ------------------------------------------------------ */
 
 static void forget_sharing(struct memory_estimate *estimate)
 {
@@ -257,7 +259,7 @@ static void forget_sharing(struct memory_estimate *estimate)
     estimate->pss_bytes = UNKNOWN;
 }
 
-/* The estimate from resident sizes alone. */
+/* Estimates from resident sizes alone. */
 static void follow(struct memory_sharing *sharing, const struct roster *roster, pid_t main_pid,
                    struct memory_estimate *ret)
 {
@@ -289,7 +291,7 @@ void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct ro
         expect(sharing, sharing->followed_bytes + unopened_bytes(sharing, roster));
 }
 
-/* With the pages that forks may have copied since the last read. */
+/* Includes pages that forks may have copied since the last read. */
 static void expect_copies(struct memory_sharing *sharing, const struct roster *roster)
 {
     const struct rss_delta *delta = &sharing->delta.job;

@@ -7,7 +7,7 @@
  * read at every sample and more often. A read that can show a new peak goes first.
  *
  * With SPOOR_DETAIL_ALWAYS memory is read at every sample, with the mappings of all processes
- * (shared_files.h). docs/MEASURING.md explains the model.
+ * (shared_files.h). docs/INTERNALS.md explains the model.
  */
 #ifndef JOB_MEMORY_MEMORY_SHARING_H
 #define JOB_MEMORY_MEMORY_SHARING_H
@@ -33,26 +33,26 @@ struct memory_sharing {
     struct memory_view *views; /* reused; owned */
     size_t view_capacity;
     struct memory_areas areas; /* reused */
-    double page_ns;            /* what walking a page costs, as measured */
+    double page_ns;            /* measured cost of walking a page */
     uint64_t reads;            /* how often memory was read */
     bool has_estimate;
     bool is_denied; /* some process could not be read: private and shared are unknown */
-    bool has_too_many_areas;      /* so many that they are not examined */
+    bool has_too_many_areas;      /* too many to examine */
     bool is_pending;              /* a read is due, but the budget does not allow it yet */
-    bool was_racy;                /* sizes changed during the last read: it shows the least */
+    bool was_racy;                /* sizes changed during the last read: it is a lower bound */
     bool members_changed;         /* since the last read; set by the job */
-    bool is_on_credit;            /* the read that was just decided on */
+    bool is_on_credit;            /* for the read that was just decided */
     bool was_read;                /* at the last update */
     uint64_t guessed_bytes;       /* of the last read, see struct survey */
     enum activity_state activity; /* set by the job */
-    uint64_t left_private_bytes;  /* of members that left since the last read */
-    uint64_t copied_bytes; /* on write since then, as the machine's memory shows; by the job */
-    uint64_t unopened_count;         /* of forks that live and are not in the list */
+    uint64_t left_private_bytes;  /* of members that exited since the last read */
+    uint64_t copied_bytes; /* on write since then, from the machine's memory; set by the job */
+    uint64_t unopened_count;         /* living forks that are not in the list */
     uint64_t followed_bytes;         /* the total at the last update */
     uint64_t expected_bytes;         /* the highest total since then, with these copies */
-    uint64_t expected_count;         /* of processes at that moment */
+    uint64_t expected_count;         /* processes at that moment */
     uint64_t expected_rss_bytes;     /* the sum of resident sizes at that moment */
-    uint64_t unread_peak_bytes;      /* likewise, not overruled by a read; 0: none */
+    uint64_t unread_peak_bytes;      /* the same, not overruled by a read; 0: none */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */
     struct rss_bases bases;          /* of the last read */
@@ -64,13 +64,13 @@ void memory_sharing_init(struct memory_sharing *sharing, const struct root *root
                          struct budget *budget, enum spoor_detail mode, bool uses_smaps);
 void memory_sharing_done(struct memory_sharing *sharing);
 
-/* The job's memory now. `main_pid` is 0 while the job's program is not loaded or has ended. If
- * memory was never read, private, shared and PSS are UNKNOWN. `is_glance`: between samples, when
- * memory is seldom read. */
+/* Computes the job's current memory. `main_pid` is 0 before the job's program is loaded and
+ * after its exit. If memory was never read, private, shared and PSS are UNKNOWN.
+ * `is_glance`: between samples, when memory is seldom read. */
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            pid_t main_pid, bool is_glance, struct memory_estimate *ret);
 
-/* `count` forks besides those in the list live, of processes that have many forks in it. */
+/* `count` forks besides those in the list are alive; their parents have many forks in it. */
 void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
                                  size_t count);
 

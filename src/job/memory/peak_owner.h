@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peak_owner.h - whose peak is it?
+ * peak_owner.h - decides whether a peak belongs to a process or to one of its children.
  *
- * ru_maxrss of a process that has waited for children is the largest of its own peak and theirs.
- * If it is above all that was seen, either the process grew after it was last looked at, or a child
- * was never seen at its largest. Page faults tell: memory comes by faults, and the kernel counts
- * those of the process and of its children apart.
+ * ru_maxrss of a process that has waited for children is the largest of its own peak and
+ * theirs. If it exceeds all values seen, either the process grew after the last look, or a
+ * child was never seen at its largest. Page faults decide: memory comes by faults, and the
+ * kernel counts those of the process and of its children separately.
  */
 #ifndef JOB_MEMORY_PEAK_OWNER_H
 #define JOB_MEMORY_PEAK_OWNER_H
@@ -14,7 +14,7 @@
 
 struct peak_evidence {
     uint64_t maxrss_bytes;
-    uint64_t seen_bytes;   /* the process's own peak, when it was last looked at */
+    uint64_t seen_bytes;   /* the process's own peak at the last look */
     uint64_t faults;       /* its own since then */
     uint64_t child_faults; /* of all children that it waited for */
     uint64_t page_bytes;

@@ -4,14 +4,15 @@
 #include "base/arithmetic.h"
 #include "base/unknown.h"
 
-/* Its anonymous memory at the last read. A program that was loaded since shares no such memory: all of
- * it is new. A forked copy starts with what its parent has. */
+/* Its anonymous memory at the last read. A program that was loaded since then shares none:
+ * all of it is new. A forked copy starts with its parent's. */
 static uint64_t own_before(const struct member *member)
 {
     return member->has_exec && !member->survey.is_known ? 0 : member->survey.own_bytes;
 }
 
-/* The anonymous memory that it shared with its forks or its parent at the last read, or since it was forked. */
+/* The anonymous memory that it shared with its forks or its parent at the last read, or
+ * since it was forked. */
 static uint64_t inherited(const struct member *member)
 {
     return member->survey.is_known || member_is_copy(member)
@@ -83,7 +84,8 @@ struct rss_bases rss_bases_take(const struct rss_deltas *deltas,
     };
 }
 
-/* What is there whatever is shared: all anonymous memory, and what the largest has mapped. */
+/* The minimum, whatever is shared: all anonymous memory, and the largest mapped size of one
+ * process. */
 static uint64_t least_total(const struct rss_delta *delta)
 {
     return larger(delta->own + delta->mapped_max, delta->rss_max);
@@ -94,7 +96,8 @@ static void follow(struct memory_split *split, const struct rss_delta *delta,
 {
     uint64_t shrunk = delta->shrunk + left_bytes;
     uint64_t grown = delta->grown;
-    /* Files and shared memory that were mapped since may be anything: only the next read shows it. */
+    /* Newly mapped files and shared memory may be private or shared: only the next read
+     * shows it. */
     uint64_t private = sub_floor0(split->private_bytes + grown, shrunk);
     uint64_t total = sub_floor0(split->total_bytes + grown, shrunk);
 
@@ -103,8 +106,8 @@ static void follow(struct memory_split *split, const struct rss_delta *delta,
     split->private_bytes = smaller(private, split->total_bytes);
     split->shared_bytes =
         smaller(split->shared_bytes, split->total_bytes - split->private_bytes);
-    /* What was private to a process that has forked since is shared with its copy, until one of them writes
-     * to it or exits. */
+    /* Private memory of a process that has forked since is shared with the copy, until one
+     * of them writes to it or exits. */
     if (has_forked)
         split->private_bytes = split->shared_bytes = UNKNOWN;
 }

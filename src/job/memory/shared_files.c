@@ -6,13 +6,13 @@
  *
  *   own pages + max(PSS of the others, W)
  *
- * PSS is exact where no outsider maps the file, too low otherwise. W is a lower bound
- * whoever else maps it: the heaviest set of areas that show different parts of the file,
- * so that no page is counted twice. Finding it is the scheduling of weighted intervals:
- * by ends, each area is either left out or joins the best set that ends before it.
+ * PSS is exact if no outsider maps the file, too low otherwise. W is a lower bound in any case:
+ * the heaviest set of areas that show different parts of the file, so that no page is counted
+ * twice. It is found by weighted interval scheduling: by ends, each area is either left out or
+ * joins the best set that ends before it.
  *
- * For the descendants main is an outsider. Where the job's PSS explains the file, there
- * are no others, and the descendants map what the job maps less what main alone does.
+ * For the descendants main is an outsider. If the job's PSS explains the file, there are no
+ * others, and the descendants map the job's pages except those that only main maps.
  */
 #include "job/memory/shared_files.h"
 
@@ -26,7 +26,7 @@
 
 /* ---- mappings ---------------------------------------------------------------- */
 
-/* What is kept between two looks: 1 MB. */
+/* Kept between two looks: 1 MB. */
 enum { KEPT_COUNT = 8192 };
 
 void memory_areas_done(struct memory_areas *areas)
@@ -58,7 +58,7 @@ static struct area_bytes bytes_of(const struct smaps_area *area)
     uint64_t shared = area->shared_clean + area->shared_dirty;
     struct area_bytes bytes = { .own = area->private_clean + area->private_dirty };
 
-    /* Many addresses of one merged page are one page: its PSS alone tells how much. */
+    /* Many addresses of one merged page are one page: only its PSS shows its size. */
     bytes.shared = shared > area->merged ? shared - area->merged : 0;
     bytes.proportional = area->pss > bytes.own ? area->pss - bytes.own : 0;
     return bytes;
@@ -158,7 +158,7 @@ static void add(struct area_bytes *sum, const struct area_bytes *bytes)
     sum->proportional += bytes->proportional;
 }
 
-/* How many of the ascending values are not above the limit? */
+/* Counts the ascending values that do not exceed the limit. */
 static size_t count_up_to(const uint64_t *values, size_t count, uint64_t limit)
 {
     size_t low = 0;
@@ -297,9 +297,9 @@ int shared_files_estimate(struct memory_areas *areas, struct shared_files *ret)
     return 0;
 }
 
-/* Sizes are compared with sizes of the same read, so that memory which came between the two reads does
- * not matter. But a page that was copied in between is part of the later total, and shared by the
- * earlier read: what came during the reads bounds that. */
+/* Sizes are compared with sizes of the same read, so that growth between the two reads does
+ * not matter. But a page that was copied in between is part of the later total and shared in
+ * the earlier read: growth during the reads bounds that. */
 static void correct(struct memory_split *split, uint64_t resident, uint64_t rss,
                     uint64_t mapped_rss, uint64_t mapped_total, uint64_t gained_bytes)
 {
@@ -326,5 +326,5 @@ void shared_files_correct(const struct shared_files *files, const struct memory_
     correct(&estimate->combined, resident.combined, rss.combined, files->rss.combined,
             files->total.combined, gained_bytes);
     estimate->doubled = (struct group_bytes){ 0 };
-    memory_estimate_settle(estimate);
+    memory_estimate_reconcile(estimate);
 }

@@ -2,19 +2,20 @@
 /*
  * shared_memory.c - totals of a group from per-process sums.
  *
- * Proportional set size (PSS) divides a page among all that map it, so the sum of
- * PSS over a group is the number of its pages exactly when nobody outside the
- * group maps them. For anonymous and shared memory that holds for a whole job.
- * For files (libraries) it does not; there the largest member is a lower bound.
+ * Proportional set size (PSS) divides a page among all processes that map it, so the sum of PSS
+ * over a group is the number of its pages exactly if no process outside the group maps them.
+ * For anonymous and shared memory that holds for a whole job. For files (libraries) it does
+ * not; there the largest member is a lower bound.
  *
- * For the descendants alone the main process is an outsider. What they map is
- * what the job maps less what main alone maps: its private pages.
+ * For the descendants alone the main process is an outsider. They map the job's pages except
+ * those that only main maps: its private pages.
  *
- * A process may map a page twice, and then its resident size is too large; only its mappings show
- * that (shared_files.h). What a process shares with no other process of the job may be such pages.
+ * A process may map a page twice; then its resident size is too large, which only its mappings
+ * show (shared_files.h). Pages that a process shares, but with no other process of the job, may
+ * be such pages.
  *
- * Whatever the sharing, a group has at least its private pages and the shared
- * pages of its largest sharer: sum of private + max of shared.
+ * Whatever the sharing, a group has at least its private pages and the shared pages of its
+ * largest sharer: sum of private + max of shared.
  */
 #include "job/memory/shared_memory.h"
 
@@ -23,12 +24,12 @@
 
 struct sums {
     uint64_t rss, rss_max;
-    uint64_t memory_pss; /* anonymous and shared memory: pss less its file part */
+    uint64_t memory_pss; /* anonymous and shared memory: pss without its file part */
     uint64_t file_pss;
     uint64_t private_total;
     uint64_t shared_max;
     uint64_t file_max;
-    uint64_t mapped_max; /* of files and shared memory */
+    uint64_t mapped_max; /* files and shared memory */
     uint64_t mapped_shared, mapped_shared_max;
 };
 
@@ -71,7 +72,7 @@ void memory_split_raise(struct memory_split *highest, const struct memory_split 
     raise_to(&highest->shared_bytes, seen->shared_bytes);
 }
 
-/* What is private is surely there. */
+/* Private memory is a lower bound of the total. */
 static void order_split(struct memory_split *split)
 {
     if (is_known(split->private_bytes))
@@ -99,7 +100,7 @@ void memory_estimate_order(struct memory_estimate *estimate)
     }
 }
 
-void memory_estimate_settle(struct memory_estimate *estimate)
+void memory_estimate_reconcile(struct memory_estimate *estimate)
 {
     struct memory_split *job = &estimate->combined;
 
@@ -108,17 +109,17 @@ void memory_estimate_settle(struct memory_estimate *estimate)
         job->shared_bytes = job->total_bytes - job->private_bytes;
 }
 
-/* Of a page that was read as one process's own, and that another mapped before it was read itself, the
- * sums hold more than one; so do they of one that some were read with while another still shared it,
- * and others after that had got a copy. What came during the read bounds both. What one process has is
- * surely there. */
+/* A page may be counted more than once if it was read as private to one process and another
+ * mapped it before it was read itself, or if some processes were read while another still
+ * shared it, and others after that one had got a copy. Growth during the read bounds both.
+ * The size of a single process is a lower bound. */
 static struct memory_split split(uint64_t total, const struct sums *sums, uint64_t gained_bytes)
 {
     struct memory_split split;
     uint64_t least = larger(sums->private_total, sums->rss_max);
 
     total = sub_floor0(larger(total, sums->private_total + sums->shared_max), gained_bytes);
-    /* PSS is above the resident size only if pages were merged. */
+    /* PSS exceeds the resident size only if pages were merged. */
     total = smaller(larger(total, least), larger(sums->rss, pss(sums)));
     split.total_bytes = total;
     split.private_bytes = smaller(sums->private_total, total);
@@ -140,7 +141,7 @@ static uint64_t descendants_total(const struct sums *job, const struct sums *des
     return smaller(memory, job->memory_pss) + file_total(descendants);
 }
 
-/* What a process shares, less what all others of the job do. */
+/* The shared memory of a process, without that of all others of the job. */
 static uint64_t doubled(const struct sums *job, uint64_t mapped_shared_max)
 {
     return sub_floor0(2 * mapped_shared_max, job->mapped_shared);
@@ -171,7 +172,7 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
     ret->doubled.combined = larger(ret->doubled.main, ret->doubled.descendants);
     ret->mapped_max =
         (struct group_bytes){ main.mapped_max, descendants.mapped_max, job.mapped_max };
-    memory_estimate_settle(ret);
+    memory_estimate_reconcile(ret);
 }
 
 /* ---- pages that one process maps twice ------------------------------------------ */

@@ -11,7 +11,7 @@
 
 /* ---- one process ---------------------------------------------------------- */
 
-/* What statm alone tells: memory that no file backs is taken as private. */
+/* Makes a view from statm alone: anonymous memory counts as private. */
 static void memory_view_from_statm(const struct member *member, struct memory_view *view)
 {
     uint64_t shared = member->reading.shared_bytes < member->reading.rss_bytes
@@ -26,12 +26,12 @@ static void memory_view_from_statm(const struct member *member, struct memory_vi
     view->pss = view->private_total;
 }
 
-/* How far status may lag behind: old kernels count it anew every 64 faults, each of which may map
- * 64 KiB, whatever the size of a page. */
+/* How far status may lag behind: old kernels update it every 64 faults, each of which may
+ * map 64 KiB, whatever the page size. */
 #define STATUS_LAG_BYTES ((uint64_t)64 * 64 * 1024)
 
-/* Shared memory (shm, tmpfs) is in neither "Anonymous" nor the file part of PSS. This is what it may
- * be at most. */
+/* Upper bound of shared memory (shm, tmpfs), which is in neither "Anonymous" nor the file
+ * part of PSS. */
 static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shmem)
 {
     struct pid_status status;
@@ -42,8 +42,8 @@ static uint64_t shmem_bytes(const struct root *root, pid_t pid, uint64_t pss_shm
     return status.rss_shmem_bytes + STATUS_LAG_BYTES;
 }
 
-/* From smaps_rollup. pid and is_main are left alone. -ESRCH or -ENOENT: the process has ended;
- * -EACCES: it is another user's. */
+/* Reads smaps_rollup. pid and is_main are not changed. -ESRCH or -ENOENT: the process has
+ * exited; -EACCES: it belongs to another user. */
 static int memory_view_read(const struct root *root, pid_t pid, struct memory_view *view)
 {
     struct smaps_rollup rollup;
@@ -70,19 +70,20 @@ static int memory_view_read(const struct root *root, pid_t pid, struct memory_vi
     return 0;
 }
 
-/* Of more processes than this, small programs are not walked unless they share memory with a copy of
- * themselves: their anonymous memory is private, and their files are libraries. Of copies that look alike,
- * some are walked. */
+/* If there are more processes than this, small programs are not walked unless they share
+ * memory with a copy of themselves: their anonymous memory is private, and their files are
+ * libraries. Only some of many similar copies are walked. */
 enum { FEW = 16 };
 #define SMALL_BYTES ((uint64_t)4 << 20)
 
-/* What a walk takes: for each process, and for each 4 KiB, whatever the size of a page is. Huge ones cost
- * next to nothing. */
+/* The cost of a walk: for each process, and for each 4 KiB, whatever the page size. Huge
+ * pages cost next to nothing. */
 #define PROCESS_NS 20000u
 #define COST_PAGE_BYTES 4096u
 #define PAGE_LEAST_NS 0.1
 
-/* So far apart may be the sizes of two that are alike: they are read at different moments of their start. */
+/* Maximum difference between the sizes of two similar processes: they are read at different
+ * moments of their start. */
 #define ALIKE_BYTES ((uint64_t)128 * 1024)
 #define ALIKE_FAULTS (ALIKE_BYTES / 4096)
 
@@ -99,7 +100,7 @@ static bool are_alike(const struct member *a, const struct member *b)
            is_near(a->reading.faults, b->reading.faults, ALIKE_FAULTS);
 }
 
-/* Finds out which kind of copy it is, if it has memory of its own. */
+/* Assigns a copy to a kind of similar copies, if it has memory of its own. */
 static void find_kind(struct survey *survey, struct member *member)
 {
     size_t i = 0;
@@ -118,7 +119,7 @@ static void find_kind(struct survey *survey, struct member *member)
     member->survey.kind = (unsigned char)(i + 1);
 }
 
-/* Whether it is taken to be like another of its kind. */
+/* Whether it is assumed to be like another of its kind. */
 static bool is_like_another(struct survey *survey, const struct member *member)
 {
     struct survey_kind *kind =
@@ -167,9 +168,10 @@ uint64_t survey_cost_ns(const struct survey *survey, double page_ns)
            (uint64_t)((double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns);
 }
 
-/* A walk tells of pages as far as they were its work: that of a job which has just begun must not make
- * the same job seem too dear when it has grown. And half of that, so that one walk which was slow does
- * not prevent the next. */
+/* Attributes the cost of a walk to pages in proportion to their part of the work: the cost
+ * for a job that has just begun must not make the same job seem too expensive when it has
+ * grown. Only half of a change is taken over, so that one slow walk does not prevent the
+ * next. */
 double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns)
 {
     double pages_ns = (double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns;
@@ -188,8 +190,9 @@ static uint64_t own_bytes(const struct member *member)
     return sub_floor0(member->reading.rss_bytes, member->reading.shared_bytes);
 }
 
-/* Growth counts from what the walk saw: pages that came after it are missing in its result. The walk
- * is held between the sizes before and after it, since the kernel updates those in batches. */
+/* Growth counts from the result of the walk, which does not include later pages. The result
+ * is limited to the range of the sizes before and after it, since the kernel updates those
+ * in batches. */
 static void set_base(struct member *member, uint64_t before_bytes)
 {
     uint64_t after_bytes = own_bytes(member);
@@ -227,19 +230,19 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
         read_bytes += before_bytes;
     }
     survey->gained_bytes = larger(survey->gained_bytes, copied_bytes);
-    /* A page that another maps meanwhile counts for one whole, then for half. */
+    /* A page that another process maps meanwhile counts once in full, then by half. */
     survey->is_racy = survey->has_ended ||
                       larger(survey->moved_bytes, survey->gained_bytes) > read_bytes / 100;
 }
 
-/* Not walked, but like others that are. */
+/* Whether it is not walked, but assumed to be like others that are. */
 static bool is_guessed(const struct member *member)
 {
     return member->survey.kind > 0 && !member->survey.is_walked;
 }
 
-/* The view of one like it, less the anonymous memory that it does not have yet: what comes later counts as
- * growth. */
+/* Copies the view of a similar process, without the anonymous memory that this one does not
+ * have yet: later memory counts as growth. */
 static void copy_view(const struct memory_view *model, const struct member *member,
                       struct memory_view *view)
 {
@@ -295,8 +298,8 @@ static void read_member(struct survey *survey, const struct root *root, struct m
     survey->count++;
 }
 
-/* From before the first process is read: a page that is copied while others are being read is shared
- * in what was read of them and private in what is read later. */
+/* Recorded before the first process is read: a page that is copied during the reads is
+ * shared in earlier results and private in later ones. */
 static void note_faults(const struct survey *survey, const struct root *root,
                         struct roster *roster)
 {

@@ -17,14 +17,14 @@
 #include "job/memory/shared_memory.h"
 #include "job/roster.h"
 
-/* Forks of one process that have done the same since, by their sizes and page faults. Some of them are walked,
- * spread over all; the others are taken to be like the one before them. */
+/* Forks of one process with similar sizes and page faults. Some of them are walked, spread
+ * over all; the others are assumed to be like the previous walked one. */
 enum { SURVEY_KINDS = 8, SURVEY_MODELS = 16 };
 
 struct survey_kind {
     const struct member *first;
     size_t count, planned_count;
-    const struct memory_view *model; /* of the one that was walked last; NULL: none yet */
+    const struct memory_view *model; /* of the one walked last; NULL: none yet */
 };
 
 struct survey {
@@ -36,7 +36,7 @@ struct survey {
     uint64_t walk_bytes; /* their resident memory */
 
     size_t count;           /* of views */
-    uint64_t guessed_bytes; /* private memory of those that are taken to be like others */
+    uint64_t guessed_bytes; /* private memory of processes assumed to be like others */
     uint64_t gained_bytes;  /* growth meanwhile, including possible copies on write */
     uint64_t moved_bytes;   /* change of sizes meanwhile */
     bool has_ended;         /* a process exited meanwhile */
@@ -44,25 +44,26 @@ struct survey {
     bool is_denied;         /* a process of another user could not be read */
 };
 
-/* Decides which processes to walk: all, or those whose sizes do not tell enough. Nothing is read. */
+/* Decides which processes to walk: all, or those whose sizes are not sufficient. Reads
+ * nothing. */
 struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all);
 
-/* What is assumed of a page until a walk was measured. */
+/* Assumed cost of a page until a walk was measured. */
 #define SURVEY_PAGE_NS 16.0
 
-/* The CPU time that the planned walks are expected to take, and what one that took `spent_ns` makes of
- * the cost of a page. */
+/* The expected CPU time of the planned walks, and the new cost of a page after a walk that
+ * took `spent_ns`. */
 uint64_t survey_cost_ns(const struct survey *survey, double page_ns);
 double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns);
 
-/* Reads each member that has its own memory into `views`, which has room for all of them, and
- * records in each member what was read. Small processes may be taken from their sizes. */
+/* Reads each member that has its own memory into `views`, which has room for all of them,
+ * and records the result in each member. Small processes may be estimated from their sizes. */
 void survey_take(struct survey *survey, const struct root *root, struct roster *roster,
                  pid_t main_pid, struct memory_view *views);
 
-/* Reads the sizes again: a process that has exited since then shared its pages with others that
- * were read without it, and the statm of a zombie is all zeros. Later estimates start from what
- * was read of each of the others. */
+/* Reads the sizes again: a process that has exited since then shared its pages with others
+ * that were read without it, and the statm of a zombie is all zeros. Later estimates start
+ * from these results. */
 void survey_look_again(struct survey *survey, const struct root *root, struct roster *roster);
 
 #endif

@@ -47,7 +47,7 @@ int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size
 
 /* ---- task record ----------------------------------------------------------- */
 
-/* Behind the header, as perf_event_open(2) has them. */
+/* The body of a record, as in perf_event_open(2). */
 struct task_body {
     uint32_t pid, parent_pid;
     uint32_t tid, parent_tid;
@@ -59,7 +59,7 @@ struct lost_body {
     uint64_t count;
 };
 
-/* The caller has checked that so much was written. */
+/* The caller has checked that `size` bytes were written. */
 static void copy_out(const struct record_ring *ring, uint64_t from, void *to, size_t size)
 {
     size_t start = (size_t)(from & (ring->size_bytes - 1));
@@ -131,17 +131,17 @@ int task_record_peek(const struct record_ring *ring, struct task_record *ret)
 
 /* The rings of all CPUs, read as one stream.
  *
- * A process may be forked on one CPU and end on another, so the records are merged by their
- * time. Its end must not be read without its beginning, which could be written while we look
- * from one ring to the next. The beginning stands in its ring before the process runs: so an
- * end whose beginning we missed is younger than our first look. Records younger than that wait
- * for the next drain. */
+ * A process may be forked on one CPU and exit on another, so the records are merged by their
+ * time. Its exit must not be read without its fork, which could be written while we go from
+ * one ring to the next. The fork is in its ring before the process runs: so an exit whose
+ * fork was missed is newer than our first look. Records newer than that wait for the next
+ * drain. */
 
-/* 128 KiB are 4096 records: the beginning and end of 2048 processes or threads. Below a
- * quarter of that other sources serve better. */
+/* 128 KiB are 4096 records: the start and exit of 2048 processes or threads. Below a quarter
+ * of that other sources are better. */
 enum { RING_BYTES_MAX = 128 << 10, RING_BYTES_MIN = RING_BYTES_MAX / 4, RECORD_BYTES = 32 };
 
-/* The kernel writes no record that would leave less than itself and one on losses free. */
+/* The kernel writes a record only if the free space also fits a record about losses. */
 enum { FULL_BYTES = 64 };
 
 static size_t page_bytes(void)
@@ -156,7 +156,7 @@ int fork_ring_pages(size_t bytes, size_t page_size)
 
 static int open_event(pid_t pid, unsigned cpu)
 {
-    /* Never with inherit_stat, which loses up to half of the records without a word. */
+    /* Never with inherit_stat, which loses up to half of the records without notice. */
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof(attr),
@@ -165,7 +165,7 @@ static int open_event(pid_t pid, unsigned cpu)
         .inherit = 1,
         .exclude_kernel = 1,
         .exclude_hv = 1,
-        .watermark = 1, /* nobody waits: as few wake-ups as can be */
+        .watermark = 1, /* as few wake-ups as possible: no process polls */
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
     };
@@ -174,7 +174,7 @@ static int open_event(pid_t pid, unsigned cpu)
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Returns the pages of records that could be had of at most `pages`, or -errno. */
+/* Returns the number of record pages obtained, at most `pages`, or -errno. */
 static int open_cpu(pid_t pid, unsigned cpu, int pages, struct fork_ring_cpu *ret)
 {
     AUTO_CLOSE int fd = open_event(pid, cpu);
@@ -240,7 +240,7 @@ struct front {
     bool has_record;
 };
 
-/* Skips what is not of interest, so that the front is a process event or nothing. */
+/* Skips other records, so that the front is a process event or nothing. */
 static void advance(struct fork_ring *ring, struct front *front)
 {
     for (;;) {
@@ -280,7 +280,7 @@ static void look(struct fork_ring *ring, const struct fork_ring_cpu *cpu, struct
         .data = (const unsigned char *)cpu->map + page_bytes(),
         .size_bytes = cpu->data_bytes,
         .head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE),
-        .tail = page->data_tail, /* ours alone */
+        .tail = page->data_tail, /* only written by us */
     };
     if (front->ring.head - front->ring.tail + FULL_BYTES > cpu->data_bytes)
         ring->was_full = true;
@@ -305,7 +305,7 @@ void fork_ring_drain(struct fork_ring *ring, process_event_seen *seen, void *dat
     for (size_t i = 0; i < ring->count; i++) {
         struct perf_event_mmap_page *page = ring->cpu[i].map;
 
-        /* Room for the kernel only after we have read what stood there. */
+        /* Free the space for the kernel only after the records were read. */
         __atomic_store_n(&page->data_tail, fronts[i].ring.tail, __ATOMIC_RELEASE);
     }
 }

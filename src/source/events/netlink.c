@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netlink.c - frames of netlink: a length, then what it covers, padded to four bytes.
+ * netlink.c - frames of netlink: a length, then that many bytes, padded to four bytes.
  *
- * Nothing here is read through a cast: a datagram's parts need not be aligned.
+ * Nothing is read through a cast: the parts of a datagram may be unaligned.
  */
 #include "source/events/netlink.h"
 
@@ -18,7 +18,7 @@ static void ask_for_room(int fd, size_t buffer_bytes)
 {
     int room = (int)buffer_bytes;
 
-    /* The first is root's; either may be refused, which makes a loss likelier and no more. */
+    /* The first call needs root; if both are refused, losses are more likely. */
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) < 0)
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 }

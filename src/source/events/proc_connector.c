@@ -2,11 +2,12 @@
 /*
  * proc_connector.c - subscribe to the proc connector and read its events.
  *
- * - Who asks and is refused gets an answer with an error, or none at all: only an answer
- *   without an error says that events will come. It stands in the queue when sendto() returns.
- * - From Linux 6.6 on a second request can name the kinds of events; the filter would drop the
- *   answer, too, so that it is asked for afterwards. Older kernels ignore this request.
- * - An event of a fork is sent before the new process runs: the stream is in order.
+ * - A refused request gets a reply with an error, or none at all: only a reply without an error
+ *   means that events will come. It is in the queue when sendto() returns.
+ * - From Linux 6.6 on a second request can select the kinds of events; the filter would drop
+ *   the
+ *   reply too, so it is sent afterwards. Older kernels ignore this request.
+ * - The event of a fork is sent before the new process runs: the stream is in order.
  */
 #include "source/events/proc_connector.h"
 
@@ -25,10 +26,10 @@
 /* An event takes up 832 bytes of the buffer. */
 enum { BUFFER_BYTES = 16 << 20, DATAGRAM_MAX = 1024, EVENT_BYTES = 1024 };
 
-/* Inode of the machine's own pid namespace: a constant of the kernel's. */
+/* Inode of the initial PID namespace: a constant of the kernel. */
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 
-/* The second form of the request, which not every <linux/cn_proc.h> has. */
+/* The second form of the request, which is missing in some <linux/cn_proc.h>. */
 struct filtered_request {
     uint32_t operation;
     uint32_t event_types;
@@ -39,7 +40,7 @@ static int request(int fd, const void *what, uint16_t size)
     unsigned char message[sizeof(struct cn_msg) + sizeof(struct filtered_request)];
     struct cn_msg header = {
         .id = { CN_IDX_PROC, CN_VAL_PROC },
-        .ack = (uint32_t)getpid(), /* comes back, one larger, in the answer */
+        .ack = (uint32_t)getpid(), /* returned plus one in the reply */
         .len = size,
     };
 
@@ -48,7 +49,7 @@ static int request(int fd, const void *what, uint16_t size)
     return netlink_send(fd, NLMSG_DONE, 0, 0, message, sizeof(header) + size);
 }
 
-/* Everything of the event that was sent; what an older kernel does not know is 0. */
+/* Copies the event as far as it was sent; fields unknown to an older kernel are 0. */
 static bool read_message(struct bytes *datagram, struct cn_msg *ret_header,
                          struct proc_event *ret_event)
 {
@@ -69,7 +70,7 @@ static bool read_message(struct bytes *datagram, struct cn_msg *ret_header,
     return true;
 }
 
-/* 0: the kernel agreed. */
+/* Returns 0 if the kernel accepted. */
 static int read_answer(int fd)
 {
     unsigned char datagram[DATAGRAM_MAX];
@@ -109,7 +110,8 @@ static size_t count_room(int fd)
     int bytes = 0;
     socklen_t size = sizeof(bytes);
 
-    (void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size); /* if it fails: no room */
+    /* On failure the capacity is 0. */
+    (void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
     return (size_t)bytes / EVENT_BYTES;
 }
 
@@ -140,7 +142,8 @@ void proc_connector_close(struct proc_connector *connector)
 
     if (connector->fd < 0)
         return;
-    /* Else the kernel makes up events for nobody until the next boot. It may refuse. */
+    /* Otherwise the kernel would generate events without a listener until the next boot. It
+     * may refuse. */
     (void)request(connector->fd, &ignore, sizeof(ignore));
     close(connector->fd);
     connector->fd = -1;

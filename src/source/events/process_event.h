@@ -11,10 +11,10 @@ enum process_event_kind { PROCESS_FORKED, PROCESS_EXITED };
 
 struct process_event {
     enum process_event_kind kind;
-    pid_t pid;            /* the process; of a thread the one it is part of */
-    pid_t parent_pid;     /* of a new process: who made it */
+    pid_t pid;            /* the process, also for a thread */
+    pid_t parent_pid;     /* for a new process: its creator */
     bool is_thread;       /* not the first thread of its process */
-    bool has_wait_status; /* of one that ended */
+    bool has_wait_status; /* for an exit */
     int wait_status;      /* as wait(2) reports it */
     uint64_t time_ns;     /* of the monotonic clock */
 };

@@ -3,9 +3,9 @@
  * taskstats.c - find the family, register for exit records, read them.
  *
  * A message of generic netlink is a header of four bytes and attributes. An exit record holds
- * one for the thread (its number and a struct taskstats) and, when it was the last of several
+ * one for the thread (its ID and a struct taskstats) and, if it was the last of several
  * threads, one for the process. The struct grows at its end from kernel to kernel and carries
- * its version: what is asked for is read by its offset, as far as the struct goes.
+ * its version: fields are read by offset, if the struct is long enough.
  */
 #include "source/events/taskstats.h"
 
@@ -27,11 +27,12 @@
 enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096, DRAIN_MAX = 1 << 16 };
 
 enum {
-    SHIFTED_VERSION = 15, /* fields were added in the middle; from 16 on they are at the end */
-    TGID_VERSION = 12,    /* from which on it has the next two */
+    SHIFTED_VERSION =
+        15,            /* fields were inserted in the middle; from 16 on they are at the end */
+    TGID_VERSION = 12, /* the first version with the next two */
     TGID_OFFSET = 368,
     LAST_OF_PROCESS = 0x20, /* in ac_flag */
-    HAS_NOT_EXEC = 0x01,    /* likewise */
+    HAS_NOT_EXEC = 0x01,    /* in ac_flag */
 };
 
 static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
@@ -54,8 +55,8 @@ static int request(int fd, uint16_t family, uint8_t command, uint16_t attribute,
                         sizeof(header) + name.nla_len);
 }
 
-/* Reads answers up to the kernel's acknowledgement and returns what that says. A family's
- * number on the way goes to *ret_family. */
+/* Reads replies up to the kernel's acknowledgement and returns its error code. A family ID
+ * on the way is stored in *ret_family. */
 static int read_answer(int fd, uint16_t *ret_family)
 {
     unsigned char datagram[DATAGRAM_MAX];
@@ -99,7 +100,7 @@ static int find_family(int fd, uint16_t *ret)
     return 0;
 }
 
-/* A process can end on any CPU, so records of all are asked for. */
+/* A process can exit on any CPU, so the records of all are requested. */
 static int list_cpus(const struct root *root, char *buf, size_t size)
 {
     ssize_t n = root_read(root, buf, size, "sys/devices/system/cpu/possible");
@@ -139,13 +140,13 @@ int taskstats_open(const struct root *root, struct taskstats_socket *ret)
 
 void taskstats_close(struct taskstats_socket *taskstats)
 {
-    /* The kernel drops a listener that has gone at its next record. */
+    /* The kernel drops a closed listener at its next record. */
     if (taskstats->fd >= 0)
         close(taskstats->fd);
     taskstats->fd = -1;
 }
 
-/* Copies from the middle of the struct; false where it is shorter than that. */
+/* Copies from the middle of the struct; false if it is too short. */
 static bool copy_at(const struct bytes *stats, size_t offset, void *to, size_t size)
 {
     struct bytes rest = { stats->at + offset, stats->left - offset };
@@ -161,7 +162,7 @@ static uint64_t read_u64(const struct bytes *stats, size_t offset)
     return value;
 }
 
-/* What the thread has used. */
+/* Reads the usage of the thread. */
 static void read_usage(const struct bytes *stats, struct exit_record *record)
 {
     record->tick_ns = product_u64(read_u64(stats, offsetof(struct taskstats, ac_utime)) +
@@ -198,7 +199,7 @@ static int read_stats(const struct bytes *stats, struct exit_record *record)
         record->peak_rss_bytes = UNKNOWN;
         return 0;
     }
-    /* A thread of the kernel has none, nor has a process that could not start. */
+    /* A kernel thread has none, nor has a process that failed to start. */
     record->peak_rss_bytes = peak_kib == 0 ? UNKNOWN : product_u64(peak_kib, 1024);
     read_usage(stats, record);
     record->may_be_borrowed = flags & HAS_NOT_EXEC && minor_faults < FORK_FAULTS_MIN;
@@ -209,7 +210,7 @@ static int read_stats(const struct bytes *stats, struct exit_record *record)
     return 0;
 }
 
-/* The attribute of one thread: its number, then the struct. */
+/* Reads the attribute of one thread: its ID, then the struct. */
 static int read_thread(struct bytes parts, struct exit_record *ret)
 {
     struct exit_record record = { 0 };
@@ -236,7 +237,7 @@ static int read_thread(struct bytes parts, struct exit_record *ret)
     return 0;
 }
 
-/* The attribute of a process whose last thread this was: CPU times of all. */
+/* Reads the attribute of a process with its last thread: CPU times of all threads. */
 static void read_group(struct bytes parts, struct exit_record *record)
 {
     struct bytes value;
@@ -285,7 +286,7 @@ void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen,
     unsigned char datagram[DATAGRAM_MAX];
     ssize_t n;
 
-    /* A machine may end processes faster than we read. */
+    /* Processes may exit faster than we read. */
     for (int i = 0; i < DRAIN_MAX; i++) {
         struct exit_record record;
         int r;

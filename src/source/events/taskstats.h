@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taskstats.h - what every process and thread that ends on this machine has used, reported by
+ * taskstats.h - the usage of every process and thread that exits on this machine, reported by
  * the kernel over generic netlink.
  *
- * The record is written while the process still has its memory, so the peak is its own, whoever
- * waits for it and whatever it was forked from. Root's only, and only in the machine's own
+ * The record is written while the process still has its memory, so the peak is its own,
+ * whichever process waits for it or forked it. For root only, and only in the machine's own
  * namespaces. Its CPU times are whole clock ticks, or lack up to one.
  */
 #ifndef SOURCE_EVENTS_TASKSTATS_H
@@ -18,21 +18,23 @@
 #include "base/root.h"
 
 struct exit_record {
-    pid_t pid;               /* of the thread that ended */
-    pid_t tgid;              /* its process; `pid` where an old kernel does not say */
-    uint64_t peak_rss_bytes; /* of the process so far; UNKNOWN: it had no memory any more */
-    bool is_group_exit;      /* it was the last of its process */
+    pid_t pid;  /* of the thread that exited */
+    pid_t tgid; /* its process; `pid` if an old kernel does not report it */
+    /* Of the process so far; UNKNOWN: its memory was already released. */
+    uint64_t peak_rss_bytes;
+    bool is_group_exit; /* it was the last thread of its process */
     /* Of the thread; of all threads of the process if it is the last of several. */
     uint64_t tick_ns; /* CPU time in whole clock ticks: right on average */
-    uint64_t run_ns;  /* likewise, without what it has used since the last tick; 0: unknown */
+    uint64_t run_ns;  /* the same without the time since the last tick; 0: unknown */
     uint64_t read_bytes, written_bytes; /* these and the next: of the thread */
     uint64_t read_chars, written_chars;
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
     bool is_last_of_several;
-    bool may_be_borrowed; /* it had not called exec and hardly touched a page: what it had may
-                              * be its parent's, as after vfork */
-    char name[32];        /* of the thread; hostile text */
+    /* It had not called exec and hardly touched a page: its memory may be its parent's, as
+     * after vfork. */
+    bool may_be_borrowed;
+    char name[32]; /* of the thread; hostile text */
 };
 
 typedef void exit_record_seen(const struct exit_record *record, void *data);
@@ -40,8 +42,8 @@ typedef void exit_record_seen(const struct exit_record *record, void *data);
 struct taskstats_socket {
     int fd; /* -1: closed; readable at every exit of the machine */
     uint16_t family;
-    bool has_records;    /* one came: in another network namespace none ever does */
-    uint64_t lost_count; /* how often records were lost: it is not told how many */
+    bool has_records;    /* one arrived: in another network namespace none ever does */
+    uint64_t lost_count; /* how often records were lost; their number is unknown */
 };
 
 #define TASKSTATS_CLOSED \
@@ -53,11 +55,11 @@ struct taskstats_socket {
 int taskstats_open(const struct root *root, struct taskstats_socket *ret);
 void taskstats_close(struct taskstats_socket *taskstats);
 
-/* Calls `seen` for all records there are. */
+/* Calls `seen` for all pending records. */
 void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data);
 
-/* The first record of a datagram. 0; -ENOMSG: it speaks of something else; -EBADMSG: it is
- * damaged. */
+/* Parses the first record of a datagram. 0; -ENOMSG: it is about something else; -EBADMSG:
+ * it is damaged. */
 int taskstats_parse(const void *datagram, size_t size, uint16_t family,
                     struct exit_record *ret);
 

@@ -2,15 +2,17 @@
 /*
  * amd.c - AMD GPUs, through the files of the amdgpu driver.
  *
- * - Device: gpu_busy_percent is how busy the GPU was in the last moment (the firmware's mean of
- *   some milliseconds). It is taken to hold since the reading before, so that the busy time of a
- *   device is sampled, not counted.
- * - Process: fdinfo (drm_clients.h), exact; memory is what is resident in VRAM.
- * - ROCm and HIP compute past the driver's scheduler, so that no counter shows it: the busy time
- *   of a process that holds /dev/kfd is UNKNOWN. Its memory comes from KFD, too:
- *   /sys/class/kfd/kfd/proc/PID/vram_GPU, for everyone to read; nothing there shows time. The pids
- *   are those of the machine: in a container they would name foreign processes, so nothing is read
- *   there, and fdinfo alone counts.
+ * - Device: gpu_busy_percent is the firmware's mean utilization over some milliseconds. It is
+ *   assumed to hold since the previous reading, so that the busy time of a device is sampled,
+ *   not counted.
+ * - Process: fdinfo (drm_clients.h), exact; memory is the part resident in VRAM.
+ * - ROCm and HIP bypass the driver's scheduler, so that no counter includes their work: the
+ *   busy
+ *   time of a process that holds /dev/kfd is UNKNOWN. Its memory also comes from KFD:
+ *   /sys/class/kfd/kfd/proc/PID/vram_GPU, readable by all users; KFD does not report time. Its
+ *   PIDs
+ *   are the host's: in a container they would name foreign processes, so nothing is read
+ *   there, and only fdinfo counts.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -57,7 +59,7 @@ static const char *const power[] = { "power1_average", "power1_input", NULL };
 static const char *const temperature[] = { "temp1_input", NULL };
 static const char *const frequency[] = { "freq1_input", NULL };
 
-/* ROCm names a device "GPU-" and its unique id, as in ROCR_VISIBLE_DEVICES. */
+/* ROCm's UUID of a device is "GPU-" and its unique id, as in ROCR_VISIBLE_DEVICES. */
 static void read_uuid(const struct root *root, struct drm_device *device)
 {
     char id[32];
@@ -72,7 +74,7 @@ static uint64_t memory_total(const struct root *root, const struct drm_device *d
 {
     uint64_t total = drm_device_number(root, device, "device/mem_info_vram_total");
 
-    return total == 0 ? UNKNOWN : total; /* 0: it has none of its own, and uses the machine's */
+    return total == 0 ? UNKNOWN : total; /* 0: it uses the machine's memory */
 }
 
 static void describe(const struct root *root, struct drm_device *device)
@@ -84,7 +86,7 @@ static void describe(const struct root *root, struct drm_device *device)
                        device->pci_id); /* fits */
     device->gpu.memory_total_bytes = memory_total(root, device);
     if (!drm_device_is_suspended(root, device))
-        (void)drm_device_energy(root, device, energy); /* starts it */
+        (void)drm_device_energy(root, device, energy); /* starts the counter */
 }
 
 /* ---- KFD ------------------------------------------------------------------ */
@@ -105,19 +107,19 @@ static void add_node(const struct root *root, const struct drm_devices *devices,
                   number) < 0 ||
         parse_key_u64(text, "location_id", &location) < 0 || location > UINT16_MAX)
         return;
-    (void)parse_key_u64(text, "domain", &domain); /* older kernels have none: stays 0 */
+    (void)parse_key_u64(text, "domain", &domain); /* missing in older kernels: stays 0 */
     if (domain > UINT32_MAX)
         return;
     device = drm_devices_at(devices, domain << 16 | location);
     if (device < 0)
-        /* The partitions of a GPU are numbered where the PCI function stands. */
+        /* Partitions of a GPU are numbered in the place of the PCI function. */
         device = drm_devices_at(devices, domain << 16 | (location & ~7ull));
     if (device >= 0)
         kfd->node[kfd->count++] = (struct kfd_node){ gpu_id, (unsigned)device };
 }
 
-/* Finds which GPU of KFD is which device. GPUs that may not be looked at are left out, as in a container
- * that has some of the machine's. */
+/* Maps GPUs of KFD to devices. GPUs without access are left out, as in a container that has
+ * some of the machine's. */
 static void kfd_find(const struct root *root, const struct drm_devices *devices,
                      struct kfd *ret)
 {
@@ -160,7 +162,7 @@ static uint64_t kfd_memory_bytes(const struct kfd *kfd, const struct root *root,
     return sum;
 }
 
-/* Adds the memory of processes that use KFD, or that we may not look into. */
+/* Adds the memory of processes that use KFD, or whose files we may not read. */
 static int look_at_kfd(void *vendor)
 {
     struct amd *amd = vendor;
@@ -222,14 +224,14 @@ static int amd_open(const struct root *root, void **ret, struct spoor_error *err
     return 0;
 }
 
-/* A reading covers the time since the reading before, the first one none. If one fails, the next covers the
- * time of both. */
+/* A reading covers the time since the previous one, the first covers none. If one fails, the
+ * next covers both times. */
 static void advance_busy(struct amd *amd, size_t device, uint64_t percent, uint64_t now_ns,
                          struct gpu_reading *reading)
 {
     struct amd_busy *busy = &amd->busy[device];
 
-    if (percent > 100) /* also UNKNOWN; some firmware answers 65535 */
+    if (percent > 100) /* also UNKNOWN; some firmware returns 65535 */
         return;
     if (is_known(busy->read_at_ns) && now_ns > busy->read_at_ns) {
         busy->busy_ns += (now_ns - busy->read_at_ns) / 100 * percent;
@@ -250,11 +252,12 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     if (drm_device_is_lost(root, device))
         return -ENODEV;
     reading.processes_reason = drm_vendor_reason(&amd->drm);
-    if (is_known(device->gpu.memory_total_bytes)) /* the kernel keeps count: wakes nothing */
+    if (is_known(device->gpu
+                     .memory_total_bytes)) /* counted by the kernel: does not wake the device */
         reading.memory_used_bytes =
             drm_device_number(root, device, "device/mem_info_vram_used");
     if (drm_device_is_suspended(root, device)) {
-        advance_busy(amd, index, 0, now_ns, &reading); /* it does nothing, surely */
+        advance_busy(amd, index, 0, now_ns, &reading); /* certainly idle */
         *ret = reading;
         return 0;
     }

@@ -17,7 +17,7 @@
 #include "base/unknown.h"
 #include "source/proc/pid_files.h"
 
-enum { LINK_SIZE = 64 }; /* longer names are not of devices */
+enum { LINK_SIZE = 64 }; /* longer names are not devices */
 
 static const char other_users[] = "cannot read the open files of another user's process";
 
@@ -43,7 +43,7 @@ void drm_clients_done(struct drm_clients *clients)
     *clients = (struct drm_clients){ 0 };
 }
 
-/* Adds a use: behind the others, or in place of the longest ended. */
+/* Adds a use: at the end, or in place of the one that ended first. */
 static int add_use(struct drm_clients *clients, unsigned device, pid_t pid, size_t *ret)
 {
     size_t at = clients->use_count;
@@ -86,7 +86,8 @@ static int find_use(struct drm_clients *clients, unsigned device, pid_t pid, siz
     return add_use(clients, device, pid, ret);
 }
 
-/* Sweeps meet the clients in much the same order, so the search begins behind the last. */
+/* Sweeps find the clients in much the same order, so the search starts behind the last one
+ * found. */
 static struct drm_client *find_client(struct drm_clients *clients, unsigned device, uint64_t id)
 {
     for (size_t i = 0; i < clients->count; i++) {
@@ -131,7 +132,7 @@ static int add_client(struct drm_clients *clients, unsigned device, pid_t pid, u
     return 0;
 }
 
-/* The class of this name, added if it is new; -1: there is no room. */
+/* Finds or adds the class of this name; -1: there is no room. */
 static int find_class(struct drm_classes *classes, const char *name)
 {
     struct drm_class *class = &classes->list[classes->count];
@@ -147,7 +148,8 @@ static int find_class(struct drm_classes *classes, const char *name)
     return (int)classes->count++;
 }
 
-/* The counter of an engine, in the unit of its class; UNKNOWN: the driver reports none. */
+/* Returns the counter of an engine, in the unit of its class; UNKNOWN: not reported by the
+ * driver. */
 static uint64_t engine_value(const struct drm_fdinfo_engine *engine, struct drm_class *class)
 {
     if (is_known(engine->busy_ns))
@@ -170,7 +172,7 @@ static void take_engines(struct drm_clients *clients, struct drm_client *client,
     struct drm_classes *of_device = &clients->classes[client->device];
     struct drm_class *classes = of_device->list;
 
-    /* A share of the time is what it is now: an engine that is no longer listed has none. */
+    /* Percentages are current values: an engine that is no longer listed has none. */
     for (size_t i = 0; i < of_device->count; i++) {
         if (classes[i].is_percent)
             client->engine[i].value = 0;
@@ -244,8 +246,8 @@ int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t p
     return r;
 }
 
-/* Within a sweep: a process holds a client of a device whose driver reports nothing about it. Its memory is
- * UNKNOWN as long as it does, and its busy time from now on. */
+/* Within a sweep: a process holds a client of a device whose driver reports nothing about
+ * it. Its memory is UNKNOWN as long as it does, and its busy time from now on. */
 static int see_unreported(struct drm_clients *clients, unsigned device, pid_t pid)
 {
     size_t use;
@@ -256,7 +258,7 @@ static int see_unreported(struct drm_clients *clients, unsigned device, pid_t pi
     return r;
 }
 
-/* Within a sweep: it holds those that the sweep before saw. */
+/* Within a sweep: the process still holds those found by the previous sweep. */
 static void keep_unreported(struct drm_clients *clients, pid_t pid)
 {
     for (size_t i = 0; i < clients->use_count; i++) {
@@ -285,8 +287,8 @@ bool drm_clients_misses_any(const struct drm_clients *clients)
     return false;
 }
 
-/* A client that another process holds now is that one's from here on. */
-static void settle_owner(struct drm_clients *clients, struct drm_client *client)
+/* A client whose owner no longer holds it belongs to the process that does. */
+static void update_owner(struct drm_clients *clients, struct drm_client *client)
 {
     size_t use;
 
@@ -315,7 +317,7 @@ void drm_clients_end(struct drm_clients *clients, bool looked)
 
         client->is_ended = client->sweep != clients->sweep;
         if (!client->is_ended)
-            settle_owner(clients, client);
+            update_owner(clients, client);
         if (client->use == SIZE_MAX)
             continue;
         use = &clients->use[client->use];
@@ -336,7 +338,7 @@ void drm_clients_end(struct drm_clients *clients, bool looked)
         clients->is_first = false;
 }
 
-/* Why the busy time of a process is UNKNOWN, or NULL where it is known. */
+/* Why the busy time of a process is UNKNOWN, or NULL if it is known. */
 static const char *hidden_because(const struct drm_use *use)
 {
     if (use->is_busy_hidden)
@@ -370,12 +372,13 @@ size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *l
 
 /* ---- busy time -------------------------------------------------------------
  *
- * Drivers count in one of three ways. Nanoseconds are used as they are. Cycles (xe) are those of a clock
- * whose frequency is not reported: it is learned from how far the clock itself went between two counts.
- * A percentage (amdgpu before 5.19) is taken to hold since the last count.
+ * Drivers count in one of three ways. Nanoseconds are used as they are. Cycles (xe) are those
+ * of a clock whose frequency is not reported: it is derived from the progress of the clock
+ * between two counts. A percentage (amdgpu before 5.19) is assumed to hold since the last
+ * count.
  */
 
-/* How fast the clock of a class runs, from all the time it was seen. */
+/* Measures the frequency of the clock of a class over all the time it was read. */
 static void advance_clock(struct drm_class *class, uint64_t now_ns)
 {
     if (!class->has_total)
@@ -390,8 +393,8 @@ static void advance_clock(struct drm_class *class, uint64_t now_ns)
     class->counted_cycles = class->total_cycles;
 }
 
-/* The busy time of an engine for a client since the last count. UNKNOWN: it worked, and the length is not
- * known yet. */
+/* Returns the busy time of an engine for a client since the last count. UNKNOWN: it worked
+ * for an unknown time. */
 static uint64_t engine_gain_ns(const struct drm_class *class, struct drm_client *client,
                                size_t engine, uint64_t elapsed_ns)
 {
@@ -403,7 +406,7 @@ static uint64_t engine_gain_ns(const struct drm_class *class, struct drm_client 
     if (class->is_percent)
         return is_known(elapsed_ns) ? elapsed_ns / 10000 * value : UNKNOWN;
     if (class->is_cycles && class->span_cycles == 0)
-        return gain == 0 ? 0 : UNKNOWN; /* stays uncounted until the clock is known */
+        return gain == 0 ? 0 : UNKNOWN; /* stays uncounted until the frequency is known */
     client->engine[engine].counted = value;
     if (class->is_cycles)
         gain = (uint64_t)((double)gain * (double)class->span_ns / (double)class->span_cycles);
@@ -422,7 +425,7 @@ static void count_use(struct drm_use *use, uint64_t elapsed_ns)
             longest = use->gain_ns[i];
         use->gain_ns[i] = 0;
     }
-    /* Work from before the very first count has no elapsed time to limit it. */
+    /* Work before the very first count has no elapsed time to limit it. */
     use->limit_ns = sum_u64(use->limit_ns, is_known(elapsed_ns) ? elapsed_ns : longest);
     use->busy_ns = sum_u64(use->busy_ns, longest);
     use->is_counted = true;
@@ -459,7 +462,7 @@ void drm_clients_count(struct drm_clients *clients, uint64_t now_ns)
 
 /* ---- the sweep ------------------------------------------------------------- */
 
-/* The process has ended, or has closed the file. */
+/* Whether the process has exited, or has closed the file. */
 static bool is_gone(int error)
 {
     return error == -ENOENT || error == -ESRCH;
@@ -470,7 +473,7 @@ static bool is_refusal(ssize_t error)
     return error == -EACCES || error == -EPERM;
 }
 
-/* Both lists of processes have room for `count`. */
+/* Makes room for `count` in both lists of processes. */
 static int reserve_both(struct drm_clients *clients, size_t count)
 {
     size_t capacity = clients->pid_capacity;
@@ -480,7 +483,7 @@ static int reserve_both(struct drm_clients *clients, size_t count)
                  : reserve(&clients->pid, &clients->pid_capacity, count, sizeof(*clients->pid));
 }
 
-/* Copies the list of processes, with the notes of those that were in the previous one. */
+/* Copies the list of processes, and keeps the data of those in the previous one. */
 static int take_pids(struct drm_clients *clients, const struct gpu_pids *pids)
 {
     size_t count = pids->count < DRM_SWEEP_PID_MAX ? pids->count : DRM_SWEEP_PID_MAX;
@@ -514,8 +517,8 @@ static int compare_pid(const void *key, const void *entry)
     return pid < other ? -1 : pid > other;
 }
 
-/* Reads what a descriptor's client uses. Returns the index of its device, or -errno; -EBADMSG: it
- * exists, and has no figures of a client. */
+/* Reads the usage of a descriptor's client. Returns the index of its device, or -errno;
+ * -EBADMSG: it exists, but has no figures of a client. */
 static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdinfo *ret)
 {
     struct drm_fdinfo info;
@@ -532,10 +535,11 @@ static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdi
     return r;
 }
 
-/* The node of "/dev/dri/renderD128", wherever that folder is mounted; NULL: it is none. */
+/* Returns the node of "/dev/dri/renderD128", wherever that folder is mounted; NULL: it is
+ * none. */
 static const char *drm_node(const char *link)
 {
-    static const char *const names[] = { "card0", "renderD128" }; /* up to the number */
+    static const char *const names[] = { "card0", "renderD128" }; /* without the number */
     const char *folder = strstr(link, "/dri/");
 
     for (size_t i = 0; folder && i < ARRAY_SIZE(names); i++) {
@@ -548,8 +552,9 @@ static const char *drm_node(const char *link)
     return NULL;
 }
 
-/* Drivers before the keys of drm-usage-stats (i915 before 5.19, radeon): which device it is, its
- * node shows. By now the descriptor may be another file, so the link is read again. */
+/* Drivers without the keys of drm-usage-stats (i915 before 5.19, radeon): the node
+ * identifies the device. The descriptor may be another file by now, so the link is read
+ * again. */
 static int look_at_unreported(struct drm_vendor *drm, struct drm_sweep_pid *entry, int fd,
                               const char *seen)
 {
@@ -585,13 +590,13 @@ static int look_at_fd(struct drm_vendor *drm, struct drm_sweep_pid *entry, int f
     if (device == -EBADMSG)
         return look_at_unreported(drm, entry, fd, link);
     if (device < 0)
-        return 0; /* closed meanwhile, or of another vendor */
+        return 0; /* closed meanwhile, or a device of another vendor */
     return drm_clients_see(&drm->clients, (unsigned)device, entry->pid, fd, &info);
 }
 
-/* Why the open files of a process do not show, for `error` or as none are listed (0): static text;
- * NULL: it has none. A process that has ended belongs to root until it is waited for, as it has no
- * address space that names its user; a refusal then means nothing. */
+/* Returns why the open files of a process are not listed (`error`, or 0 if the list is
+ * empty): static text; NULL: it has none. A zombie belongs to root, because it has no
+ * address space to determine its user; a refusal is no reason then. */
 static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int error)
 {
     struct cached_file file = CACHED_FILE_CLOSED;
@@ -603,7 +608,7 @@ static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int 
     r = pid_stat_read(&file, drm->root, pid, &stat);
     cached_file_close(&file);
     if (is_gone(r))
-        return NULL; /* waited for meanwhile */
+        return NULL; /* reaped meanwhile */
     if (r == 0 && stat.is_ending)
         return stat.threads > 1 ? "the main thread of a process has exited, so its open files "
                                   "are no longer visible"
@@ -613,8 +618,8 @@ static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int 
     return is_refusal(error) ? other_users : "cannot read the open files of a process";
 }
 
-/* Looks at every descriptor of an open /proc/PID/fd, with a buffer of its own, since opendir()
- * allocates. Returns how many there are, or -errno. */
+/* Reads every descriptor of an open /proc/PID/fd, with its own buffer, since opendir()
+ * allocates. Returns their number, or -errno. */
 static int look_at_fds(struct drm_vendor *drm, struct drm_sweep_pid *entry, int folder)
 {
     _Alignas(struct dirent64) char entries[4096];
@@ -640,8 +645,8 @@ static int look_at_fds(struct drm_vendor *drm, struct drm_sweep_pid *entry, int 
     return (int)count;
 }
 
-/* Are the descriptors of a process those that were listed last? `open_files` is their number as the kernel
- * reports it, 0: it does not, as on a fixture. */
+/* Whether the descriptors of a process are still those listed last. `open_files` is their
+ * number by the kernel; 0: not reported, as on a fixture. */
 static bool may_skip(const struct drm_vendor *drm, const struct drm_sweep_pid *entry,
                      uint64_t open_files)
 {
@@ -681,7 +686,7 @@ static int look_at_pid(struct drm_vendor *drm, struct drm_sweep_pid *entry, bool
     return r < 0 ? r : 0;
 }
 
-/* Reads the clients anew where they were found last. */
+/* Reads the known clients again. */
 static int look_at_known(struct drm_vendor *drm)
 {
     for (size_t i = 0; i < drm->clients.count; i++) {
@@ -732,7 +737,8 @@ static int look(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_ful
     for (size_t i = 0; r == 0 && i < drm->clients.pid_count; i++)
         r = look_at_pid(drm, &drm->clients.pid[i], is_full);
 
-    /* A client whose process ended may live on in one that was not listed now. */
+    /* A client whose process exited may live on in a process that was not listed in this
+     * sweep. */
     if (r == 0 && drm_clients_misses_any(&drm->clients)) {
         for (size_t i = 0; r == 0 && i < drm->clients.pid_count; i++) {
             if (drm->clients.pid[i].sweep != drm->clients.sweep)
@@ -742,7 +748,7 @@ static int look(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_ful
     return r;
 }
 
-/* ---- the vendors that have such drivers ------------------------------------- */
+/* ---- for the vendors with such drivers -------------------------------------- */
 
 int drm_vendor_init(struct drm_vendor *drm, const struct root *root, const char *vendor_id,
                     const char *name, bool hides_idle, struct spoor_error *err)

@@ -3,27 +3,28 @@
  * drm_clients.h - the clients of a DRM driver (AMD, Intel): one table, filled by one sweep over the open
  * files of the job's processes.
  *
- * A client is one opening of a device, known by (device, client id): its descriptors may be copied within
- * a process and passed on to others, and count once. It belongs to the process in which it was seen first,
- * as long as that one holds it, then to the next that does. Its use so far stays with that process when it
- * ends.
+ * A client is one opening of a device, identified by (device, client id): its descriptors may
+ * be copied within a process and passed on to others, and count once. It belongs to the process
+ * in which it was found first, as long as that one holds it, then to the next holder. When a
+ * process exits, it keeps the use so far.
  *
- * The sweep. /proc/PID/fd/N links to "/dev/dri/renderD128" if N is such a device: readlink shows it
- * without touching the file, while stat could hang on a dead network file system. /proc/PID/fdinfo/N then
- * says what its client uses. Both need the rights to trace the process (the same user will do); others
- * are passed over. A full sweep lists all descriptors of all processes. A quick one reads the known
- * clients again and lists the descriptors only of those processes that are new or whose number of open
- * files changed (which the kernel reports since 6.2; before, every 16th quick sweep lists them all).
+ * The sweep. /proc/PID/fd/N links to "/dev/dri/renderD128" if N is such a device: readlink
+ * shows it without touching the file, while stat could hang on a dead network file system.
+ * /proc/PID/fdinfo/N then has the usage of its client. Both need ptrace permission (the same
+ * user suffices); other processes are skipped. A full sweep lists all descriptors of all
+ * processes. A quick one reads the known clients again and lists the descriptors only of
+ * processes that are new or whose number of open files changed (which the kernel reports since
+ * 6.2; before, every 16th quick sweep lists them all).
  *
- * Busy time. A driver reports, for each client and class of engines (gfx, compute, copy, video), how long
- * that class worked. Of these we take, between two counts, the class that worked the longest, divided by
- * the number of its engines; the clients of a process are summed before. That is the least time in which
- * the device is known to have worked for the process, it never passes the time that passed, and a
- * compute engine at its limit shows as 100 %. A mean over classes would hide it behind idle video
- * engines; a sum would count overlapping work twice.
+ * Busy time. A driver reports, for each client and class of engines (gfx, compute, copy,
+ * video), how long that class worked. Between two counts, the class with the longest time is
+ * used, divided by the number of its engines; the clients of a process are summed first. The
+ * result is the least time in which the device must have worked for the process; it never
+ * exceeds the elapsed time, and a compute engine at its limit shows as 100 %. A mean over
+ * classes would hide it behind idle video engines; a sum would count overlapping work twice.
  *
- * Counters may step back (drivers fold them lazily): the largest value seen stands. A client of the first
- * sweep may be old: its use before is not counted. One that comes later counts from its beginning.
+ * Counters may step back (drivers fold them lazily): the largest value is kept. A client of the
+ * first sweep may be old: its earlier use is not counted. A later client counts from its start.
  */
 #ifndef SOURCE_GPU_DRM_CLIENTS_H
 #define SOURCE_GPU_DRM_CLIENTS_H
@@ -38,9 +39,10 @@
 #include "source/gpu/drm_fdinfo.h"
 #include "source/gpu/gpu.h"
 
-/* Beyond these the longest ended make room; if none has ended, new ones are not seen. */
+/* If the tables are full, the entries that ended first are replaced; if none has ended, new
+ * ones are dropped. */
 enum { DRM_CLIENT_MAX = 4096, DRM_USE_MAX = 4096 };
-/* Processes and descriptors of a process beyond these are not looked at. */
+/* More processes, or descriptors of a process, are not read. */
 enum { DRM_SWEEP_PID_MAX = 1 << 16, DRM_SWEEP_FD_MAX = 1 << 16 };
 
 /* A class of engines of one device. */
@@ -48,12 +50,12 @@ struct drm_class {
     char name[DRM_NAME_SIZE];
     uint64_t capacity;                 /* engines */
     bool is_cycles;                    /* clients count in cycles of the device's clock */
-    bool is_percent;                   /* clients report their share of the time lately */
+    bool is_percent;                   /* clients report a recent percentage */
     bool has_total;                    /* the clock was read in this sweep */
-    uint64_t total_cycles;             /* that clock */
+    uint64_t total_cycles;             /* value of that clock */
     uint64_t counted_cycles;           /* its value at the last count */
-    uint64_t anchor_cycles, anchor_ns; /* its value at a time */
-    uint64_t span_cycles, span_ns;     /* how fast it runs; 0: not known yet */
+    uint64_t anchor_cycles, anchor_ns; /* its value at that time */
+    uint64_t span_cycles, span_ns;     /* its frequency; 0: not known yet */
 };
 
 /* The classes of one device. */
@@ -70,13 +72,13 @@ struct drm_client {
     bool is_ended;
     bool has_busy;         /* the driver reports the time of its engines */
     size_t use;            /* index of its process and device; SIZE_MAX: no longer kept */
-    uint64_t memory_bytes; /* UNKNOWN */
-    uint64_t sweep;        /* the last that saw it */
-    pid_t next_pid;        /* where this sweep saw it */
+    uint64_t memory_bytes; /* or UNKNOWN */
+    uint64_t sweep;        /* the last sweep that found it */
+    pid_t next_pid;        /* its process in this sweep */
     int next_fd;
     struct {
-        uint64_t value;       /* the largest seen: ns, cycles; or the percentage now */
-        uint64_t counted;     /* the part of it that the busy time already holds */
+        uint64_t value;       /* the largest value: ns, cycles; or the current percentage */
+        uint64_t counted;     /* the part already in the busy time */
     } engine[DRM_ENGINE_MAX]; /* by class of the device */
 };
 
@@ -84,29 +86,30 @@ struct drm_client {
 struct drm_use {
     pid_t pid;
     unsigned device;
-    uint64_t sweep;            /* the last in which it held something */
-    bool is_counted;           /* busy_ns has been counted once */
-    bool has_uncounted;        /* it worked, and for how long the next count may show */
-    bool is_busy_hidden;       /* it works in ways that no counter shows */
-    bool has_unknown_busy;     /* a client that reports no engine time */
-    uint64_t unreported_sweep; /* the last in which it held a client that reports nothing; 0 */
-    uint64_t memory_bytes;     /* 0 once ended */
-    uint64_t other_memory_bytes; /* reported by another source; UNKNOWN */
+    uint64_t sweep;        /* the last sweep in which it held a client */
+    bool is_counted;       /* busy_ns has been counted once */
+    bool has_uncounted;    /* it worked for an unknown time, which the next count may show */
+    bool is_busy_hidden;   /* it works in ways that no counter includes */
+    bool has_unknown_busy; /* a client does not report engine time */
+    /* The last sweep in which it held a client that reports nothing; or 0. */
+    uint64_t unreported_sweep;
+    uint64_t memory_bytes;       /* 0 after its exit */
+    uint64_t other_memory_bytes; /* reported by another source; or UNKNOWN */
     uint64_t busy_ns;
-    uint64_t limit_ns; /* busy_ns may not pass it: moves on with time */
+    uint64_t limit_ns; /* upper limit of busy_ns: grows with time */
     uint64_t gain_ns[DRM_ENGINE_MAX];
 };
 
-/* A process that is looked at. */
+/* A process in a sweep. */
 struct drm_sweep_pid {
     pid_t pid;
-    uint64_t
-        open_files; /* when its descriptors were listed; UNKNOWN: not listed or not reported */
-    uint64_t sweep; /* in which they were listed last; 0: never */
-    bool holds_kfd; /* it has /dev/kfd open: it computes past the DRM driver */
+    /* When its descriptors were listed; UNKNOWN: not listed or not reported. */
+    uint64_t open_files;
+    uint64_t sweep;        /* in which they were last listed; 0: never */
+    bool holds_kfd;        /* it has /dev/kfd open: it bypasses the DRM driver */
     bool holds_unreported; /* it has a device open whose driver reports nothing about it */
     bool must_list;        /* one of its known clients was not found any more */
-    const char *refused;   /* why its open files do not show: static text; NULL: they do */
+    const char *refused;   /* why its open files are not listed: static text; or NULL */
 };
 
 struct drm_clients {
@@ -116,65 +119,65 @@ struct drm_clients {
     size_t use_count, use_capacity;
     struct drm_classes *classes; /* of each device */
     size_t device_count;
-    size_t next;                       /* where the next client is likely to be */
-    struct drm_sweep_pid *pid, *spare; /* those of the last sweep, sorted */
+    size_t next;                       /* where the next client is probably found */
+    struct drm_sweep_pid *pid, *spare; /* of the last sweep, sorted */
     size_t pid_count, pid_capacity;
-    uint64_t sweep; /* the number of the sweep under way or last done */
+    uint64_t sweep; /* the number of the current or last sweep */
     unsigned quick_count;
-    bool is_first;          /* no sweep that looked at a process has ended */
-    bool hides_idle;        /* the driver leaves out engines that did nothing */
+    bool is_first;          /* no sweep over any process has ended yet */
+    bool hides_idle;        /* the driver omits engines that did nothing */
     bool has_left_out;      /* there was no room for a client or use, in this sweep or before */
     uint64_t counted_at_ns; /* UNKNOWN before the first count */
 };
 
-/* `hides_idle`: a client without any engine has done nothing, rather than not reported it. */
+/* `hides_idle`: a client without any engine has done nothing, instead of not reporting it. */
 int drm_clients_init(struct drm_clients *clients, size_t device_count, bool hides_idle);
 void drm_clients_done(struct drm_clients *clients);
 
-/* A sweep: begin, see every client of every process, end. Allocates only for new clients. */
+/* A sweep: begin, add every client of every process, end. Allocates only for new clients. */
 void drm_clients_begin(struct drm_clients *clients);
 int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int fd,
                     const struct drm_fdinfo *info);
 
-/* Within a sweep: memory of a process on a device as another source reports it. The larger of the two
- * stands. */
+/* Within a sweep: memory of a process on a device from another source. The larger of the two
+ * counts. */
 int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t pid,
                            uint64_t memory_bytes);
 
 /* From now on the busy time of this process is UNKNOWN. */
 void drm_clients_hide_busy(struct drm_clients *clients, pid_t pid);
 
-/* Is there a client that the sweep under way has not seen? */
+/* Whether there is a client that the current sweep has not found. */
 bool drm_clients_misses_any(const struct drm_clients *clients);
 
-/* Those not seen have ended. `looked`: this sweep looked at a process. */
+/* Clients that were not found have ended. `looked`: this sweep covered a process. */
 void drm_clients_end(struct drm_clients *clients, bool looked);
 
 /* Adds the work since the last count to the busy times. Call it after a sweep. */
 void drm_clients_count(struct drm_clients *clients, uint64_t now_ns);
 
-/* As gpu_vendor's processes(). A process that ended stays in the list with a memory of 0 and its last
- * busy time. */
+/* As gpu_vendor's processes(). An exited process stays in the list with a memory of 0 and
+ * its last busy time. */
 size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *list,
                         size_t capacity);
 
-/* The state that vendors with DRM drivers have in common: the first member of theirs. */
+/* The common state of vendors with DRM drivers: their first member. */
 struct drm_vendor {
     const struct root *root; /* borrowed */
     struct drm_devices devices;
     struct drm_clients clients;
     int (*look_further)(
-        void *vendor);   /* within a sweep: adds what other sources report; or NULL */
+        void *vendor);   /* within a sweep: adds values of other sources; or NULL */
     char text[16 << 10]; /* of one fdinfo file */
 };
 
-/* Finds the cards of a PCI vendor ("0x8086", "Intel") and starts their table. -ENODEV: there are none. The caller ends it with
- * drm_vendor_done(), after a failure too. */
+/* Finds the cards of a PCI vendor ("0x8086", "Intel") and creates their table. -ENODEV:
+ * there are none. The caller must call drm_vendor_done(), even after a failure. */
 int drm_vendor_init(struct drm_vendor *drm, const struct root *root, const char *vendor_id,
                     const char *name, bool hides_idle, struct spoor_error *err);
 void drm_vendor_done(struct drm_vendor *drm);
 
-/* Why some of the job's processes are passed over: static text; NULL: none is. */
+/* Why some of the job's processes are skipped: static text; NULL: none is. */
 const char *drm_vendor_reason(const struct drm_vendor *drm);
 
 /* See gpu_vendor. */

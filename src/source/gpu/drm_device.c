@@ -16,7 +16,7 @@
 
 enum { NUMBERS_MAX = 1024 }; /* of entries of a folder */
 
-/* The number of an entry as "card12": -1 for "card12-DP-1" and all others. */
+/* Returns the number of an entry such as "card12": -1 for "card12-DP-1" and all others. */
 static int numbered(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -28,7 +28,8 @@ static int numbered(const char *name, const char *prefix)
     return (int)number;
 }
 
-/* Lists the numbers N of the entries "<prefix>N" of a folder, and closes it. Returns how many, or -errno. */
+/* Lists the numbers N of the entries "<prefix>N" of a folder, and closes it. Returns their
+ * count, or -errno. */
 static ssize_t list_numbered(int fd, const char *prefix, int numbers[NUMBERS_MAX])
 {
     DIR *folder = fdopendir(fd);
@@ -152,7 +153,7 @@ uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
     return UNKNOWN;
 }
 
-/* The sensors with the lowest number. */
+/* Finds the sensors with the lowest number. */
 static void find_hwmon(const struct root *root, struct drm_device *device)
 {
     int fd = root_open_dir(root, "sys/class/drm/card%u/device/hwmon", device->card);
@@ -198,7 +199,7 @@ static void add_card(const struct root *root, const char *vendor_id, int number,
     if (is_known(device.pci))
         gpu_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
     (void)drm_device_text(root, &device, "device/device", device.pci_id,
-                          sizeof(device.pci_id)); /* else stays empty */
+                          sizeof(device.pci_id)); /* on failure it stays empty */
     find_hwmon(root, &device);
     devices->list[devices->count++] = device;
 }

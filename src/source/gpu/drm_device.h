@@ -2,9 +2,9 @@
 /*
  * drm_device.h - the graphics cards of one PCI vendor, as /sys/class/drm shows them.
  *
- * A card is /sys/class/drm/cardN; its "device" is the PCI device, which has the figures of the
- * driver and a folder hwmon/hwmonM with the sensors. In a container all cards of the host show
- * here, also those that were not given to it.
+ * A card is /sys/class/drm/cardN; its "device" is the PCI device, which has the driver's files
+ * and a folder hwmon/hwmonM with the sensors. In a container all cards of the host are visible
+ * here, also those not assigned to it.
  */
 #ifndef SOURCE_GPU_DRM_DEVICE_H
 #define SOURCE_GPU_DRM_DEVICE_H
@@ -18,8 +18,8 @@
 
 enum { DRM_DEVICE_MAX = 64 };
 
-/* A counter of the hardware, counted from the first value it had. It stays with the sensor that
- * gave that one, as others count from elsewhere. */
+/* A hardware counter relative to its first value. It stays with the sensor of that value, as
+ * others count from another start. */
 struct drm_counter {
     const char *sensor; /* borrowed; NULL: no value yet */
     uint64_t last, sum;
@@ -39,47 +39,50 @@ struct drm_devices {
     struct drm_device list[DRM_DEVICE_MAX]; /* sorted by PCI address */
 };
 
-/* Does this machine have any card at all? */
+/* Whether this machine has any card. */
 bool drm_may_be_here(const struct root *root);
 
-/* Finds the cards of a vendor ("0x1002"). Their names, UUIDs and memory are left empty and
+/* Finds the cards of a vendor ("0x1002"). Their names, UUIDs and memory stay empty and
  * UNKNOWN. -ENODEV: there are none. */
 int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret);
 
 /* The index of the device with this PCI address, or -ENODEV. */
 int drm_devices_at(const struct drm_devices *devices, uint64_t pci);
 
-/* The index of the device that a node of /dev/dri belongs to ("card0", "renderD128"), or
- * -ENODEV: it is not one of these, or no node. */
+/* Returns the index of the device of a node of /dev/dri ("card0", "renderD128"), or -ENODEV:
+ * it is not one of these, or no node. */
 int drm_devices_of_node(const struct root *root, const struct drm_devices *devices,
                         const char *node);
 
-/* A file below cardN that is one number: "device/mem_info_vram_used". UNKNOWN: it cannot be
- * read, or is none (negative, say). */
+/* Reads a file below cardN that contains one number: "device/mem_info_vram_used". UNKNOWN:
+ * it cannot be read, or contains something else. */
 uint64_t drm_device_number(const struct root *root, const struct drm_device *device,
                            const char *path);
 
-/* A file below cardN that is one line of text, without bytes that could steer a terminal. It
- * is cut where it does not fit. Returns its length, or -errno. */
+/* Reads a file below cardN that contains one line of text, without terminal control
+ * characters. Truncated to fit. Returns its length, or -errno. */
 ssize_t drm_device_text(const struct root *root, const struct drm_device *device,
                         const char *path, char *buf, size_t size);
 
-/* The first of these sensors (a list that NULL ends) that can be read, divided, or UNKNOWN. */
+/* Returns the first readable of these sensors (a list that ends with NULL), divided, or
+ * UNKNOWN. */
 uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
                            const char *const *names, uint64_t divisor);
 
-/* A reading of which nothing is known yet. */
+/* A reading with only unknown values. */
 struct gpu_reading drm_reading_unknown(void);
 
-/* Has the driver switched the device off, or is about to? Reading its sensors would wake it. */
+/* Whether the driver has switched the device off, or is about to. Reading its sensors would
+ * wake it. */
 bool drm_device_is_suspended(const struct root *root, const struct drm_device *device);
 
-/* Is the device itself gone (unplugged, driver unbound)? Another one may have its number by now. */
+/* Whether the device was removed (unplugged, driver unbound). Another one may have its
+ * number by now. */
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
-/* Energy in microjoules since the first call that could read it, from the first of these sensors
- * that could be read then. UNKNOWN: it cannot be read now, or is read for the first time, which
- * is the beginning. A value below the last one is a counter that began anew. */
+/* Energy in microjoules since the first successful call, from the sensor that was readable
+ * then. UNKNOWN: it cannot be read now, or is read for the first time. A value below the
+ * last one means that the counter was reset. */
 uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
                            const char *const *names);
 

@@ -28,7 +28,7 @@ enum figure_of { OF_ENGINE, OF_REGION };
 #define ENGINE(figure) OF_ENGINE, offsetof(struct drm_fdinfo_engine, figure)
 #define REGION(figure) OF_REGION, offsetof(struct drm_fdinfo_region, bytes[figure])
 
-/* Keys that a name follows. The longer of two that begin alike stands first. */
+/* Keys followed by a name. The longer of two with a common prefix comes first. */
 static const struct row {
     const char *prefix;
     const struct unit *units;
@@ -55,7 +55,7 @@ static const struct {
     const char *key, *region;
 } old_regions[] = { { "vram mem", "vram" }, { "gtt mem", "gtt" }, { "cpu mem", "cpu" } };
 
-/* A line's key, which ':' ends, and what follows. */
+/* The key of a line, which ends at ':', and the rest. */
 struct line {
     const char *key;
     size_t key_length;
@@ -91,8 +91,8 @@ static int parse_quantity(const char *value, const struct unit *units, uint64_t 
     return -EBADMSG;
 }
 
-/* "12.5%": the kernel writes the hundredths as a number of their own, so 12.5 is 12.05. It adds up
- * contexts whose work overlaps, so that a busy engine may have more than 100 %. */
+/* "12.5%": the kernel writes the hundredths as a separate number, so 12.5 is 12.05. It adds
+ * up contexts whose work overlaps, so that a busy engine may exceed 100 %. */
 static int parse_percent(const char *value, uint64_t *ret)
 {
     uint64_t whole, hundredths = 0;
@@ -119,7 +119,7 @@ static bool copy_name(char name[DRM_NAME_SIZE], const char *text, size_t length)
     return true;
 }
 
-/* The engine of this name, added where it is new; NULL: no room, or no proper name. */
+/* Finds or adds the engine of this name; NULL: no room, or no valid name. */
 static struct drm_fdinfo_engine *find_engine(struct drm_fdinfo *info, const char *text,
                                              size_t length)
 {
@@ -214,14 +214,14 @@ static bool read_identity(const struct line *line, struct drm_fdinfo *info, uint
     const char *value = line->value;
 
     if (has_key(line, "drm-driver"))
-        (void)parse_word(&value, info->driver,
-                         sizeof(info->driver)); /* too long: stays empty */
+        (void)parse_word(&value, info->driver, sizeof(info->driver)); /* empty if too long */
     else if (has_key(line, "drm-pdev") || has_key(line, "pdev"))
-        (void)gpu_pci_parse(value + strspn(value, " \t"), &info->pci); /* else stays UNKNOWN */
+        /* On failure it stays UNKNOWN. */
+        (void)gpu_pci_parse(value + strspn(value, " \t"), &info->pci);
     else if (has_key(line, "drm-client-id"))
-        (void)parse_quantity(value, plain, &info->client_id); /* else stays UNKNOWN */
+        (void)parse_quantity(value, plain, &info->client_id); /* on failure it stays UNKNOWN */
     else if (has_key(line, "pasid"))
-        (void)parse_quantity(value, plain, pasid); /* else stays UNKNOWN */
+        (void)parse_quantity(value, plain, pasid); /* on failure it stays UNKNOWN */
     else
         return false;
     return true;
@@ -247,8 +247,8 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
     }
     if (info.driver[0] == '\0' && !is_known(info.pci))
         return -ENOENT;
-    /* amdgpu before 5.19 gave no client id; the id of its address space serves as one. 0 is none:
-     * all that got none have that. */
+    /* amdgpu before 5.19 has no client id; the id of its address space is used instead. 0 is
+     * none, and common to all clients without one. */
     if (!is_known(info.client_id) && pasid > 0)
         info.client_id = pasid;
     if (!is_known(info.client_id))
@@ -278,7 +278,7 @@ static uint64_t region_memory(const struct drm_fdinfo_region *region)
     return UNKNOWN;
 }
 
-/* Is there any such region? *ret is UNKNOWN if the size of one is not reported. */
+/* Whether there is any such region. *ret is UNKNOWN if the size of one is not reported. */
 static bool sum_regions(const struct drm_fdinfo *info, const char *const *prefixes,
                         uint64_t *ret)
 {

@@ -2,10 +2,9 @@
 /*
  * drm_fdinfo.h - parse /proc/PID/fdinfo/N of an open DRM device (card0, renderD128).
  *
- * Every driver writes the keys of the kernel's drm-usage-stats: the client, how long
- * each class of engine worked for it, and how much memory it has in each region. amdgpu before
- * Linux 5.19 had keys of its own ("pdev", "vram mem", "gfx0: 12.5%"), which are read into the
- * same fields.
+ * Every driver writes the keys of the kernel's drm-usage-stats: the client, how long each class
+ * of engine worked for it, and its memory in each region. amdgpu before Linux 5.19 had other
+ * keys ("pdev", "vram mem", "gfx0: 12.5%"), which are read into the same fields.
  */
 #ifndef SOURCE_GPU_DRM_FDINFO_H
 #define SOURCE_GPU_DRM_FDINFO_H
@@ -23,8 +22,8 @@ struct drm_fdinfo_engine {
     uint64_t cycles;       /* counter: the same in cycles of a clock */
     uint64_t total_cycles; /* that clock itself, which always runs */
     uint64_t max_hz;       /* or its frequency */
-    uint64_t capacity;     /* engines in the class; UNKNOWN is one */
-    uint64_t busy_percent_x100; /* old amdgpu: share of the time lately, in 1/100 percent */
+    uint64_t capacity;     /* engines in the class; UNKNOWN means one */
+    uint64_t busy_percent_x100; /* old amdgpu: recent share of the time, in 1/100 percent */
 };
 
 enum drm_memory {
@@ -52,13 +51,14 @@ struct drm_fdinfo {
     struct drm_fdinfo_region region[DRM_REGION_MAX];
 };
 
-/* -ENOENT: this is no DRM file. -EBADMSG: it is, but names no client, so that it could not be
- * told from its copies. Lines that are damaged or unknown are passed over. */
+/* -ENOENT: this is no DRM file. -EBADMSG: it is, but without a client id, so that copies
+ * could not be recognized. Damaged or unknown lines are skipped. */
 int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
 
-/* Memory of the client on the device: resident in the device's own memory (vram*, local*). A
- * GPU without any (integrated) uses the machine's: there, what is resident of the regions
- * system* and gtt. Memory that clients share counts for each of them. UNKNOWN: none is reported. */
+/* Memory of the client on the device: resident in the device's own memory (vram*, local*).
+ * An integrated GPU has none and uses the machine's: there, the resident memory of the
+ * regions system* and gtt counts. Memory that clients share counts for each of them.
+ * UNKNOWN: none is reported. */
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info);
 
 #endif

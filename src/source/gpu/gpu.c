@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.c - the list of vendors, and what several of them need. */
+/* gpu.c - the list of vendors, and functions for several of them. */
 #include "source/gpu/gpu.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ const struct gpu_vendor *const gpu_vendors[] = {
 };
 const size_t gpu_vendor_count = ARRAY_SIZE(gpu_vendors);
 
-/* The first pid namespace has the same inode number on every kernel. */
+/* The first PID namespace has the same inode number on every kernel. */
 bool gpu_sees_host_pids(const struct root *root)
 {
     char link[64];
@@ -68,7 +68,7 @@ static bool is_end(char c)
 
 int gpu_pci_parse(const char *text, uint64_t *ret)
 {
-    uint64_t part[3]; /* domain, bus, device, of which the first may be left out */
+    uint64_t part[3]; /* domain, bus, device; the first may be missing */
     uint64_t bus, device, function;
     size_t count = 0;
 
@@ -95,7 +95,8 @@ int gpu_pci_parse(const char *text, uint64_t *ret)
 
 void gpu_pci_format(uint64_t pci, char *buf, size_t size)
 {
-    (void)snprintf(buf, size, "%04x:%02x:%02x.%x", (unsigned)(pci >> 16),
-                   (unsigned)(pci >> 8 & 0xff), (unsigned)(pci >> 3 & 0x1f),
-                   (unsigned)(pci & 7)); /* cut: only where the caller's buffer is too small */
+    (void)snprintf(
+        buf, size, "%04x:%02x:%02x.%x", (unsigned)(pci >> 16), (unsigned)(pci >> 8 & 0xff),
+        (unsigned)(pci >> 3 & 0x1f),
+        (unsigned)(pci & 7)); /* truncated only if the caller's buffer is too small */
 }

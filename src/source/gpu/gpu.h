@@ -64,7 +64,7 @@ enum gpu_throttle {
     GPU_THROTTLE_HARDWARE = 1u << 2, /* a slowdown requested by the hardware */
 };
 
-/* What a process uses of a device. A pid is listed at most once per device. */
+/* The use of a device by a process. A PID is listed at most once per device. */
 struct gpu_process {
     pid_t pid;             /* as seen in our pid namespace */
     unsigned device;       /* index among this vendor's */
@@ -94,7 +94,6 @@ struct gpu_pids {
     size_t count;
 };
 
-/* Whether a process is one of them. */
 bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid);
 
 /* The place of a pid in a sorted list, or where it would be. */
@@ -145,7 +144,7 @@ struct gpu_vendor {
     ssize_t (*processes)(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity);
 
-    /* Memory in use on a device, if the last processes() call learned it; does not query the
+    /* Memory in use on a device, if the last processes() call read it; does not query the
      * driver. UNKNOWN: it did not. NULL: it never does. */
     uint64_t (*memory_used)(const void *vendor, size_t device);
 
@@ -164,10 +163,10 @@ struct gpu_vendor {
 };
 
 /*
- * A PCI address as one number, which sorts as the text does:
- * domain << 16 | bus << 8 | device << 3 | function. The lower half is what KFD calls a location.
+ * A PCI address as one number, which sorts like the text: domain << 16 | bus << 8 | device << 3
+ * | function. The lower half is KFD's location.
  *
- * Reads "0000:03:00.0" or, as some older drivers write it, "03:00.0". The text ends there or with a
+ * Parses "0000:03:00.0" or, from some older drivers, "03:00.0", up to the end of the text, a
  * blank or newline. -EBADMSG: it is no such address.
  */
 int gpu_pci_parse(const char *text, uint64_t *ret);

@@ -5,8 +5,8 @@
  * - Device: neither driver has a file with the busy time of the device, so that it
  *   is UNKNOWN; that of the job's processes is known.
  * - Process: fdinfo (drm_clients.h). i915 counts nanoseconds, xe cycles of the device's clock.
- * - Memory: a discrete GPU has its own (local0, vram0); of an integrated one, which has none, a
- *   process's memory is what it holds for it of the machine's, and there is no total.
+ * - Memory: a discrete GPU has its own (local0, vram0). An integrated one uses the machine's: a
+ *   process's memory is its part of that, and there is no total.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static uint64_t memory_total(const struct root *root, const struct drm_device *d
             break;
         sum = is_known(sum) ? sum_u64(sum, bytes) : bytes;
     }
-    return sum == 0 ? UNKNOWN : sum; /* 0: an integrated GPU, which has none */
+    return sum == 0 ? UNKNOWN : sum; /* 0: an integrated GPU without memory */
 }
 
 static void describe(const struct root *root, struct drm_device *device)
@@ -65,7 +65,7 @@ static void describe(const struct root *root, struct drm_device *device)
                    device->pci_id); /* fits */
     device->gpu.memory_total_bytes = memory_total(root, device);
     if (!drm_device_is_suspended(root, device))
-        (void)drm_device_energy(root, device, energy); /* starts it */
+        (void)drm_device_energy(root, device, energy); /* starts the counter */
 }
 
 static void intel_close(void *vendor)
@@ -100,7 +100,7 @@ static uint64_t memory_used(const struct root *root, const struct drm_device *de
     uint64_t free_bytes = drm_device_number(root, device, "lmem_avail_bytes");
 
     if (!is_known(total) || total == 0 || !is_known(free_bytes) || free_bytes > total)
-        return UNKNOWN; /* a total of 0: an integrated GPU, which uses the machine's */
+        return UNKNOWN; /* an integrated GPU, which uses the machine's */
     return total - free_bytes;
 }
 

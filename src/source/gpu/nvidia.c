@@ -3,8 +3,8 @@
  * nvidia.c - NVIDIA GPUs, through the management library that comes with the driver: finds the devices
  * and reads their figures.
  *
- * No process is started and nothing is locked: a call that the driver blocks holds up the thread that
- * made it and no other. Each figure is one call, and UNKNOWN if that fails.
+ * No process is started and nothing is locked: a call that the driver blocks delays only the
+ * thread that made it. Each figure is one call, and UNKNOWN if that fails.
  */
 #include "source/gpu/nvidia.h"
 
@@ -33,7 +33,7 @@
 
 /* ---- finding devices ------------------------------------------------------ */
 
-/* A text of the driver's, which may hold anything, as long as it ends. */
+/* Reads a text of the driver, which may contain anything up to a NUL. */
 static void read_text(int (*get)(nvml_device, char *, unsigned), nvml_device handle, char *text,
                       size_t size)
 {
@@ -125,7 +125,7 @@ static int add_with_parts(struct nvidia *nvidia, nvml_device whole)
     return 0;
 }
 
-/* Notes a device that is there but cannot be opened. The first stands for all. */
+/* Records a device that exists but cannot be opened. Only the first is kept. */
 static void note_trouble(struct nvidia *nvidia, unsigned index, int status)
 {
     if (nvidia->trouble.code == 0)
@@ -135,7 +135,7 @@ static void note_trouble(struct nvidia *nvidia, unsigned index, int status)
                         index, nvml_words(&nvidia->nvml, status), status);
 }
 
-/* Devices that we may not touch are left out. -ENODEV: there is none. */
+/* Devices without permission are left out. -ENODEV: there is none. */
 static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
 {
     const struct nvml *nvml = &nvidia->nvml;
@@ -154,7 +154,7 @@ static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
         if (status == NVML_SUCCESS) {
             if (add_with_parts(nvidia, handle) < 0)
                 return error_set(err, ENOMEM, "out of memory");
-        } else if (status != NVML_NO_PERMISSION) { /* that is how a job is kept to its own */
+        } else if (status != NVML_NO_PERMISSION) { /* else the device is not the job's */
             note_trouble(nvidia, i, status);
         }
     }
@@ -167,7 +167,7 @@ static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
 
 /* ---- figures of a device -------------------------------------------------- */
 
-/* An integrated GPU has the machine's memory. */
+/* An integrated GPU uses the machine's memory. */
 static void read_shared_memory(const struct root *root, uint64_t *ret_total_bytes,
                                uint64_t *ret_used_bytes)
 {
@@ -214,9 +214,10 @@ uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
     return r < 0 ? UNKNOWN : used_bytes;
 }
 
-uint64_t nvidia_device_believe(const struct nvidia_device *device, uint64_t process_bytes)
+uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,
+                                       uint64_t process_bytes)
 {
-    uint64_t total_bytes = device->facts.memory_total_bytes; /* UNKNOWN is the largest of all */
+    uint64_t total_bytes = device->facts.memory_total_bytes; /* UNKNOWN is the largest number */
 
     return process_bytes <= total_bytes ? process_bytes : UNKNOWN;
 }
@@ -257,7 +258,7 @@ static uint64_t read_clock(const struct nvml *nvml, nvml_device handle)
     return known_32(status, mhz);
 }
 
-/* The older call is left out of later drivers. */
+/* The older call is missing in later drivers. */
 static uint64_t read_temperature(const struct nvml *nvml, nvml_device handle)
 {
     struct nvml_temperature newer = { .version =
@@ -307,8 +308,8 @@ static bool may_rest(const struct nvidia_device *device, uint64_t now_ns)
            nvidia_meters_idle_since(&device->meters, device->energy.gpu_busy_ns);
 }
 
-static int ask_energy(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
-                      unsigned long long *ret_millijoules)
+static int call_energy(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
+                       unsigned long long *ret_millijoules)
 {
     int status = nvml->energy(device->handle, ret_millijoules);
 
@@ -318,8 +319,8 @@ static int ask_energy(struct nvidia_device *device, const struct nvml *nvml, uin
     return status;
 }
 
-/* The driver counts from when it was loaded; one that was loaded anew begins at 0 again, and
- * what it had counted since we last asked is lost. */
+/* The driver counts from when it was loaded; a reloaded driver starts at 0 again, and the
+ * energy since the last reading is lost. */
 static uint64_t read_energy(struct nvidia_device *device, const struct nvml *nvml,
                             uint64_t now_ns)
 {
@@ -329,7 +330,7 @@ static uint64_t read_energy(struct nvidia_device *device, const struct nvml *nvm
     if (!nvml->energy)
         return UNKNOWN;
     if (!may_rest(device, now_ns) && nvidia_pace_begin(&energy->pace, now_ns) &&
-        ask_energy(device, nvml, now_ns, &millijoules) == NVML_SUCCESS &&
+        call_energy(device, nvml, now_ns, &millijoules) == NVML_SUCCESS &&
         millijoules != NVML_NOT_AVAILABLE_64) {
         if (is_known(energy->last_millijoules) && millijoules > energy->last_millijoules)
             energy->grown_microjoules +=
@@ -412,8 +413,8 @@ static void cleanup_vendor(struct nvidia **nvidia)
     close_vendor(*nvidia);
 }
 
-/* Inside containers: before 565.57 lists have the host's pids, or no memory. A driver without a version
- * passes as new. */
+/* Inside containers: before 565.57 lists have the host's PIDs, or no memory. A driver
+ * without a version counts as new. */
 bool nvidia_driver_is_too_old(const char *version)
 {
     uint64_t major, minor = 0;
@@ -421,7 +422,7 @@ bool nvidia_driver_is_too_old(const char *version)
     if (*version < '0' || *version > '9' || parse_u64(&version, &major) < 0)
         return false;
     if (*version++ == '.')
-        (void)parse_u64(&version, &minor); /* else it stays 0 */
+        (void)parse_u64(&version, &minor); /* on failure it stays 0 */
     return major < 565 || (major == 565 && minor < 57);
 }
 
@@ -456,7 +457,7 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         uint64_t used_bytes;
 
         (void)read_memory(nvidia, &nvidia->devices[i], &facts->memory_total_bytes,
-                          &used_bytes); /* stays UNKNOWN */
+                          &used_bytes); /* on failure it stays UNKNOWN */
         facts->keeps_accounts = nvidia_has_accounts(nvidia, i);
     }
     *ret = take_ptr(nvidia);
@@ -471,9 +472,9 @@ static void begin_device(struct nvidia *nvidia, struct nvidia_device *device, ui
                                        is_part ? &device->gpu_instance : NULL, &nvidia->rooms };
 
     nvidia_meters_init(&device->meters, &of, now_ns);
-    if (is_part || device->has_parts) /* GPM counts from its first reading on */
+    if (is_part || device->has_parts) /* GPM counts from its first reading */
         nvidia_meters_find_sources(&device->meters, now_ns);
-    (void)read_energy(device, nvml, now_ns); /* the beginning */
+    (void)read_energy(device, nvml, now_ns); /* starts the counter */
     if (device->has_parts)
         return;
     device->has_usage = nvml->process_usage || nvml->processes_usage;

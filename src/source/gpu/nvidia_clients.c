@@ -27,14 +27,14 @@ void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us)
     clients->until_us = now_us;
 }
 
-/* The stamps of samples waver by a millisecond; no sample comes within a quarter of a period
- * after another. */
+/* The timestamps of samples vary by a millisecond; no sample comes within a quarter of a
+ * period after another. */
 uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us)
 {
     return clients->until_us + (period_us ? period_us : BUSY_PERIOD_DEFAULT_US) / 4;
 }
 
-/* The place of `pid`, or where it would stand. */
+/* Returns the index of `pid`, or where it would be inserted. */
 static size_t place_of(const struct nvidia_clients *clients, pid_t pid)
 {
     size_t low = 0, high = clients->count;
@@ -87,7 +87,7 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
         return &clients->list[place];
     if (make_room(clients) < 0)
         return NULL;
-    place = place_of(clients, pid); /* one may have been forgotten */
+    place = place_of(clients, pid); /* one may have been dropped */
     memmove(&clients->list[place + 1], &clients->list[place],
             (clients->count - place) * sizeof(*clients->list));
     clients->list[place] = (struct nvidia_client){ .pid = pid };
@@ -95,9 +95,9 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
     return &clients->list[place];
 }
 
-/* Up to when the driver has spoken: the last of the device's samples. Where those are not known,
- * the last of regular ones, as far as one of a process is, else a moment whose sample must have
- * come. */
+/* The end of the window that the driver's samples cover: the last sample of the device. If
+ * that is unknown: the last regular time at or after a sample of a process, or else a moment
+ * whose sample must have arrived. */
 static uint64_t end_of_window_us(const struct nvidia_clients *clients,
                                  const struct nvidia_answer *answer, uint64_t newest_us)
 {
@@ -111,7 +111,7 @@ static uint64_t end_of_window_us(const struct nvidia_clients *clients,
     return newest_us + sub_floor0(settled_us, newest_us) / period_us * period_us;
 }
 
-/* Notes the samples of each process. Returns the newest stamp; 0: there is none. */
+/* Records the samples of each process. Returns the newest timestamp; 0: there is none. */
 static uint64_t note_samples(struct nvidia_clients *clients, const struct nvidia_answer *answer,
                              int *ret_error)
 {
@@ -175,7 +175,7 @@ static bool ended_now(const struct nvidia_clients *clients, const struct nvidia_
            answer->has_ended(client->pid, answer->data);
 }
 
-/* `left_ns`: busy time of the device that no process in the answer explains. */
+/* `left_ns`: busy time of the device not explained by processes in the answer. */
 static void count_ended(struct nvidia_clients *clients, const struct nvidia_answer *answer,
                         uint64_t left_ns)
 {

@@ -2,17 +2,18 @@
 /*
  * nvidia_clients.h - the busy time of each process on one device. Pure.
  *
- * The driver keeps a sample of the device every 200 ms or so, and with each the name of one
- * process: that which kept the device busy, or, in a sample of 0 %, that which did so last. Asked
- * for the processes since a moment it gives one answer for each of them that is alive: the sum
- * of its samples by the number of all samples that name a live process, and the time of the
- * newest that is its own. Samples from before the first process name none, and those of a
- * process that has ended count neither in the sum nor in the number: taken for all of the time
- * since then, the answers are too large. Together they can be no more than what the device was
- * busy, and are cut to that.
+ * The driver keeps a sample of the device every 200 ms or so. Each sample names one process:
+ * the one that kept the device busy or, in a sample of 0 %, the one that did so last. A query
+ * for the processes since a given time returns one answer for each of them that is alive: the
+ * sum of its samples divided by the number of all samples that name a live process, and the
+ * time of its own newest sample. Samples from before the first process name none, and those of
+ * an exited process count neither in the sum nor in the number: applied to all of the time, the
+ * answers are too large. Their sum cannot exceed the busy time of the device, and is reduced to
+ * that.
  *
- * A process that has ended is in no answer any more, with its work since the answer before. Busy time of
- * the device that no answer explains is divided among the processes that have ended meanwhile.
+ * An exited process is in no answer any more, with its work since the previous answer. Busy
+ * time of the device that no answer explains is divided among the processes that exited
+ * meanwhile.
  *
  * If two processes were busy within one sample, the driver names one of them.
  */
@@ -30,46 +31,47 @@
 
 struct nvidia_client {
     pid_t pid;
-    uint64_t last_us; /* stamp of its newest sample; 0: it had none */
+    uint64_t last_us; /* timestamp of its newest sample; 0: none */
     uint64_t busy_ns;
-    uint64_t percent; /* of the answer that is being counted */
-    bool is_over;     /* its end was counted */
-    bool is_named;    /* by the last answer */
+    uint64_t percent; /* in the current answer */
+    bool is_over;     /* its exit was counted */
+    bool is_named;    /* in the last answer */
 };
 
-/* Start from a zeroed one. Times of day. */
+/* Zeroed: empty. Times of day. */
 struct nvidia_clients {
     struct nvidia_client *list; /* sorted by pid; ours */
     size_t count, capacity;
-    uint64_t until_us;   /* all up to here is counted */
+    uint64_t until_us;   /* everything up to here is counted */
     uint64_t covered_ns; /* see gpu_process.busy_covered_ns */
 };
 
 void nvidia_clients_done(struct nvidia_clients *clients);
 
-/* Counting begins now. */
+/* Starts counting now. */
 void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us);
 
-/* The time from which samples are still missing, if they are `period_us` apart (0: not known). */
+/* The time from which samples are missing, if they are `period_us` apart (0: unknown). */
 uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us);
 
-/* It is on the device. Returns 0 or -ENOMEM. */
+/* The process is on the device. Returns 0 or -ENOMEM. */
 int nvidia_clients_expect(struct nvidia_clients *clients, pid_t pid);
 
 struct nvidia_answer {
     const struct nvml_process_usage *list;
     size_t count;
-    uint64_t now_us;         /* when it was asked for */
-    uint64_t period_us;      /* between samples; 0: not known */
-    uint64_t device_busy_ns; /* by the device's own samples since the answer before; UNKNOWN */
-    uint64_t device_last_us; /* the newest of those; 0: not known */
-    /* Whether a process that is not in the answer has let go of the device. */
+    uint64_t now_us;    /* when it was requested */
+    uint64_t period_us; /* between samples; 0: not known */
+    /* From the device's own samples since the previous answer; or UNKNOWN. */
+    uint64_t device_busy_ns;
+    uint64_t device_last_us; /* the newest of those; 0: unknown */
+    /* Whether a process that is not in the answer has stopped using the device. */
     bool (*has_ended)(pid_t pid, const void *data);
     const void *data;
 };
 
-/* Counts an answer. Returns 0 or -ENOMEM, where some were lost. With more processes than
- * NVIDIA_CLIENTS_MAX the one that was idle for longest is forgotten. */
+/* Counts an answer. Returns 0, or -ENOMEM if some were lost. With more processes than
+ * NVIDIA_CLIENTS_MAX the one idle for longest is dropped. */
 int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answer *answer);
 
 /* NULL: it was never on the device. Valid until the next call that adds. */

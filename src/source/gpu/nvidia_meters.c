@@ -29,7 +29,7 @@ static const struct {
     [METER_DECODER] = { NVML_SAMPLE_DECODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
 };
 
-/* A polled rate covers the second before. */
+/* A polled rate covers the previous second. */
 #define POLLED_MAX_NS (2 * NS_PER_SECOND)
 
 bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns)
@@ -51,7 +51,7 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 
 /* ---- busy time from samples ---------------------------------------------- */
 
-/* How much of the time before `stamp_us` a sample covers. */
+/* Returns how much of the time before `stamp_us` a sample covers. */
 static uint64_t cover_us(const struct busy_meter *meter, uint64_t stamp_us)
 {
     uint64_t gap_us = stamp_us - meter->last_us;
@@ -115,7 +115,7 @@ void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us)
     meter->has_sample = false;
 }
 
-void busy_meter_heed_clock(struct busy_meter *meter, uint64_t now_us)
+void busy_meter_check_clock(struct busy_meter *meter, uint64_t now_us)
 {
     if (meter->last_us >= now_us + BUSY_FUTURE_US)
         busy_meter_begin(meter, now_us);
@@ -154,7 +154,7 @@ void nvidia_rooms_done(struct nvidia_rooms *rooms)
 }
 
 ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
-                     nvidia_ask *ask, const void *request)
+                     nvidia_call *call, const void *request)
 {
     size_t wanted = room->size_bytes / element_bytes;
 
@@ -168,7 +168,7 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
             return -ENOMEM;
         memset(room->list, 0, wanted * element_bytes);
         count = (unsigned)wanted;
-        status = ask(request, &count, room->list);
+        status = call(request, &count, room->list);
         if (status == NVML_NOT_FOUND)
             return 0;
         if (status == NVML_SUCCESS)
@@ -177,7 +177,8 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
             return nvml_errno(status);
         if (wanted == most)
             return -EFBIG;
-        /* No fewer than there are, more than we had room for, and some that come until the next call. */
+        /* At least the reported count, more than the last room, and some for elements that
+         * appear before the next call. */
         wanted = (count > wanted ? count : wanted) * 2 + 5;
     }
     return -EFBIG;
@@ -187,11 +188,11 @@ struct samples_request {
     const struct nvml *nvml;
     nvml_device device;
     uint64_t last_us;
-    int sampling;    /* of a device: enum nvml_sampling */
-    int *value_type; /* its answer */
+    int sampling;    /* for samples of a device: enum nvml_sampling */
+    int *value_type; /* set by the call */
 };
 
-static int ask_samples(const void *data, unsigned *count, void *list)
+static int call_samples(const void *data, unsigned *count, void *list)
 {
     const struct samples_request *request = data;
 
@@ -199,14 +200,14 @@ static int ask_samples(const void *data, unsigned *count, void *list)
                                   request->value_type, count, list);
 }
 
-static int ask_old_usage(const void *data, unsigned *count, void *list)
+static int call_old_usage(const void *data, unsigned *count, void *list)
 {
     const struct samples_request *request = data;
 
     return request->nvml->process_usage(request->device, list, count, request->last_us);
 }
 
-static int ask_usage(const void *data, unsigned *count, void *list)
+static int call_usage(const void *data, unsigned *count, void *list)
 {
     const struct samples_request *request = data;
     struct nvml_processes_usage usage = {
@@ -235,11 +236,11 @@ static int compare_usage(const void *left, const void *right)
     return (a->stamp_us > b->stamp_us) - (a->stamp_us < b->stamp_us);
 }
 
-/* The older call, in the shape of the newer. */
+/* Converts results of the older call to the newer format. */
 static ssize_t get_old_usage(struct nvidia_rooms *rooms, const struct samples_request *request)
 {
     ssize_t n = nvidia_fetch(&rooms->old_usage, sizeof(struct nvml_process_sample), SAMPLES_MAX,
-                             ask_old_usage, request);
+                             call_old_usage, request);
     const struct nvml_process_sample *from = rooms->old_usage.list;
     struct nvml_process_usage *usage;
 
@@ -267,12 +268,12 @@ ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
     struct samples_request request = { .nvml = nvml, .device = device, .last_us = last_us };
     ssize_t n = -ENOTSUP;
 
-    /* The older call rounds percents, the newer cuts them. */
+    /* The older call rounds percentages, the newer truncates them. */
     if (nvml->process_usage)
         n = get_old_usage(rooms, &request);
     if (n < 0 && n != -ENODEV && nvml->processes_usage)
         n = nvidia_fetch(&rooms->usage, sizeof(struct nvml_process_usage), SAMPLES_MAX,
-                         ask_usage, &request);
+                         call_usage, &request);
     if (n > 1)
         qsort(rooms->usage.list, (size_t)n, sizeof(struct nvml_process_usage), compare_usage);
     return n;
@@ -301,12 +302,12 @@ static void gpm_done(struct nvidia_gpm *gpm, const struct nvml *nvml)
 {
     for (int i = 0; i < 2; i++)
         if (gpm->samples[i])
-            (void)nvml->gpm_free(gpm->samples[i]); /* nothing could be done about it */
+            (void)nvml->gpm_free(gpm->samples[i]); /* errors are ignored */
     free(gpm->metrics);
     *gpm = (struct nvidia_gpm){ 0 };
 }
 
-/* Takes the first snapshot. -ENOTSUP: the device has no GPM, or the driver has not. */
+/* Takes the first snapshot. -ENOTSUP: the device or the driver has no GPM. */
 static int gpm_init(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns)
 {
     int r = 0;
@@ -326,8 +327,8 @@ static int gpm_init(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uin
     return r;
 }
 
-/* Counts the share of the time since the last successful call in which a kernel ran. -EAGAIN: that was
- * less than 100 ms ago, which is too short. */
+/* Counts the share of the time since the last successful call in which a kernel ran.
+ * -EAGAIN: less than 100 ms ago, which is too short. */
 static int gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns,
                     struct busy_meter *busy)
 {
@@ -350,7 +351,7 @@ static int gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uin
     r = nvml_errno(of->nvml->gpm_metrics(metrics));
     if (r < 0)
         return r;
-    /* If only this metric failed, the new snapshot is as good a beginning as the old. */
+    /* If only this metric failed, the new snapshot is as good a start as the old. */
     gpm->newest = 1 - gpm->newest;
     gpm->taken_ns = now_ns;
     r = nvml_errno(metrics->metrics[0].status);
@@ -413,7 +414,7 @@ void nvidia_meters_done(struct nvidia_meters *meters)
     gpm_done(&meters->gpm, meters->of.nvml);
 }
 
-/* At the first reading all samples are fetched, to see whether the driver has any. */
+/* At the first reading all samples are fetched, to check whether the driver has any. */
 static int read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
                         const struct nvidia_subject *of)
 {
@@ -426,9 +427,9 @@ static int read_samples(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
 
     if (!of->nvml->samples)
         return -ENOTSUP;
-    busy_meter_heed_clock(&meter->busy, now_us);
+    busy_meter_check_clock(&meter->busy, now_us);
     request.last_us = meter->source == METER_UNTRIED ? 0 : meter->busy.last_us;
-    n = nvidia_fetch(&of->rooms->samples, sizeof(*list), SAMPLES_MAX, ask_samples, &request);
+    n = nvidia_fetch(&of->rooms->samples, sizeof(*list), SAMPLES_MAX, call_samples, &request);
     list = of->rooms->samples.list;
     if (n > 1)
         qsort(list, (size_t)n, sizeof(*list), compare_samples);
@@ -478,8 +479,8 @@ static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
     return -ENOTSUP;
 }
 
-/* The first reading: from the best source that answers. Where none does, and one for a reason that
- * may pass, they are asked again. */
+/* The first reading: uses the best source that works. If none does, and one has a temporary
+ * error, they are tried again. */
 static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind,
                        uint64_t now_ns)
 {
@@ -552,7 +553,7 @@ static bool seems_idle(const struct nvidia_meters *meters, const struct nvidia_m
            nvidia_meters_idle_since(meters, meter->gpu_busy_ns);
 }
 
-/* Counts an encoder as idle, as far as the cores' samples reach, where it passes as that. */
+/* Counts an encoder as idle, up to the cores' last sample, if it can be assumed to be. */
 static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind kind)
 {
     struct nvidia_meter *meter = &meters->list[kind];
@@ -562,7 +563,7 @@ static bool passes_as_idle(struct nvidia_meters *meters, enum nvidia_meter_kind 
         !seems_idle(meters, meter) || poll_rate(&meters->of, kind, &percent) < 0 ||
         percent != 0)
         return false;
-    busy_meter_heed_clock(&meter->busy, time_of_day_us());
+    busy_meter_check_clock(&meter->busy, time_of_day_us());
     busy_meter_add_idle(&meter->busy, meters->list[METER_GPU].busy.last_us);
     return true;
 }
@@ -593,7 +594,7 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
 void nvidia_meters_read(struct nvidia_meters *meters, uint64_t now_ns)
 {
     for (unsigned kind = 0; kind < METER_COUNT; kind++)
-        (void)read_if_due(meters, kind, now_ns); /* stands still */
+        (void)read_if_due(meters, kind, now_ns); /* on failure it stays as it is */
 }
 
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, uint64_t now_ns)

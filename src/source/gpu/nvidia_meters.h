@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia_meters.h - how busy a device's cores, encoders and decoders were.
+ * nvidia_meters.h - the busy time of a device's cores, encoders and decoders.
  *
- * The best source that a device has is found at the first reading and kept:
+ * The best source of a device is selected at the first reading and kept:
  *
  * - The driver's buffered samples: one every 200 ms or so, kept for some 14 s.
- * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give the share
- *   of the time between them in which a kernel ran. It is the only source for a MIG device, which has no
- *   samples. A snapshot is of a GPU instance: compute instances that share one have the same figure.
- * - The driver's own rate at the moments we ask.
+ * - GPM, the performance monitor of Hopper and later. Two snapshots of hardware counters give
+ *   the share
+ *   of the time between them in which a kernel ran. It is the only source for a MIG device, which
+ *   has no
+ *   samples. A snapshot is of a GPU instance: compute instances that share one have the same
+ *   figure.
+ * - The driver's current rate, polled.
  *
- * Samples take milliseconds to ask for, so nothing is asked at the start; they cover the time since then
- * all the same. And encoders do nothing in most jobs: they count as idle if the rate that the driver has
- * at hand is 0, and either the cores were idle or no sample of a process says otherwise.
+ * Reading samples takes milliseconds, so none are read at the start; they cover the time since
+ * then anyway. Encoders do nothing in most jobs: they count as idle if the driver's current
+ * rate is 0, and either the cores were idle or no sample of a process shows otherwise.
  */
 #ifndef SOURCE_GPU_NVIDIA_METERS_H
 #define SOURCE_GPU_NVIDIA_METERS_H
@@ -24,91 +27,93 @@
 
 #include "source/gpu/nvidia_nvml.h"
 
-/* ---- how often a costly call is made ------------------------------------ */
+/* ---- how often an expensive call is made --------------------------------- */
 
 /*
- * Driver calls take from microseconds to milliseconds of CPU time, and that depends on the card. Each is
- * given a share of the time: a call that took 2 ms is made again after two seconds, one that took 10 us
- * at every occasion. Zeroed is due at once.
+ * Driver calls take from microseconds to milliseconds of CPU time, depending on the card. Each
+ * gets a share of the time: a call that took 2 ms is repeated after two seconds, one that took
+ * 10 us at every opportunity. Zeroed: due at once.
  */
 struct nvidia_pace {
     uint64_t due_ns;     /* monotonic */
     uint64_t started_ns; /* CPU time of the thread */
 };
 
-/* Is it time? If it is, the call begins, and nvidia_pace_end() is to follow. */
+/* Whether the call is due. If so, it starts, and nvidia_pace_end() must follow. */
 bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns);
 
-/* The call is made: the next is due when its CPU time was a thousandth of the time, but after
- * `least_ns` at the earliest and `most_ns` at the latest. */
+/* The call has ended: the next is due when its CPU time is a thousandth of the elapsed time,
+ * but after `least_ns` at the earliest and `most_ns` at the latest. */
 void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_ns,
                      uint64_t most_ns);
 
 /* ---- busy time from samples; pure ---------------------------------------- */
 
 /*
- * A sample is the percentage of the time since the previous sample that was busy. Exceptions:
+ * A sample is the busy percentage of the time since the previous sample. Exceptions:
  *
- * - The first sample after the beginning covers the time since then.
- * - One that follows a hole, or the first if no beginning was set, covers one period, as long as the
+ * - The first sample after the start covers the time since then.
+ * - A sample after a hole, or the first if no start was set, covers one period, as long as the
  *   periods seen before (200 ms if there was none). The rest of a hole is neither busy nor idle.
- * - Between two samples of a device lies at most a second; more than 1.5 s is a hole.
- * - A sample is dropped that is not newer than the last one, above 100 %, or whose time
- *   lies in the future. A clock that was set back starts the meter again.
+ * - Samples of a device are at most a second apart; more than 1.5 s is a hole.
+ * - A sample is dropped if it is not newer than the last one, above 100 %, or in the future. If
+ *   the clock is set back, the meter starts again.
  */
 #define BUSY_PERIOD_DEFAULT_US 200000ull
 #define BUSY_HOLE_US 1500000ull
 #define BUSY_FUTURE_US 60000000ull
 
-/* Start from a zeroed one. */
+/* Zeroed: no start yet. */
 struct busy_meter {
-    uint64_t last_us;   /* all up to here is counted: stamp of the newest sample, or the
-                           beginning; 0: neither yet */
-    bool has_sample;    /* it is a sample's */
-    uint64_t period_us; /* the shortest time between two samples so far; 0: not known */
+    /* Everything up to here is counted: timestamp of the newest sample, or the start; 0:
+     * neither yet. */
+    uint64_t last_us;
+    bool has_sample;    /* last_us is a sample's */
+    uint64_t period_us; /* the shortest time between two samples so far; 0: unknown */
     uint64_t busy_ns, covered_ns;
 };
 
-/* The shortest plausible period (10 ms to 1 s), given one more time between samples. */
+/* Returns the shortest plausible period (10 ms to 1 s), updated with one more gap. */
 uint64_t busy_learn_period(uint64_t period_us, uint64_t gap_us);
 
-/* Is it a sample to count? `now_us` is the time of day. */
+/* Whether a sample is valid. `now_us` is the time of day. */
 bool busy_is_plausible(uint64_t last_us, uint64_t stamp_us, double percent, uint64_t now_us);
 
-/* Counts a sample, in order of time. Returns false if it is dropped. */
+/* Counts a sample. Samples must be in order of time. Returns false if it is dropped. */
 bool busy_meter_add(struct busy_meter *meter, uint64_t stamp_us, double percent,
                     uint64_t now_us);
 
-/* Counts `percent` of a time that was measured otherwise. */
+/* Counts `percent` of a time span from another source. */
 void busy_meter_add_span(struct busy_meter *meter, uint64_t span_ns, double percent);
 
-/* It did nothing up to `until_us`, as is known otherwise. */
+/* Counts the time up to `until_us` as idle, by another source. */
 void busy_meter_add_idle(struct busy_meter *meter, uint64_t until_us);
 
-/* Counting begins at `stamp_us`: samples from before are not of our time. */
+/* Starts counting at `stamp_us`: earlier samples do not belong to the run. */
 void busy_meter_begin(struct busy_meter *meter, uint64_t stamp_us);
 
-/* Begins again at `now_us` if the clock was set back behind the newest sample. */
-void busy_meter_heed_clock(struct busy_meter *meter, uint64_t now_us);
+/* Restarts at `now_us` if the clock was set back before the newest sample. */
+void busy_meter_check_clock(struct busy_meter *meter, uint64_t now_us);
 
-/* The percentage in a sample's value; NaN if it is of a type we do not know. */
+/* Returns the percentage in a sample's value; NaN if its type is unknown. */
 double nvidia_sample_percent(union nvml_value value, int value_type);
 
 /* ---- lists of the driver -------------------------------------------------- */
 
-/* Memory that the driver writes a list into. Zeroed is empty; `list` is owned. */
+/* Memory for a list of the driver. Zeroed: empty; `list` is owned. */
 struct nvidia_room {
     void *list;
     size_t size_bytes;
 };
 
-/* Asks the driver for a list: `count` is the room in elements, then how many there are. */
-typedef int nvidia_ask(const void *request, unsigned *count, void *list);
+/* Calls the driver for a list: `count` is the room in elements, then their number. */
+typedef int nvidia_call(const void *request, unsigned *count, void *list);
 
-/* Asks until the list, which may grow between two calls, fits. An element that the driver does not write
- * is zeroed. Returns how many elements are in the room, or -errno: -EFBIG if there are more than `most`. */
+/* Repeats the call until the list, which may grow between two calls, fits. Elements that the
+ * driver does not write are zeroed. Returns the number of elements in the room, or -errno:
+ * -EFBIG if there are more than `most`. */
 ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most,
-                     nvidia_ask *ask, const void *request);
+                     nvidia_call *call, const void *request);
 
 /* The rooms that all devices share. */
 struct nvidia_rooms {
@@ -133,23 +138,23 @@ enum nvidia_meter_source { METER_UNTRIED, METER_SAMPLES, METER_GPM, METER_POLLED
 
 struct nvidia_meter {
     enum nvidia_meter_source source;
-    bool is_failing; /* METER_UNTRIED: no source answered, but one may yet */
+    bool is_failing; /* METER_UNTRIED: no source worked, but one may later */
     struct busy_meter busy;
     struct nvidia_pace pace;
-    uint64_t polled_ns;   /* METER_POLLED: when it was asked last */
-    uint64_t gpu_busy_ns; /* what METER_GPU had counted when this one was last read */
+    uint64_t polled_ns;   /* METER_POLLED: when it was last polled */
+    uint64_t gpu_busy_ns; /* count of METER_GPU when this one was last read */
     bool may_have_worked; /* since then, by the samples of processes */
 };
 
-/* Start from a zeroed one. */
+/* Zeroed: closed. */
 struct nvidia_gpm {
     nvml_gpm_sample samples[2]; /* the driver's */
-    unsigned newest;            /* which of them */
+    unsigned newest;            /* index of the newest one */
     uint64_t taken_ns;          /* when it was taken, monotonic */
     struct nvml_gpm_metrics *metrics;
 };
 
-/* The device that is measured; all pointers are borrowed. */
+/* The measured device; all pointers are borrowed. */
 struct nvidia_subject {
     const struct nvml *nvml;
     nvml_device device;
@@ -158,43 +163,43 @@ struct nvidia_subject {
     struct nvidia_rooms *rooms;
 };
 
-/* Start from a zeroed one. */
+/* Zeroed: closed. */
 struct nvidia_meters {
     struct nvidia_subject of;
     struct nvidia_meter list[METER_COUNT];
     struct nvidia_gpm gpm; /* if it is the source of METER_GPU */
-    bool has_usage;        /* samples of processes were noted */
+    bool has_usage;        /* samples of processes were added */
 };
 
-/* Counting begins now. Asks the driver for nothing. */
+/* Starts counting now. Makes no driver call. */
 void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *of,
                         uint64_t now_ns);
 void nvidia_meters_done(struct nvidia_meters *meters);
 
-/* The first reading, now; else it is made when it is due. */
+/* Makes the first reading now, instead of when it is due. */
 void nvidia_meters_find_sources(struct nvidia_meters *meters, uint64_t now_ns);
 
-/* Brings up to date what is due. */
+/* Updates the meters that are due. */
 void nvidia_meters_read(struct nvidia_meters *meters, uint64_t now_ns);
 
-/* Reads METER_GPU alone, due or not. Returns 0, or -errno if the counters stand still. */
+/* Reads only METER_GPU, due or not. Returns 0, or -errno if the counters did not advance. */
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, uint64_t now_ns);
 
-/* Notes all samples of processes since the last call; `count` < 0: they could not be read. */
+/* Adds all samples of processes since the last call; `count` < 0: they could not be read. */
 void nvidia_meters_note_usage(struct nvidia_meters *meters,
                               const struct nvml_process_usage *list, ssize_t count);
 
-/* The source of METER_GPU as reports name it: static text; NULL: none, or not yet. */
+/* The source of METER_GPU as named in reports: static text; NULL: none, or not yet. */
 const char *nvidia_meters_source(const struct nvidia_meters *meters);
 
-/* Does METER_GPU have all of the time? Other sources see a part of it, and a buffer may never have
- * held a sample. */
+/* Whether METER_GPU covers all of the time. Other sources cover a part of it, and a buffer
+ * may never have held a sample. */
 bool nvidia_meters_see_all(const struct nvidia_meters *meters);
 
-/* Was the device idle since METER_GPU had counted `busy_ns`? False if that is not known. */
+/* Whether the device was idle since METER_GPU had counted `busy_ns`. False if unknown. */
 bool nvidia_meters_idle_since(const struct nvidia_meters *meters, uint64_t busy_ns);
 
-/* All are due. */
+/* Makes all meters due. */
 void nvidia_meters_refresh(struct nvidia_meters *meters);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvidia_nvml.c - find the library's functions, whatever the driver's generation calls them. */
+/* nvidia_nvml.c - finds the library's functions under the names of all driver generations. */
 #include "source/gpu/nvidia_nvml.h"
 
 #include <dlfcn.h>
@@ -94,7 +94,8 @@ static int load_symbols(struct nvml *nvml, struct spoor_error *err)
 }
 
 /* For a short while the elements of _v3 had 32 bytes. Those drivers have the first of these
- * calls, which came with them, and not yet the second, which came when that was undone. */
+ * calls, which was added with them, but not the second, which was added when that was
+ * undone. */
 static size_t stride_of_v3(const struct nvml *nvml)
 {
     bool is_530 = dlsym(nvml->library, "nvmlDeviceGetConfComputeMemSizeInfo") &&
@@ -175,8 +176,8 @@ static int start(const struct nvml *nvml, struct spoor_error *err)
                      status);
 }
 
-/* Is the library in the list of those that the system has? Read in pieces that overlap, so that
- * the name is not cut. */
+/* Whether the library is in the list of installed libraries. Read in overlapping pieces, so
+ * that the name is not split. */
 static bool is_listed(const struct root *root)
 {
     AUTO_CLOSE int folder = root_open_dir(root, "etc");
@@ -193,7 +194,7 @@ static bool is_listed(const struct root *root)
     return false;
 }
 
-/* To look for a library that is not there takes hundreds of system calls. */
+/* Searching for a missing library takes hundreds of system calls. */
 bool nvml_may_be_here(const struct root *root)
 {
     return getenv("LD_LIBRARY_PATH") || root_exists(root, "dev/nvidiactl") ||
@@ -225,7 +226,7 @@ void nvml_close(struct nvml *nvml)
 {
     if (!nvml->library)
         return;
-    (void)nvml->shutdown(); /* nothing is left to be done about a failure */
+    (void)nvml->shutdown(); /* errors are ignored */
     dlclose(nvml->library);
     *nvml = (struct nvml){ 0 };
 }

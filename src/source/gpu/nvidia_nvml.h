@@ -3,14 +3,14 @@
  * nvidia_nvml.h - the part of NVIDIA's management library (NVML) that we use.
  *
  * The library comes with the driver and is opened at run time: these are our own declarations
- * of its binary interface, which is stable. A function that this driver does not have is NULL
- * and costs a figure, not the vendor; only those marked as required must be there.
+ * of its binary interface, which is stable. A function missing in this driver is NULL and costs
+ * a figure, not the vendor; only those marked as required must exist.
  *
- * What changed between driver generations and is settled here, once:
+ * Differences between driver generations, handled here:
  *
- * - Names end in _v2 or _v3 where a call changed; the newest that exists is taken.
+ * - Names end in _v2 or _v3 if a call changed; the newest that exists is used.
  * - The lists of processes are arrays whose elements have 16 bytes (first names), 24 (_v2 and
- *   _v3), or 32 (_v3 of the 530 drivers alone). The pid is at 0 and its memory at 8 in all.
+ *   _v3), or 32 (_v3 of the 530 drivers alone). The PID is at 0 and its memory at 8 in all.
  *   With the wrong stride every second process is garbage.
  */
 #ifndef SOURCE_GPU_NVIDIA_NVML_H
@@ -41,7 +41,7 @@ enum nvml_return {
     NVML_VERSION_MISMATCH = 18,
 };
 
-/* Values of 32 and 64 bits that the driver does not report. */
+/* Values of 32 and 64 bits for "not reported". */
 #define NVML_NOT_AVAILABLE_32 UINT32_MAX
 #define NVML_NOT_AVAILABLE_64 UINT64_MAX
 
@@ -55,12 +55,12 @@ struct nvml_pci {
 };
 
 struct nvml_memory {
-    unsigned long long total, free, used; /* used: with what the driver reserves */
+    unsigned long long total, free, used; /* used: includes memory reserved by the driver */
 };
 
 struct nvml_memory_v2 {
     unsigned version;
-    unsigned long long total, reserved, free, used; /* used: without it */
+    unsigned long long total, reserved, free, used; /* used: excludes reserved memory */
 };
 
 union nvml_value {
@@ -98,14 +98,14 @@ struct nvml_rates {
     unsigned gpu_percent, memory_percent;
 };
 
-/* Of nvmlDeviceGetProcessUtilization. */
+/* For nvmlDeviceGetProcessUtilization. */
 struct nvml_process_sample {
     unsigned pid;
     unsigned long long stamp_us;
     unsigned sm_percent, memory_percent, encoder_percent, decoder_percent;
 };
 
-/* Of nvmlDeviceGetProcessesUtilizationInfo, and how we keep either. */
+/* For nvmlDeviceGetProcessesUtilizationInfo; results of either call are stored in it. */
 struct nvml_process_usage {
     unsigned long long stamp_us;
     unsigned pid;
@@ -151,7 +151,7 @@ struct nvml_gpm_metrics {
 
 enum { NVML_GPM_GRAPHICS_UTILISATION = 1 };
 
-/* Bits of the reasons why clocks are low. */
+/* Bits of the reasons for low clocks. */
 enum {
     NVML_CLOCKS_POWER_CAP = 0x04,
     NVML_CLOCKS_HARDWARE = 0x08,
@@ -162,7 +162,7 @@ enum {
 
 typedef int nvml_list_function(nvml_device device, unsigned *count, void *list);
 
-/* A list of processes: its newest call, and how far its elements stand apart. */
+/* A list of processes: its newest call, and the size of its elements. */
 struct nvml_list {
     nvml_list_function *get;
     size_t stride_bytes;
@@ -221,20 +221,20 @@ struct nvml {
     int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
 };
 
-/* Could the library be on this machine? Costs little where it is not. */
+/* Whether the library may be on this machine. Cheap if it is not. */
 bool nvml_may_be_here(const struct root *root);
 
-/* Opens and starts the library. -ENODEV: there is none. -ENXIO: there is no driver behind it.
- * -ENOSYS: it lacks a call we cannot do without. On success nvml_close() ends it. */
+/* Opens and starts the library. -ENODEV: there is none. -ENXIO: there is no driver for it.
+ * -ENOSYS: a required call is missing. On success the caller must call nvml_close(). */
 int nvml_open(struct nvml *ret, struct spoor_error *err);
 
 /* Accepts a zeroed struct. */
 void nvml_close(struct nvml *nvml);
 
-/* The errno value, negative, of what a call returned; 0 for success. */
+/* Converts the result of a call to a negative errno value; 0 for success. */
 int nvml_errno(int status);
 
-/* The library's own words for it; valid until that is closed. */
+/* The library's message for a result; valid until it is closed. */
 const char *nvml_words(const struct nvml *nvml, int status);
 
 #endif

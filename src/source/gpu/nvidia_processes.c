@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia_processes.c - what each process uses of each device: the driver's lists of processes and
+ * nvidia_processes.c - the use of each device by processes: the driver's lists of processes and
  * its samples of them.
  *
- * Inside a container the driver's pids are not always ours:
+ * Inside a container the driver's PIDs are not always ours:
  *
- * - before 535.113 the lists carry the host's pids, and until 565.57 the memory of a process is 0:
+ * - before 535.113 the lists contain the host's PIDs, and until 565.57 the memory of a process
+ *   is 0:
  *   the memory and the busy time of processes are unknown there (nvidia_needs_newer_driver);
- * - samples of utilisation, and accounting, carry the host's pids still. If the job's process is alone
- *   on the device (the memory in use is what that process holds) and the samples name one pid, they are
- *   of that process, and are marked as attributed. Otherwise its busy time is unknown.
+ * - samples of utilization, and accounting, still contain the host's PIDs. If the job's process
+ *   is
+ *   alone on the device (it holds all memory in use) and the samples name one PID, they belong to
+ *   that process, and are marked as attributed. Otherwise its busy time is unknown.
  */
 #include <errno.h>
 #include <limits.h>
@@ -23,26 +25,27 @@
 #include "base/unknown.h"
 #include "source/gpu/nvidia.h"
 
-/* The kernel's driver keeps no more than 950. */
+/* The kernel driver keeps no more than 950. */
 #define LIST_MAX 4096
 #define ACCOUNTS_MAX 16384
 #define MEMORY_OFFSET 8
 
-/* Some troubles pass: for so long what was seen last is the better answer. */
+/* Some failures are temporary: the last values are used for this long. */
 #define PASSING_NS NS_PER_SECOND
 
-/* How long a list that holds none of the job is left alone. */
+/* How long a list without a process of the job is not read. */
 static const uint64_t idle_period_ns[NVML_LIST_COUNT] = {
     [NVML_COMPUTE] = 50 * NS_PER_MS,
     [NVML_GRAPHICS] = 250 * NS_PER_MS,
     [NVML_MPS] = 250 * NS_PER_MS,
 };
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
-/* Two processes could give and take the same amount. */
+/* The lists are read at least this often: two processes could exchange the same amount of
+ * memory. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
-/* The driver has some MiB in use for each process that are in no list; a process that computes
- * holds 100 MiB and more. */
-#define NOBODYS_BYTES (64ull << 20)
+/* The driver uses some MiB for each process that are in no list; a compute process holds 100
+ * MiB and more. */
+#define UNLISTED_BYTES (64ull << 20)
 #define EXPLAIN_TRIES 3
 
 static const char memory_hidden[] = "the driver does not report the memory of processes here";
@@ -82,21 +85,21 @@ struct list_request {
     nvml_device device;
 };
 
-static int ask_list(const void *data, unsigned *count, void *list)
+static int call_list(const void *data, unsigned *count, void *list)
 {
     const struct list_request *request = data;
 
     return request->from->get(request->device, count, list);
 }
 
-/* Reads one list as it is. On failure the list stays as it was. */
+/* Reads one list unchanged. On failure the list stays as it was. */
 static int read_list(struct nvidia *nvidia, const struct nvidia_device *device,
                      enum nvml_list_kind kind, struct nvidia_list *list)
 {
     const struct list_request request = { &nvidia->nvml.lists[kind], device->handle };
     size_t stride_bytes = request.from->stride_bytes;
     ssize_t count =
-        nvidia_fetch(&nvidia->rooms.pids, stride_bytes, LIST_MAX, ask_list, &request);
+        nvidia_fetch(&nvidia->rooms.pids, stride_bytes, LIST_MAX, call_list, &request);
 
     if (count < 0)
         return (int)count;
@@ -163,7 +166,7 @@ static int merge(struct nvidia_lists *lists)
     return 0;
 }
 
-/* A list that a driver does not have is empty, but for the first: drivers that report processes at all have
+/* A missing list is empty, except for the first: drivers that report processes at all have
  * that one. */
 static bool is_answer(enum nvml_list_kind kind, int error)
 {
@@ -202,11 +205,11 @@ static bool is_refused(const struct nvidia_lists *lists, enum nvml_list_kind kin
 
     if (error == 0 || lists->answered_ns[kind] == 0)
         return error != 0;
-    /* No process gets memory of a lost device any more. */
+    /* A process gets no more memory on a lost device. */
     return error != -ENODEV && now_ns - lists->answered_ns[kind] >= PASSING_NS;
 }
 
-/* Notes the reason, and that the memory of the processes in that list is unknown. */
+/* Sets the reason, and marks the memory of the processes in that list as unknown. */
 static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
 {
     lists->reason = NULL;
@@ -230,9 +233,9 @@ static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
     return false;
 }
 
-/* Asks for one list. On failure it stays as it was. */
-static int ask(struct nvidia *nvidia, struct nvidia_device *device, enum nvml_list_kind kind,
-               uint64_t now_ns)
+/* Reads one list. On failure it stays as it was. */
+static int read_one(struct nvidia *nvidia, struct nvidia_device *device,
+                    enum nvml_list_kind kind, uint64_t now_ns)
 {
     struct nvidia_lists *lists = &device->lists;
     struct nvidia_list *list = &lists->kinds[kind];
@@ -249,7 +252,7 @@ static int ask(struct nvidia *nvidia, struct nvidia_device *device, enum nvml_li
     return r;
 }
 
-/* Reads those lists that are due. The lists of a lost device stay as they were. */
+/* Reads the lists that are due. The lists of a lost device stay as they were. */
 static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
                        const struct gpu_pids *pids, uint64_t now_ns)
 {
@@ -264,33 +267,33 @@ static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
     for (unsigned kind = 0; kind < NVML_LIST_COUNT && r != -ENODEV; kind++) {
         if (now_ns < lists->due_ns[kind])
             continue;
-        r = ask(nvidia, device, kind, now_ns);
+        r = read_one(nvidia, device, kind, now_ns);
         has_changed = true;
         lists->due_ns[kind] =
             has_any(&lists->kinds[kind], pids) ? 0 : now_ns + idle_period_ns[kind];
     }
     note_refusals(lists, now_ns);
     if (has_changed)
-        (void)merge(lists); /* out of memory: as it was */
+        (void)merge(lists); /* on -ENOMEM it stays as it was */
     device->listed_ns = now_ns;
     for (size_t i = 0; i < lists->merged.count && device->has_usage; i++)
         (void)nvidia_clients_expect(&device->clients, (pid_t)lists->merged.entries[i].pid);
 }
 
-/* ---- what a process uses --------------------------------------------------- */
+/* ---- usage of a process ------------------------------------------------------ */
 
 struct sink {
     struct gpu_process *list;
     size_t capacity, count;
 };
 
-/* A process that is only listed may have samples under another pid. */
+/* A process that is only listed may have samples under another PID. */
 static bool has_worked(const struct nvidia_client *client)
 {
     return client && (client->last_us != 0 || client->busy_ns > 0);
 }
 
-/* Whether samples under a foreign pid cannot be those of this process. */
+/* Whether samples under a foreign PID cannot belong to this process. */
 static bool is_settled(const struct nvidia_client *client)
 {
     return client && (client->is_named || client->is_over);
@@ -345,7 +348,7 @@ static void emit_listed(const struct nvidia *nvidia, size_t index, size_t place,
     struct gpu_process process = {
         .pid = (pid_t)entry->pid,
         .device = (unsigned)index,
-        .memory_bytes = nvidia_device_believe(device, entry->memory_bytes),
+        .memory_bytes = nvidia_device_plausible_bytes(device, entry->memory_bytes),
         .computes = entry->computes,
     };
 
@@ -366,7 +369,7 @@ static bool is_listed(const struct nvidia_list *list, pid_t pid)
     return false;
 }
 
-/* Processes of the job that are only in samples: they ended, or let go of the device. */
+/* Processes of the job that are only in samples: they exited, or closed the device. */
 static void emit_ended(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
                        struct sink *sink)
 {
@@ -396,8 +399,8 @@ static void emit_device(const struct nvidia *nvidia, size_t index, const struct 
     emit_ended(nvidia, index, pids, sink);
 }
 
-/* Reading the device's memory in use takes a third of the time of the lists. While it does not change,
- * neither does the memory of processes. */
+/* Reading the device's memory in use takes a third of the time of the lists. While it does
+ * not change, neither does the memory of processes. */
 static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
                       uint64_t now_ns)
 {
@@ -432,7 +435,7 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
     return (ssize_t)sink.count;
 }
 
-/* Without lists there are still the samples, which name those that were busy. */
+/* Without lists the samples still name busy processes. */
 void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
                               struct gpu_reading *reading)
 {
@@ -453,8 +456,8 @@ static bool has_let_go(pid_t pid, const void *data)
 }
 
 /* The first answer shows whether the driver has such samples. */
-static ssize_t ask_usage(struct nvidia *nvidia, struct nvidia_device *device,
-                         uint64_t period_us)
+static ssize_t fetch_usage(struct nvidia *nvidia, struct nvidia_device *device,
+                           uint64_t period_us)
 {
     ssize_t n = nvidia_usage_get(&nvidia->rooms, &nvidia->nvml, device->handle,
                                  nvidia_clients_since_us(&device->clients, period_us));
@@ -464,7 +467,8 @@ static ssize_t ask_usage(struct nvidia *nvidia, struct nvidia_device *device,
     return n;
 }
 
-/* Is the memory in use that of the listed? Those of other containers are not. */
+/* Whether the listed processes hold the memory in use. Processes of other containers are not
+ * listed. */
 static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
 {
     uint64_t listed_bytes = 0;
@@ -472,10 +476,10 @@ static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
     for (size_t i = 0; i < list->count; i++)
         listed_bytes = sum_u64(listed_bytes, list->entries[i].memory_bytes);
     return is_known(used_bytes) && is_known(listed_bytes) &&
-           sub_floor0(used_bytes, listed_bytes) < NOBODYS_BYTES;
+           sub_floor0(used_bytes, listed_bytes) < UNLISTED_BYTES;
 }
 
-/* Memory may move between the two questions. */
+/* Memory may change between the two calls. */
 static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device,
                              const struct gpu_pids *pids, uint64_t now_ns)
 {
@@ -500,7 +504,7 @@ static bool is_alone(struct nvidia *nvidia, struct nvidia_device *device, unsign
            list->entries[0].memory_bytes > 0 && is_all_explained(nvidia, device, pids, now_ns);
 }
 
-/* Whether a sample is under our pid of a process that was seen on the device. */
+/* Whether a sample has our PID of a process that was seen on the device. */
 static bool is_named(const struct nvidia_device *device, const struct gpu_pids *pids,
                      unsigned pid)
 {
@@ -509,10 +513,10 @@ static bool is_named(const struct nvidia_device *device, const struct gpu_pids *
             nvidia_clients_find(&device->clients, (pid_t)pid));
 }
 
-/* The pids of samples that are not ours. */
+/* PIDs in samples that are not ours. */
 struct foreign {
-    unsigned pid; /* the last; 0: there is none */
-    bool is_only; /* all samples are under this pid */
+    unsigned pid; /* the last one; 0: none */
+    bool is_only; /* all samples have this PID */
 };
 
 static struct foreign find_foreign(const struct nvidia_device *device,
@@ -532,8 +536,8 @@ static struct foreign find_foreign(const struct nvidia_device *device,
     return foreign;
 }
 
-/* Inside a container: replaces the host's pid in samples by ours if it is known, else a pid that is by
- * chance one of the job's by 0. */
+/* Inside a container: replaces the host's PID in samples by ours if it is known; otherwise
+ * replaces a PID that happens to be one of the job's by 0. */
 static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
                          const struct gpu_pids *pids, uint64_t now_ns, size_t count)
 {
@@ -542,7 +546,7 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
     unsigned ours = list->count == 1 ? list->entries[0].pid : 0;
     struct foreign foreign;
 
-    if (!nvidia->is_nested || count == 0) /* no samples: nothing new is known */
+    if (!nvidia->is_nested || count == 0) /* no samples: no new information */
         return;
     foreign = find_foreign(device, pids, usage, count);
     if (!foreign.is_only || !gpu_pids_have(pids, (pid_t)ours) ||
@@ -557,8 +561,8 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
     device->has_concluded |= ours != 0;
 }
 
-/* The device's samples and those of its processes, together. Where the device did nothing at all
- * its processes did not either. */
+/* Reads the samples of the device and of its processes together. If the device was idle, so
+ * were its processes. */
 static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
                       const struct gpu_pids *pids, uint64_t now_ns)
 {
@@ -575,7 +579,7 @@ static int read_usage(struct nvidia *nvidia, struct nvidia_device *device,
     }
     answer.period_us = busy->period_us;
     answer.now_us = clock_now().realtime_ns / NS_PER_US;
-    n = answer.device_busy_ns == 0 ? 0 : ask_usage(nvidia, device, answer.period_us);
+    n = answer.device_busy_ns == 0 ? 0 : fetch_usage(nvidia, device, answer.period_us);
     nvidia_meters_note_usage(&device->meters, nvidia->rooms.usage.list, n);
     if (n < 0)
         return (int)n;
@@ -597,7 +601,7 @@ int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 
         if (!device->has_usage || !nvidia_pace_begin(&device->clients_pace, now_ns))
             continue;
-        nvidia_lists_refresh(&device->lists); /* to see which have ended */
+        nvidia_lists_refresh(&device->lists); /* to find exited processes */
         read_lists(nvidia, device, pids, now_ns);
         r = read_usage(nvidia, device, pids, now_ns);
         nvidia_pace_end(&device->clients_pace, now_ns, NVIDIA_USAGE_LEAST_NS, USAGE_MOST_NS);
@@ -608,8 +612,8 @@ int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 
 /* ---- accounting ----------------------------------------------------------- */
 
-/* An administrator turns accounting on; we never do. Processes are known by the host's pids, so inside a
- * container an account that seems to be ours is a foreign process's. */
+/* An administrator enables accounting; we never do. Accounts have the host's PIDs, so inside
+ * a container an account that seems to be ours belongs to a foreign process. */
 struct accounts_request {
     const struct nvml *nvml;
     nvml_device device;
@@ -630,7 +634,7 @@ bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened
     return stats->is_running || ended_us >= opened_us;
 }
 
-static int ask_accounted(const void *data, unsigned *count, void *list)
+static int call_accounted(const void *data, unsigned *count, void *list)
 {
     const struct accounts_request *request = data;
 
@@ -642,8 +646,8 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
 {
     nvml_device device = nvidia->devices[index].handle;
     const struct accounts_request request = { &nvidia->nvml, device };
-    ssize_t n = nvidia_fetch(&nvidia->rooms.pids, sizeof(unsigned), ACCOUNTS_MAX, ask_accounted,
-                             &request);
+    ssize_t n = nvidia_fetch(&nvidia->rooms.pids, sizeof(unsigned), ACCOUNTS_MAX,
+                             call_accounted, &request);
     const unsigned *accounted = nvidia->rooms.pids.list;
 
     for (ssize_t i = 0; i < n; i++) {
@@ -657,15 +661,15 @@ static size_t add_device(struct nvidia *nvidia, size_t index, const struct gpu_p
             list[used] = (struct gpu_record){
                 .pid = (pid_t)accounted[i],
                 .device = (unsigned)index,
-                .peak_memory_bytes =
-                    nvidia_device_believe(&nvidia->devices[index], stats.max_memory_bytes),
+                .peak_memory_bytes = nvidia_device_plausible_bytes(&nvidia->devices[index],
+                                                                   stats.max_memory_bytes),
             };
         used++;
     }
     return used;
 }
 
-/* Accounts are kept of whole devices. */
+/* Accounts are kept for whole devices. */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index)
 {
     const struct nvidia_device *device = &nvidia->devices[index];

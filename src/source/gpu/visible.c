@@ -11,12 +11,12 @@
 #include "base/parse.h"
 
 #define ITEM_SIZE 128
-/* As much of a list as a sentence about it has. */
+/* The part of a list that is quoted in messages. */
 #define SHOWN_MAX 64
 
 static const struct {
     const char *name;
-    bool is_strict; /* numbers and UUIDs alone, and the first item that is neither ends it */
+    bool is_strict; /* only numbers and UUIDs, and the first other item ends the list */
 } sources[] = {
     [VISIBLE_OPTION] = { "--gpus", false },
     [VISIBLE_CUDA] = { "CUDA_VISIBLE_DEVICES", true },
@@ -37,7 +37,7 @@ const char *visible_name(enum visible_source source)
     return sources[source].name;
 }
 
-/* The address as one number that sorts like it. UINT64_MAX: not one. */
+/* Converts the address to one number with the same order. UINT64_MAX: invalid. */
 static uint64_t pci_key(const char *text)
 {
     uint64_t pci;
@@ -53,7 +53,7 @@ int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b)
     return (key_a > key_b) - (key_a < key_b);
 }
 
-/* How many whole devices stand before `index`. Equal addresses keep the order of the list. */
+/* Counts the whole devices before `index`. Equal addresses keep the order of the list. */
 static size_t rank_of(const struct choice *choice, size_t index)
 {
     size_t rank = 0;
@@ -67,7 +67,7 @@ static size_t rank_of(const struct choice *choice, size_t index)
     return rank;
 }
 
-/* The place of the device with that number, or -ENOENT. */
+/* Returns the index of the device with that number, or -ENOENT. */
 static ssize_t find_number(const struct choice *choice, uint64_t number)
 {
     for (size_t i = 0; i < choice->count; i++)
@@ -85,7 +85,8 @@ static void select_with_parts(const struct choice *choice, size_t index)
         choice->selected[i] = true;
 }
 
-/* "0-3" or "3". Returns 0, -EINVAL where the item is no such thing, -ENOENT for no device. */
+/* "0-3" or "3". Returns 0, -EINVAL if the item has another form, -ENOENT if there is no such
+ * device. */
 static int select_numbers(const struct choice *choice, const char *item)
 {
     const char *cursor = item;
@@ -117,7 +118,7 @@ static int select_numbers(const struct choice *choice, const char *item)
     return result;
 }
 
-/* "0:1", a part by its number. */
+/* "0:1": a part by its number. */
 static int select_part(const struct choice *choice, const char *item)
 {
     const char *cursor = item;
@@ -154,7 +155,7 @@ static int select_address(const struct choice *choice, const char *item)
     return -ENOENT;
 }
 
-/* -ENOTUNIQ: several start so, and none is that one. */
+/* -ENOTUNIQ: several UUIDs start like this, and none is equal. */
 static int select_uuid(const struct choice *choice, const char *item)
 {
     size_t length = strlen(item), matches = 0, match = 0;
@@ -181,7 +182,7 @@ static int select_item(const struct choice *choice, const char *item)
 {
     static const struct {
         int (*read)(const struct choice *choice, const char *item);
-        bool is_strict; /* strict sources have it */
+        bool is_strict; /* valid for strict sources */
     } readers[] = {
         { select_numbers, true },
         { select_part, false },
@@ -198,8 +199,8 @@ static int select_item(const struct choice *choice, const char *item)
     return r;
 }
 
-/* The next item without the blanks around it. One too long to be any is cut, and matches
- * nothing. Returns where the one after it starts, or NULL. */
+/* Copies the next item without the blanks around it. A too long item is truncated, and
+ * matches nothing. Returns the start of the next one, or NULL. */
 static const char *next_item(const char *text, char item[ITEM_SIZE])
 {
     size_t length = strcspn(text, ",");
@@ -238,7 +239,7 @@ void visible_explain_none(enum visible_source source, const char *text, char *bu
                        text, is_long ? "..." : "");
 }
 
-/* Whether the option is this word, instead of a list. */
+/* Whether the option is this word instead of a list. */
 static bool is_option(enum visible_source source, const char *text, const char *word)
 {
     char item[ITEM_SIZE];

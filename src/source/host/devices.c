@@ -25,7 +25,8 @@ void device_table_init(struct device_table *table)
     memset(table->sums, 0, sizeof(table->sums));
 }
 
-/* The index of a device on this line or a later one; the number of lines: it is not known. */
+/* Finds the index of a device on this line or a later one; the number of lines: it is
+ * unknown. */
 static size_t find_line(const struct device_table *table, size_t line, const char *name)
 {
     while (line < table->count && strcmp(table->line[line].name, name) != 0)
@@ -72,7 +73,7 @@ static void add_bytes(struct device_table *table, struct device *device,
     *before = now;
 }
 
-/* A device that is there from the start counts from 0, a later one from what it has now. */
+/* A device present from the start counts from 0, a later one from its current value. */
 static void add_new_device(struct device_table *table, struct device *device,
                            struct device_bytes now)
 {
@@ -109,7 +110,7 @@ static int read_device(struct device_table *table, const struct device_kind *kin
     return 0;
 }
 
-/* Ends the table after these lines: the rest was removed. */
+/* Truncates the table after these lines: the other devices were removed. */
 static void cut(struct device_table *table, size_t line)
 {
     for (size_t i = line; i < table->count; i++) {
@@ -161,16 +162,16 @@ enum {
     COLUMN_SECTORS_READ = 2,
     COLUMN_SECTORS_WRITTEN = 6,
     COLUMN_COUNT,
-    SECTOR_BYTES = 512, /* of the kernel, whatever the disk's own is */
+    SECTOR_BYTES = 512, /* of the kernel, whatever the disk's own sector size */
 };
 
-/* Devices that are made of others, live in memory, or hold no data of the machine.
- * A digit must follow, so that a disk called "mdx" would still be one. */
+/* Devices that are made of others, live in memory, or hold no data of the machine. A digit
+ * must follow, so that a disk called "mdx" still counts. */
 static const char *const not_disks[] = {
     "loop", "ram", "zram", "dm-", "md", "sr", "fd", "bcache", "drbd", "zd",
 };
 
-/* Disks that are named by letters: any digit behind those is a partition's. */
+/* Disks named by letters: digits after them denote a partition. */
 static const char *const lettered_disks[] = { "sd", "hd", "vd", "xvd" };
 
 static size_t trailing_digits(const char *name, size_t length)
@@ -236,7 +237,7 @@ enum device_class disk_classify(const struct root *root, const char *name)
     if (length >= sizeof(folder))
         return disk_class_by_name(name);
     memcpy(folder, name, length + 1);
-    /* A file name cannot hold the '/' of "cciss/c0d0": sysfs writes '!'. */
+    /* A file name cannot contain the '/' of "cciss/c0d0": sysfs writes '!'. */
     for (char *c = folder; *c; c++)
         *c = *c == '/' ? '!' : *c;
     if (!root_exists(root, "sys/class/block/%s", folder))
@@ -245,7 +246,7 @@ enum device_class disk_classify(const struct root *root, const char *name)
                                                                      : DEVICE_REAL;
 }
 
-/* Moves behind major, minor and name. -EBADMSG: it is no line of the table. */
+/* Skips major, minor and name. -EBADMSG: it is no line of the table. */
 static int parse_disk_name(const char **cursor, char name[DEVICE_NAME_SIZE])
 {
     uint64_t number;
@@ -263,7 +264,7 @@ static int parse_disk_bytes(const char *cursor, struct device_bytes *ret)
         if (parse_u64(&cursor, &column[i]) < 0)
             return -EBADMSG;
     }
-    /* At the very end of the text the last number may be half of one. */
+    /* At the very end of the text the last number may be truncated. */
     if (*cursor == '\0')
         return -EBADMSG;
     ret->in = product_u64(column[COLUMN_SECTORS_READ], SECTOR_BYTES);
@@ -303,7 +304,7 @@ static enum device_class interface_classify(const struct root *root, const char 
         return DEVICE_IGNORED;
     if (!root_exists(root, "sys/class/net/%s/device", name))
         return DEVICE_VIRTUAL;
-    /* A card that works for another card, as on Azure, is counted there too. */
+    /* A network card that is a part of another one, as on Azure, is counted there too. */
     return root_exists(root, "sys/class/net/%s/master/device", name) ? DEVICE_IGNORED
                                                                      : DEVICE_REAL;
 }
@@ -349,7 +350,7 @@ int net_dev_parse(const char *text, struct device_table *table, const struct roo
 
 enum {
     TEXT_SIZE = 1 << 20, /* tables of thousands of devices */
-    LAYERS_MAX = 16,     /* of devices on top of each other */
+    LAYERS_MAX = 16,     /* of stacked devices */
 };
 
 const char *disk_type_name(enum disk_type type)
@@ -370,7 +371,7 @@ uint64_t devices_growth(uint64_t before, uint64_t after)
 
 /* ---- files of sysfs ------------------------------------------------------- */
 
-/* The text of sys/class/KIND/NAME/FILE; empty: there is none. */
+/* Reads sys/class/KIND/NAME/FILE; empty: it does not exist. */
 static void read_text(const struct root *root, const char *kind, const char *name,
                       const char *file, char buf[DEVICE_TEXT_SIZE])
 {
@@ -391,7 +392,7 @@ static uint64_t read_number(const struct root *root, const char *kind, const cha
     return parse_whole_u64(text, &value) == 0 ? value : UNKNOWN;
 }
 
-/* The last part of what a link of sysfs points to, or of the folder that is in. */
+/* Returns the last component of the target of a sysfs link, or of its folder. */
 static int read_link_part(const struct root *root, const char *path, bool of_folder, char *buf,
                           size_t size)
 {
@@ -413,7 +414,7 @@ static int read_link_part(const struct root *root, const char *path, bool of_fol
 
 /* ---- disks ---------------------------------------------------------------- */
 
-/* The folder of a disk in sysfs, which cannot be called "cciss/c0d0". */
+/* Returns the sysfs folder of a disk; "cciss/c0d0" has another name there. */
 static void name_folder(const char *name, char folder[DEVICE_NAME_SIZE])
 {
     size_t i = 0;
@@ -466,12 +467,12 @@ static void describe_disk(const struct root *root, struct disk_device *disk)
         product_u64(read_number(root, "block", folder, "size"), SECTOR_BYTES);
 }
 
-/* Room for one more item of a list; NULL: there is no memory. */
+/* Makes room for one more item of a list; NULL: out of memory. */
 static void *grow(void **items, size_t count, size_t size)
 {
     void *grown;
 
-    if (count & (count - 1)) /* it has room up to the next power of two */
+    if (count & (count - 1)) /* there is room up to the next power of two */
         return (char *)*items + count * size;
     grown = realloc(*items, (count > 0 ? 2 * count : 1) * size);
     if (!grown)
@@ -535,7 +536,7 @@ static int add_interface(const struct root *root, const char *line, struct devic
 
 /* ---- mounts --------------------------------------------------------------- */
 
-/* The name of the first device below a dm or md device; false: it is not on top of any. */
+/* Finds the first device below a dm or md device; false: there is none. */
 static bool find_below(const struct root *root, const char *name, char ret[DEVICE_NAME_SIZE])
 {
     AUTO_CLOSE int fd = root_open_dir(root, "sys/class/block/%s/slaves", name);
@@ -545,7 +546,7 @@ static bool find_below(const struct root *root, const char *name, char ret[DEVIC
 
     if (!folder)
         return false;
-    fd = -1; /* the folder's now */
+    fd = -1; /* owned by the folder now */
     while ((entry = readdir(folder))) {
         size_t length = strlen(entry->d_name);
 
@@ -559,7 +560,7 @@ static bool find_below(const struct root *root, const char *name, char ret[DEVIC
     return has_any;
 }
 
-/* From a partition to its disk, and from a device made of others to the first of them. */
+/* Goes from a partition to its disk, and from a stacked device to the first one below. */
 static void go_down(const struct root *root, char name[DEVICE_NAME_SIZE])
 {
     for (int i = 0; i < LAYERS_MAX; i++) {
@@ -585,11 +586,11 @@ void devices_find_disk_of(const struct root *root, const struct mount_item *moun
 
     name[0] = '\0';
     if (strncmp(source, "zfs:", 4) == 0) {
-        (void)snprintf(name, DEVICE_NAME_SIZE, "%s", source); /* cut is fine */
+        (void)snprintf(name, DEVICE_NAME_SIZE, "%s", source); /* truncation is fine */
         return;
     }
     (void)snprintf(path, sizeof(path), "sys/dev/block/%u:%u", mount->major, mount->minor);
-    /* btrfs has a number of its own, that of no device */
+    /* btrfs has its own number, which belongs to no device */
     if (read_link_part(root, path, false, name, DEVICE_NAME_SIZE) < 0) {
         source += strncmp(source, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
         if (strlen(source) >= DEVICE_NAME_SIZE || strstr(source, "..") ||
@@ -618,7 +619,7 @@ static int read_mounts(const struct root *root, struct space *space, struct devi
     }
     devices->mount_count = list.count;
     for (size_t i = 0; i < list.count; i++) {
-        devices->mounts[i].mount = list.items[i]; /* with its texts */
+        devices->mounts[i].mount = list.items[i]; /* including its texts */
         devices_find_disk_of(root, &list.items[i], devices->mounts[i].disk);
     }
     free(list.items);

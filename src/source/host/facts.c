@@ -20,7 +20,7 @@
 
 /* ---- facts ----------------------------------------------------------------- */
 
-/* The value of the first line "key   : value", or NULL. */
+/* Returns the value of the first line "key   : value", or NULL. */
 static const char *cpuinfo_value(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -37,7 +37,7 @@ static const char *cpuinfo_value(const char *text, const char *key)
     return NULL;
 }
 
-/* 64-bit ARM has numbers only. Those of servers and clouds, as Arm and the vendors name them. */
+/* 64-bit ARM has only numbers. Names of server and cloud CPUs, by Arm and the vendors. */
 static const struct {
     const char *implementer, *part, *name;
 } arm_models[] = {
@@ -65,7 +65,7 @@ static int parse_arm_model(const char *text, char *buf, size_t size)
             break;
         if (strcmp(words[0], arm_models[i].implementer) == 0 &&
             strcmp(words[1], arm_models[i].part) == 0) {
-            (void)snprintf(buf, size, "%s", arm_models[i].name); /* cut to fit */
+            (void)snprintf(buf, size, "%s", arm_models[i].name); /* truncated to fit */
             return 0;
         }
     }
@@ -90,8 +90,8 @@ int cpuinfo_parse_model(const char *text, char *buf, size_t size)
     return parse_arm_model(text, buf, size);
 }
 
-/* Copies a value as a shell would read it: quotes taken off and, but for single
- * ones, backslashes too. */
+/* Copies a value as a shell would read it: without quotes and, except in single ones,
+ * without backslashes. */
 static void copy_unquoted(const char *value, char *buf, size_t size)
 {
     char quote = *value == '"' || *value == '\'' ? *value : '\0';
@@ -124,7 +124,7 @@ int os_release_parse_name(const char *text, char *buf, size_t size)
     return -ENOENT;
 }
 
-/* The one line of a file of /proc/sys. */
+/* Reads a one-line file of /proc/sys. */
 static void read_line(const struct root *root, const char *path, char *buf, size_t size)
 {
     char text[512];
@@ -134,8 +134,8 @@ static void read_line(const struct root *root, const char *path, char *buf, size
     parse_copy_line(text, buf, size);
 }
 
-/* Holds /proc/cpuinfo of 64 CPUs (the model stands at the first, but for boards
- * with ARM, which have few) and the cpu lines of /proc/stat of 2000. */
+/* Fits /proc/cpuinfo of 64 CPUs (the model is in the first, except on ARM boards, which have
+ * few) and the cpu lines of /proc/stat of 2000. */
 enum { TEXT_SIZE = 256 * 1024 };
 
 static void read_names(const struct root *root, struct host_facts *ret)
@@ -143,7 +143,7 @@ static void read_names(const struct root *root, struct host_facts *ret)
     struct utsname names;
 
     if (root->is_live && uname(&names) == 0) {
-        (void)snprintf(ret->hostname, sizeof(ret->hostname), "%s", names.nodename); /* fit */
+        (void)snprintf(ret->hostname, sizeof(ret->hostname), "%s", names.nodename); /* fits */
         (void)snprintf(ret->kernel, sizeof(ret->kernel), "%s", names.release);
         return;
     }
@@ -161,7 +161,7 @@ void host_facts_read(const struct root *root, struct host_facts *ret)
     read_names(root, ret);
     if (!text)
         return;
-    /* What cannot be read or parsed stays unknown. */
+    /* Values that cannot be read or parsed stay unknown. */
     if (root_read_start(root, text, TEXT_SIZE, "etc/os-release") >= 0 ||
         root_read_start(root, text, TEXT_SIZE, "usr/lib/os-release") >= 0)
         (void)os_release_parse_name(text, ret->os, sizeof(ret->os));
@@ -170,7 +170,7 @@ void host_facts_read(const struct root *root, struct host_facts *ret)
     if (root_read_start(root, text, TEXT_SIZE, "proc/meminfo") >= 0 &&
         meminfo_parse(text, &memory) == 0)
         ret->memory_bytes = memory.total_bytes;
-    /* Only counted here, so any number of ticks will do. */
+    /* Only the CPUs are counted here, so any number of ticks will do. */
     if (root_read_start(root, text, TEXT_SIZE, "proc/stat") >= 0 &&
         cpu_stat_parse(text, 1, &stat) == 0)
         ret->cpus = stat.cpus;
@@ -190,7 +190,7 @@ static const char *const paths[DMI_FIELDS] = {
     [DMI_HYPERVISOR_UUID] = "sys/hypervisor/uuid",
 };
 
-/* The first line, without blanks at its ends and without what is not printable. */
+/* Copies the first line, without leading and trailing blanks and unprintable characters. */
 static void copy_printable(const char *text, char buf[DMI_TEXT_SIZE])
 {
     size_t length = 0;
@@ -277,7 +277,7 @@ static uint64_t read_number(const struct root *root, const char *path)
                : UNKNOWN;
 }
 
-/* The number of CPUs or nodes in a file such as "0-3,8". */
+/* Counts the CPUs or nodes in a file such as "0-3,8". */
 static uint64_t count_list(const struct root *root, const char *path)
 {
     char text[CPU_LIST_SIZE];
@@ -288,10 +288,10 @@ static uint64_t count_list(const struct root *root, const char *path)
     return count > 0 ? (uint64_t)count : UNKNOWN;
 }
 
-/* 1: the CPU is the first of the list in a file, 0: it is not. UNKNOWN: there is no such list. */
+/* Returns 1 if the CPU is the first of the list in a file, else 0. UNKNOWN: no such list. */
 static uint64_t is_first(const struct root *root, const char *path, uint64_t cpu)
 {
-    char text[64]; /* the start is enough */
+    char text[64]; /* the start is sufficient */
     const char *cursor = text;
     uint64_t first;
 
@@ -301,7 +301,7 @@ static uint64_t is_first(const struct root *root, const char *path, uint64_t cpu
                : UNKNOWN;
 }
 
-/* Of a CPU: by the name since Linux 5.3, or the older one. */
+/* Checks the list of a CPU by its name since Linux 5.3, or the older one. */
 static uint64_t leads(const struct root *root, uint64_t cpu, const char *name,
                       const char *old_name)
 {
@@ -341,7 +341,7 @@ static void add_cache(struct topology *topology, uint64_t level, char type, uint
     topology->caches[at].bytes = sum_u64(topology->caches[at].bytes, bytes);
 }
 
-/* Whether there is a cache of that index. */
+/* Reads the cache of that index. False: there is none. */
 static bool read_cache(const struct root *root, uint64_t cpu, unsigned index,
                        struct topology *topology)
 {
@@ -362,7 +362,7 @@ static bool read_cache(const struct root *root, uint64_t cpu, unsigned index,
         return true;
     if (root_read(root, size, sizeof(size), "%s/size", folder) <= 0 ||
         cache_size_parse(size, &bytes) < 0)
-        return true; /* virtual machines may have caches of no size */
+        return true; /* caches of virtual machines may have no size */
     add_cache(topology, level, (char)tolower((unsigned char)type[0]), bytes);
     return true;
 }
@@ -407,11 +407,11 @@ void topology_read(const struct root *root, struct topology *ret)
 
 /* ---- containers ----------------------------------------------------------- */
 
-/* A pod of Kubernetes is a container of some runtime too: the outer one comes first. */
+/* A Kubernetes pod is also a container of some runtime: the outer one comes first. */
 static const struct {
     const char *name;
-    const char *variable; /* is set */
-    const char *path;     /* exists */
+    const char *variable; /* set if the container exists */
+    const char *path;     /* exists if the container exists */
 } container_signs[] = {
     { "kubernetes", "KUBERNETES_SERVICE_HOST", NULL },
     { "kubernetes", NULL, "var/run/secrets/kubernetes.io" },
@@ -421,7 +421,7 @@ static const struct {
     { "docker", NULL, ".dockerenv" },
 };
 
-/* Parts of the path of our cgroup, seen if it is not hidden by a cgroup namespace. */
+/* Parts of the path of our cgroup, visible unless hidden by a cgroup namespace. */
 static const struct {
     const char *name, *part;
 } cgroup_signs[] = {
@@ -444,7 +444,7 @@ static struct container_name name_of(const char *text)
     return name;
 }
 
-/* What the runtime told systemd, or the first process: "container=lxc". */
+/* Reads the name that the runtime passed to systemd or the first process: "container=lxc". */
 static struct container_name read_declared(const struct root *root)
 {
     enum { SIZE = 64 << 10 };
@@ -456,7 +456,7 @@ static struct container_name read_declared(const struct root *root)
         return name_of("");
     if (root_read_start(root, text, SIZE, "run/systemd/container") > 0)
         return name_of(text);
-    n = root_read_start(root, text, SIZE, "proc/1/environ"); /* as root */
+    n = root_read_start(root, text, SIZE, "proc/1/environ"); /* for root */
     for (ssize_t at = 0; at < n; at += (ssize_t)strlen(text + at) + 1) {
         if (strncmp(text + at, key, strlen(key)) == 0)
             return name_of(text + at + strlen(key));
@@ -511,7 +511,7 @@ static const struct dmi_rule hypervisor_rules[] = {
     { "apple", { { DMI_PRODUCT_NAME, "Apple Virtualization*" } } },
 };
 
-/* Of ARM and POWER. */
+/* Device-tree values of ARM and POWER. */
 static const struct {
     const char *name, *compatible;
 } device_tree_signs[] = {
@@ -533,13 +533,13 @@ static const char *find_in_device_tree(const struct root *root)
         }
         return "other";
     }
-    return root_exists(root, "proc/device-tree/fw-cfg@9020000") ? "kvm" : NULL; /* of QEMU */
+    return root_exists(root, "proc/device-tree/fw-cfg@9020000") ? "kvm" : NULL; /* QEMU */
 }
 
 /* x86 has a flag for it; NULL: there are no such flags. */
 static const char *find_in_cpu_flags(const struct root *root)
 {
-    enum { SIZE = 16 << 10 }; /* the first CPU */
+    enum { SIZE = 16 << 10 }; /* covers the first CPU */
     AUTO_FREE char *text = malloc(SIZE);
     const char *flags = NULL;
 

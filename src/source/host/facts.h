@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * facts.h - what the machine is.
+ * facts.h - facts about the machine.
  *
- * A run reads struct host_facts once at its start: from /proc/cpuinfo, /proc/meminfo, /etc/os-release and
- * /proc/sys/kernel. The rest is for `spoor info`. All go through the root, so a fixture machine has facts too.
+ * A run reads struct host_facts once at its start: from /proc/cpuinfo, /proc/meminfo,
+ * /etc/os-release and /proc/sys/kernel. The rest is for `spoor info`. All files are read
+ * through the root, so a fixture machine has facts too.
  */
 #ifndef SOURCE_HOST_FACTS_H
 #define SOURCE_HOST_FACTS_H
@@ -15,14 +16,9 @@
 #include "base/root.h"
 #include "source/host/devices.h"
 
-/* What the machine is: read once at the start of a run.
- *
- * From /proc/cpuinfo, /proc/meminfo, /etc/os-release and /proc/sys/kernel, all
- * through the root, so a fixture machine has facts too. */
-
-/* Empty text and UNKNOWN where the machine does not tell. */
+/* Empty text and UNKNOWN: not reported by the machine. */
 struct host_facts {
-    char hostname[256]; /* as uname() says */
+    char hostname[256]; /* from uname() */
     char os[128];       /* PRETTY_NAME of etc/os-release */
     char kernel[128];   /* proc/sys/kernel/osrelease */
     char cpu_model[128];
@@ -30,19 +26,18 @@ struct host_facts {
     uint64_t memory_bytes; /* MemTotal */
 };
 
-/* "model name" of x86, "Model" or "Processor" of others, the name that belongs to the numbers of 64-bit
- * ARM; cut to fit. -ENOENT: none. */
+/* Finds "model name" of x86, "Model" or "Processor" of others, or the name for the numbers
+ * of 64-bit ARM; truncated to fit. -ENOENT: none. */
 int cpuinfo_parse_model(const char *text, char *buf, size_t size);
 
 /* PRETTY_NAME of os-release, unquoted. -ENOENT: none. */
 int os_release_parse_name(const char *text, char *buf, size_t size);
 
-/* Reads what it can. Never fails: what cannot be read stays unknown. */
+/* Never fails: values that cannot be read stay unknown. */
 void host_facts_read(const struct root *root, struct host_facts *ret);
 
-/* How the firmware names the machine: /sys/class/dmi/id, and /sys/hypervisor of Xen.
- *
- * Rules over these strings tell which hypervisor or cloud the machine runs on. */
+/* The firmware's names of the machine: /sys/class/dmi/id, and /sys/hypervisor of Xen. Rules
+ * over these strings identify the hypervisor or cloud. */
 
 enum dmi_field {
     DMI_SYS_VENDOR,
@@ -66,19 +61,20 @@ struct dmi {
 
 void dmi_read(const struct root *root, struct dmi *ret);
 
-/* Strings that name something. Patterns are those of fnmatch(3), in any case. */
+/* A name and the strings that identify it. Patterns are those of fnmatch(3),
+ * case-insensitive. */
 struct dmi_rule {
     const char *name;
     struct {
         enum dmi_field field;
         const char *pattern; /* NULL: no condition */
-    } wanted[2];             /* both */
+    } wanted[2];             /* both must match */
 };
 
-/* The name of the first rule that matches, or NULL. */
+/* Returns the name of the first rule that matches, or NULL. */
 const char *dmi_find(const struct dmi *dmi, const struct dmi_rule *rules, size_t count);
 
-/* How the CPUs that are online are built: sockets, cores, caches, NUMA nodes.
+/* The structure of the online CPUs: sockets, cores, caches, NUMA nodes.
  *
  * From /sys/devices/system. Takes some 20 us per CPU: for `spoor info`, not for runs. */
 
@@ -88,11 +84,11 @@ enum { TOPOLOGY_CACHES_MAX = 8 };
 struct topology_cache {
     uint64_t level; /* 1, 2, ... */
     char type;      /* 'd' data, 'i' instructions, 'u' both */
-    uint64_t count; /* how many there are */
-    uint64_t bytes; /* of all of them together */
+    uint64_t count; /* number of these caches */
+    uint64_t bytes; /* total size */
 };
 
-/* UNKNOWN: the kernel does not say. */
+/* UNKNOWN: not reported by the kernel. */
 struct topology {
     uint64_t sockets, cores, threads;
     uint64_t numa_nodes;
@@ -102,15 +98,17 @@ struct topology {
 
 void topology_read(const struct root *root, struct topology *ret);
 
-/* "32K" or "8M", as sysfs has it, in bytes. -EBADMSG: not a size. */
+/* Parses "32K" or "8M", as in sysfs. -EBADMSG: not a size. */
 int cache_size_parse(const char *text, uint64_t *ret);
 
 /* Whether this is a container or a virtual machine, and of which kind.
  *
- * Each is found by what it leaves behind: files, variables, cgroup paths, DMI strings, the device tree
- * and the CPU flag "hypervisor". None of it is certain: one that hides well is not found. */
+ * Each is recognized by its traces: files, variables, cgroup paths, DMI strings, the device
+ * tree and the CPU flag "hypervisor". None of these is certain: a well hidden one is not
+ * found. */
 
-/* "docker", "podman", "lxc", "kubernetes", "apptainer", "systemd-nspawn", ...; "none": no sign of one. */
+/* "docker", "podman", "lxc", "kubernetes", "apptainer", "systemd-nspawn", ...; "none": no
+ * trace of one. */
 struct container_name {
     char text[32];
 };
@@ -120,19 +118,19 @@ struct container_name container_find(const struct root *root, environment_get *g
  * machine; NULL: unknown. */
 const char *hypervisor_find(const struct root *root, const struct dmi *dmi);
 
-/* ---- What the machine is, beyond facts.h: for `spoor info`, not for runs --- */
+/* ---- More facts for `spoor info`, not for runs ------------------------------ */
 
-/* Text is empty or NULL, and numbers are UNKNOWN, if the machine does not say. */
+/* Text is empty or NULL, and numbers are UNKNOWN, if the machine does not report them. */
 struct server_facts {
     char architecture[65]; /* "x86_64" */
     struct dmi dmi;
     struct container_name container;
     const char *hypervisor; /* static */
     struct topology topology;
-    struct devices devices; /* disks only are of interest */
+    struct devices devices; /* only the disks are used */
 };
 
-/* Fails only with -ENOMEM. The caller ends *ret with server_facts_done(). */
+/* Fails only with -ENOMEM. The caller must call server_facts_done(). */
 int server_facts_read(const struct root *root, environment_get *get_variable,
                       struct server_facts *ret);
 void server_facts_done(struct server_facts *facts);

@@ -36,7 +36,7 @@ enum column {
     COLUMNS_NEEDED = COLUMN_IDLE + 1,
 };
 
-/* Whole seconds first: ticks times a thousand million would soon not fit. */
+/* Converts whole seconds first: ticks times a billion would overflow soon. */
 static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second)
 {
     if (!is_known(ticks))
@@ -45,12 +45,12 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second)
                    ticks % ticks_per_second * NS_PER_SECOND / ticks_per_second);
 }
 
-/* Behind the name of a line. */
+/* Parses the numbers after the name of a line. */
 static int parse_columns(const char *line, uint64_t column[COLUMN_COUNT])
 {
     int count = 0;
 
-    /* Without its newline the last number may be half of one. */
+    /* Without its newline the last number may be truncated. */
     if (!line || !strchr(line, '\n'))
         return -EBADMSG;
     while (count < COLUMN_COUNT && parse_u64(&line, &column[count]) == 0)
@@ -62,7 +62,7 @@ static int parse_columns(const char *line, uint64_t column[COLUMN_COUNT])
     return 0;
 }
 
-/* Counts the cpuN lines. They are all there only if a line follows that is not the
+/* Counts the cpuN lines. The list is complete only if another line follows that is not the
  * start of one more. */
 static uint64_t count_cpus(const char *text)
 {
@@ -82,7 +82,7 @@ int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat 
     if (ticks_per_second == 0 || parse_columns(parse_key(text, "cpu"), column) < 0)
         return -EBADMSG;
 
-    /* A kernel that has no column for interrupts counts them as system time. */
+    /* A kernel without a column for interrupts counts them as system time. */
     user_ticks = sum_u64(column[COLUMN_USER], column[COLUMN_NICE]);
     interrupt_ticks =
         sum_u64(known_or_0(column[COLUMN_IRQ]), known_or_0(column[COLUMN_SOFTIRQ]));
@@ -164,7 +164,7 @@ static bool has_links(const struct root *root)
            strcmp(name, FIRST_NAMESPACE) == 0;
 }
 
-/* From the list, and learns how many links are not of processes. If processes came or went
+/* Reads the list, and learns how many links are not processes. If processes came or went
  * meanwhile, nothing is learned. */
 static uint64_t read_list(struct process_count *count, const struct root *root, uint64_t now_ns)
 {
@@ -228,7 +228,7 @@ int vmstat_parse_oom_kills(const char *text, uint64_t *ret_count)
 
     if (!value)
         return -ENOENT;
-    /* Without its newline the number may be half of one. */
+    /* Without its newline the number may be truncated. */
     if (!strchr(value, '\n'))
         return -EBADMSG;
     return parse_u64(&value, ret_count);
@@ -294,7 +294,7 @@ void host_expire(struct host *host)
     host->oom_kills_due_ns = 0;
 }
 
-/* Half a table of devices would be another sum at every reading: it is refused. */
+/* A truncated table of devices is refused: its sum would vary between readings. */
 static const char *read_whole(struct host *host, const struct root *root,
                               struct cached_file *kept, const char *path)
 {
@@ -330,7 +330,8 @@ static void read_oom_kills(struct host *host, const struct root *root)
     const char *text = read_start(host, root, &host->vmstat, "proc/vmstat");
 
     host->oom_kills_count = UNKNOWN;
-    (void)vmstat_parse_oom_kills(text, &host->oom_kills_count); /* stays unknown */
+    /* On failure it stays unknown. */
+    (void)vmstat_parse_oom_kills(text, &host->oom_kills_count);
 }
 
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
@@ -338,7 +339,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
 {
     const char *text;
 
-    /* A parser that fails leaves its part as it is: unknown. */
+    /* A parser that fails leaves its part unknown. */
     *ret = HOST_READING_UNKNOWN;
     host->cpu_span.from_ns = root->is_live ? clock_now().monotonic_ns : now_ns;
     text = read_start(host, root, &host->stat, "proc/stat");
@@ -360,7 +361,8 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
     }
     if (now_ns >= host->space_due_ns) {
         host->space = HOST_READING_UNKNOWN.space;
-        (void)space_read(&host->space_reader, root, &host->space, NULL); /* stays unknown */
+        /* On failure it stays unknown. */
+        (void)space_read(&host->space_reader, root, &host->space, NULL);
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }
     if (host->counts_processes)

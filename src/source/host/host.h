@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host.h - what the whole machine does, read at every sample.
+ * host.h - the activity of the whole machine, read at every sample.
  *
- * host_read() costs about 14 us: eight files that are kept open, no allocation.
- * Two figures are dear and change slowly: disk space is read every ten seconds
- * and OOM kills once a minute; in between, their last value is given.
+ * host_read() costs about 14 us: eight files that are kept open, no allocation. Two figures are
+ * expensive and change slowly: disk space is read every ten seconds and OOM kills once a
+ * minute; in between, their last value is returned.
  */
 #ifndef SOURCE_HOST_HOST_H
 #define SOURCE_HOST_HOST_H
@@ -21,11 +21,10 @@
 
 /* The CPU time of the whole machine, from /proc/stat.
  *
- * Time spent in guests is part of user time in the kernel's own count, and is
- * not added again. */
+ * The kernel's user time includes the time of guests, which is not added again. */
 
-/* Totals over all CPUs since boot. UNKNOWN where the kernel does not say, or
- * where the figure does not fit (584 years of CPU time). */
+/* Totals over all CPUs since boot. UNKNOWN if not reported by the kernel, or too large (584
+ * years of CPU time). */
 struct cpu_stat {
     uint64_t user_ns;   /* programs, niced ones included */
     uint64_t system_ns; /* the kernel, interrupts included */
@@ -33,36 +32,36 @@ struct cpu_stat {
     uint64_t iowait_ns;
     uint64_t steal_ns;
     uint64_t interrupt_ns; /* a part of system_ns */
-    uint64_t cpus;         /* how many are online */
+    uint64_t cpus;         /* number of online CPUs */
 };
 
-/* Parses /proc/stat, or the start of it: what stands behind the cut is UNKNOWN.
+/* Parses /proc/stat, or the start of it: values after the end are UNKNOWN.
  * `ticks_per_second` is sysconf(_SC_CLK_TCK). -EBADMSG: no whole "cpu" line. */
 int cpu_stat_parse(const char *text, uint64_t ticks_per_second, struct cpu_stat *ret);
 
-/* The time since boot that a CPU was not idle: of programs, the kernel and the hypervisor. */
+/* Time since boot that a CPU was not idle: in programs, the kernel and the hypervisor. */
 struct cpu_busy {
-    uint64_t number; /* cpu0 has 0 */
+    uint64_t number; /* 0 for cpu0 */
     uint64_t busy_ns;
 };
 
-/* The CPUs that are online, in the order of the text. Returns how many were stored. */
+/* Lists the online CPUs in the order of the text. Returns how many were stored. */
 size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
                            size_t capacity);
 
-/* How many processes /proc shows.
+/* The number of processes in /proc.
  *
- * To list them costs 0.3 us and more for each. In the first PID namespace the link count of /proc is
- * their number plus that of its other folders, and costs one call. So the other folders are counted
- * once a minute, and the list is needed in between only if that number does not hold still: with
- * hidepid, /proc does not show every process that is counted. */
+ * Listing them costs 0.3 us and more for each. In the first PID namespace the link count of
+ * /proc is their number plus that of its other folders, and costs one call. So the other
+ * folders are counted once a minute, and the list is read in between only if that number is
+ * not stable: with hidepid, /proc does not show every process that is counted. */
 
-/* Zeroed: nothing was read yet. All of it is private. */
+/* Zeroed: nothing was read yet. All members are private. */
 struct process_count {
-    bool has_checked;    /* whether there are links to count */
-    bool has_links;      /* there are */
-    uint64_t other;      /* links that are not of processes */
-    uint64_t readings;   /* of the list that gave the same number in a row */
+    bool has_checked;    /* has_links is valid */
+    bool has_links;      /* the link count can be used */
+    uint64_t other;      /* links that are not processes */
+    uint64_t readings;   /* consecutive readings of the list with the same result */
     uint64_t list_at_ns; /* when to read the list again */
 };
 
@@ -70,38 +69,38 @@ struct process_count {
 uint64_t process_count_read(struct process_count *count, const struct root *root,
                             uint64_t now_ns);
 
-/* How long processes were stalled, from /proc/pressure/cpu, memory
- * and io, and from the same files of a cgroup. */
+/* How long processes were stalled, from /proc/pressure/cpu, memory and io, and from the same
+ * files of a cgroup. */
 
-/* Time since boot in which some process was stalled. -EBADMSG: no such figure. */
+/* Time since boot in which some process was stalled. -EBADMSG: no such line. */
 int pressure_parse(const char *text, uint64_t *ret_some_ns);
 
-/* ---- What /proc/vmstat counts and we report -------------------------------- */
+/* ---- Counters of /proc/vmstat ------------------------------------------------ */
 
-/* Processes killed by the kernel for want of memory, since boot, on the whole
- * machine. -ENOENT: the kernel (before 4.13) does not count them. */
+/* Processes of the whole machine killed by the kernel since boot because memory ran out.
+ * -ENOENT: the kernel (before 4.13) does not count them. */
 int vmstat_parse_oom_kills(const char *text, uint64_t *ret_count);
 
 enum { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_COUNT };
 
-/* One reading. UNKNOWN, in every part of it, for what could not be read. */
+/* One reading. Values that could not be read are UNKNOWN. */
 struct host_reading {
     struct cpu_stat cpu;
     struct meminfo memory;
     struct device_bytes disk, network;
     struct mounts space;
-    uint64_t pressure_ns[PRESSURE_COUNT]; /* some process waited; since boot */
+    uint64_t pressure_ns[PRESSURE_COUNT]; /* time in which some process waited; since boot */
     uint64_t oom_kills_count;             /* since boot */
-    uint64_t process_count;               /* that /proc shows */
+    uint64_t process_count;               /* visible in /proc */
 };
 
 extern const struct host_reading HOST_READING_UNKNOWN;
 
-/* /proc/stat of a machine with 2000 CPUs fits. Of what does not fit the start is
- * used where that is enough. */
+/* Fits /proc/stat of a machine with 2000 CPUs. Longer texts are truncated if their start is
+ * sufficient. */
 enum { HOST_TEXT_SIZE = 256 * 1024 };
 
-/* About 800 KiB: not for the stack. All of it is private. */
+/* About 800 KiB: not for the stack. Other members are private. */
 struct host {
     struct clock_span cpu_span; /* when the CPU times were last read; not private */
     bool counts_processes;      /* false until set; not private */
@@ -110,15 +109,15 @@ struct host {
     struct cached_file stat, meminfo, diskstats, net_dev, vmstat;
     struct cached_file pressure[PRESSURE_COUNT];
     struct device_table disks, interfaces;
-    uint64_t space_due_ns, oom_kills_due_ns; /* when to read these anew */
+    uint64_t space_due_ns, oom_kills_due_ns; /* when to read these again */
     struct space space_reader;
     struct mounts space;
     uint64_t oom_kills_count;
     char text[HOST_TEXT_SIZE];
 };
 
-/* Opens nothing yet. The caller ends it with host_done, which accepts a struct
- * that host_init has been called on, once or more. */
+/* Opens nothing yet. The caller must call host_done(), which accepts a struct after one or
+ * more calls of host_init(). */
 void host_init(struct host *host);
 void host_done(struct host *host);
 
@@ -126,11 +125,11 @@ void host_done(struct host *host);
 void host_read(struct host *host, const struct root *root, uint64_t now_ns,
                struct host_reading *ret);
 
-/* Do the disks count all that can be written here? See mounts_are_local(). */
+/* Whether the disks count all bytes that can be written here: see mounts_are_local(). */
 bool host_storage_is_local(struct host *host, const struct root *root);
 
-/* Makes the next host_read() read disk space and OOM kills too, however fresh
- * they are: for the last sample of a run. */
+/* Makes the next host_read() read disk space and OOM kills too, even if they are recent: for
+ * the last sample of a run. */
 void host_expire(struct host *host);
 
 #endif

@@ -14,7 +14,7 @@
 
 /* ---- Parse /proc/meminfo: "MemTotal:       49364832 kB" -------------------- */
 
-/* In the kernel's order, since each is searched behind the one before. */
+/* In the kernel's order: each line is searched after the previous one. */
 enum line {
     LINE_TOTAL,
     LINE_FREE,
@@ -52,7 +52,7 @@ static const char *const keys[LINE_COUNT] = {
     [LINE_HUGETLB] = "Hugetlb:",
 };
 
-/* What the kernel calls kB is 1024 bytes. A number without it is cut short. */
+/* The kernel's kB is 1024 bytes. A number without the unit is truncated. */
 static uint64_t line_bytes(const char *text, const char **cursor, const char *key)
 {
     const char *value = parse_key(*cursor, key);
@@ -111,7 +111,7 @@ int meminfo_parse(const char *text, struct meminfo *ret)
 
 uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root)
 {
-    char text[512]; /* one call reads as much: they are among the first lines */
+    char text[512]; /* they are among the first lines */
     const char *cursor = text;
     uint64_t active_bytes;
 
@@ -134,7 +134,7 @@ uint64_t swap_in_use_bytes(const struct root *root)
 
 #define HUGE_PAGES_FOLDER "sys/kernel/mm/hugepages"
 
-/* The number in a name such as "hugepages-2048kB"; 0: it is another name. */
+/* Returns the number in a name such as "hugepages-2048kB"; 0: another name. */
 static uint64_t size_kib(const char *name)
 {
     static const char prefix[] = "hugepages-";

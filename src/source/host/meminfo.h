@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meminfo.h - the memory of the whole machine: /proc/meminfo, what is in use, huge pages. */
+/* meminfo.h - the memory of the whole machine: /proc/meminfo, memory in use, huge pages. */
 #ifndef SOURCE_HOST_MEMINFO_H
 #define SOURCE_HOST_MEMINFO_H
 
@@ -10,34 +10,34 @@
 
 /* ---- The memory of the whole machine, from /proc/meminfo ------------------- */
 
-/* UNKNOWN where the kernel does not say. */
+/* UNKNOWN: not reported by the kernel. */
 struct meminfo {
     uint64_t total_bytes;
-    uint64_t free_bytes;      /* in no use at all */
-    uint64_t available_bytes; /* what programs can have without swapping */
+    uint64_t free_bytes;      /* not used at all */
+    uint64_t available_bytes; /* available to programs without swapping */
     uint64_t cached_bytes;    /* page cache, buffers and reclaimable kernel memory */
-    uint64_t buffers_bytes;   /* these three are the parts of it */
+    uint64_t buffers_bytes;   /* these three are the parts of cached_bytes */
     uint64_t page_cache_bytes;
     uint64_t reclaimable_bytes;
     uint64_t active_bytes, inactive_bytes;           /* used recently or not */
-    uint64_t active_anon_bytes, inactive_anon_bytes; /* the parts of it that no file backs */
+    uint64_t active_anon_bytes, inactive_anon_bytes; /* the anonymous parts of these */
     uint64_t swap_total_bytes;
     uint64_t swap_used_bytes;
-    uint64_t hugetlb_bytes; /* of all huge pages (hugetlbfs), used and free */
-    uint64_t dirty_bytes;   /* written by programs, and not yet to storage */
+    uint64_t hugetlb_bytes; /* all huge pages (hugetlbfs), used and free */
+    uint64_t dirty_bytes;   /* written by programs, but not to storage yet */
 };
 
-/* -EBADMSG: it does not even tell the total. */
+/* -EBADMSG: even the total is missing. */
 int meminfo_parse(const char *text, struct meminfo *ret);
 
 /* ---- The memory and swap space of the machine in use ----------------------- */
 
-/* All pages that no file backs: anonymous and shared memory. A read takes 7 us. Free memory, which sysinfo()
- * returns for less, does not show what programs take: since Linux 6.7 each CPU keeps up to an eighth of the
- * memory at hand, and its pages count as used. UNKNOWN: the file cannot be read. */
+/* All anonymous and shared memory. A read takes 7 us. sysinfo() is cheaper, but its free
+ * memory does not show usage by programs: since Linux 6.7 each CPU keeps up to an eighth of
+ * the memory in reserve, and these pages count as used. UNKNOWN: the file cannot be read. */
 uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root);
 
-/* By one system call of 0.25 us. UNKNOWN if `root` is not the live machine. */
+/* Takes one system call of 0.25 us. UNKNOWN if `root` is not the live machine. */
 uint64_t swap_in_use_bytes(const struct root *root);
 
 /* The huge pages of the machine (hugetlbfs), of all sizes. A resident size does not include them, nor
@@ -53,7 +53,7 @@ struct huge_pages {
     size_t count; /* 0: not opened yet */
 };
 
-/* How many bytes of them are in use. Finds the page sizes at the first read. 0 if there are none. */
+/* Returns the bytes in use. Finds the page sizes at the first read. 0 if there are none. */
 uint64_t huge_pages_read(struct huge_pages *pages, const struct root *root);
 void huge_pages_close(struct huge_pages *pages);
 

@@ -19,9 +19,9 @@
  *
  *     36 35 98:0 /folder /mnt/point rw,noatime master:1 - ext4 /dev/sda1 rw,discard
  *
- * Numbers of the mount and its parent, device, root, point, options of the mount,
- * any number of words, a lone dash, type, source, options of the filesystem. One
- * blank stands between two parts, so that an empty source shows as two blanks. */
+ * Numbers of the mount and its parent, device, root, point, options of the mount, any number
+ * of words, a lone dash, type, source, options of the filesystem. The parts are separated by
+ * one blank, so an empty source shows as two blanks. */
 
 bool text_part_is(struct text_part part, const char *word)
 {
@@ -55,7 +55,7 @@ static bool is_octal(char c)
     return c >= '0' && c <= '7';
 }
 
-/* Is there an escape of three octal digits that is one byte? */
+/* Whether there is an escape of three octal digits for one byte. */
 static bool is_escape(const char *text, size_t length)
 {
     return length >= 4 && text[0] == '\\' && text[1] >= '0' && text[1] <= '3' &&
@@ -93,13 +93,14 @@ static bool ends_part(char c)
     return c == ' ' || c == '\n' || c == '\0';
 }
 
-/* Takes the next part of a line and moves *cursor behind the blank after it.
- * Only the last part, which the newline ends, leaves *cursor at the newline. */
+/* Takes the next part of a line and moves *cursor behind the blank after it. After the last
+ * part, *cursor is at the newline. */
 static int take_part(const char **cursor, struct text_part *ret)
 {
     size_t length = 0;
 
-    while (!ends_part((*cursor)[length])) /* strcspn() makes a table at every call */
+    /* Faster than strcspn(), which builds a table at every call. */
+    while (!ends_part((*cursor)[length]))
         length++;
     if ((*cursor)[0] == '\n' || (*cursor)[length] == '\0')
         return -EBADMSG;
@@ -149,7 +150,7 @@ int mountinfo_parse_line(const char *line, struct mountinfo *ret)
 
 /* ---- mounts ---------------------------------------------------------------- */
 
-/* Filesystems beyond these are left out: there is no machine with so many disks. */
+/* More filesystems are left out: no machine has so many disks. */
 enum { FILESYSTEMS_MAX = 512, POOLS_MAX = 64 };
 
 struct seen {
@@ -189,7 +190,7 @@ bool mount_is_disk(const struct mountinfo *mount)
            !starts_as_one_of(mount->source, image_sources, ARRAY_SIZE(image_sources));
 }
 
-/* Of memory, or of the kernel's own. What overlay shows is of another mount. */
+/* File systems in memory or of the kernel. Files of an overlay are on another mount. */
 static const char *const unstored_types[] = {
     "autofs",    "binfmt_misc", "bpf",      "cgroup",  "cgroup2",   "configfs",   "debugfs",
     "devpts",    "devtmpfs",    "efivarfs", "fusectl", "hugetlbfs", "mqueue",     "nsfs",
@@ -197,12 +198,12 @@ static const char *const unstored_types[] = {
     "selinuxfs", "sysfs",       "tmpfs",    "tracefs",
 };
 
-/* They know their space by heart, also if frozen. */
+/* These report their space without waiting, even if frozen. */
 static const char *const prompt_types[] = {
     "btrfs", "ext2", "ext3", "ext4", "f2fs", "squashfs", "vfat", "xfs",
 };
 
-/* diskstats does not count these, and what they write may go anywhere. */
+/* diskstats does not count these, and their data may go anywhere. */
 static const char *const uncounted_sources[] = { "/dev/loop", "/dev/ram", "/dev/zram",
                                                  "/dev/fd", "/dev/fuse" };
 
@@ -255,8 +256,8 @@ static bool is_seen(const struct seen *seen, dev_t device)
     return false;
 }
 
-/* A mount may be hidden below a later one, and then its point shows the other
- * filesystem. Files of btrfs bear numbers that mountinfo does not know. */
+/* A mount may be hidden below a later one: then its point shows the other filesystem. Files
+ * of btrfs have device numbers that are not in mountinfo. */
 static bool is_visible(const struct mountinfo *mount, const char *point, dev_t device)
 {
     struct stat stat_;
@@ -266,7 +267,7 @@ static bool is_visible(const struct mountinfo *mount, const char *point, dev_t d
     return stat(point, &stat_) == 0 && stat_.st_dev == device;
 }
 
-static int ask_space(const char *point, struct mounts *ret)
+static int read_space(const char *point, struct mounts *ret)
 {
     struct statvfs space;
 
@@ -282,13 +283,13 @@ static int ask_space(const char *point, struct mounts *ret)
     return 0;
 }
 
-/* The space of a mount that is not hidden. */
-static int ask_mount(const struct mountinfo *mount, char point[PATH_MAX], struct mounts *ret)
+/* Reads the space of a mount that is not hidden. */
+static int read_mount(const struct mountinfo *mount, char point[PATH_MAX], struct mounts *ret)
 {
     if (text_part_decode(mount->point, point, PATH_MAX) < 0 ||
         !is_visible(mount, point, makedev(mount->major, mount->minor)))
         return -ENOENT;
-    return ask_space(point, ret);
+    return read_space(point, ret);
 }
 
 static struct text_part pool_of(const struct mountinfo *mount)
@@ -327,9 +328,9 @@ void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset)
     pool->total_bytes = sum_u64(pool->used_bytes, pool->free_bytes);
 }
 
-/* A pool, which the first line is of, from all its datasets that are mounted. */
-static int ask_pool(const char *text, struct text_part pool, char point[PATH_MAX],
-                    struct mounts *ret)
+/* Reads a pool, starting at its first line, from all its mounted datasets. */
+static int read_pool(const char *text, struct text_part pool, char point[PATH_MAX],
+                     struct mounts *ret)
 {
     struct mountinfo mount;
     bool has_any = false;
@@ -341,7 +342,7 @@ static int ask_pool(const char *text, struct text_part pool, char point[PATH_MAX
 
         if (mountinfo_parse_line(text, &mount) < 0 || !mount_is_zfs(&mount) ||
             !is_same(pool_of(&mount), pool) ||
-            ask_mount(&mount, has_any ? ignored : point, &dataset) < 0)
+            read_mount(&mount, has_any ? ignored : point, &dataset) < 0)
             continue;
         mounts_add_dataset(ret, &dataset);
         has_any = true;
@@ -349,7 +350,7 @@ static int ask_pool(const char *text, struct text_part pool, char point[PATH_MAX
     return has_any ? 0 : -ENOENT;
 }
 
-/* A container may see no disk but its own overlay. */
+/* A container may see no disk except its own overlay. */
 static bool is_root_overlay(const struct mountinfo *mount)
 {
     return text_part_is(mount->type, "overlay") && text_part_is(mount->point, "/");
@@ -367,11 +368,11 @@ static bool is_counted(struct seen *seen, const char *text, const struct mountin
         if (seen->pool_count == POOLS_MAX || is_seen_pool(seen, pool))
             return false;
         seen->pool[seen->pool_count++] = pool;
-        return ask_pool(text, pool, point, space) == 0;
+        return read_pool(text, pool, point, space) == 0;
     }
     device = makedev(mount->major, mount->minor);
     if (!mount_is_disk(mount) || seen->count == FILESYSTEMS_MAX || is_seen(seen, device) ||
-        ask_mount(mount, point, space) < 0)
+        read_mount(mount, point, space) < 0)
         return false;
     seen->device[seen->count++] = device;
     return true;
@@ -380,7 +381,8 @@ static bool is_counted(struct seen *seen, const char *text, const struct mountin
 static char *copy_part(struct text_part part, const char *prefix)
 {
     size_t length = strlen(prefix);
-    char *copy = malloc(length + part.length + 1); /* escapes are longer than what they mean */
+    /* Escapes are longer than the decoded text. */
+    char *copy = malloc(length + part.length + 1);
 
     if (!copy)
         return NULL;
@@ -453,7 +455,7 @@ static int read_all(const char *text, struct mounts *sum, struct mount_list *lis
     }
     if (has_any || r < 0)
         return r;
-    if (!has_overlay || ask_mount(&overlay, point, &space) < 0)
+    if (!has_overlay || read_mount(&overlay, point, &space) < 0)
         return -ENOENT;
     return add_mount(&overlay, point, &space, sum, list);
 }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-/* A disk responds within microseconds; a busy machine may let the helper wait. */
+/* A disk responds within microseconds; on a busy machine the helper may have to wait. */
 #define RESPONSE_MOST_NS (250 * NS_PER_MS)
 
 struct space_inquiry {
@@ -15,19 +15,19 @@ struct space_inquiry {
     bool wants_list;
     struct mount_list list;
     int result;
-    char text[128 << 10]; /* more mounts than that are left out */
+    char text[128 << 10]; /* more mounts are left out */
 };
 
 static void inquire(void *data)
 {
     struct space_inquiry *inquiry = data;
 
-    mount_list_done(&inquiry->list); /* of an inquiry that was not waited for */
+    mount_list_done(&inquiry->list); /* of an inquiry that timed out */
     inquiry->result = mounts_read(&inquiry->root, inquiry->text, &inquiry->sum,
                                   inquiry->wants_list ? &inquiry->list : NULL);
 }
 
-/* Most machines have no mount that may stall, and need no thread. */
+/* Most machines have no mount that may block, and need no thread. */
 static int inquire_safely(struct helper *helper, struct space_inquiry *inquiry)
 {
     ssize_t n = root_read_start(&inquiry->root, inquiry->text, sizeof(inquiry->text),
@@ -90,7 +90,7 @@ int space_read(struct space *space, const struct root *root, struct mounts *ret,
     if (r < 0)
         return r;
     if (!helper_wait(space->helper, 0))
-        return -ETIMEDOUT; /* the last inquiry still waits */
+        return -ETIMEDOUT; /* the last inquiry is still in progress */
     space->inquiry->wants_list = ret_list != NULL;
     r = inquire_safely(space->helper, space->inquiry);
     if (r < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * space.h - the space on the machine's disks (mounts.h), without waiting for one that does not
+ * space.h - the space on the machine's disks (mounts.h), with a timeout for disks that do not
  * respond.
  */
 #ifndef SOURCE_HOST_SPACE_H
@@ -9,7 +9,7 @@
 #include "base/helper.h"
 #include "source/host/mounts.h"
 
-/* Zeroed is closed. */
+/* Zeroed: closed. */
 struct space {
     struct helper *helper;
     struct space_inquiry *inquiry; /* the helper's */
@@ -17,8 +17,8 @@ struct space {
 
 void space_done(struct space *space);
 
-/* -ENOTSUP: not the live machine; -ETIMEDOUT: a disk does not respond; others: see
- * mounts_read(), as for `ret_list`. */
+/* -ENOTSUP: not the live machine; -ETIMEDOUT: a disk does not respond; other errors, and
+ * `ret_list`: see mounts_read(). */
 int space_read(struct space *space, const struct root *root, struct mounts *ret,
                struct mount_list *ret_list);
 

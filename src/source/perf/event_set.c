@@ -21,7 +21,7 @@ int task_clock_add(struct event_set *set, pid_t tid)
         .size = sizeof(attr),
         .config = PERF_COUNT_SW_TASK_CLOCK,
         .inherit = 1,
-        /* Asked of ordinary users. The clock counts kernel time all the same. */
+        /* Required for ordinary users. The clock still counts kernel time. */
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
@@ -75,7 +75,7 @@ enum { ROUNDS = 5, THREADS_MAX = 1 << 16 };
 struct tids {
     pid_t *list; /* owned */
     size_t count, capacity;
-    bool is_cut; /* no memory for more */
+    bool is_cut; /* out of memory */
 };
 
 static void free_tids(struct tids *tids)

@@ -2,9 +2,9 @@
 /*
  * event_set.h - one inherited perf event for a whole job.
  *
- * An event that is opened on a thread counts that thread and all it starts from then on. A job
- * that we spawn has one thread when it is opened; one that we attach to may have many, and
- * needs an event for each.
+ * An event opened on a thread counts that thread and all threads and processes it starts from
+ * then on. A job that we spawn has one thread at that time; a job that we attach to may have
+ * many, and needs an event for each.
  */
 #ifndef SOURCE_PERF_EVENT_SET_H
 #define SOURCE_PERF_EVENT_SET_H
@@ -17,19 +17,19 @@
 
 enum { EVENT_SET_MAX = 4096 };
 
-/* Zeroed is empty. */
+/* Zeroed: empty. */
 struct event_set {
     int *fds; /* owned */
     size_t count;
     size_t capacity;
 };
 
-/* Opens the CPU time of a thread, and of all that it starts from now on, in nanoseconds. -EACCES or -EPERM: refused;
- * -ESRCH: it has ended; -E2BIG: too many.
+/* Opens a counter of the CPU time of a thread, and of all its later descendants, in
+ * nanoseconds. -EACCES or -EPERM: refused; -ESRCH: it has exited; -E2BIG: too many.
  *
- * Exact to the nanosecond, whoever waits for whom: daemons and children of a parent that
- * ignores SIGCHLD included. It counts from when it is opened, and stops before a process is
- * torn down, so it misses about 0.1 ms of each. An ordinary user may open it where
+ * Exact to the nanosecond, whichever process waits: daemons and children of a parent that
+ * ignores SIGCHLD are included. It counts from when it is opened, and stops before a process
+ * is torn down, so it misses about 0.1 ms of each. An ordinary user may open it if
  * kernel.perf_event_paranoid is 2 or less and no seccomp filter forbids it. */
 int task_clock_add(struct event_set *set, pid_t tid);
 void event_set_close(struct event_set *set);
@@ -37,24 +37,24 @@ void event_set_close(struct event_set *set);
 /* The sum of all counts. -ENOENT: the set is empty. */
 int event_set_read(const struct event_set *set, uint64_t *ret);
 
-/* Opens an inherited perf event on each thread of a job that is running.
+/* Opens an inherited perf event on each thread of a running job.
  *
- * A thread that starts meanwhile is counted by the event of the thread that started it, if that
- * was open by then: with another event it would be counted twice. So only threads of one list
- * get events; and if there are more when all are open, everything is done again, for a while. */
+ * A thread that starts meanwhile is counted by the event of its creator, if that was already
+ * open: with another event it would be counted twice. So only threads of one list get
+ * events; and if there are more when all are open, everything is repeated, for a while. */
 
 struct thread_events {
     /* Calls `found` for every thread. */
     void (*list)(void *list_data, child_found *found, void *found_data);
     void *list_data;
-    /* 0 or -errno; -ESRCH: it has ended. */
+    /* 0 or -errno; -ESRCH: it has exited. */
     int (*open)(void *data, pid_t tid);
-    /* Closes all that were opened. */
+    /* Closes all events. */
     void (*close)(void *data);
     void *data;
 };
 
-/* On failure none is open. */
+/* On failure no event is open. */
 int thread_events_open(const struct thread_events *events);
 
 #endif

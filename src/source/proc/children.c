@@ -68,8 +68,8 @@ static int thread_children(struct cached_file *file, const struct root *root, pi
     return n < 0 ? (int)n : children_parse(buffer->text, found, data);
 }
 
-/* Calls `each` for every entry of a folder whose name is a number. Reads it with
- * getdents64 and a buffer of its own, since opendir() allocates. */
+/* Calls `each` for every entry of a folder whose name is a number. Uses getdents64 with its
+ * own buffer, since opendir() allocates. */
 static int each_number(int folder, child_found *each, void *data)
 {
     _Alignas(struct dirent64) char entries[4096];
@@ -110,7 +110,7 @@ static void ask_other_thread(pid_t tid, void *data)
 
     if (tid == others->pid)
         return;
-    /* A thread that has ended meanwhile has no children: they went to another. */
+    /* A thread that has exited meanwhile has no children: another thread has them. */
     (void)thread_children(&file, others->root, others->pid, tid, others->buffer, others->found,
                           others->data);
     cached_file_close(&file);
@@ -132,7 +132,7 @@ bool children_are_listed(const struct root *root)
 {
     if (root->is_live)
         return root_exists(root, "proc/self/task/%d/children", (int)getpid());
-    /* A fixture has no process of ours: ask its init. */
+    /* A fixture does not contain our process: check its init. */
     return root_exists(root, "proc/1/task/1/children");
 }
 

@@ -18,9 +18,9 @@
 
 /* Parse /proc/<pid>/stat.
  *
- * The file is one line: "42 (name) S 1 42 42 ...". The name may hold anything,
- * parentheses, spaces and newlines included, but no later field holds a ')'. So
- * the name ends at the last ')' of the line, and only there. */
+ * The file is one line: "42 (name) S 1 42 42 ...". The name may contain anything,
+ * parentheses, spaces and newlines included, but no later field contains a ')'. So the name
+ * ends at the last ')' of the line. */
 
 /* Columns of proc_pid_stat(5), numbered as there. */
 enum {
@@ -41,7 +41,7 @@ enum {
 
 /* PF_FORKNOEXEC of the kernel's sched.h: forked, and no exec since. */
 #define FLAG_FORKED 0x40u
-/* PF_EXITING: it gives up what it holds, its memory before its open files. */
+/* PF_EXITING: it is releasing its resources, its memory before its open files. */
 #define FLAG_EXITING 0x4u
 
 static int parse_name(const char *text, struct pid_stat *stat, const char **ret_end)
@@ -79,7 +79,7 @@ int pid_stat_parse(const char *text, struct pid_stat *ret)
         if (parse_i64(&cursor, &column[i]) < 0)
             return -EBADMSG;
         if (column[i] < 0)
-            column[i] = 0; /* only tty_pgrp and priority can be, and are not used */
+            column[i] = 0; /* only tty_pgrp and priority can be negative, and are not used */
     }
     if (column[COL_PPID] > INT32_MAX)
         return -EBADMSG;
@@ -185,7 +185,7 @@ int pid_status_parse(const char *text, struct pid_status *ret)
 int pid_status_read(const struct root *root, pid_t pid, struct pid_status *ret)
 {
     char text[4096];
-    /* "Groups:", in front of most lines, has up to 720 KiB: 65,536 groups. */
+    /* "Groups:", which precedes most lines, has up to 720 KiB: 65,536 groups. */
     ssize_t n =
         root_read_lines(root, text, sizeof(text), ROOT_LINE_SIZE, "proc/%d/status", (int)pid);
 
@@ -268,8 +268,8 @@ int schedstat_read(const struct root *root, pid_t thread_id, struct schedstat *r
 
 /* ---- cpu clock ------------------------------------------------------------- */
 
-/* As clock_getcpuclockid() makes it, without the system call that it adds: the
- * complement of the pid, then 3 bits: 2 says "scheduler's count, whole process". */
+/* As clock_getcpuclockid() computes it, without its system call: the complement of the PID,
+ * then 3 bits: 2 means "scheduler's count, whole process". */
 static clockid_t process_clock(pid_t pid)
 {
     return (clockid_t)(~(unsigned)pid << 3 | 2);

@@ -13,14 +13,14 @@
 
 /* ---- smaps ----------------------------------------------------------------- */
 
-/* Parse /proc/PID/smaps as it comes.
+/* Parses /proc/PID/smaps as a stream.
  *
- * An area is a line of columns, "start-end rights offset device inode   name", then
- * about twenty lines "Key:   number kB". Addresses start with a lower-case hexadecimal
- * digit and keys with a capital, so the two cannot be taken for each other; the kernel
- * writes a newline in a name as \012. */
+ * An area is a line of columns, "start-end rights offset device inode   name", then about
+ * twenty lines "Key:   number kB". Addresses start with a lower-case hexadecimal digit and
+ * keys with a capital, so the two cannot be confused; the kernel writes a newline in a name
+ * as \012. */
 
-/* More than any address space: no figure of a process. */
+/* Larger than any address space: an invalid value. */
 #define MAX_KB (1ull << 47)
 
 #define FIELD(key, member)                                           \
@@ -65,7 +65,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A hexadecimal number that `end` follows. */
+/* Parses a hexadecimal number that is followed by `end`. */
 static int parse_hex(const char **cursor, char end, uint64_t *ret)
 {
     const char *text = *cursor;
@@ -92,7 +92,7 @@ static int parse_head(const char *line, struct smaps_area *ret)
 
     if (parse_hex(&line, '-', &area.start) < 0 || parse_hex(&line, ' ', &area.end) < 0)
         return -EBADMSG;
-    while (*line != ' ' && *line != '\n') /* the rights */
+    while (*line != ' ' && *line != '\n') /* the permissions */
         line++;
     if (*line++ != ' ' || parse_hex(&line, ' ', &area.offset) < 0 ||
         parse_hex(&line, ':', &major) < 0 || parse_hex(&line, ' ', &minor) < 0 ||
@@ -106,7 +106,7 @@ static int parse_head(const char *line, struct smaps_area *ret)
     return 0;
 }
 
-/* Hands the area on that is complete now. */
+/* Passes on the completed area. */
 static int end_area(struct smaps_parser *parser)
 {
     if (!parser->has_area)
@@ -145,7 +145,7 @@ static int parse_line(struct smaps_parser *parser, const char *line)
     return 0;
 }
 
-/* Keeps what fits of a line that goes on in the next piece. */
+/* Keeps the start of a line that continues in the next piece, as far as it fits. */
 static void keep_start(struct smaps_parser *parser, const char *text, size_t size)
 {
     size_t room = sizeof(parser->line) - 1;
@@ -196,7 +196,7 @@ int smaps_read(const struct root *root, pid_t pid, smaps_each *each, void *data)
     AUTO_CLOSE int folder = root_open_dir(root, "proc/%d", (int)pid);
     AUTO_CLOSE int fd = -1;
     struct smaps_parser parser;
-    char text[8192]; /* the kernel hands out a page at a time, rarely more */
+    char text[8192]; /* the kernel returns a page at a time, rarely more */
 
     if (folder < 0)
         return folder;
