@@ -52,7 +52,11 @@ def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
             if _agent is None:
                 _agent = Agent(name="resource-tracker")
             try:
-                return _agent.ask(op, *arguments)
+                answer = _agent.ask(op, *arguments)
+                if _agent.adopted and not op.endswith("-stats"):  # os.wait() would wait for its end
+                    _agent.close()
+                    _agent = None
+                return answer
             except EndedError:
                 _agent = None
                 if is_last:

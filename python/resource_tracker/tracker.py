@@ -211,7 +211,7 @@ class ResourceTracker:
     def _start(self) -> None:
         self._is_implicit = False
         start_time = time.time()
-        if self.discover_cloud and self._cloud_info is None:
+        if self.discover_cloud and self._cloud_info is None and os.getpid() != 1:  # PID 1 would have to reap it
             from .cloud_info import start_discovery
 
             start_discovery()
