@@ -54,7 +54,7 @@ def main() -> None:
     print("block:", describe(result))
     result.save(os.path.join(folder, "block.json"))
     command = spoor.run(["sh", "-c", "head -c 50000000 /dev/zero | tail -c 1 | wc -c"],
-                        output=os.path.join(folder, "command.html"))
+                        output=os.path.join(folder, "command.json"))
     print("command: exit code", command.exit_code, "with", command.processes.started, "processes")
     print(f"gpu_tracker: {track_with_gpu_tracker():.0f} MB")
     print("resource_tracker:", ", ".join(f"{name} {value:.2f}" for name, value in

@@ -24,6 +24,7 @@ from typing import Any, Mapping
 
 from . import _library
 from ._program import EndedError, Error, find_program, make_error
+from ._run import parent
 
 _PROTOCOL = 1
 # How long an agent that is stopped (SIGSTOP) is waited for, and one that is only slow.
@@ -65,14 +66,6 @@ def _reap(pid: int) -> bool:
         return True
 
 
-def _is_child(pid: int) -> bool:
-    try:
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
 class _Program:
     """A process of the program, and our end of the socket that is its standard input and output."""
 
@@ -87,7 +80,7 @@ class _Program:
         _unreaped[:] = [pid for pid in _unreaped if not _reap(pid)]
         try:
             pid = _library.start_agent(program, [name, *arguments], theirs.fileno(), theirs.fileno())
-            self.adopted = pid if _is_child(pid) else 0
+            self.adopted = pid if parent(pid) == os.getpid() else 0
         except BaseException:
             self.close()
             raise
