@@ -383,7 +383,11 @@ SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, s
  * the caller gets no SIGCHLD for it, and wait() does not find it. The caller's memory is not
  * copied. `path` is the executable; `arguments` starts with the program name and ends with NULL.
  * The two descriptors, both above 2, become its standard input and output; its standard error is
- * /dev/null. An agent exits when its input is closed. */
+ * /dev/null. An agent exits when its input is closed.
+ *
+ * Returns the PID of the agent. A caller that adopts orphans, as PID 1 of a container without an
+ * init does, and a subreaper, becomes the parent of the agent: waitpid() for this PID reaps it, and
+ * fails with ECHILD in all other processes. */
 SPOOR_API int spoor_agent_start(const char *path, char *const *arguments, int input_fd,
                                 int output_fd, struct spoor_error *err);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of results. They are read like the pandas objects of the predecessor, without pandas."""
+"""Tables of results: those of pandas, as in the predecessor, or if pandas is not installed tables that are
+read like them. pandas takes half a second to import, so that happens when the first table is made."""
 from __future__ import annotations
 
 import csv
@@ -36,12 +37,6 @@ class Series(Dict[str, Any]):
     def to_csv(self, path: str | None = None) -> str | None:
         """Returns the CSV text, or writes it to a file."""
         return _write_csv([["", "0"], *map(list, self.items())], path)
-
-    def to_pandas(self) -> Any:
-        """As a pandas.Series. ImportError: pandas is not installed."""
-        import pandas  # type: ignore[import]
-
-        return pandas.Series(list(self.values()), index=self.index)
 
 
 class _Locator:
@@ -104,18 +99,21 @@ class Table:
         rows = [[name, *row.values()] for name, row in self._rows.items()]
         return _write_csv([["", *self.columns], *rows], path)
 
-    def to_pandas(self) -> Any:
-        """As a pandas.DataFrame. ImportError: pandas is not installed."""
-        import pandas
 
-        return pandas.DataFrame([list(row.values()) for row in self._rows.values()],
-                                index=self.index, columns=self.columns)
+def _pandas() -> Any:
+    try:
+        import pandas  # type: ignore[import]
+    except ImportError:
+        return None
+    return pandas
 
 
 def plain(value: Any) -> Any:
     """The value as JSON can hold it: tables row by row, None for NaN."""
     if isinstance(value, Table):
         return plain(value._rows)
+    if hasattr(value, "iloc"):  # of pandas
+        return plain(value.to_dict("index") if value.ndim == 2 else value.to_dict())
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -123,11 +121,23 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def series(values: Mapping[str, Any]) -> Series:
-    """From JSON: None is NaN."""
+def _fill(values: Mapping[str, Any]) -> Series:
     return Series((name, math.nan if value is None else value) for name, value in values.items())
 
 
-def table(rows: Mapping[str, Mapping[str, Any]]) -> Table:
-    """From JSON, row by row."""
-    return Table({name: series(row) for name, row in rows.items()})
+def series(values: Mapping[str, Any]) -> Any:
+    """From JSON: None is NaN. A pandas.Series, or a Series."""
+    filled, pandas = _fill(values), _pandas()
+    return pandas.Series(filled, dtype=None if filled else float) if pandas else filled
+
+
+def table(rows: Mapping[str, Mapping[str, Any]]) -> Any:
+    """From JSON, row by row. A pandas.DataFrame, or a Table."""
+    filled, pandas = {name: _fill(row) for name, row in rows.items()}, _pandas()
+    return pandas.DataFrame.from_dict(filled, orient="index") if pandas else Table(filled)
+
+
+def frame(rows: list[dict[str, Any]], columns: list[str]) -> Any:
+    """Rows without names. A pandas.DataFrame, or the list."""
+    pandas = _pandas()
+    return pandas.DataFrame(rows, columns=columns) if pandas else rows

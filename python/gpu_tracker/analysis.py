@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The usage of blocks of code. The program gpu-tracker does the analysis."""
+"""The usage of blocks of code. The program gpu-tracker does the analysis.
+
+Tables are objects of pandas if pandas is installed: `Frame` is a pandas.DataFrame, else a _table.Table, and
+`Column` a pandas.Series, else a _table.Series.
+"""
 from __future__ import annotations
 
 import csv
@@ -12,15 +16,16 @@ import sqlite3
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass, fields
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Iterable, Iterator, List, Tuple
 from urllib.parse import quote
 
 from spoor._agent import Agent
 
-from ._table import Series, Table, plain, series, table
+from ._table import frame, plain, series, table
 from .sub_tracker import check_extension, check_present
 
-Rows = List[Dict[str, Any]]
+Frame = Any
+Column = Any
 Pairs = List[Tuple[float, float]]
 
 
@@ -41,22 +46,26 @@ class CodeBlockResults:
     num_timepoints: int
     num_calls: int
     num_non_empty_calls: int
-    compute_time: Series   # in seconds: min, max, mean, std, total
-    resource_usage: Table  # columns: min, max, mean, std; a row for each measurement
+    compute_time: Column   # in seconds: min, max, mean, std, total
+    resource_usage: Frame  # columns: min, max, mean, std; a row for each measurement
 
 
 @dataclass
 class SubTrackingResults(_Results):
-    overall: Table  # as resource_usage
-    static_data: Series
+    overall: Frame  # as resource_usage
+    static_data: Column
     code_block_results: list[CodeBlockResults]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the results as JSON has them, whatever version of pandas reads it."""
+        return _read_results, (self.to_json(), self._text)
 
 
 @dataclass
 class ComparisonResults(_Results):
-    overall_resource_usage: dict[str, Series]                # measurement -> session
-    code_block_resource_usage: dict[str, dict[str, Series]]  # measurement -> block -> session
-    code_block_compute_time: dict[str, Series]               # block -> session
+    overall_resource_usage: dict[str, Column]                # measurement -> session
+    code_block_resource_usage: dict[str, dict[str, Column]]  # measurement -> block -> session
+    code_block_compute_time: dict[str, Column]               # block -> session
 
 
 def _plain(results: Any) -> Any:
@@ -67,26 +76,23 @@ def _plain(results: Any) -> Any:
     return data
 
 
-def _read_results(data: dict[str, Any]) -> SubTrackingResults:
-    return SubTrackingResults(
-        table(data["overall"]), Series(data["static_data"]),
+def _read_results(data: dict[str, Any], text: str = "") -> SubTrackingResults:
+    results = SubTrackingResults(
+        table(data["overall"]), series(data["static_data"]),
         [CodeBlockResults(block["name"], block["num_timepoints"], block["num_calls"],
                           block["num_non_empty_calls"], series(block["compute_time"]),
                           table(block["resource_usage"]))
          for block in data["code_block_results"]])
+    results._text = text
+    return results
 
 
 class _Unpickler(pickle.Unpickler):
     """Loads results and nothing else: a pickle can otherwise run any code."""
 
     def find_class(self, module: str, name: str) -> Any:
-        for allowed in (SubTrackingResults, CodeBlockResults, Series, Table):
-            if (module, name) == (allowed.__module__, allowed.__name__):
-                return allowed
-        if (module, name) in (("copyreg", "_reconstructor"), ("copy_reg", "_reconstructor"),
-                              ("builtins", "object"), ("__builtin__", "object"),
-                              ("builtins", "dict"), ("__builtin__", "dict")):
-            return super().find_class(module, name)
+        if (module, name) == (__name__, _read_results.__name__):
+            return _read_results
         raise pickle.UnpicklingError(f"{module}.{name} is no part of results")
 
 
@@ -151,9 +157,9 @@ class SubTrackingAnalyzer:
             raise ValueError("The analyzer was made without a tracking file.")
         return self._tracking_file
 
-    def read_static_data(self) -> Series:
+    def read_static_data(self) -> Column:
         """The units and capacities of the tracking file."""
-        return Series(_run("analyze", self._tracking_path())["results"]["static_data"])
+        return series(_run("analyze", self._tracking_path())["results"]["static_data"])
 
     def load_code_block_names(self) -> list[str]:
         return sorted({row["code_block_name"] for row in _read_rows(self._sub_tracking_file)})
@@ -171,21 +177,21 @@ class SubTrackingAnalyzer:
         calls = _run("calls", self._sub_tracking_file, code_block_name)["calls"]
         return [(float(start), float(stop)) for _, start, stop in sorted(calls)]  # by process ID
 
-    def load_timepoints(self, timestamp_pairs: Pairs) -> Rows:
-        """The rows of the tracking file that lie within one of the pairs, ends included."""
-        return [row for row in _read_rows(self._tracking_path(), skip=2)
-                if any(start <= row["timestamp"] <= stop for start, stop in timestamp_pairs)]
+    def load_timepoints(self, timestamp_pairs: Pairs) -> Frame:
+        """The rows of the tracking file that lie within one of the pairs, ends included: a pandas.DataFrame,
+        or without pandas a list of dicts."""
+        rows = list(_read_rows(self._tracking_path(), skip=2))
+        return frame([row for row in rows if any(start <= row["timestamp"] <= stop
+                                                 for start, stop in timestamp_pairs)], [*rows[0]] if rows else [])
 
-    def overall_timepoint_results(self) -> Table:
+    def overall_timepoint_results(self) -> Frame:
         """min, max, mean and std of each measurement over all rows of the tracking file."""
         return table(_run("analyze", self._tracking_path())["results"]["overall"])
 
     def sub_tracking_results(self) -> SubTrackingResults:
         """The results overall and for each block."""
         answer = _run("analyze", self._tracking_path(), self._sub_tracking_file)
-        results = _read_results(answer["results"])
-        results._text = answer["text"]
-        return results
+        return _read_results(answer["results"], answer["text"])
 
 
 class TrackingComparison:
@@ -199,7 +205,7 @@ class TrackingComparison:
             for number, (session, path) in enumerate(file_path_map.items()):
                 with open(path, "rb") as file:
                     data = file.read()
-                if data.startswith((b"\x80", b"ccopy_reg", b"ccopyreg")):
+                if data.startswith((b"\x80", b"cgpu_tracker.")):
                     self.results_map[session] = _unpickle(data, path)
                     path = os.path.join(folder, f"{number}.json")
                     with open(path, "w", encoding="utf-8") as text:

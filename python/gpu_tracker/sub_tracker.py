@@ -18,18 +18,20 @@ import functools
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from spoor._run import ancestors, connect
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from typing_extensions import ParamSpec
+    from .analysis import (CodeBlockResults, ComparisonResults, SubTrackingAnalyzer, SubTrackingResults,
+                           TrackingComparison)
 
-    P = ParamSpec("P")
+__all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults",
+           "TrackingComparison", "sub_track"]
 
-R = TypeVar("R")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _TIMEOUT_SECONDS = 2.0      # for an answer; without one the tracker is left alone for a while
 _LOOK_AGAIN_SECONDS = 1.0   # after which trackers that have started since are found
@@ -39,6 +41,15 @@ _ALLOWANCE_SECONDS = 0.5    # ... apart from this
 
 _begun: set[str] = set()  # files that this process, or the one it was forked from, has created
 _databases: dict[tuple[int, str], Connection] = {}  # by process and file
+
+
+def __getattr__(name: str) -> object:
+    """The classes of the analysis, which take time to import."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import analysis
+
+    return getattr(analysis, name)
 
 
 # ---- tracking and sub-tracking files ----
@@ -240,9 +251,9 @@ class SubTracker:
 
 def sub_track(code_block_name: str | None = None, code_block_attribute: str | None = None,
               sub_tracking_file: str | None = None, overwrite: bool = False
-              ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+              ) -> Callable[[Function], Function]:
     """Decorates a function: each call is a block. The name is by default FILE:FUNCTION."""
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Function) -> Function:
         name = code_block_name
         if name is None:
             attribute = function.__name__ if code_block_attribute is None else \
@@ -250,8 +261,8 @@ def sub_track(code_block_name: str | None = None, code_block_attribute: str | No
             name = f"{os.path.abspath(sys._getframe(1).f_code.co_filename)}:{attribute}"
 
         @functools.wraps(function)
-        def wrapper(*arguments: P.args, **keywords: P.kwargs) -> R:
+        def wrapper(*arguments: Any, **keywords: Any) -> Any:
             with SubTracker(name, sub_tracking_file=sub_tracking_file, overwrite=overwrite):
                 return function(*arguments, **keywords)
-        return wrapper
+        return wrapper  # type: ignore[return-value]
     return decorate

@@ -6,7 +6,7 @@ import os
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Iterable
 
-from spoor._program import EndedError, option_list
+from spoor._program import EndedError, LazyModule, option_list
 from spoor._result import Page, make_page
 
 from .sub_tracker import check_absent, check_extension, check_folder, forget_trackers
@@ -14,11 +14,25 @@ from .sub_tracker import check_absent, check_extension, check_folder, forget_tra
 if TYPE_CHECKING:
     from spoor._agent import Agent
 
-    from .usage import ComputeTime, MaxGPURAM, MaxRAM, ResourceUsage
+    from . import usage
+    from .usage import (ComputeTime, CPUUtilization, GPUUtilization, MaxGPURAM, MaxRAM,
+                        ProcessingUnitPercentages, ResourceUsage, RSSValues)
+else:
+    usage = LazyModule("gpu_tracker.usage")
+
+__all__ = ["ComputeTime", "CPUUtilization", "GPUUtilization", "MaxGPURAM", "MaxRAM",
+           "ProcessingUnitPercentages", "ResourceUsage", "RSSValues", "State", "Tracker"]
 
 _MEMORY_UNITS = ("bytes", "gigabytes", "kilobytes", "megabytes", "terabytes")
 _TIME_UNITS = ("days", "hours", "minutes", "seconds")
 _OLD_PARAMETERS = ("include_children", "kill_if_join_fails")  # versions 1 and 2; no effect
+
+
+def __getattr__(name: str) -> object:
+    """The data classes of the usage."""
+    if name in __all__:
+        return getattr(usage, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class State(Enum):
@@ -194,26 +208,24 @@ class Tracker:
         return Page(make_page(self._report))
 
     @property
-    def resource_usage(self) -> ResourceUsage | None:
+    def resource_usage(self) -> usage.ResourceUsage | None:
         """The usage; None until tracking has stopped, or if the tracker was killed."""
         if self._usage is None and self._json:
-            from .usage import build_usage
-
-            self._usage = build_usage(self._json)
+            self._usage = usage.build_usage(self._json)
         return self._usage
 
     # The attributes of versions 1 to 3.
     @property
-    def max_ram(self) -> MaxRAM | None:
-        usage = self.resource_usage
-        return None if usage is None else usage.max_ram
+    def max_ram(self) -> usage.MaxRAM | None:
+        found = self.resource_usage
+        return None if found is None else found.max_ram
 
     @property
-    def max_gpu_ram(self) -> MaxGPURAM | None:
-        usage = self.resource_usage
-        return None if usage is None else usage.max_gpu_ram
+    def max_gpu_ram(self) -> usage.MaxGPURAM | None:
+        found = self.resource_usage
+        return None if found is None else found.max_gpu_ram
 
     @property
-    def compute_time(self) -> ComputeTime | None:
-        usage = self.resource_usage
-        return None if usage is None else usage.compute_time
+    def compute_time(self) -> usage.ComputeTime | None:
+        found = self.resource_usage
+        return None if found is None else found.compute_time

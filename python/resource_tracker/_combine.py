@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import mul
 from typing import Any, Callable, Sequence
 
 from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS, bytes_per_unit
 from .tiny_data_frame import StatSpec, TinyDataFrame
 
+_NAN = float("nan")
 
-def mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+
+class RowMean:
+    """The mean of a column, in which each row counts by its length: the first and the last row of a run are
+    shorter than the others."""
+
+    needs_rows = True  # TinyDataFrame passes all of them, also those whose value is not known
+
+    def __init__(self, frame: TinyDataFrame, start_time: float | None) -> None:
+        """start_time is when the first row begins."""
+        times = _times(frame) if "timestamp" in frame.columns else ()
+        begins = [times[0] if start_time is None else start_time, *times] if times else []
+        self._lengths = [max(0.0, end - begin) for begin, end in zip(begins, times)]
+        if not sum(self._lengths) > 0:
+            self._lengths = [1.0] * len(frame)
+
+    def __call__(self, values: Sequence[float | None]) -> float | None:
+        """None and NaN are not known, and do not count."""
+        lengths = self._lengths
+        try:
+            total: float = sum(map(mul, values, lengths))
+        except TypeError:  # a None
+            total = _NAN
+        if total != total:
+            known = [(value, length) for value, length in zip(values, lengths) if value is not None and value == value]
+            lengths = [length for _, length in known]
+            total = sum(value * length for value, length in known)
+        seconds = sum(lengths)
+        return total / seconds if seconds > 0 else None
 
 
 def maximum(values: Sequence[float]) -> float | None:
@@ -98,30 +126,26 @@ _DEFAULT_SPECS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("system_net_recv_bytes",), ("sum",)),
     (("system_net_sent_bytes",), ("sum",)),
     (("timestamp",), ("duration",)))
-_FUNCTIONS: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
-    "mean": (mean, 2), "max": (maximum, 2), "sum": (sum, None), "duration": (span, None)}
 
 
-def default_specs(columns: Sequence[str]) -> list[StatSpec]:
+def default_specs(frame: TinyDataFrame, start_time: float | None) -> list[StatSpec]:
     """The figures that stats() computes, as far as their columns exist."""
-    specs = []
-    for names, functions in _DEFAULT_SPECS:
-        for column in names:
-            if column in columns:
-                specs += [StatSpec(column, _FUNCTIONS[name][0], name, _FUNCTIONS[name][1])
-                          for name in functions]
-    return specs
+    known: dict[str, tuple[Callable[[list[Any]], Any], int | None]] = {
+        "mean": (RowMean(frame, start_time), 2), "max": (maximum, 2), "sum": (sum, None),
+        "duration": (span, None)}
+    return [StatSpec(column, known[name][0], name, known[name][1])
+            for names, functions in _DEFAULT_SPECS for column in names if column in frame.columns
+            for name in functions]
 
 
-def guess_allocation(process: TinyDataFrame, system: TinyDataFrame) -> str:
+def guess_allocation(process: TinyDataFrame, system: TinyDataFrame, start_time: float | None) -> str:
     """"dedicated" if the process is about all that the machine does, "shared" if it is not, and
     "unknown" without the figures of both."""
-    result = "unknown"
+    result, means = "unknown", [RowMean(frame, start_time) for frame in (process, system)]
     for process_name, system_name, factor, amount in SERVER_ALLOCATION_CHECKS:
         if process_name not in process.columns or system_name not in system.columns:
             return "unknown"
-        ours, all_of = (mean([value for value in frame[name] if value is not None])
-                        for frame, name in ((process, process_name), (system, system_name)))
+        ours, all_of = means[0](process[process_name]), means[1](system[system_name])
         if ours is None or all_of is None:
             continue
         result = "dedicated"

@@ -40,10 +40,8 @@ def merge_tasks(tasks: Sequence[Stats]) -> Stats:
     merged: Stats = aggregate_stats(tasks)
     totals: dict[str, Any] = {}
     for task in tasks:
-        for path, measure in task.get("run_totals", {}).items():
-            known = totals.get(path, {}).get("value")
-            if known is None or (measure["value"] is not None and measure["value"] > known):
-                totals[path] = measure
+        for path, value in task.get("run_totals", {}).items():
+            totals[path] = max(value, totals.get(path, value))
     if totals:
         merged["run_totals"] = totals
     return merged
@@ -172,7 +170,7 @@ def build_error(error: BaseException) -> dict[str, Any]:
 
 # ---- the card ----
 
-def make_card(artifact: Mapping[str, Any], name: str) -> str:
+def make_card(artifact: Mapping[str, Any], name: str, servers: int = 0) -> str:
     """The page of a task, or a page with the reason why there is none."""
     from .tracker import ResourceTracker
 
@@ -180,7 +178,7 @@ def make_card(artifact: Mapping[str, Any], name: str) -> str:
         try:
             history = artifact.get("history", artifact["historical_stats"])
             return ResourceTracker.from_snapshot(artifact["tracker"]).report(
-                "Metaflow", history, artifact["step_failed"], name=name)
+                "Metaflow", history, artifact["step_failed"], name=name, servers=servers)
         except Exception as error:  # a card that cannot be made must not hide the reason
             artifact = build_error(error)
     return make_error_card(artifact["error"])

@@ -21,7 +21,7 @@ from typing import Any, Callable, Mapping, Sequence
 from spoor._agent import Agent
 from spoor._program import EndedError, Error, make_error
 
-from ._combine import maximum, mean, span
+from ._combine import maximum, span
 from .column_maps import NEWEST, columns_of, ticks_per_second
 from .tiny_data_frame import TinyDataFrame
 
@@ -52,7 +52,11 @@ def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
             if _agent is None:
                 _agent = Agent(name="resource-tracker")
             try:
-                return _agent.ask(op, *arguments)
+                answer = _agent.ask(op, *arguments)
+                if _agent.adopted and not op.endswith("-stats"):  # os.wait() would wait for its end
+                    _agent.close()
+                    _agent = None
+                return answer
             except EndedError:
                 _agent = None
                 if is_last:
@@ -62,7 +66,7 @@ def ask_agent(op: str, *arguments: str) -> dict[str, Any]:
 
 # ---- rows ----
 
-_ITERATE = (max, min, sum, maximum, span, mean)  # functions that do not need a list
+_ITERATE = (max, min, sum, maximum, span)  # functions that do not need a list
 
 
 def _is_known(cell: float) -> bool:
@@ -102,11 +106,8 @@ class RowColumn:
             if self._sum != self._sum:  # a NaN
                 self._known = array("d", filter(_is_known, self._known))
                 self._sum = sum(self._known)
-        if agg is mean and self._known:
-            return self._sum / len(self._known)
         result = self._sum if agg is sum else agg(self._known)
-        is_int = self._is_int and agg is not mean and result is not None
-        return int(result) if is_int else result
+        return int(result) if self._is_int and result is not None else result
 
 
 class RowFile:

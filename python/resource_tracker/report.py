@@ -7,8 +7,6 @@ shows beyond the run: earlier runs, servers to rent, and the integration.
 """
 from __future__ import annotations
 
-import csv
-import io
 import os
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
@@ -49,6 +47,9 @@ _NO_GPU = {"value": None, "source": None, "exact": False, "reason": "this machin
 def build_rows(facts: Mapping[str, Any], frame: Frame, has_gpu: bool) -> str:
     """The combined metrics as CSV, with the time since the start of the run, which is never set back, and
     without columns that mean nothing here."""
+    import csv
+    import io
+
     times: Sequence[float] = frame.get("timestamp", ())  # type: ignore[assignment]
     elapsed = accumulate((max(0.0, round(now - facts["start_time"], 6)) for now in times), max)
     columns: dict[str, Iterable[Any]] = {"run_id": [_run_id(facts)] * len(times), "elapsed_seconds": elapsed}
@@ -91,9 +92,8 @@ def _run_id(facts: Mapping[str, Any]) -> str:
 
 def _build_run(facts: Mapping[str, Any], rows: int) -> dict[str, Any]:
     start, stop = facts["start_time"], facts["stop_time"]
-    exit_code = facts.get("exit_code")
-    ending: dict[str, Any] = {"exit_code": exit_code, "signal": None, "attached": True}
-    if exit_code is None:
+    ending: dict[str, Any] = {"exit_code": facts.get("exit_code"), "signal": None, "attached": True}
+    if facts.get("is_running"):
         ending["still_running"] = True
     return {"id": _run_id(facts), "name": facts.get("name"),
             "tags": {}, "command": facts.get("command"), "pid": facts["pid"],
@@ -121,7 +121,7 @@ def build_report(facts: Mapping[str, Any], rows: int, server: Mapping[str, Any],
                  context: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a run.
 
-    facts are the metadata of a snapshot, with `name`, `exit_code` and `spoor_version`; totals replace the
+    facts are the metadata of a snapshot, with `name`, `is_running` and `spoor_version`; totals replace the
     figures of the rows; context is what an integration adds.
     """
     report: dict[str, Any] = {"schema": "spoor/1", "run": _build_run(facts, rows),
@@ -141,7 +141,7 @@ def _peak_bytes(runs: Sequence[Stats], source: tuple[tuple[str, ...], str]) -> f
     names, path = source
     peaks = []
     for run in runs:
-        exact = (run.get("run_totals", {}).get(path) or {}).get("value")
+        exact = run.get("run_totals", {}).get(path)
         peaks += [] if exact is None else [exact]
         for name in names:
             value = run.get(f"process_{name}", {}).get("max")
@@ -284,9 +284,10 @@ def make_report(tracker: ResourceTracker, integration: str, history: Sequence[Ma
                             _find_price(cloud, catalog) if server_count else None,
                             (server or {}).get("allocation"))
     context.update(integration_version=integration_version, cloud=describe_cloud(cloud))
-    exit_code = int(status_failed) if integration == "Metaflow" else None  # that of the task
-    facts = {**tracker._metadata(), "name": name, "exit_code": exit_code,
+    facts: dict[str, Any] = {**tracker._metadata(), "name": name, "is_running": tracker.running,
              "spoor_version": spoor.__version__}
+    if integration == "Metaflow":
+        facts["exit_code"] = int(status_failed)  # that of the task
     table = tracker.get_combined_metrics()
     frame = {column: table[column] for column in table.columns}
     server = server or {}

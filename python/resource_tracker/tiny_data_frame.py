@@ -166,6 +166,8 @@ class TinyDataFrame:
     def _aggregate(self, name: str, agg: Callable[[list[Any]], Any]) -> Any:
         """The function of the values that are not None."""
         column = self._columns[name]
+        if hasattr(agg, "needs_rows"):
+            return agg(column.cells() if hasattr(column, "cells") else self._column(name))
         if hasattr(column, "aggregate"):  # it has a quicker way
             return column.aggregate(agg)
         values = self._column(name)
@@ -244,8 +246,8 @@ class TinyDataFrame:
     def stats(self, specs: Sequence[StatSpec]) -> defaultdict[str, dict[str, Any]]:
         """Computes {column: {name of the function: result}}.
 
-        Values that are not known (None) are left out. If a column does not exist or a function
-        fails, the failure is logged and the result is missing.
+        Values that are not known (None) are left out, and so is a result that is None. If a column does
+        not exist or a function fails, the failure is logged and the result is missing.
         """
         results: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for column, agg, agg_name, digits in specs:
@@ -254,9 +256,8 @@ class TinyDataFrame:
                 if column not in self._columns:
                     raise ValueError("no such column")
                 result = self._aggregate(column, agg)
-                if digits is not None and result is not None:
-                    result = round(result, digits)
-                results[column][name] = result
+                if result is not None:
+                    results[column][name] = result if digits is None else round(result, digits)
             except Exception as error:
                 logger().warning("%s of column %r failed: %s", name, column, error)
         return results

@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from spoor._program import EndedError, Error, warn
+from spoor._program import EndedError, Error, LazyModule, warn
 
 from ._combine import combine_frames, default_specs, guess_allocation
 from ._loop import PidTracker, ProcessTracker, SystemTracker
@@ -18,8 +18,10 @@ from .tracker_procfs import (get_pid_children, get_pid_proc_io, get_pid_proc_tim
                              get_pid_pss_rollup, get_pid_rss, old_process_stats, old_system_stats)
 
 if TYPE_CHECKING:
+    from . import report as _report
     from ._tracking import RowFile, Tracking
-    from .report import Report
+else:
+    _report = LazyModule("resource_tracker.report")
 
 __all__ = ["PidTracker", "ProcessTracker", "ResourceTracker", "SystemTracker", "get_pid_children",
            "get_pid_proc_io", "get_pid_proc_times", "get_pid_pss_rollup", "get_pid_rss",
@@ -141,6 +143,7 @@ class ResourceTracker:
         self._frames: dict[str, TinyDataFrame] = {}     # likewise, of a snapshot
         self._csv_files: dict[str, _CsvFile] = {}        # likewise, that were asked for
         self._totals: dict[str, Any] | None = None
+        self._exit_code: int | None = None
         self._server_info: dict[str, Any] | None = None
         self._cloud_info: dict[str, Any] | None = None
         self._process_facts: dict[str, Any] | None = None  # of a snapshot, see _describe_process()
@@ -211,7 +214,7 @@ class ResourceTracker:
     def _start(self) -> None:
         self._is_implicit = False
         start_time = time.time()
-        if self.discover_cloud and self._cloud_info is None:
+        if self.discover_cloud and self._cloud_info is None and os.getpid() != 1:  # PID 1 would have to reap it
             from .cloud_info import start_discovery
 
             start_discovery()
@@ -247,7 +250,7 @@ class ResourceTracker:
     def stop(self, exit_code: int = 0, run_status: str = "finished") -> None:
         """Stops tracking, after a last row. If metrics are uploaded, waits a few seconds for the last
         ones; exit_code and run_status ("finished" or "failed") are sent to Sentinel, and
-        sentinel_result is its answer."""
+        sentinel_result is its answer. If the tracked process is this one, exit_code is that of report(), too."""
         tracking = self._tracking
         if tracking is None or not (self.running or tracking.agent is not None):
             return
@@ -257,6 +260,7 @@ class ResourceTracker:
         if status not in _RUN_STATUSES:
             raise ValueError(f"invalid run_status {run_status!r}: expected 'finished' or 'failed'")
         if self.running:
+            self._exit_code = int(exit_code) if self.pid == self._owner else None
             self._stop_tracking(tracking)
         try:
             self._report_upload(tracking.finish_upload(int(exit_code), status))
@@ -384,21 +388,22 @@ class ResourceTracker:
     def stats(self, specs: Sequence[StatSpec] | None = None) -> dict[str, dict[str, Any]]:
         """Computes {column: {name: result}} from the combined metrics.
 
-        Without specs these are means, maxima and sums of the columns that matter most, and
-        run_totals.
+        Without specs these are means, maxima and sums of the columns that matter most, and the numbers of
+        run_totals, {"run_totals": {"cpu.total_seconds": 1.5}}. In a mean, each row counts by its length.
         """
         if self.n_samples == 0:
             raise RuntimeError("No metrics collected (yet)")
         frame = self.get_combined_metrics()
-        results = frame.stats(default_specs(frame.columns) if specs is None else specs)
+        results = frame.stats(default_specs(frame, self.start_time) if specs is None else specs)
         if "duration" in results.get("timestamp", {}) and self.start_time is not None:
             first = frame.stats([StatSpec("timestamp", min)])["timestamp"]["min"]
             before = max(0.0, first - self.start_time)  # the first row covers it
             results["timestamp"]["duration"] = round(
                 results["timestamp"]["duration"] + before, 3)
-        totals = self.run_totals if specs is None else None
-        if totals:
-            results["run_totals"] = totals
+        if specs is None:
+            totals = {path: figure["value"] for path, figure in self.run_totals.items()}
+            totals = {path: value for path, value in totals.items() if type(value) in (int, float)}
+            results.update({"run_totals": totals} if totals else {})
         return results
 
     # ---- the server ----
@@ -416,7 +421,7 @@ class ResourceTracker:
             except Error as error:
                 self._report_failure(error)
                 return None
-        return {"allocation": guess_allocation(self.process_metrics, self.system_metrics),
+        return {"allocation": guess_allocation(self.process_metrics, self.system_metrics, self.start_time),
                 **self._server_info}
 
     @property
@@ -437,13 +442,11 @@ class ResourceTracker:
         to 128, 256 or 512 MiB, 1 GiB, 2 GiB, or whole GiB. historical_stats are results of stats() of
         earlier runs.
         """
-        from .report import get_needs, recommend
-
         if not self.track_processes:
             raise RuntimeError("there are no metrics of a process to recommend resources by")
         if self.running:
             self.wait_for_samples(1, timeout=max(5, 5 * self.interval))
-        return get_needs(recommend([self.stats(), *historical_stats]))
+        return _report.get_needs(_report.recommend([self.stats(), *historical_stats]))
 
     def recommend_server(self, **arguments: Any) -> dict[str, Any]:
         """The cheapest server for the next run, with the keys of the Spare Cores keeper, which is asked
@@ -461,19 +464,18 @@ class ResourceTracker:
 
     def report(self, integration: str = "standalone", historical_stats: Sequence[Mapping[str, Any]] = (),
                status_failed: bool = False, integration_version: str | None = None, *,
-               name: str | None = None, servers: int = 3,
-               catalog: str | os.PathLike[str] | None = None) -> Report:
+               name: str | None = None, servers: int | None = None,
+               catalog: str | os.PathLike[str] | None = None) -> _report.Report:
         """The report as an HTML page, with save() and browse(). A notebook shows it inline.
 
         historical_stats are results of stats() of earlier runs, which the page compares with this one.
-        name is the title of the page. servers is how many servers it recommends, from the Spare
-        Cores keeper or a catalogue, as recommend_server(); with 0, no service is asked. The
+        name is the title of the page. servers is how many servers it recommends, as recommend_server(): from
+        a catalogue, 3 by default, or from the Spare Cores keeper, which is asked only if servers is given. The
         recommended resources are those of recommend_resources().
         """
-        from .report import make_report
-
-        return make_report(self, integration, historical_stats, status_failed, integration_version,
-                           name, servers, catalog)
+        count = (3 if catalog else 0) if servers is None else servers
+        return _report.make_report(self, integration, historical_stats, status_failed, integration_version,
+                                   name, count, catalog)
 
     # ---- snapshots ----
 
@@ -487,7 +489,7 @@ class ResourceTracker:
             "version": _SNAPSHOT_VERSION,
             "resource_tracker": {"version": __version__, "implementation": "spoor"},
             **{name: getattr(self, name) for name in _PARAMETERS}, "autostart": self.autostart,
-            "start_time": start_time, "stop_time": stop_time,
+            "start_time": start_time, "stop_time": stop_time, "exit_code": self._exit_code,
             "duration": round(stop_time - start_time, 2), **self._process_facts}
 
     def snapshot(self) -> dict[str, Any]:
@@ -509,6 +511,7 @@ class ResourceTracker:
         tracker._cloud_info = snapshot.get("cloud_info")
         tracker.discover_cloud = tracker._cloud_info is not None  # likewise
         tracker._totals = snapshot.get("run_totals")
+        tracker._exit_code = metadata.get("exit_code")
         tracker._process_facts = {key: metadata.get(key) for key in ("command", "host")}
         for name in tracker.trackers:
             table = name.partition("_")[0]

@@ -6,6 +6,9 @@ libspoor starts them (spoor_agent_start) such that they are not our children: os
 never report them. They exit when our end of their socket is closed, which the kernel does however
 this process ends. src/front/agent.h describes the protocol of the agent.
 
+A process that adopts orphans becomes their parent all the same: PID 1 of a container without an init, or
+a subreaper. It reaps them by PID as soon as they have ended, so that a later os.wait() finds none.
+
 This module imports others that take some 10 ms, so it is imported where a process is started.
 """
 from __future__ import annotations
@@ -15,17 +18,21 @@ import json
 import os
 import socket
 import threading
+import time
 import weakref
 from typing import Any, Mapping
 
 from . import _library
 from ._program import EndedError, Error, find_program, make_error
+from ._run import parent
 
 _PROTOCOL = 1
 # How long an agent that is stopped (SIGSTOP) is waited for, and one that is only slow.
 _STOPPED_SECONDS = 1.0
 _SLOW_SECONDS = 30.0
+_REAP_SECONDS = 1.0  # how long a process that we have adopted has to end; it is stopped if that is too little
 _open: weakref.WeakSet[_Program] = weakref.WeakSet()
+_unreaped: list[int] = []
 
 
 def _socket_pair() -> list[socket.socket]:
@@ -51,8 +58,18 @@ def _is_stopped(pid: int) -> bool:
         return False
 
 
+def _reap(pid: int) -> bool:
+    """Reaps a child that has ended. True: it is no child of this process any more."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
+
+
 class _Program:
     """A process of the program, and our end of the socket that is its standard input and output."""
+
+    adopted = 0  # its PID, if it is our child
 
     def __init__(self, name: str, *arguments: str) -> None:
         """`name` is the name that the program runs under: spoor, gpu-tracker or resource-tracker."""
@@ -60,8 +77,10 @@ class _Program:
         self._lock = threading.Lock()
         self._socket, theirs = _socket_pair()
         _open.add(self)
+        _unreaped[:] = [pid for pid in _unreaped if not _reap(pid)]
         try:
-            _library.start_agent(program, [name, *arguments], theirs.fileno(), theirs.fileno())
+            pid = _library.start_agent(program, [name, *arguments], theirs.fileno(), theirs.fileno())
+            self.adopted = pid if parent(pid) == os.getpid() else 0
         except BaseException:
             self.close()
             raise
@@ -72,10 +91,21 @@ class _Program:
         """Closes the socket, upon which the process exits. May be called twice."""
         _open.discard(self)
         self._socket.close()
+        self._await_end()
+
+    def _await_end(self) -> None:
+        deadline = time.monotonic() + _REAP_SECONDS
+        while self.adopted and not _reap(self.adopted):
+            if time.monotonic() > deadline:
+                _unreaped.append(self.adopted)
+                break
+            time.sleep(0.001)
+        self.adopted = 0
 
     def __del__(self) -> None:
         if hasattr(self, "_socket"):
             self._socket.close()
+            self._await_end()
 
 
 class Call(_Program):
@@ -245,7 +275,9 @@ def _forget() -> None:
     """In a forked child: the processes are the parent's, and must see when it closes their sockets."""
     for program in list(_open):
         program._lock = threading.Lock()
+        program.adopted = 0
         program.close()
+    _unreaped.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

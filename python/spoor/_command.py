@@ -26,7 +26,7 @@ def _read_report(path: str, program: str, status: int) -> dict[str, Any]:
 
 def run(command: Sequence[Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]], *, check: bool = False,
         cwd: Optional[Path] = None, env: Optional[Mapping[str, str]] = None, stdin: Any = None, stdout: Any = None,
-        interval: Union[float, str, None] = 1.0, samples: Optional[Path] = None,
+        interval: Union[float, str, None] = 1.0, output: Optional[Path] = None, samples: Optional[Path] = None,
         name: Optional[str] = None, tags: Optional[Mapping[str, str]] = None, detail: Optional[str] = None,
         gpus: Optional[str] = None, append: bool = False, no_clobber: bool = False) -> Result:
     """Runs a command to its end and measures what it and everything it starts use.
@@ -42,8 +42,8 @@ def run(command: Sequence[Union[str, bytes, os.PathLike[str], os.PathLike[bytes]
         Raise a subprocess.CalledProcessError if the command fails. The exception has the result as ``result``.
     cwd, env, stdin, stdout
         As for subprocess.run.
-    interval, samples, name, tags, detail, gpus, append, no_clobber
-        As for `Tracker`. `Result.save` writes the report to a file.
+    interval, output, samples, name, tags, detail, gpus, append, no_clobber
+        As for `Tracker`. The name of the output decides its format: ``.json``, ``.csv``, ``.html`` or text.
 
     Returns
     -------
@@ -63,7 +63,8 @@ def run(command: Sequence[Union[str, bytes, os.PathLike[str], os.PathLike[bytes]
         raise make_error("EINVAL", "command: expected a list such as ['ls', '-l']; "
                                    "for a shell command, ['sh', '-c', 'ls | wc']")
     samples = None if samples is None else os.path.abspath(samples)
-    words = option_words(interval=interval, output=None, format=None, samples=samples, name=name, tags=tags,
+    output = None if output is None else os.path.abspath(output)
+    words = option_words(interval=interval, output=output, format=None, samples=samples, name=name, tags=tags,
                          detail=detail, gpus=gpus, append=append, no_clobber=no_clobber)
     with tempfile.TemporaryDirectory(prefix="spoor-") as folder:
         report = os.path.join(folder, "report.json")

@@ -46,12 +46,15 @@ def may_have_gpus() -> bool:
     return found
 
 
-def start_agent(program: str, words: list[str], input_fd: int, output_fd: int) -> None:
+def start_agent(program: str, words: list[str], input_fd: int, output_fd: int) -> int:
+    """Starts a process and returns its PID."""
     if any("\0" in word for word in words):  # the program would see what is before it
         raise make_error("EINVAL", "embedded null byte in an argument")
     error = _SpoorError()
     arguments = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words), None)
-    if _load().spoor_agent_start(os.fsencode(program), arguments, input_fd, output_fd,
-                                 ctypes.byref(error)) < 0:
+    pid: int = _load().spoor_agent_start(os.fsencode(program), arguments, input_fd, output_fd,
+                                         ctypes.byref(error))
+    if pid < 0:
         raise make_error(errno.errorcode.get(error.code, "EIO"),
                          error.message.decode(errors="replace"))
+    return pid

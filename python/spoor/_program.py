@@ -74,6 +74,18 @@ def find_program() -> str:
                      "SPOOR_BIN, or add it to PATH")
 
 
+class LazyModule:
+    """A module that is imported when an attribute of it is read, also by typing.get_type_hints()."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        from importlib import import_module
+
+        return getattr(import_module(self._name), name)
+
+
 def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | None]) -> list[str]:
     """{"interval": "0.5", "append": True, "name": None} as ["--interval=0.5", "--append"]."""
     words = []
@@ -86,9 +98,13 @@ def option_list(options: Mapping[str, str | bytes | os.PathLike[Any] | bool | No
 
 
 def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Warns; the warning names the line of the program that has called our packages."""
+    """Warns; the warning names the line of the program that has called our packages. A RuntimeWarning is a
+    failure of the tracker, which does not fail the program even under `python -W error`: it is printed."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and \
             frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_PACKAGES:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    try:
+        warnings.warn(message, category, stacklevel=level)
+    except RuntimeWarning:
+        warnings.showwarning(message, category, frame.f_code.co_filename, frame.f_lineno)

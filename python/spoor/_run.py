@@ -25,7 +25,8 @@ _owner = 0             # the process that has looked for them
 
 # ---- ancestors and sockets ----
 
-def _parent(pid: int) -> int:
+def parent(pid: int) -> int:
+    """The PID of the parent of a process; 0 if there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
@@ -40,7 +41,7 @@ def ancestors() -> Iterator[int]:
         if pid <= 0:
             return
         yield pid
-        pid = _parent(pid)
+        pid = parent(pid)
 
 
 def connect(kind: str, pid: int, seconds: float) -> tuple[socket, int, int]:

@@ -3,7 +3,8 @@
  * agent_start.c - starts a process that is not our child.
  *
  * An intermediate process starts the program and exits; so the program is an orphan, which init
- * adopts and reaps. Facts that shape this file:
+ * adopts and reaps. If this process is init (PID 1 of a container) or a subreaper, it adopts the
+ * program itself; so the caller gets the PID, to reap it. Facts that shape this file:
  *
  * - The intermediate process shares our memory (as vfork's child does) while this thread waits,
  *   so that a large caller is not copied. It does not call exec: the caller inherits only its
@@ -33,18 +34,18 @@ struct order {
     char *const *arguments;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
+    pid_t pid; /* of the program */
 };
 
 /* Runs in the intermediate process. Its status is an errno value. */
 static int start_program(void *data)
 {
     struct order *order = data;
-    pid_t pid;
 
     (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* our own name, not the caller's */
 
-    return posix_spawn(&pid, order->path, &order->actions, &order->attributes, order->arguments,
-                       environ);
+    return posix_spawn(&order->pid, order->path, &order->actions, &order->attributes,
+                       order->arguments, environ);
 }
 
 static int run_go_between(struct order *order)
@@ -115,5 +116,5 @@ int spoor_agent_start(const char *path, char *const *arguments, int input_fd, in
         posix_spawn_file_actions_destroy(&order.actions);
     }
     posix_spawnattr_destroy(&order.attributes);
-    return r < 0 ? error_sys(err, r, "cannot start '%s'", path) : 0;
+    return r < 0 ? error_sys(err, r, "cannot start '%s'", path) : order.pid;
 }

@@ -294,10 +294,13 @@ def test_the_config_file_is_overridden_by_variables_and_options(resource_tracker
     assert json.loads(read_line(process.stderr))["tracked_pid"] == held.pid
 
 
+def test_a_missing_config_file_does_not_stop_the_job(resource_tracker):
+    done = resource_tracker("--quiet", "-c", "missing.toml", "sh", "-c", "echo ran; exit 3")
+    assert (done.returncode, done.stdout, done.stderr) == \
+        (3, "ran\n", "warn: config file 'missing.toml': No such file or directory; ignored\n")
+
+
 def test_a_named_config_file_must_be_valid(resource_tracker):
-    done = resource_tracker("-c", "missing.toml", "true")
-    assert (done.returncode, done.stderr) == \
-        (1, "error: config file 'missing.toml': No such file or directory\n")
     pathlib.Path("bad.toml").write_text("[job]\nname = 5\n")
     done = resource_tracker("--config", "bad.toml", "true")
     assert (done.returncode, done.stderr) == (1, "error: bad.toml:2: job.name: expected a string\n")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands in the documents have the documented output."""
+import json
 import subprocess
+import sys
 
 import pytest
 
@@ -21,3 +23,14 @@ def test_commands_of_a_page_print_its_output(page):
                           check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=5 * DEADLINE_SECONDS)
     assert done.returncode == 0, done.stdout
+
+
+def test_example_tracks_with_all_packages(tmp_path):
+    done = subprocess.run([sys.executable, TOP / "examples/track.py", tmp_path], text=True, check=False,
+                          capture_output=True, timeout=DEADLINE_SECONDS)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = {line.partition(":")[0] for line in done.stdout.splitlines()}
+    assert names == {"block", "1", "command", "gpu_tracker", "resource_tracker"}
+    assert json.loads((tmp_path / "command.json").read_text(encoding="utf-8"))["run"]["exit_code"] == 0
+    phases = json.loads((tmp_path / "block.json").read_text(encoding="utf-8"))["phases"]
+    assert [phase["name"] for phase in phases] == ["fill", "sum"]

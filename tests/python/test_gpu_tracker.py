@@ -340,3 +340,21 @@ def test_agent_of_gpu_tracker_refuses():
     done = subprocess.run(["gpu-tracker", "agent", f"--pid={os.getpid()}", "--ru=x"], text=True,
                           executable=BINARY, stdout=subprocess.PIPE, check=False)
     assert "is not a valid RAM unit" in json.loads(done.stdout)["message"]
+
+
+def test_documented_names_are_in_the_documented_modules():
+    """Nothing is imported that takes long: the names are found when they are asked for."""
+    subprocess.run([sys.executable, "-c", """
+import sys
+import gpu_tracker, gpu_tracker.sub_tracker, gpu_tracker.tracker
+assert not {"pandas", "dataclasses", "sqlite3", "gpu_tracker.usage", "gpu_tracker.analysis"} & set(sys.modules)
+from gpu_tracker.tracker import (ComputeTime, CPUUtilization, GPUUtilization, MaxGPURAM, MaxRAM,
+                                 ProcessingUnitPercentages, ResourceUsage, RSSValues, Tracker)
+from gpu_tracker.sub_tracker import (CodeBlockResults, ComparisonResults, SubTracker, SubTrackingAnalyzer,
+                                     SubTrackingResults, TrackingComparison, sub_track)
+assert Tracker is gpu_tracker.Tracker and MaxRAM is gpu_tracker.MaxRAM
+assert SubTrackingAnalyzer is gpu_tracker.SubTrackingAnalyzer
+"""], check=True)
+    for module in (gput.tracker, gput.sub_tracker):
+        with pytest.raises(AttributeError, match="has no attribute 'missing'"):
+            module.missing

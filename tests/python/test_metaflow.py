@@ -84,12 +84,12 @@ def test_slow_storage_ends_the_search():
 def test_tasks_become_one_run():
     def stats(cpu, peak):
         return {"process_cpu_usage": {"mean": cpu, "max": cpu + 1}, "timestamp": {"duration": cpu},
-                "run_totals": {"memory": {"value": peak}, "unknown": {"value": None}}}
+                "run_totals": {"memory": peak} if peak else {}}
 
     assert merge_tasks([stats(1, 5)]) == stats(1, 5)
     assert merge_tasks([stats(1, 5), stats(3, 9), stats(2, None)]) == {
         "process_cpu_usage": {"mean": 2, "max": 4}, "timestamp": {"duration": 2},
-        "run_totals": {"memory": {"value": 9}, "unknown": {"value": None}}}
+        "run_totals": {"memory": 9}}
 
 
 # ---- the artifact ----

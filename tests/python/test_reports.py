@@ -2,12 +2,15 @@
 """The report as a page, from all packages, and the input of resource_tracker for it."""
 import html
 import json
+import os
+import pathlib
 import re
 import webbrowser
 
 import gpu_tracker
 import pytest
 import spoor
+from fake_keeper import SERVERS, Keeper
 from resource_tracker import ResourceTracker
 from resource_tracker.column_maps import NEWEST, README
 from resource_tracker.report import (Report, build_context, build_report, build_rows,
@@ -94,10 +97,10 @@ def test_report_of_resource_tracker(stand_in_reporter):
         tracker.wait_for_samples(2)
     again = ResourceTracker.loads(tracker.dumps())
     stand_in_reporter()
-    page = tracker.report(servers=0)
+    page = tracker.report()
     assert isinstance(page, Report) and issubclass(Report, str)
     data = data_of(page)
-    assert data == data_of(again.report(servers=0))
+    assert data == data_of(again.report())
     assert data["run"]["pid"] == tracker.pid and data["run"]["command"]
     assert data["run"]["samples"] == tracker.n_samples
     assert data["cpu"]["total_seconds"] == tracker.run_totals["cpu.total_seconds"]
@@ -113,7 +116,7 @@ def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
         tracker.wait_for_samples(1)
     stand_in_reporter()
     earlier = {**tracker.stats(), **LONG}
-    data = data_of(tracker.report("Metaflow", [earlier] * 2, True, name="Flow/1/step/2"))
+    data = data_of(tracker.report("Metaflow", [earlier] * 2, True, name="Flow/1/step/2", servers=3))
     assert data["run"]["name"] == "Flow/1/step/2" and data["run"]["exit_code"] == 1
     assert data["context"]["status_failed"] and len(data["context"]["historical"]) == 2
     recommendation = data["context"]["recommendation"]
@@ -125,12 +128,43 @@ def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
     assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
 
 
+def test_keeper_is_asked_on_request_alone(stand_in_reporter, monkeypatch):
+    with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
+        tracker.wait_for_samples(1)
+    stand_in_reporter()
+    pathlib.Path("servers.json").write_text(json.dumps(SERVERS), encoding="utf-8")
+    monkeypatch.setenv("SPOOR_KEEPER_TIMEOUT", "60")
+    with Keeper() as keeper:
+        monkeypatch.setenv("SPOOR_KEEPER_URL", keeper.url)
+        assert data_of(tracker.report())["context"]["servers"] == [] and keeper.requests == []
+        assert len(data_of(tracker.report(catalog="servers.json"))["context"]["servers"]) == 3
+        assert keeper.requests == []
+        assert len(data_of(tracker.report(servers=2))["context"]["servers"]) == 2 and len(keeper.requests) == 1
+
+
+def test_end_of_a_run_is_that_of_stop(stand_in_reporter):
+    """A page after stop() showed "still running"."""
+    stand_in_reporter()
+    with ResourceTracker(interval=0.05, discover_cloud=False) as finished:
+        run = data_of(finished.report())["run"]
+        assert run["still_running"] is True and run["exit_code"] is None
+    with pytest.raises(KeyError):
+        with ResourceTracker(interval=0.05, discover_cloud=False) as failed:
+            raise KeyError
+    with ResourceTracker(pid=os.getppid(), interval=0.05, discover_cloud=False) as other:
+        pass
+    for tracker, exit_code in (finished, 0), (failed, 1), (other, None):
+        for stopped in tracker, ResourceTracker.loads(tracker.dumps()):
+            run = data_of(stopped.report())["run"]
+            assert "still_running" not in run and run["exit_code"] == exit_code
+
+
 def test_short_run_has_the_result_of_recommend_resources(stand_in_reporter):
     """A flow of 3 s had no recommendation on its card."""
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
-    recommendation = data_of(tracker.report(servers=0))["context"]["recommendation"]
+    recommendation = data_of(tracker.report())["context"]["recommendation"]
     assert get_needs(recommendation) == tracker.recommend_resources()
     assert recommendation["note"] == (
         "These amounts follow the formulas of resource-tracker; those of 'spoor recommend' differ.")
@@ -142,7 +176,7 @@ def test_report_of_one_table(stand_in_reporter, switch):
     with ResourceTracker(interval=0.1, discover_cloud=False, **{switch: False}) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
-    data = data_of(tracker.report(historical_stats=[LONG], servers=0))
+    data = data_of(tracker.report(historical_stats=[LONG]))
     has_process = switch != "track_processes"
     assert ("job_cpu_seconds" in data["curve"]["columns"]) == has_process
     assert ("host_cpu_seconds" in data["curve"]["columns"]) != has_process
@@ -237,7 +271,7 @@ def test_facts_of_the_run_and_the_machine():
     assert report["schema"] == "spoor/1"
     assert report["run"]["started_at"] == "2026-11-14T23:46:40.000Z"
     assert report["run"]["elapsed_seconds"] == 10 and report["run"]["exit_code"] is None
-    assert report["run"]["still_running"] is True
+    assert "still_running" not in report["run"]
     assert report["host"]["cpus"] == 4 and report["host"]["memory_bytes"] == 1 << 30
     assert report["host"]["gpus"][0]["name"] == "T4" and report["gpu"]["count"] == 1
     assert report["host"]["gpus"][0]["memory_bytes"] == 16 * MIB
@@ -250,7 +284,7 @@ STATS = {"process_cpu_usage": {"mean": 1.5, "max": 2.0}, "process_memory_mib": {
          "process_gpu_usage": {"mean": 0.5, "max": 1}, "process_gpu_vram_mib": {"mean": 1, "max": 2},
          "system_net_recv_bytes": {"sum": 3}, "system_net_sent_bytes": {"sum": 4},
          "timestamp": {"duration": 7200},
-         "run_totals": {"memory.combined.total_rss_bytes": {"value": 30 * MIB}}}
+         "run_totals": {"memory.combined.total_rss_bytes": 30 * MIB}}
 
 
 def test_earlier_runs_are_in_base_units():

@@ -170,8 +170,8 @@ def test_the_first_and_the_last_partial_interval_are_kept():
 def test_totals_of_the_run():
     with ResourceTracker(interval=0.05) as tracker:
         burn(0.3)
-        while_it_runs = tracker.stats()["run_totals"]["cpu.total_seconds"]["value"]
-    totals = tracker.stats()["run_totals"]
+        while_it_runs = tracker.stats()["run_totals"]["cpu.total_seconds"]
+    totals = tracker.run_totals
     assert 0 < while_it_runs <= totals["cpu.total_seconds"]["value"]
     assert 0.25 < totals["cpu.total_seconds"]["value"] < 1
     rows = sum(tracker.process_metrics["utime"]) + sum(tracker.process_metrics["stime"])
@@ -179,6 +179,16 @@ def test_totals_of_the_run():
     peak = totals["memory.combined.total_rss_bytes"]
     assert peak["value"] > 1 << 20 and {"source", "exact", "low", "high"} <= set(peak)
     assert "run_totals" not in tracker.stats([StatSpec("process_pid", max)])
+
+
+@pytest.mark.parametrize("switches", [{}, {"track_processes": False}, {"track_system": False}])
+def test_stats_can_be_formatted_in_a_loop(switches):
+    """As in programs that were written for the predecessor."""
+    with ResourceTracker(interval=0.05, **switches) as tracker:
+        tracker.wait_for_samples(1, timeout=PATIENCE)
+    stats = tracker.stats()
+    lines = [f"{column} {name} {value:.2f}" for column, values in stats.items() for name, value in values.items()]
+    assert len(lines) >= 3 and ("run_totals" in stats) == tracker.track_processes
 
 
 def test_waiting_ends():
@@ -288,7 +298,7 @@ def test_a_process_that_ends():
             count = len(tracker.process_metrics)
             eventually(lambda: len(tracker.system_metrics) > count + 2, "rows of the system")
         assert len(tracker.process_metrics) == count
-        assert tracker.stats()["run_totals"]["cpu.total_seconds"]["value"] > 0.15
+        assert tracker.stats()["run_totals"]["cpu.total_seconds"] > 0.15
 
 
 # ---- files and failures ----

@@ -65,6 +65,19 @@ def test_uploaded_rows_are_the_measured_rows(sentinel, tmp_path):
     assert spools(tmp_path) == []
 
 
+def test_a_failed_upload_is_no_exception_under_w_error(monkeypatch):
+    monkeypatch.setenv("TRACKER_UPLOAD_WAIT", "0.1")
+    with pytest.warns(RuntimeWarning) as shown:
+        warnings.simplefilter("error")
+        with ResourceTracker(interval=0.05, sentinel_token=TOKEN) as tracker:
+            pass
+        assert ResourceTracker(sentinel_token=TOKEN, upload_interval="x").stop() is None
+    assert tracker.stop_time is not None and len(tracker.process_metrics) > 0
+    first, second = shown
+    assert first.filename == __file__ and str(first.message).startswith("the upload is not complete: ")
+    assert str(second.message).startswith("nothing is uploaded: ")
+
+
 def test_a_short_run_is_part_of_its_end_message(sentinel, token):
     with pytest.raises(KeyError):
         with ResourceTracker(interval=NEVER) as tracker:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of spoor: numbers with bounds, tables, stored runs, commands."""
 import asyncio
+import importlib
 import inspect
 import json
 import os
@@ -11,7 +12,9 @@ import sys
 import threading
 import typing
 
+import gpu_tracker
 import pytest
+import resource_tracker
 
 import spoor
 
@@ -204,8 +207,12 @@ def test_run_checks():
 
 
 def test_run_writes_relative_to_the_current_folder(tmp_path):
-    spoor.run(["true"], cwd="/", samples="s.csv")
+    result = spoor.run(["true"], cwd="/", samples="s.csv", output="r.json")
     assert (tmp_path / "s.csv").exists()
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["run"] == result["run"]
+    with pytest.raises(spoor.Error):
+        spoor.run(["true"], output="r.json", no_clobber=True)
+    assert spoor.load("r.json").run.id == result.run.id
 
 
 @pytest.mark.parametrize("command, kind, message", [
@@ -349,25 +356,36 @@ def test_arguments_are_checked_by_the_constructor(options):
         spoor.Tracker(**options)
 
 
-def public_functions():
-    for name in spoor.__all__:
-        value = getattr(spoor, name)
-        if inspect.isclass(value):
-            yield name, value
-            for key, member in vars(value).items():
-                function = member.fget if isinstance(member, property) else member
-                if inspect.isfunction(function):
-                    yield f"{name}.{key}", function
-        elif inspect.isfunction(value):
-            yield name, value
+def public_functions(module, name):
+    """A public name of a module, if it is a class or function, and the members of a class."""
+    value = getattr(module, name)
+    if inspect.isclass(value):
+        yield name, value
+        for key, member in vars(value).items():
+            function = getattr(member, "__func__", member.fget if isinstance(member, property) else member)
+            if inspect.isfunction(function) and (key == "__init__" or not key.startswith("_")):
+                yield f"{name}.{key}", function
+    elif inspect.isfunction(value):
+        yield name, value
 
 
-@pytest.mark.parametrize("name, value", list(public_functions()))
+PUBLIC = [found for module in (spoor, gpu_tracker, resource_tracker) for name in module.__all__
+          for found in public_functions(module, name)]
+PUBLIC_MODULES = [("gpu_tracker.analysis", "CodeBlockResults SubTrackingResults ComparisonResults"),
+                  ("resource_tracker.tiny_data_frame", "TinyDataFrame StatSpec"),
+                  ("resource_tracker.report", "Report"),
+                  ("resource_tracker.keeper", "get_instance_price get_recommended_cloud_servers"),
+                  ("resource_tracker.tracker_procfs", "get_process_stats get_system_stats")]
+PUBLIC += [found for module, names in PUBLIC_MODULES for name in names.split()
+           for found in public_functions(importlib.import_module(module), name)]
+
+
+@pytest.mark.parametrize("name, value", PUBLIC)
 def test_annotations_can_be_evaluated(name, value):
     hints = typing.get_type_hints(value)
     if inspect.isfunction(value):
         assert set(value.__annotations__) == set(hints)
-    if not name.rpartition(".")[2].startswith("_"):
+    if value.__module__.startswith("spoor") and not name.rpartition(".")[2].startswith("_"):
         assert value.__doc__ and value.__doc__.strip(), name
 
 

@@ -19,6 +19,13 @@ from conftest import TOP
 
 pytestmark = pytest.mark.any_user
 
+
+@pytest.fixture(autouse=True)
+def without_pandas(monkeypatch):
+    """tests/integration/test_pandas.py has the tests of tables of pandas."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+
+
 GOLDEN = TOP / "tests/functional/sub_track"
 HEADER = "process_id,code_block_name,position,timestamp"
 FORMS = pytest.mark.parametrize("form", ["csv", "sqlite"])
@@ -260,14 +267,6 @@ def test_tables_have_the_axes_of_the_predecessor():
     empty = next(block for block in results.code_block_results if block.num_timepoints == 0)
     assert math.isnan(empty.resource_usage["max"]["main_ram"])
     assert empty.resource_usage.to_csv().splitlines()[1] == "main_ram,,,,"
-
-
-def test_frames_need_pandas(monkeypatch):
-    table = golden_results().overall
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    for convert in (table.to_pandas, table["max"].to_pandas):
-        with pytest.raises(ImportError):
-            convert()
 
 
 def test_text_equals_the_programs():

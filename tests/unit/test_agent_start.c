@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ static void the_agent_is_no_child_of_its_starter(void **state)
     assert_int_equal(sigaction(SIGCHLD, &action, NULL), 0);
     assert_int_equal(pipe2(input, O_CLOEXEC), 0);
     assert_int_equal(pipe2(output, O_CLOEXEC), 0);
-    assert_int_equal(spoor_agent_start("/bin/cat", arguments, input[0], output[1], NULL), 0);
+    assert_true(spoor_agent_start("/bin/cat", arguments, input[0], output[1], NULL) > 1);
     close(input[0]);
     close(output[1]);
     assert_int_equal(write(input[1], "hello", 5), 5);
@@ -47,6 +48,23 @@ static void the_agent_is_no_child_of_its_starter(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
     assert_int_equal(errno, ECHILD);
     assert_int_equal(signal_count, 0);
+}
+
+static void a_subreaper_gets_the_pid_of_its_agent(void **state)
+{
+    char name[] = "cat";
+    char *const arguments[] = { name, NULL };
+    int fds[2], pid;
+
+    (void)state;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    pid = spoor_agent_start("/bin/cat", arguments, fds[0], fds[1], NULL);
+    close(fds[0]);
+    close(fds[1]);
+    assert_int_equal(kill(pid, SIGKILL), 0); /* it holds both ends of the pipe */
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
 static void a_program_that_cannot_be_started_is_named(void **state)
@@ -72,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_agent_is_no_child_of_its_starter),
+        cmocka_unit_test(a_subreaper_gets_the_pid_of_its_agent),
         cmocka_unit_test(a_program_that_cannot_be_started_is_named),
     };
 

@@ -438,6 +438,10 @@ static void a_block_gets_a_row_with_its_maximum(void **state)
     near(row[TRACKING_CPU_MAIN_SUM_UTILIZATION_PERCENT], 100);
     assert_true(fabs(row[TRACKING_TIMESTAMP] - 1700000000.13) < 1e-6);
     assert_false(rows_peak(&rows, &moment.sample, wanted_after, row)); /* no more than that */
+    row[TRACKING_MAIN_RAM] = 10;
+    assert_true(
+        rows_peak(&rows, &moment.sample, 1700000000, row)); /* it began before the last row */
+    assert_true(fabs(row[TRACKING_TIMESTAMP] - 1700000000.125) < 1e-6);
 }
 
 /* A command that ended before the first interval. */

@@ -407,6 +407,7 @@ bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, doubl
         is_more |= peak > row[i] * little;
         row[i] = fmax(row[i], peak); /* the other one, if one is NaN */
     }
+    start = fmax(start, rows->older.unix_seconds); /* the rows stay in the order of time */
     row[TRACKING_TIMESTAMP] = (start + sample->unix_seconds) / 2;
     return is_more;
 }

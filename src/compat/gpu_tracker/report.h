@@ -145,7 +145,7 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
 
 /* A code block that began at `start` has just stopped, and rows_take() made a row of that. Did it
  * hold more meanwhile than it does now? True: the row is changed into one of that time, which is
- * not known exactly. The sample before was taken when the block began. */
+ * not known exactly: between the row before and now. */
 bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
                double row[TRACKING_COLUMNS]);
 

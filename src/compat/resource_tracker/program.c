@@ -450,9 +450,9 @@ int tracker_config_read(struct arguments *arguments, const char *path, struct sp
 {
     int r = path ? read_file(arguments, path, err) : read_default(arguments, err);
 
-    if (r == 0 || path)
+    if (path && r != -ENOENT)
         return r;
-    if (r != -ENOENT)
+    if (r < 0 && (path || r != -ENOENT))
         program_warn(arguments->program, "%s; ignored", err->message);
     return 0;
 }

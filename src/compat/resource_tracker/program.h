@@ -58,7 +58,8 @@ void tracker_settings_done(struct tracker_settings *settings);
  */
 
 /* Applies the file to settings that are not set yet, or nothing if any of it is invalid. `path` NULL:
- * resource-tracker.toml, if there is one; an error in that file is a warning only. */
+ * resource-tracker.toml, if there is one; an error in that file is a warning only, and so is a given file
+ * that does not exist. */
 int tracker_config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
 
 /* ---- the program -------------------------------------------------------- */

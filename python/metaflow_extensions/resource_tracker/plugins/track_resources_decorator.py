@@ -65,11 +65,13 @@ class TrackResourcesDecorator(StepDecorator):
     dialect : str, default 'resource-tracker'
         The generation of the column names: 'resource-tracker' (0.5), 'resource-tracker-0.3' or
         'resource-tracker-0.1'.
+    servers : int, default 0
+        Number of servers that the card recommends. The Spare Cores keeper is asked for them.
     """
 
     name = "track_resources"
     defaults = {"interval": 1.0, "artifact_name": "resource_tracker_data", "create_card": True,
-                "dialect": "resource-tracker"}
+                "dialect": "resource-tracker", "servers": 0}
 
     _tracker = None
     _failure = None  # why there is none
@@ -98,7 +100,7 @@ class TrackResourcesDecorator(StepDecorator):
         if any(isinstance(card, CardDecorator) and card.attributes["type"] == _CARD_TYPE
                for card in decorators):
             return
-        options = {"artifact_name": self.attributes["artifact_name"]}
+        options = {name: self.attributes[name] for name in ("artifact_name", "servers")}
         # As if it were in the flow: otherwise Metaflow adds a plain card of this type to tasks.
         card = _Card(attributes={"type": _CARD_TYPE, "id": f"resource_tracker_{step_name}",
                                  "options": options}, statically_defined=True)

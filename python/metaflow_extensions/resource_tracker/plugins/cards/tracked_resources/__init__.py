@@ -9,12 +9,13 @@ class TrackedResourcesCard(MetaflowCard):
     type = "tracked_resources"
 
     def __init__(self, options=None, **_):
-        self._artifact_name = (options or {}).get("artifact_name", "resource_tracker_data")
+        self._options = {"artifact_name": "resource_tracker_data", "servers": 0, **(options or {})}
 
     def render(self, task):
         from resource_tracker._metaflow import make_card
 
-        return make_card(task[self._artifact_name].data, task.pathspec)
+        return make_card(task[self._options["artifact_name"]].data, task.pathspec,
+                         int(self._options["servers"]))
 
 
 CARDS = [TrackedResourcesCard]
