@@ -48,9 +48,24 @@ test("the cursor shows the values of every chart in its legend", async ({ report
   const plot = await box(page, "#chart-cpu .u-over");
   await page.mouse.move(plot.x + plot.width / 2, plot.y + 20);
   for (const text of await when.allTextContents()) expect(text).toMatch(/^at (29|30) min/);
-  await expect(page.locator("#chart-memory .legend-item").first()).toContainText("private 968 MB");
+  await expect(page.locator("#chart-memory .legend-item").first()).toContainText("private 1.02 GB");
   await page.mouse.move(5, 5);
   await expect(when.first()).toHaveText("peak");
+});
+
+test("private and shared memory add up to the job's", async ({ report }) => {
+  const page = await report.open("cpu");
+  const plot = await box(page, "#chart-memory .u-over");
+  for (const share of [0.2, 0.5, 0.8]) {
+    await page.mouse.move(plot.x + plot.width * share, plot.y + 20);
+    const amount = async (label: string) => {
+      const item = page.locator("#chart-memory .legend-item", { hasText: label }).first();
+      const [digits, unit] = (await item.locator(".value").innerText()).split(" ");
+      return Number(digits) * { MB: 1e6, GB: 1e9 }[unit!]!;
+    };
+    const parts = (await amount("private")) + (await amount("shared"));
+    expect(Math.abs(parts / (await amount("job")) - 1)).toBeLessThan(0.01); // they have three digits
+  }
 });
 
 test("a line can be hidden and shown", async ({ report }) => {
