@@ -181,6 +181,36 @@ test("several runs are side by side", async ({ report }) => {
   await expect(page.locator("#chart-cpu canvas")).toBeVisible();
 });
 
+test("five runs fit on a screen of 1280 pixels", async ({ page, report }) => {
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await report.open("five");
+  const area = page.locator("#side-by-side .table-scroll");
+  expect(await area.evaluate((each) => each.scrollWidth - each.clientWidth)).toBe(0);
+  await expect(area).not.toHaveClass(/more/);
+  const cut = await area
+    .locator("th, td")
+    .evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
+  expect(cut).toBe(0);
+});
+
+test("columns scroll below the first, and fade at the end", async ({ page, report }) => {
+  await page.setViewportSize({ width: 700, height: 900 });
+  await report.open("five");
+  const area = page.locator("#side-by-side .table-scroll");
+  await expect(area).toHaveClass("table-scroll more-after");
+  const first = page.locator(".compare tbody th").first();
+  const before = (await first.boundingBox())!;
+  await area.evaluate((each) => each.scrollTo(each.scrollWidth, 0));
+  await expect(area).toHaveClass("table-scroll more-before");
+  expect(await first.boundingBox()).toEqual(before);
+  const { x, y, height } = before;
+  const top = await page.evaluate(
+    ([x, y]) => document.elementFromPoint(x!, y!)?.textContent,
+    [x + 4, y + height / 2],
+  );
+  expect(top).toBe("Status");
+});
+
 test("the zoom bar hides what scrolls below it", async ({ report }) => {
   const page = await report.open("cpu");
   await page
