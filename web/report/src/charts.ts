@@ -52,7 +52,7 @@ export interface Chart {
   note: string;
   unit: Unit;
   isTall: boolean;
-  maximum?: number; // of the axis
+  maximum?: number; // that the axis reaches at least
   lines: Line[];
   limit?: Limit;
   mark?: { column: string; figure: Measure }; // the peak as the report has it, with its bounds
@@ -190,6 +190,7 @@ const definitions: Definition[] = [
     title: "Pressure",
     note: "share of time spent waiting",
     unit: units.percent,
+    maximum: 0.1, // less is noise
     lines: [
       line("job_cpu_pressure_seconds", "for a CPU", "first", "range"),
       line("job_memory_pressure_seconds", "for memory", "second", "range"),

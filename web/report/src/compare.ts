@@ -2,7 +2,7 @@
 
 import { type Chart, type Color, comparedColumns } from "./charts";
 import { isKnown, isZero } from "./curve";
-import { h, section } from "./dom";
+import { h, scrollArea, section } from "./dom";
 import * as format from "./format";
 import { type CurveChart, PlotList } from "./plot_list";
 import { type Column, type Curve, elapsedOf, type Run, titleOf, valueAt } from "./report";
@@ -63,12 +63,11 @@ export function changeText(value: number, first: number): string {
 
 function table(runs: Run[], names: string[]): HTMLElement {
   const known = rows.filter(({ text }) => runs.some((run) => !["", "n/a"].includes(text(run))));
-  return h(
-    "div",
-    { class: "table-scroll", role: "region", "aria-label": "Runs side by side", tabindex: "0" },
+  return scrollArea(
+    "Runs side by side",
     h(
       "table",
-      { class: "compare" },
+      { class: "compare", style: `--runs: ${runs.length}` },
       h(
         "thead",
         {},
@@ -81,11 +80,11 @@ function table(runs: Run[], names: string[]): HTMLElement {
               "th",
               { scope: "col", class: "number" },
               h("span", {
-                class: "swatch",
+                class: index < COLORS.length ? "swatch" : "swatch dashed",
                 style: `--swatch: var(--${COLORS[index % COLORS.length]})`,
                 "aria-hidden": "true",
               }),
-              name,
+              h("span", { title: name }, name),
             ),
           ),
         ),
@@ -103,7 +102,7 @@ function table(runs: Run[], names: string[]): HTMLElement {
               return h(
                 "td",
                 { class: "number" },
-                text(run),
+                value ? text(run).replaceAll(" ", "\u00a0") : text(run),
                 change && h("small", {}, ` ${change}`),
               );
             }),

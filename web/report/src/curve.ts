@@ -83,6 +83,22 @@ export function stacked(parts: Values[]): Values[] {
   return stack;
 }
 
+// The parts of a gauge, scaled to their total: they may be read less often than it, and their highest
+// values may be of different moments. Parts that explain less than half of the total are unknown.
+export function scaledTo(total: Values, parts: Values[]): Values[] {
+  const factors = total.map((whole, index) => {
+    const sum = parts.reduce((sum, part) => sum + (part[index] ?? Number.NaN), 0);
+    if (whole === null || whole === sum) return 1;
+    return sum >= whole / 2 ? whole / sum : Number.NaN;
+  });
+  return parts.map((part) =>
+    part.map((value, index) => {
+      const scaled = (value ?? Number.NaN) * factors[index]!;
+      return Number.isNaN(scaled) ? null : scaled;
+    }),
+  );
+}
+
 // Parts may be read a moment apart from their total: none is drawn above it.
 export function capped(values: Values, total: Values): Values {
   return values.map((value, index) => {

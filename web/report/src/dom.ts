@@ -61,6 +61,27 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
   );
 }
 
+// A table that scrolls sideways. The classes show at which ends there are more columns.
+export function scrollArea(label: string, table: HTMLElement): HTMLElement {
+  const area = h("div", {
+    class: "table-scroll",
+    role: "region",
+    "aria-label": label,
+    tabindex: "0",
+  });
+  const update = () => {
+    const { scrollLeft, clientWidth, scrollWidth } = area;
+    area.classList.toggle("more-before", scrollLeft > 0);
+    area.classList.toggle("more-after", scrollLeft + clientWidth < scrollWidth - 1);
+  };
+  area.append(table);
+  area.addEventListener("scroll", update, { passive: true });
+  const observer = new ResizeObserver(update);
+  observer.observe(area);
+  observer.observe(table);
+  return area;
+}
+
 // What a screen reader says when the page changes under the keyboard.
 export function announce(text: string): void {
   const region = document.getElementById("announcer");

@@ -117,8 +117,16 @@ export function trimmed(text: string): string {
   return text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 }
 
-function unit(text: (value: number) => string): Unit {
-  return { text, tick: (value) => (value === 0 ? "0" : trimmed(text(value))) };
+function unit(
+  text: (value: number) => string,
+  tick = (value: number) => trimmed(text(value)),
+): Unit {
+  return { text, tick: (value) => (value === 0 ? "0" : tick(value)) };
+}
+
+// Ticks may be closer to each other than values are told apart in texts.
+function threeDigitsTick(value: number): string {
+  return String(Number(value.toPrecision(3)));
 }
 
 // "1.28–1.35 GB"; one text if both read the same.
@@ -130,14 +138,14 @@ export function rangeText(unit: Unit, low: number, high: number): string {
 }
 
 export const units = {
-  cores: unit(short),
+  cores: unit(short, threeDigitsTick),
   bytes: unit(bytes),
   bytesPerSecond: unit(bytesPerSecond),
   count: {
     text: (value: number) => (Number.isInteger(value) ? count(value) : short(value)),
     tick: (value: number) => trimmed(short(value)),
   },
-  percent: unit(percent),
+  percent: unit(percent, (value) => `${threeDigitsTick(value * 100)} %`),
   watts: unit(watts),
   celsius: unit(celsius),
 };

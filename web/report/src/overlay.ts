@@ -31,12 +31,15 @@ interface Box {
 
 const FONT = "11px system-ui, sans-serif";
 const LABELS_MAX = 2;
+const NAME_MAX = 20; // characters: the color of the mark stands for a longer name
 // A peak much lower than the highest needs no label.
 const NOTABLE_PEAK = 0.25;
 // A limit further above the data than this would flatten the curves: it is named at the top.
 const LIMIT_IN_VIEW = 2.5;
 const BOUND_USEFUL = 2;
-const LABEL_ROOM = 1.22; // for a label above the highest value
+// Room for a label above the highest value.
+const LABEL_ROOM = 1.3;
+const LABEL_ROOM_TALL = 1.22;
 const ROUNDING = 0.001;
 
 // A bound of twice the value says little.
@@ -51,14 +54,16 @@ export function isLimitInView(chart: Chart, peak: number): boolean {
 }
 
 // The top of the y axis. The peaks of the report may be above those of the samples, but they belong to
-// the whole run: one that is far above what is in view would flatten the curves.
-export function topOf(chart: Chart, peak: number, figures: number[] = []): number {
-  if (chart.maximum !== undefined) return Math.max(chart.maximum, peak) * LABEL_ROOM;
+// the whole run: if a part of it is shown, one that is far above would flatten the curves.
+export function topOf(chart: Chart, peak: number, figures: number[] = [], isWhole = false): number {
+  const room = chart.isTall ? LABEL_ROOM_TALL : LABEL_ROOM;
+  if (chart.maximum !== undefined) return Math.max(chart.maximum, peak) * room;
   const bound = chart.mark ? (usefulBound(chart.mark.figure) ?? chart.mark.figure.value ?? 0) : 0;
-  const highest = Math.max(peak, ...[bound, ...figures].filter((figure) => figure < 2 * peak));
+  const isNear = (figure: number) => figure > 0 && (isWhole || figure < 2 * peak);
+  const highest = Math.max(peak, ...[bound, ...figures].filter(isNear));
   const withLimit = isLimitInView(chart, highest)
     ? Math.max(highest * 1.15, chart.limit!.value * 1.08)
-    : highest * LABEL_ROOM;
+    : highest * room;
   return withLimit > 0 ? withLimit : 1;
 }
 
@@ -83,42 +88,55 @@ export function drawPhases(u: uPlot, spans: Span[]): void {
   ctx.restore();
 }
 
+type Align = "center" | "right";
+
+interface Label extends Box {
+  text: string;
+  ink: string;
+}
+
+const DOT = 3; // pixels: the radius of a mark
+
+// Texts are placed first and drawn last, on the color of the card: no line strikes them through.
 class Labels {
-  private readonly taken: Box[] = [];
+  private readonly placed: Label[] = [];
 
   constructor(private readonly u: uPlot) {
     this.u.ctx.font = scaledFont();
   }
 
-  // Writes a text centered on x above or below y, kept inside the plot. False: no room.
-  write(
-    text: string,
-    x: number,
-    y: number,
-    ink: string,
-    align: "center" | "right" = "center",
-  ): boolean {
+  // Places a text above y, or beside x if there is no room above; inside the plot. False: no room.
+  place(text: string, x: number, y: number, ink: string, align: Align = "center"): boolean {
     const { ctx, bbox } = this.u;
     const pad = 4 * ratio();
     const width = ctx.measureText(text).width;
     const height = 13 * ratio();
-    let left = align === "right" ? x - width : x - width / 2;
-    left = Math.min(Math.max(left, bbox.left + pad), bbox.left + bbox.width - width - pad);
-    let top = y - height - pad;
-    if (top < bbox.top) top = bbox.top + ratio();
-    const box = { left, top, right: left + width, bottom: top + height };
-    if (this.taken.some((other) => overlaps(other, box))) return false;
-    this.taken.push(box);
-    ctx.lineWidth = 3 * ratio();
-    ctx.lineJoin = "round";
-    ctx.strokeStyle = color("panel", 0.85);
-    ctx.fillStyle = ink;
+    const top = Math.max(y - height - pad, bbox.top + ratio());
+    const isBeside = align === "center" && top + height > y - DOT * ratio();
+    const [first, last] = [bbox.left + pad, bbox.left + bbox.width - width - pad];
+    const besides = [x + 2 * pad, x - 2 * pad - width].filter((at) => at >= first && at <= last);
+    const above = align === "right" ? x - width : x - width / 2;
+    const lefts = isBeside ? besides : [Math.min(Math.max(above, first), last)];
+    for (const left of lefts) {
+      const box = { left, top, right: left + width, bottom: top + height };
+      if (this.placed.some((other) => overlaps(other, box))) continue;
+      this.placed.push({ ...box, text, ink });
+      return true;
+    }
+    return false;
+  }
+
+  draw(): void {
+    const { ctx } = this.u;
+    const margin = 2 * ratio();
     ctx.textAlign = "left";
     ctx.textBaseline = "top";
-    ctx.setLineDash([]);
-    ctx.strokeText(text, left, top + ratio());
-    ctx.fillText(text, left, top + ratio());
-    return true;
+    for (const { text, ink, left, top, right, bottom } of this.placed) {
+      ctx.fillStyle = color("panel", 0.85);
+      ctx.fillRect(left - margin, top, right - left + 2 * margin, bottom - top);
+      ctx.fillStyle = ink;
+      ctx.fillText(text, left, top + ratio());
+    }
   }
 }
 
@@ -131,20 +149,9 @@ function scaledFont(): string {
   return FONT.replace("11px", `${11 * ratio()}px`);
 }
 
-function drawLimit(u: uPlot, chart: Chart, labels: Labels): void {
+function drawLimitLine(u: uPlot, { limit }: Chart): void {
   const { ctx, bbox } = u;
-  const { limit } = chart;
-  if (!limit) return;
-  const right = bbox.left + bbox.width - 4 * ratio();
-  const text = `${limit.label} ${chart.unit.tick(limit.value)}`;
-  // At the right end, or at the left one if a peak has taken that.
-  const write = (words: string, y: number) =>
-    labels.write(words, right, y, color("limit-text"), "right") ||
-    labels.write(words, bbox.left, y, color("limit-text"));
-  if (limit.value > u.scales.y!.max!) {
-    write(`${text} ↑`, bbox.top);
-    return;
-  }
+  if (!limit || limit.value > u.scales.y!.max!) return;
   const y = Math.round(u.valToPos(limit.value, "y", true));
   ctx.strokeStyle = color("limit");
   ctx.lineWidth = 1.5 * ratio();
@@ -153,7 +160,25 @@ function drawLimit(u: uPlot, chart: Chart, labels: Labels): void {
   ctx.moveTo(bbox.left, y);
   ctx.lineTo(bbox.left + bbox.width, y);
   ctx.stroke();
-  write(text, y + 20 * ratio());
+}
+
+// Below its line; at the right end, or at the left one if a peak has taken that.
+function nameLimit(u: uPlot, chart: Chart, labels: Labels): void {
+  const { bbox } = u;
+  const { limit } = chart;
+  if (!limit) return;
+  const isInView = limit.value <= u.scales.y!.max!;
+  const text = `${limit.label} ${chart.unit.tick(limit.value)}${isInView ? "" : " ↑"}`;
+  const y = isInView ? Math.round(u.valToPos(limit.value, "y", true)) + 20 * ratio() : bbox.top;
+  for (const x of [bbox.left + bbox.width, bbox.left])
+    if (labels.place(text, x, y, color("limit-text"), "right")) return;
+}
+
+// Where a mark of a moment is: its whole width is inside the plot.
+function markX(u: uPlot, seconds: number): number {
+  const { left, width } = u.bbox;
+  const room = (DOT + 1) * ratio();
+  return Math.min(Math.max(u.valToPos(seconds, "x", true), left + room), left + width - room);
 }
 
 function drawDot(u: uPlot, x: number, y: number, ink: string): void {
@@ -163,18 +188,20 @@ function drawDot(u: uPlot, x: number, y: number, ink: string): void {
   ctx.lineWidth = 1.5 * ratio();
   ctx.setLineDash([]);
   ctx.beginPath();
-  ctx.arc(x, y, 3 * ratio(), 0, 2 * Math.PI);
+  ctx.arc(x, y, DOT * ratio(), 0, 2 * Math.PI);
   ctx.fill();
   ctx.stroke();
 }
 
-// A diamond at the report's peak, above the samples, and a whisker up to its bound.
+// A diamond at the report's peak, above the samples, and a whisker up to its bound. If the axis ends
+// below them, as it may when a part of the run is shown, an arrow is in their place.
 function drawMark(u: uPlot, chart: Chart, x: number, sampled: number, labels: Labels): void {
   const { ctx } = u;
   const figure = chart.mark!.figure;
   const value = figure.value!;
   const bound = usefulBound(figure);
-  const at = (y: number) => u.valToPos(y, "y", true);
+  const most = u.scales.y!.max!;
+  const at = (y: number) => u.valToPos(Math.min(y, most), "y", true);
   const size = 4 * ratio();
   ctx.strokeStyle = color("job");
   ctx.lineWidth = ratio();
@@ -182,20 +209,23 @@ function drawMark(u: uPlot, chart: Chart, x: number, sampled: number, labels: La
   ctx.beginPath();
   ctx.moveTo(x, at(Math.min(sampled, value)));
   ctx.lineTo(x, at(bound ?? value));
-  if (bound !== null) {
+  if (bound !== null && bound <= most) {
     ctx.moveTo(x - size, at(bound));
     ctx.lineTo(x + size, at(bound));
   }
   ctx.stroke();
-  ctx.fillStyle = color("job");
-  ctx.beginPath();
-  ctx.moveTo(x, at(value) - size);
-  ctx.lineTo(x + size, at(value));
-  ctx.lineTo(x, at(value) + size);
-  ctx.lineTo(x - size, at(value));
-  ctx.fill();
+  if (value <= most) {
+    ctx.fillStyle = color("job");
+    ctx.beginPath();
+    ctx.moveTo(x, at(value) - size);
+    ctx.lineTo(x + size, at(value));
+    ctx.lineTo(x, at(value) + size);
+    ctx.lineTo(x - size, at(value));
+    ctx.fill();
+  }
   const more = bound === null ? "" : `, at most ${chart.unit.text(bound)}`;
-  labels.write(`peak ${chart.unit.text(value)}${more}`, x, at(bound ?? value), color("ink"));
+  const text = `peak ${chart.unit.text(value)}${more}${value <= most ? "" : " ↑"}`;
+  labels.place(text, x, at(bound ?? value), color("ink"));
 }
 
 // The peak as the report has it, if it is that of the whole run: samples may have missed it, and
@@ -228,10 +258,11 @@ function drawPeaks(u: uPlot, chart: Chart, lines: Labeled[], labels: Labels, mar
   for (const { line, peak, value } of peaks.slice(0, LABELS_MAX)) {
     if (value < NOTABLE_PEAK * highest) continue;
     const isInView = value <= u.scales.y!.max!;
-    const x = u.valToPos(u.data[0][peak.index]!, "x", true);
+    const x = markX(u, u.data[0][peak.index]!);
     const y = isInView ? u.valToPos(value, "y", true) : u.bbox.top;
-    const text = `${isNamed ? line.label : "peak"} ${chart.unit.text(value)}${isInView ? "" : " ↑"}`;
-    if (!labels.write(text, x, y - 2 * ratio(), color("ink"))) continue;
+    const name = isNamed && line.label.length <= NAME_MAX ? line.label : "peak";
+    const text = `${name} ${chart.unit.text(value)}${isInView ? "" : " ↑"}`;
+    if (!labels.place(text, x, y - 2 * ratio(), color("ink"))) continue;
     drawWhisker(u, x, u.valToPos(peak.value, "y", true), y, line.color);
     if (isInView) drawDot(u, x, y, line.color);
   }
@@ -243,20 +274,20 @@ function markedPeak(u: uPlot, marked: Values): { x: number; value: number } | nu
   if (!peak) return null;
   const seconds = u.data[0][peak.index]!;
   const { min, max } = u.scales.x!;
-  return seconds >= min! && seconds <= max!
-    ? { x: u.valToPos(seconds, "x", true), value: peak.value }
-    : null;
+  return seconds >= min! && seconds <= max! ? { x: markX(u, seconds), value: peak.value } : null;
 }
 
 export function drawMarks(u: uPlot, chart: Chart, lines: Labeled[], marked: Values | null): void {
   const { ctx } = u;
   ctx.save();
   const labels = new Labels(u);
+  drawLimitLine(u, chart);
   const peak = marked && markedPeak(u, marked);
   if (peak) drawMark(u, chart, peak.x, peak.value, labels);
   const others = peak ? lines.filter(({ column }) => column !== chart.mark?.column) : lines;
   drawPeaks(u, chart, others, labels, peak?.value ?? 0);
-  drawLimit(u, chart, labels);
+  nameLimit(u, chart, labels);
+  labels.draw();
   ctx.restore();
 }
 

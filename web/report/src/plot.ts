@@ -9,6 +9,7 @@ import {
   isReduced,
   meansOf,
   peakOf,
+  scaledTo,
   stacked,
   type Values,
 } from "./curve";
@@ -17,11 +18,11 @@ import { moment, rangeText, units } from "./format";
 import { describe, drawMarks, drawPhases, type Labeled, type Span, topOf } from "./overlay";
 import type { Column, Curve } from "./report";
 import { color } from "./theme";
-import { TIME_STEPS, type TimeAxis } from "./time_axis";
+import type { TimeAxis } from "./time_axis";
 
 // The plot areas of all charts and the lanes of the timeline begin and end at the same x.
 export const GUTTER_LEFT = 62;
-export const GUTTER_RIGHT = 20;
+export const GUTTER_RIGHT = 28; // half of a tick's text
 const HEIGHT = 124;
 const HEIGHT_TALL = 168;
 export const SELECTION_MIN = 6; // pixels
@@ -42,6 +43,7 @@ function heightOf(chart: Chart): number {
 interface Item {
   line: Line;
   column: Column;
+  area: Values; // the height of its area
   isShown: boolean;
   value: HTMLElement;
   button: HTMLButtonElement;
@@ -70,6 +72,7 @@ export class Plot {
     this.seconds = fromZero(curve.seconds, [...curve.seconds]) as number[];
     if ((curve.seconds[0] ?? 0) > 0) this.seconds[0] = 0;
     this.items = chart.lines.map((line) => this.item(line));
+    this.fitAreas();
     this.when = h("span", { class: "when" }, "peak");
     this.canvas = h("div", {
       class: "plot",
@@ -114,6 +117,7 @@ export class Plot {
     const item: Item = {
       line,
       column: this.curve.columns[line.column]!,
+      area: meansOf(this.curve.columns[line.column]!),
       isShown: !line.isHidden,
       value,
       button: h(
@@ -127,6 +131,16 @@ export class Plot {
     };
     item.button.addEventListener("click", () => this.toggle(item));
     return item;
+  }
+
+  // The areas of a gauge reach the line of the job, which is drawn through its highest values.
+  private fitAreas(): void {
+    const areas = this.items.filter(({ line }) => line.style === "stack");
+    const job = this.items.find(({ line }) => line.style === "peak" && line.color === "job");
+    if (job?.column.kind !== "gauge") return;
+    const highs = areas.map(({ column }) => column.high);
+    const fitted = scaledTo(job.column.high, highs);
+    for (const [index, item] of areas.entries()) item.area = fitted[index]!;
   }
 
   private toggle(item: Item): void {
@@ -163,9 +177,7 @@ export class Plot {
     const shown = this.items.filter(({ isShown }) => isShown);
     const areas = shown.filter(({ line }) => line.style === "stack");
     const total = this.items.find(({ line }) => line.style === "peak")?.column.high ?? [];
-    const tops = stacked(areas.map(({ column }) => meansOf(column))).map((top) =>
-      capped(top, total),
-    );
+    const tops = stacked(areas.map(({ area }) => area)).map((top) => capped(top, total));
     for (const [index, { line }] of areas.entries()) {
       const at = add(tops[index]!, {
         stroke: color(line.color),
@@ -236,8 +248,9 @@ export class Plot {
             ticks,
             size: 22,
             gap: 4,
-            incrs: TIME_STEPS,
-            space: 90,
+            incrs: (_u, _axis, _min, _max, width) => [this.axis.step(width)],
+            space: 1,
+            splits: (_u, _axis, _min, _max, step) => this.axis.ticks(step),
             values: (_u, splits) => splits.map(moment),
           },
           {
@@ -247,7 +260,7 @@ export class Plot {
             ticks,
             size: GUTTER_LEFT,
             gap: 6,
-            space: 32,
+            space: 24,
             incrs: WHOLE_UNITS.includes(this.chart.unit) ? WHOLE_STEPS : undefined,
             values: (_u, splits) => splits.map((split) => this.chart.unit.tick(split)),
           },
@@ -271,7 +284,7 @@ export class Plot {
     const { from, to } = this.axis;
     const highest = highestIn(this.seconds, data, from, to);
     const figures = this.items.map(({ line, isShown }) => (isShown ? (line.peak ?? 0) : 0));
-    return topOf(this.chart, highest, figures);
+    return topOf(this.chart, highest, figures, !this.axis.isZoomed);
   }
 
   private marked(): Values | null {
@@ -361,11 +374,10 @@ export class Plot {
   }
 
   // What is drawn at a point; of a range, its ends.
-  private pointText({ line, column }: Item, index: number): string {
+  private pointText({ line, column, area }: Item, index: number): string {
     const at = (values: Values) => values[index] ?? Number.NaN;
     if (line.style === "peak") return this.chart.unit.text(at(column.high));
-    if (line.style === "stack" || !isReduced(column))
-      return this.chart.unit.text(at(meansOf(column)));
+    if (line.style === "stack" || !isReduced(column)) return this.chart.unit.text(at(area));
     return rangeText(this.chart.unit, at(column.low ?? column.high), at(column.high));
   }
 

@@ -1,6 +1,6 @@
 // How each number was measured: one row per figure, folded until it is asked for.
 
-import { h } from "./dom";
+import { h, scrollArea } from "./dom";
 import * as format from "./format";
 import { type Measure, measuresOf, type Run } from "./report";
 
@@ -43,9 +43,8 @@ export class Sources {
         { class: "dim" },
         "Exact figures are counters of the kernel or of a driver. Sampled figures are read at every interval; a sampled peak has bounds if the kernel provides them.",
       ),
-      h(
-        "div",
-        { class: "table-scroll", role: "region", "aria-label": "Sources", tabindex: "0" },
+      scrollArea(
+        "Sources",
         h(
           "table",
           {},

@@ -1,6 +1,6 @@
 // A table whose columns can be sorted by.
 
-import { announce, button, h } from "./dom";
+import { announce, button, h, scrollArea } from "./dom";
 
 export interface TableColumn<Row> {
   title: string;
@@ -57,14 +57,8 @@ export class Table<Row> {
     this.root = h(
       "div",
       { class: "table" },
-      h(
-        "div",
-        {
-          class: "table-scroll",
-          role: "region",
-          "aria-label": `Table: ${options.caption}`,
-          tabindex: "0",
-        },
+      scrollArea(
+        `Table: ${options.caption}`,
         h(
           "table",
           {},

@@ -1,14 +1,19 @@
 // The time axis that all charts of a run share: the part in view, and the cursor.
 
+import { moment } from "./format";
+
 type Listener = () => void;
 
-// Distances of ticks, in seconds.
-export const TIME_STEPS = [
-  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900,
-  1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
+// Distances of ticks, in seconds; longer ones are 1, 2, 5, 10, 20... times the last.
+const TIME_STEPS = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900,
+  1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
 ];
 
 const PIXELS_PER_TICK = 90;
+const PIXELS_PER_TICK_NARROW = 40; // on a phone, if the texts are short
+const NARROW = 500;
+const PIXELS_PER_LETTER = 6;
 
 export class TimeAxis {
   from = 0;
@@ -70,12 +75,21 @@ export class TimeAxis {
     return (seconds - this.from) / (this.to - this.from);
   }
 
-  ticks(width: number): number[] {
-    const least = ((this.to - this.from) * PIXELS_PER_TICK) / Math.max(width, 1);
+  // The distance of ticks, for a width in pixels.
+  step(width: number): number {
+    const room = width < NARROW ? PIXELS_PER_TICK_NARROW : PIXELS_PER_TICK;
+    const least = ((this.to - this.from) * room) / Math.max(width, 1);
     const longest = TIME_STEPS.at(-1)!;
-    const step =
-      TIME_STEPS.find((candidate) => candidate >= least) ??
-      longest * 10 ** Math.ceil(Math.log10(least / longest));
+    const power = longest * 10 ** Math.floor(Math.log10(least / longest));
+    const steps = least > longest ? [1, 2, 5, 10, 20].map((each) => each * power) : TIME_STEPS;
+    const fits = (step: number) => {
+      const letters = Math.max(...this.ticks(step).map((tick) => moment(tick).length));
+      return ((letters + 2) * PIXELS_PER_LETTER) / width <= step / (this.to - this.from);
+    };
+    return steps.find((step) => step >= least && fits(step)) ?? steps.at(-1)!;
+  }
+
+  ticks(step: number): number[] {
     const ticks: number[] = [];
     const first = Math.ceil(this.from / step);
     const last = Math.floor(this.to / step);

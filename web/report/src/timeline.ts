@@ -192,7 +192,7 @@ export class Timeline {
     for (const [span, element] of this.bands) place(element, span.from, span.to);
     this.ticks.replaceChildren(
       ...this.axis
-        .ticks(width)
+        .ticks(this.axis.step(width))
         .map((tick) => h("span", { style: `left: ${this.axis.share(tick) * 100}%` }, moment(tick))),
     );
     this.placeCursor();

@@ -1,7 +1,7 @@
 // What the job used: totals, means, peaks with their bounds, and how much of what it was allowed.
 
 import { isKnown, meanOf, peakOf } from "./curve";
-import { button, h, section } from "./dom";
+import { button, h, scrollArea, section } from "./dom";
 import * as format from "./format";
 import { usefulBound } from "./overlay";
 import {
@@ -313,9 +313,8 @@ export function usageOf(run: Run, openSource: (path: string) => void): HTMLEleme
   return section(
     "usage",
     "Usage",
-    h(
-      "div",
-      { class: "table-scroll", role: "region", "aria-label": "Table of usage", tabindex: "0" },
+    scrollArea(
+      "Table of usage",
       h(
         "table",
         { class: "usage" },

@@ -939,6 +939,25 @@ function second(): Run {
   return run;
 }
 
+// Five runs of long names; the later ones took longer.
+function five(): Run[] {
+  return [1, 1.1, 1.25, 0.8, 1.5].map((factor, index) => {
+    const run = index === 4 ? oomJob() : cpuJob(200, 3600);
+    run.run.name = `assembly of sample ${index + 1} with --threads=12`;
+    run.run.host = `node-${index}.rack-7.cluster.example.org`;
+    run.run.elapsed_seconds! *= factor;
+    run.curve!.seconds = run.curve!.seconds.map((end) => end * factor);
+    return run;
+  });
+}
+
+// As a file that was edited may have it.
+function endless(): Run {
+  const run = cpuJob();
+  run.run.elapsed_seconds = 1e11;
+  return run;
+}
+
 export const pages: Record<string, () => PageData> = {
   cpu: () => pageData(cpuJob()),
   gpu: () => pageData(gpuJob()),
@@ -953,4 +972,6 @@ export const pages: Record<string, () => PageData> = {
   system: () => pageData(systemReport()),
   flow: () => pageData(flowStep()),
   several: () => pageData(cpuJob(), second(), failedJob()),
+  five: () => pageData(...five()),
+  endless: () => pageData(endless()),
 };

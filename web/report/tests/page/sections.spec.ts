@@ -183,6 +183,14 @@ test("a step of a flow has earlier runs, servers and its price", async ({ report
   await expect(page.locator("#chart-memory .legend")).toContainText("job (PSS)");
 });
 
+test("a run of three thousand years is drawn", async ({ report }) => {
+  const page = await report.open("endless");
+  await expect(page.locator(".range")).toHaveText("0 to 1157407 d 9 h");
+  const ticks = await page.locator(".ticks span").count();
+  expect(ticks).toBeGreaterThan(2);
+  expect(ticks).toBeLessThan(12);
+});
+
 test("hostile names are shown as text", async ({ report }) => {
   const page = await report.open("hostile");
   await expect(page.locator("h1")).toContainText(HOSTILE);

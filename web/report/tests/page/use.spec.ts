@@ -48,9 +48,24 @@ test("the cursor shows the values of every chart in its legend", async ({ report
   const plot = await box(page, "#chart-cpu .u-over");
   await page.mouse.move(plot.x + plot.width / 2, plot.y + 20);
   for (const text of await when.allTextContents()) expect(text).toMatch(/^at (29|30) min/);
-  await expect(page.locator("#chart-memory .legend-item").first()).toContainText("private 968 MB");
+  await expect(page.locator("#chart-memory .legend-item").first()).toContainText("private 1.02 GB");
   await page.mouse.move(5, 5);
   await expect(when.first()).toHaveText("peak");
+});
+
+test("private and shared memory add up to the job's", async ({ report }) => {
+  const page = await report.open("cpu");
+  const plot = await box(page, "#chart-memory .u-over");
+  for (const share of [0.2, 0.5, 0.8]) {
+    await page.mouse.move(plot.x + plot.width * share, plot.y + 20);
+    const amount = async (label: string) => {
+      const item = page.locator("#chart-memory .legend-item", { hasText: label }).first();
+      const [digits, unit] = (await item.locator(".value").innerText()).split(" ");
+      return Number(digits) * { MB: 1e6, GB: 1e9 }[unit!]!;
+    };
+    const parts = (await amount("private")) + (await amount("shared"));
+    expect(Math.abs(parts / (await amount("job")) - 1)).toBeLessThan(0.01); // they have three digits
+  }
 });
 
 test("a line can be hidden and shown", async ({ report }) => {
@@ -164,6 +179,36 @@ test("several runs are side by side", async ({ report }) => {
   await page.getByRole("button", { name: "make -j4 check" }).first().click();
   await expect(page.locator("h1")).toHaveText("make -j4 check");
   await expect(page.locator("#chart-cpu canvas")).toBeVisible();
+});
+
+test("five runs fit on a screen of 1280 pixels", async ({ page, report }) => {
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await report.open("five");
+  const area = page.locator("#side-by-side .table-scroll");
+  expect(await area.evaluate((each) => each.scrollWidth - each.clientWidth)).toBe(0);
+  await expect(area).not.toHaveClass(/more/);
+  const cut = await area
+    .locator("th, td")
+    .evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
+  expect(cut).toBe(0);
+});
+
+test("columns scroll below the first, and fade at the end", async ({ page, report }) => {
+  await page.setViewportSize({ width: 700, height: 900 });
+  await report.open("five");
+  const area = page.locator("#side-by-side .table-scroll");
+  await expect(area).toHaveClass("table-scroll more-after");
+  const first = page.locator(".compare tbody th").first();
+  const before = (await first.boundingBox())!;
+  await area.evaluate((each) => each.scrollTo(each.scrollWidth, 0));
+  await expect(area).toHaveClass("table-scroll more-before");
+  expect(await first.boundingBox()).toEqual(before);
+  const { x, y, height } = before;
+  const top = await page.evaluate(
+    ([x, y]) => document.elementFromPoint(x!, y!)?.textContent,
+    [x + 4, y + height / 2],
+  );
+  expect(top).toBe("Status");
 });
 
 test("the zoom bar hides what scrolls below it", async ({ report }) => {

@@ -183,7 +183,8 @@ describe("the peak of a line", () => {
     const chart = chartsOf(cpuJob()).charts.find(({ id }) => id === "processes")!;
     expect(topOf(chart, 10, [15])).toBeGreaterThan(15);
     expect(topOf(chart, 10, [25])).toBe(topOf(chart, 10));
-    expect(topOf(chart, 10, [Number.NaN])).toBe(topOf(chart, 10));
+    expect(topOf(chart, 10, [25], true)).toBeGreaterThan(25);
+    expect(topOf(chart, 10, [Number.NaN], true)).toBe(topOf(chart, 10));
   });
 });
 

@@ -7,6 +7,7 @@ import {
   meanOf,
   peakOf,
   rowsCsv,
+  scaledTo,
   stacked,
 } from "../../src/curve";
 import type { Curve } from "../../src/report";
@@ -42,6 +43,37 @@ describe("curves", () => {
 describe("parts", () => {
   it("are not drawn above their total", () => {
     expect(capped([1, 5, null, 4], [3, 3, 3, null])).toEqual([1, 3, null, 4]);
+  });
+});
+
+describe("parts of a gauge", () => {
+  it("reach their total, whether they were read before it grew or at different moments", () => {
+    const parts = scaledTo(
+      [1350, 100, 80],
+      [
+        [600, 90, 30],
+        [300, 30, 50],
+      ],
+    );
+    expect(parts).toEqual([
+      [900, 75, 30],
+      [450, 25, 50],
+    ]);
+  });
+
+  it("are unknown if they explain little of it, or one of them is unknown", () => {
+    expect(
+      scaledTo(
+        [100, 100, null, 0],
+        [
+          [40, 90, 7, 0],
+          [5, null, 8, 0],
+        ],
+      ),
+    ).toEqual([
+      [null, null, 7, 0],
+      [null, null, 8, 0],
+    ]);
   });
 });
 

@@ -37,6 +37,14 @@ describe("axes", () => {
     expect(format.units.count.tick(0)).toBe("0");
   });
 
+  it("ticks that are close to each other differ", () => {
+    const ticks = (unit: format.Unit, step: number) =>
+      [1, 2, 3, 4].map((count) => unit.tick(count * step));
+    expect(ticks(format.units.percent, 2e-4)).toEqual(["0.02 %", "0.04 %", "0.06 %", "0.08 %"]);
+    expect(ticks(format.units.percent, 2.5e-3)).toEqual(["0.25 %", "0.5 %", "0.75 %", "1 %"]);
+    expect(ticks(format.units.cores, 2e-3)).toEqual(["0.002", "0.004", "0.006", "0.008"]);
+  });
+
   it("a range names its unit once", () => {
     expect(format.rangeText(format.units.bytes, 1.28e9, 1.35e9)).toBe("1.28–1.35 GB");
     expect(format.rangeText(format.units.bytes, 950e6, 1.35e9)).toBe("950 MB–1.35 GB");
