@@ -7,17 +7,31 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD ?= build
 
+# On a terminal, ninja shows its progress in one line.
 all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet | { grep -v '^ninja: no work to do' || true; }
+	@if [ -t 1 ]; then ninja -C $(BUILD); else ninja -C $(BUILD) --quiet | { grep -v '^ninja: no work to do' || true; }; fi
+	@[ $(MAKELEVEL) != 0 ] || printf '%s\n' 'Built $(BUILD)/spoor. Next:' \
+		'  $(BUILD)/spoor run -- COMMAND    track a command' \
+		'  make demo                    track an example job, and write its page' \
+		'  sudo make install            install into $(PREFIX)'
 
 $(BUILD)/build.ninja:
 	@tools/deps --check build
-	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) >/dev/null || \
+	@echo 'configuring $(BUILD)'
+	@meson setup $(BUILD) --prefix $(abspath $(PREFIX)) -Dtests=false >/dev/null || \
 		{ cat $(BUILD)/meson-logs/meson-log.txt >&2; rm -rf $(BUILD); exit 1; }
 	@sed -n 's/^.*WARNING: report page: /report page: /p' $(BUILD)/meson-logs/meson-log.txt >&2
 
+# The same with the programs of the tests.
+.PHONY: all-tests
+all-tests:
+	@tools/deps build page test
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@[ -d $(BUILD)/tests ] || meson configure $(BUILD) -Dtests=true
+	@$(MAKE) --no-print-directory all
+
 deps:
-	@tools/deps build page test full lint
+	@tools/deps build page
 
 demo:
 	@tools/deps build page
@@ -44,14 +58,13 @@ lint:
 	@tools/lint
 
 bench:
-	@tools/deps build test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/bench/run.py $(BUILD)/spoor
 
 # The same of real jobs, and what these lose. TRACKERS='before=old/spoor after=build/spoor' compares.
 TRACKERS ?= now=$(BUILD)/spoor
 bench-jobs:
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/bench/jobs.py $(TRACKERS)
 
 # Every parser under libFuzzer, FUZZ_SECONDS (60) each; FUZZ_TARGETS='toml csv' runs some of them.
@@ -69,8 +82,7 @@ build-fuzz/build.ninja:
 # Long runs of what the tests try for a moment: every call of the programs fails in turn, and uploads
 # while the network is away. Writes docs/RELIABILITY.md.
 torture:
-	@tools/deps build test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@tools/run-tests --build asan
 	@/usr/bin/python3 tests/torture/failures.py --sanitized build-asan --write $(BUILD)
 	@/usr/bin/python3 tests/torture/upload.py $(BUILD)/spoor
@@ -78,30 +90,29 @@ torture:
 # SIGKILL at random moments, alone and beside busy loops. As root, to see cgroups too.
 .PHONY: kills
 kills:
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/torture/kills.py --write $(BUILD)/spoor
 
 # A million samples and a million processes; 10,000 starts from Python. Does anything grow?
 .PHONY: soak
 soak:
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/torture/soak.py --write $(BUILD)/spoor
 
 # Jobs and machines at their limits. As root.
 .PHONY: load
 load:
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/torture/load.py --write $(BUILD)/spoor
 
 # Reports against the truth: jobs that know what they use, with every set of sources.
 truth:
-	@tools/deps build test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/truth/truth.py --full $(BUILD)/spoor
 
 # The programs of `make integration` that are installed, as a table. As root.
 truth-software:
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/truth/software.py $(BUILD)/spoor
 
 # Lines of src/ that the tests run, per folder; at least 90 %.
@@ -113,14 +124,13 @@ coverage:
 # The source of each quantity with every set of privileges. As root.
 .PHONY: privileges
 privileges:
-	@tools/deps build test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all-tests
 	@/usr/bin/python3 tests/privileges/privileges.py --write $(BUILD)/spoor
 
 # On a stock kernel with cgroup v2, in an emulated machine.
 vm:
-	@tools/deps build test vm
-	@$(MAKE) --no-print-directory all
+	@tools/deps vm
+	@$(MAKE) --no-print-directory all-tests
 	@tests/vm/run $(BUILD)/spoor
 
 # What the commands of the documents print, and the recording of README.md, made anew. On a quiet machine.
@@ -147,17 +157,22 @@ cross:
 	@tools/cross-build $(OTHER) build-cross/$(OTHER)
 	@tests/install/cross.py build-cross/$(OTHER)/build
 
-# The program as one static file, with musl. It can load neither NVML nor libcurl.
+# The program as one static file, with musl, and an archive of it with manual pages, completion and notices. It can
+# load neither NVML nor libcurl.
 .PHONY: static
 static:
 	@tools/deps build page static
 	@mkdir -p build-static dist
 	@tools/make-musl build-static/musl >build-static/cross-file
 	@[ -e build-static/build/build.ninja ] || \
-		meson setup build-static/build --cross-file build-static/cross-file -Dtests=false >/dev/null
-	@ninja -C build-static/build --quiet spoor
-	@strip -o dist/spoor-static build-static/build/spoor
-	@echo dist/spoor-static
+		meson setup build-static/build --cross-file build-static/cross-file --prefix / -Dtests=false >/dev/null
+	@ninja -C build-static/build --quiet program
+	@rm -rf build-static/root
+	@meson install -C build-static/build --no-rebuild --quiet --strip --tags program --destdir $(abspath build-static/root)
+	@cp build-static/root/bin/spoor dist/spoor-static
+	@tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$$(git log -1 --format=%ct) \
+		-C build-static/root -cf - bin share | gzip -9n >dist/spoor-static.tar.gz
+	@echo dist/spoor-static; echo dist/spoor-static.tar.gz
 
 # The source archive, which builds without npm; and the Debian packages, built from it.
 .PHONY: dist
@@ -169,22 +184,24 @@ deb: all
 	@tools/deps build page deb
 	@tools/make-deb "$$(tools/make-dist $(BUILD)/web/report/report.html dist)" dist/deb
 
-# Installs the Debian packages in a fresh Debian, uses and removes them; runs the static program alone. As root.
+# Installs the Debian packages and the wheels in fresh Debians, and uses them; runs the static program alone; builds and
+# installs as two users. As root.
 .PHONY: test-install
-test-install: deb static
+test-install: deb static wheel
 	@tools/deps install
 	@tests/install/deb dist/deb $(BUILD)/debian-root.tar
-	@tests/install/static dist/spoor-static
+	@tests/install/wheel dist bullseye bookworm trixie
+	@tests/install/static dist/spoor-static dist/spoor-static.tar.gz
+	@tests/install/source dist/spoor-*.*.tar.gz
 	@tests/install/pip
 
-install: all
-	@meson configure $(BUILD) --prefix $(abspath $(PREFIX))
-	@ninja -C $(BUILD) >/dev/null
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
+# As root, nothing in the folder of the build changes its owner.
+install:
+	@tools/install $(BUILD) $(abspath $(PREFIX)) $(DESTDIR)
 
 .PHONY: uninstall
 uninstall:
-	@DESTDIR=$(DESTDIR) ninja -C $(BUILD) uninstall >/dev/null
+	@cd $(BUILD) && DESTDIR=$(DESTDIR) meson --internal uninstall >/dev/null
 
 format:
 	@tools/deps page lint

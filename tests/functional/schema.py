@@ -1,115 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema spoor/1 as a shape to hold a result against.
+"""Reports against docs/spoor.schema.json, and the rules that a JSON Schema cannot express.
 
-A shape is a dict of required keys, a list of one shape, a set of types, or MEASURE. Keys may be
-added within spoor/1, so those that are not named here are allowed.
+The file allows keys that it does not name, since later versions may add some. Tests do not: a key that the program
+writes has to be in the file.
 """
+import json
 import math
-import re
+import pathlib
+
+import jsonschema
 
 import memory_order
 
-MEASURE, ANYTHING = object(), object()
-TEXT, NUMBER, COUNT, NOTHING = str, (int, float), int, type(None)
-DATE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+PATH = pathlib.Path(__file__).resolve().parents[2] / "docs/spoor.schema.json"
 
 
-def measures(names):
-    return {name: MEASURE for name in names.split()}
+def closed(node):
+    """The schema without room for other keys."""
+    if isinstance(node, list):
+        return [closed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: closed(item) for key, item in node.items()}
+    is_object = "properties" in node and "object" in node.get("type", ())
+    return {"additionalProperties": False, **node} if is_object else node
 
 
-CORES = measures("mean_cores max_cores")
-RSS = measures("total_rss_bytes private_rss_bytes shared_rss_bytes")
+VALIDATOR = jsonschema.Draft202012Validator(closed(json.loads(PATH.read_text("utf-8"))))
 
-SECTIONS = {
-    "cpu": {
-        **measures("total_seconds user_seconds system_seconds mean_cores max_cores"),
-        "main": CORES, "descendants": CORES, "system": CORES,
-        "threads": measures("main descendants combined"),
-        "page_faults": measures("major minor"),
-        "context_switches": measures("voluntary involuntary"),
-    },
-    "memory": {
-        "main": RSS, "descendants": RSS, "combined": {**RSS, **measures("pss_bytes")},
-        "at_peak": RSS,
-        **measures("job_peak_bytes anon_peak_bytes page_cache_peak_bytes swap_peak_bytes "
-                   "system_peak_bytes"),
-    },
-    "io": measures("read_bytes written_bytes read_chars written_chars"),
-    "network": {**measures("received_bytes sent_bytes"), "scope": {TEXT}},
-    "processes": measures("max_concurrent started"),
-    "pressure": measures("cpu_seconds memory_seconds io_seconds"),
-    "events": measures("oom_kills throttled_seconds"),
-}
-GPU = {
-    "memory": measures("main_bytes descendants_bytes combined_bytes system_bytes"),
-    "utilization": measures("mean_gpus max_gpus"),
-    "job_utilization": measures("mean_gpus max_gpus"),
-}
-SECTIONS["gpu"] = GPU
-SECTIONS["energy"] = measures("cpu_joules gpu_joules")
-DEVICE = {
-    "index": {COUNT}, "part": {COUNT, NOTHING}, "uuid": {TEXT}, "name": {TEXT, NOTHING},
-    "vendor": {TEXT},
-    "memory": {"total_bytes": {COUNT, NOTHING}, **measures("peak_bytes job_peak_bytes")},
-    "utilization": measures("mean max"), "job_utilization": measures("mean max"),
-    **measures("energy_joules max_temperature_celsius max_power_watts"),
-    "throttled": ANYTHING,  # null or words: see check()
-}
-PROCESS = {
-    "pid": {COUNT}, "parent_pid": {COUNT, NOTHING}, "name": {TEXT, NOTHING},
-    "command": {TEXT, NOTHING}, "started_seconds": {NUMBER}, "ended_seconds": {NUMBER, NOTHING},
-    "cpu_seconds": {NUMBER},
-    **{key: {COUNT, NOTHING} for key in ("peak_rss_bytes", "read_bytes", "written_bytes",
-                                         "gpu_memory_bytes", "exit_code")},
-    "signal": {TEXT, NOTHING},
-}
-OTHERS = {"name": {TEXT, NOTHING}, "count": {COUNT, NOTHING}, "cpu_seconds": {NUMBER},
-          "peak_rss_bytes": {COUNT, NOTHING}}
-RESULT = {
-    "schema": {TEXT},
-    "run": {
-        "id": {TEXT}, "name": {TEXT, NOTHING}, "tags": {}, "command": [{TEXT}], "pid": {COUNT, NOTHING},
-        "host": {TEXT}, "user": {TEXT, NOTHING}, "cwd": {TEXT, NOTHING},
-        "started_at": {TEXT}, "ended_at": {TEXT}, "elapsed_seconds": {NUMBER},
-        "exit_code": {COUNT, NOTHING}, "signal": {TEXT, NOTHING}, "interval_seconds": {NUMBER},
-        "samples": {COUNT}, "spoor_version": {TEXT},
-    },
-    "host": {
-        "os": {TEXT, NOTHING}, "kernel": {TEXT, NOTHING}, "cpu_model": {TEXT, NOTHING},
-        "cpus": {COUNT, NOTHING}, "memory_bytes": {COUNT, NOTHING},
-        "gpus": [{"index": {COUNT}, "part": {COUNT, NOTHING}, "uuid": {TEXT},
-                  "name": {TEXT, NOTHING},
-                  "vendor": {TEXT}, "memory_bytes": {COUNT, NOTHING}}], "cloud": {},
-    },
-    "limits": {"cpus": {NUMBER, NOTHING}, "memory_bytes": {COUNT, NOTHING}, "gpus": [{TEXT}]},
-    **SECTIONS,
-    "gpu": {"count": {COUNT, NOTHING}, "selected": [{TEXT}], **GPU, "devices": [DEVICE]},
-    "phases": [{"name": {TEXT}, "started_at": {TEXT}, "elapsed_seconds": {NUMBER}, **SECTIONS}],
-    "tracker": {"cpu_seconds": {NUMBER, NOTHING}, "max_rss_bytes": {COUNT, NOTHING},
-                "late_samples": {COUNT}, "detail_reads": {COUNT},
-                "budget_percent": {NUMBER, NOTHING},
-                "spent": {f"{what}_seconds": {NUMBER} for what in
-                          ("samples", "events", "glances", "sharing", "gpus")},
-                "postponed": {"glances": {COUNT}, "sharing": {COUNT}, "gpus": {COUNT}}},
-    "warnings": [{"code": {TEXT}, "message": {TEXT}}],
-}
+
+def check_schema(report):
+    """Any report, also one of samples, fits the file; values are within their bounds."""
+    for error in VALIDATOR.iter_errors(report):
+        raise AssertionError(f"{'.'.join(map(str, error.absolute_path))}: {error.message}")
+    check_bounds(report, "")
+
+
+def check_bounds(node, place):
+    if isinstance(node, dict) and "low" in node and "exact" in node:
+        high = math.inf if node["high"] is None else node["high"]  # no upper bound is known
+        assert node["low"] <= node["value"] <= high, f"{place}: {node}"
+    elif isinstance(node, (dict, list)):
+        for key, item in node.items() if isinstance(node, dict) else enumerate(node):
+            check_bounds(item, f"{place}.{key}".lstrip("."))
 
 
 def check(result):
-    """Fails with the path of the first mismatch."""
-    check_shape(result, RESULT, "")
-    assert result["schema"] == "spoor/1"
+    """A report of a run that ended. Fails with the place of the first thing that does not fit."""
+    check_schema(result)
     run = result["run"]
-    for key in ("started_at", "ended_at"):
-        assert DATE.match(run[key]), f"run.{key}: {run[key]!r} is no RFC 3339 date in UTC"
+    for key in ("id", "command", "host", "elapsed_seconds", "interval_seconds", "samples", "spoor_version"):
+        assert run[key] is not None, f"run.{key} is null"
     assert run["started_at"] <= run["ended_at"]
     is_untracked = any(warning["code"] == "untracked" for warning in result["warnings"])
     assert run["samples"] == 0 if is_untracked else run["samples"] >= 2, "a first and a last sample"
-    assert result["network"]["scope"] in ("job", "host")
-    for device in result["gpu"]["devices"]:
-        assert device["uuid"] in result["gpu"]["selected"]
-        assert set(device["throttled"] or []) <= {"power", "thermal", "hardware"}
+    assert {device["uuid"] for device in result["gpu"]["devices"]} <= set(result["gpu"]["selected"])
     assert result["gpu"]["selected"] == result["limits"]["gpus"]
     assert (result["gpu"]["count"] or 0) <= len(result["host"]["gpus"])
     faults = memory_order.contradictions(result)
@@ -129,7 +74,6 @@ def check_curve(result):
     assert curve["samples"] == result["run"]["samples"] and 1 <= len(seconds) <= 256
     assert seconds == sorted(seconds) and seconds[-1] <= result["run"]["elapsed_seconds"] + 0.001
     for name, column in curve["columns"].items():
-        assert column["kind"] in ("rate", "gauge"), name
         low, mean = column.get("low", column["high"]), column.get("mean", column["high"])
         assert len(seconds) == len(column["high"]) == len(low) == len(mean), name
         known = [values for values in zip(low, mean, column["high"]) if None not in values]
@@ -140,15 +84,8 @@ def check_curve(result):
 
 
 def check_recommendation(result):
-    *keys, last, note = needs = result["recommendation"]
-    assert keys == ["cpus", "memory_bytes", "gpus", "vram_bytes", "seconds"]
-    assert (last, note) == ("choices", "note")
+    needs = result["recommendation"]
     check_request(result)
-    for key in keys:
-        need = needs[key]
-        assert set(need) == {"value", "guess", "why"} and need["why"], key
-        assert isinstance(need["guess"], bool), key
-        assert need["value"] is None or need["value"] >= 0, key
     peak = result["memory"]["combined"]["total_rss_bytes"]["value"]
     if peak is not None:
         assert needs["memory_bytes"]["value"] >= max(1.2 * peak, 128 << 20)
@@ -177,14 +114,10 @@ def check_request(result, margin=1.2):
 def check_processes(result):
     """The processes of a job add up to its CPU time."""
     largest, others = (result["processes"][key] for key in ("largest", "others"))
-    check_shape(largest, [PROCESS], "processes.largest")
-    check_shape(others, [OTHERS], "processes.others")
     assert all(other["count"] != 0 for other in others)
-    assert len(largest) <= 200
     starts = [process["started_seconds"] for process in largest]
     assert starts == sorted(starts)
     for process in largest:
-        assert process["cpu_seconds"] >= 0, process
         assert process["ended_seconds"] is None or \
             process["ended_seconds"] >= process["started_seconds"], process
         assert process["signal"] is None or process["exit_code"] > 128, process
@@ -193,44 +126,3 @@ def check_processes(result):
     used = sum(process["cpu_seconds"] for process in largest + others)
     if total is not None:
         assert abs(used - total) <= 0.02 * total + 0.005, f"{used} s of {total} s"
-
-
-def check_shape(found, shape, place):
-    if shape is ANYTHING:
-        return
-    if shape is MEASURE:
-        check_measure(found, place)
-    elif isinstance(shape, dict):
-        assert isinstance(found, dict), f"{place}: {found!r} is no object"
-        for key, inner in shape.items():
-            assert key in found, f"{place}: no key {key!r}"
-            check_shape(found[key], inner, f"{place}.{key}".lstrip("."))
-    elif isinstance(shape, list):
-        assert isinstance(found, list), f"{place}: {found!r} is no array"
-        for index, item in enumerate(found):
-            check_shape(item, shape[0], f"{place}[{index}]")
-    else:
-        types = tuple(kind for entry in shape
-                      for kind in (entry if isinstance(entry, tuple) else (entry,)))
-        assert isinstance(found, types) and not isinstance(found, bool), f"{place}: {found!r}"
-
-
-def check_measure(found, place):
-    assert isinstance(found, dict), f"{place}: {found!r} is no measure"
-    allowed = {"value", "source", "exact", "low", "high", "reason"}
-    assert {"value", "source", "exact"} <= set(found) <= allowed, f"{place}: {sorted(found)}"
-    assert isinstance(found["exact"], bool), place
-    number = found["value"]
-    if number is None:
-        assert found["source"] is None and not found["exact"], f"{place}: {found}"
-        assert found.get("reason"), f"{place}: null without a reason"
-        assert "low" not in found and "high" not in found, f"{place}: bounds of nothing"
-        return
-    assert isinstance(number, (int, float)) and not isinstance(number, bool), f"{place}: {number!r}"
-    assert math.isfinite(number) and number >= 0, f"{place}: {number}"
-    assert found["source"] and "reason" not in found, f"{place}: {found}"
-    assert ("low" in found) == ("high" in found), f"{place}: one bound"
-    if "low" in found:
-        high = math.inf if found["high"] is None else found["high"]  # the upper bound is unknown
-        assert found["low"] <= number <= high, f"{place}: {found}"
-        assert not found["exact"], f"{place}: exact, with bounds"

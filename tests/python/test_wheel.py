@@ -236,6 +236,8 @@ def read_wheel(wheels, pattern):
         record = archive.read(f"{info}/RECORD").decode()
         assert sorted(line.split(",")[0] for line in record.splitlines()) == names
         assert archive.read(f"{info}/LICENSE") == (TOP / "LICENSE").read_bytes()
+        if "manylinux" in path.name:  # it contains other people's work
+            assert archive.read(f"{info}/NOTICES") == (TOP / "NOTICES").read_bytes()
         metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         entry_points = archive.read(f"{info}/entry_points.txt").decode() \
             if f"{info}/entry_points.txt" in names else ""
@@ -280,13 +282,20 @@ def test_wheel_of_gpu_tracker(wheels):
 
 def test_wheel_of_resource_tracker(wheels):
     modes, metadata, entry_points = read_wheel(wheels, "spoor_resource_tracker-*-py3-none-any.whl")
-    assert metadata["Name"] == "spoor-resource-tracker" and entry_points == ""
+    assert metadata["Name"] == "spoor-resource-tracker"
+    assert entry_points == "[console_scripts]\nresource-tracker = resource_tracker.__main__:become_program\n"
     assert metadata.get_all("Requires-Dist") == [f"spoor=={metadata['Version']}"]
     assert "resource_tracker/py.typed" in modes
     extension = {name for name in modes if name.startswith("metaflow_extensions/")}
     assert extension == {f"metaflow_extensions/resource_tracker/plugins/{name}.py" for name in (
         "mfextinit_resource_tracker", "track_resources_decorator", "cards/tracked_resources/__init__")}
     assert not [name for name in modes if name.startswith("spoor/")]
+
+
+def remaining(folder):
+    """All paths but the folders of share/, which are not ours alone: pip leaves them."""
+    return sorted(path for path in folder.rglob("*")
+                  if path.relative_to(folder).parts[0] != "share" or not path.is_dir())
 
 
 def test_spoor_alone_keeps_another_gpu_tracker(wheels, tmp_path):
@@ -301,7 +310,7 @@ def test_spoor_alone_keeps_another_gpu_tracker(wheels, tmp_path):
     program = "import gpu_tracker, spoor; assert gpu_tracker.mine; spoor.snapshot()"
     subprocess.run([folder / "bin/python", "-B", "-c", program], check=True, env=CLEAN)
     pip(folder, "uninstall", "--yes", "spoor")
-    assert sorted(folder.rglob("*")) == before
+    assert remaining(folder) == before
 
 
 def test_uninstalling_all_leaves_nothing(wheels, tmp_path):
@@ -314,7 +323,7 @@ def test_uninstalling_all_leaves_nothing(wheels, tmp_path):
     pip(folder, "uninstall", "--yes", "spoor-gpu-tracker", "spoor-resource-tracker", "spoor")
     # pip leaves the folders of a namespace package, which other packages may share.
     namespace = site_packages(folder) / "metaflow_extensions"
-    assert sorted(folder.rglob("*")) == sorted([*before, namespace, namespace / "resource_tracker"])
+    assert remaining(folder) == sorted([*before, namespace, namespace / "resource_tracker"])
 
 
 def test_commands_are_the_program_itself(environment, run):
@@ -325,6 +334,41 @@ def test_commands_are_the_program_itself(environment, run):
     assert out.splitlines()[1] == \
         "Resource tracking complete. Process completed with status code: 0"
     assert run("python", "-m", "gpu_tracker", "-v") == run("gpu-tracker", "-v")
+
+
+def test_resource_tracker_becomes_the_program(run):
+    out = run("resource-tracker", "-f", "csv", "--", "sh", "-c", "readlink /proc/$PPID/exe")
+    assert out.splitlines()[0].endswith("site-packages/spoor/bin/spoor")
+    assert run("python", "-m", "resource_tracker", "--version") == run("resource-tracker", "--version")
+
+
+def test_commands_have_manual_pages_completion_and_a_schema(environment, run):
+    """Where man(1) and the shells look, if the environment's bin folder is in PATH or the prefix is ~/.local."""
+    share = environment.parent / "share"
+    commands = ["spoor", "gpu-tracker", "resource-tracker"]
+    listed = re.findall(r"^\*(.*)\*\(1\)$", run("spoor", "--man-commands", "spoor"), re.M)
+    assert len(listed) > 5
+    for page in commands + listed:
+        assert "\n.SH NAME\n" in (share / f"man/man1/{page}.1").read_text("utf-8"), page
+    for command in commands:
+        assert "_spoor" in (share / f"bash-completion/completions/{command}").read_text("utf-8")
+        assert command in (share / f"fish/vendor_completions.d/{command}.fish").read_text("utf-8")
+    assert (share / "zsh/site-functions/_spoor").read_text("utf-8").startswith("#compdef spoor ")
+    assert json.loads((share / "spoor/spoor.schema.json").read_text("utf-8"))["title"]
+
+
+def test_pip_installs_all_modules_from_source():
+    listed = re.findall(r"^  'spoor/(.*)',$", (TOP / "python/meson.build").read_text("utf-8"), re.M)
+    assert listed == sorted(path.name for path in (TOP / "python/spoor").iterdir() if path.suffix in (".py", ".typed"))
+
+
+def test_notices_name_all_that_is_linked_in():
+    """The libraries that meson.build links statically, the parts of the page, and musl in the static program."""
+    text = (TOP / "NOTICES").read_text("utf-8")
+    linked = re.findall(r"dependency\('(\w+)', static:", (TOP / "meson.build").read_text("utf-8"))
+    assert sorted(linked) == ["jansson", "sqlite3", "zlib"]
+    for name in ("jansson", "SQLite", "zlib", "uPlot", "musl"):
+        assert re.search(rf"^## {name} ", text, re.M), name
 
 
 def test_packages_use_the_program_beside_them(environment, run):

@@ -11,6 +11,11 @@ TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
 LONG = "int long_one(int x)\n{\n" + "    x++;\n" * 60 + "    return x;\n}\n"
 COMPLEX = "int tangled(int x)\n{\n" + "    if (x > 1)\n        x++;\n" * 15 + "    return x;\n}\n"
 
+TABLE = "| job | figure | true |\n|---|---|\n| a | b | 1 MB |\n"
+PAGES = {"FROM-GNU-TIME": TABLE + "| c | d | 2 MB |\n", "SECURITY": "https://a.example\n",
+         "FAQ": "| an NVIDIA H200 | 0.19 % of a core |\n",
+         "GPU": "| a job | CPU time of the tracker | | 0.19 % of a core |\n"}
+
 
 def check(name, folder):
     return subprocess.run([TOOLS / f"check-{name}", folder], stdout=subprocess.PIPE,
@@ -31,9 +36,12 @@ def tree(tmp_path):
     plant("src/base/text.c", '#include "base/text.h"\n')
     plant("src/sample/metric.c", '[METRIC_A] = { { "a_bytes", "help" } },\n')
     plant("docs/METRICS.md", "| `a_bytes` | gauge |\n")
-    plant("README.md", "[index](docs/README.md) [code](src/base/text.c) [host](https://example.org)\n`[no](link)`\n")
+    plant("README.md", "[index](docs/README.md) [code](src/base/text.c) [host](https://example.org)\n`[no](link)`\n"
+          + TABLE)
+    for name, text in PAGES.items():
+        plant(f"docs/{name}.md", text)
     plant("docs/README.md", "[METRICS.md](METRICS.md) [columns](DIALECTS.md#columns)\n```\n[no](link)\n```\n"
-          "[a](ARCHITECTURE.md) [b](INTERNALS.md)\n")
+          "[a](ARCHITECTURE.md) [b](INTERNALS.md)\n" + "".join(f"[p]({name}.md)\n" for name in PAGES))
     plant("docs/ARCHITECTURE.md", "`source/proc/stat.c`, `src/base/text.c`, `stat.h`\n")
     plant("docs/INTERNALS.md", "`f()` in `source/proc/stat.c`\n")
     plant("docs/DIALECTS.md", "## Columns\n\n| `a_bytes` | x | y | `b_bytes` |\n\n## Differences\n")
@@ -41,6 +49,7 @@ def tree(tmp_path):
     plant("src/front/spoor/main.c", '#include "spoor/spoor.h"\n#include "run/process.h"\n')
     plant("src/source/proc/stat.c", '#include "base/text.h"\n#include "source/proc/stat.h"\n'
           "/* sprintf() in a comment is no call */\nint f(void)\n{\n    return 0;\n}\n")
+    plant("src/services/keeper.h", '#define KEEPER_URL "https://a.example"\n')
     plant("src/text/json_writer.c", 'buffer_add(out, ",", 1);\n')
     plant("src/output/text.c", '    puts("constant");\n    fprintf(stderr, "%d", x->y);\n'
           '    buffer_format(out, "%s, %s", rows[i].name, number_bytes(record->bytes).text);\n'
@@ -115,6 +124,9 @@ FAULTS = {
     "page that no page links to": ("links", "docs/LOST.md", "# Lost\n"),
     "function that does not exist": ("docs", "docs/INTERNALS.md", "`g()`\n"),
     "file that does not exist": ("docs", "docs/ARCHITECTURE.md", "`source/proc/gone.c`\n"),
+    "row of another measurement": ("docs", "README.md", TABLE.replace("1 MB", "3 MB")),
+    "another cost of a GPU": ("docs", "docs/FAQ.md", "| an NVIDIA H200 | 0.57 % of a core |\n"),
+    "server that is not named": ("docs", "src/services/bad.c", '#define OTHER_URL "https://b.example"\n'),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
 }
 

@@ -167,7 +167,7 @@ def check_any(test, is_killed):
     """Every report and every samples file is readable, if it is there."""
     report = test.report()
     if report:
-        schema.check_shape(report, schema.RESULT, "")
+        schema.check_schema(report)
     for name in test.files & {"s.csv", "t.csv", "t.sqlite"}:
         check_samples(test, test.folder / name)
     return report

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/spoor.schema.json: reports of every kind fit it, and it names every key. All other tests hold their reports
+against it, too (conftest.load)."""
+import copy
+import json
+import pathlib
+import re
+
+import jsonschema
+import pytest
+
+import schema
+from gpus import GIB, Run, card
+
+pytestmark = pytest.mark.any_user
+EXPECTED = pathlib.Path(__file__).resolve().parents[1] / "replay/expected"
+
+
+@pytest.fixture
+def gpu_report(spoor, machine):
+    """A run with a GPU and a phase: all that a run can have."""
+    machine.play(card(0), "device 0 power 250500")
+    command = ("bash", "-c", f"echo $$; {spoor.binary} phase start a; read; {spoor.binary} phase stop a")
+    run = Run(spoor, machine, "--tag", "a=b", command=command)
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for()
+    return run.end()
+
+
+def test_the_file_is_a_schema_that_allows_later_keys(gpu_report):
+    opened = json.loads(schema.PATH.read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(opened)
+    jsonschema.validate({**gpu_report, "later": 1}, opened)
+    assert gpu_report["phases"] and gpu_report["gpu"]["devices"]
+
+
+@pytest.mark.parametrize("command", [("sh", "-c", "kill -9 $$"), ("sh", "-c", "exit 3"), ("/nonexistent",),
+                                     ("/dev/null",)])
+def test_failed_runs_fit(spoor, command):
+    path = spoor.new_path("report.json")
+    assert spoor("run", "-q", "-o", path, "--", *command).returncode != 0
+    if path.exists():  # a command that never ran may have none
+        schema.check_schema(json.loads(path.read_text("utf-8")))
+    else:
+        assert command[0].startswith("/")
+
+
+def test_an_unfinished_attach_and_a_system_report_fit(spoor, held):
+    for arguments in (("attach", "-q", "--duration", "0.1", str(held.pid)), ("system", "-i", "0.05")):
+        path = spoor.new_path("report.json")
+        assert spoor(*arguments, "-o", path).returncode == 0
+        schema.check_schema(json.loads(path.read_text("utf-8")))
+
+
+def test_reports_of_samples_and_of_recordings_fit(spoor, tmp_path):
+    rows = tmp_path / "rows.csv"
+    assert spoor("run", "-q", "--samples", rows, "--", "true").returncode == 0
+    schema.check_schema(json.loads(spoor("report", "-f", "json", rows).stdout))
+    schema.check_schema(json.loads((EXPECTED / "worker-pool.json").read_text("utf-8")))
+
+
+def test_runs_of_a_page_fit(spoor, tmp_path, gpu_report):
+    (tmp_path / "run.json").write_text(json.dumps(gpu_report))
+    done = spoor("report", "-o", tmp_path / "page.html", tmp_path / "run.json")
+    if "no page" in done.stderr:
+        pytest.skip("this build has no page")
+    data = re.search(r'<script id="?spoor-data"?[^>]*>(.*?)</script>', (tmp_path / "page.html").read_text("utf-8"), re.S)
+    run, = json.loads(data[1])["runs"]
+    assert run["recommendation"]["requests"]
+    schema.check_schema(run)
+
+
+def objects(node, place=()):
+    """The place of every object of a report whose keys the schema names; of measures, the first."""
+    if isinstance(node, dict) and place not in (("run", "tags"), ("curve", "columns")):
+        yield place
+    if isinstance(node, (dict, list)):
+        for key, item in node.items() if isinstance(node, dict) else enumerate(node[:1]):
+            if not (isinstance(item, dict) and "exact" in item) or (*place, key) == ("cpu", "total_seconds"):
+                yield from objects(item, (*place, key))
+
+
+def test_keys_that_are_new_or_missing_are_found(gpu_report):
+    """As the tests use the file: closed."""
+    for place in objects(gpu_report):
+        changed = copy.deepcopy(gpu_report)
+        node = changed
+        for key in place:
+            node = node[key]
+        node["new_key"] = 1
+        with pytest.raises(AssertionError, match="new_key"):
+            schema.check_schema(changed)
+        del node["new_key"]
+        for key in [key for key in node if key not in ("low", "high", "mean")][:1]:
+            del node[key]
+            with pytest.raises(AssertionError, match="required|dependency"):
+                schema.check_schema(changed)
+
+
+@pytest.mark.parametrize("measure", [
+    {"value": None, "source": None, "exact": False}, {"value": 1, "source": None, "exact": True},
+    {"value": 1, "source": "x", "exact": True, "reason": "y"}, {"value": -1, "source": "x", "exact": True},
+    {"value": 1, "source": "x", "exact": False, "low": 0}, {"value": "1", "source": "x", "exact": True},
+    {"value": 1, "source": "x", "exact": True, "low": 0, "high": 2}, {"value": 3, "source": "x", "exact": False, "low": 0, "high": 2},
+    {"value": None, "source": None, "exact": False, "reason": "y", "low": 0, "high": None}])
+def test_measures_that_contradict_themselves_are_found(measure):
+    report = json.loads((EXPECTED / "worker-pool.json").read_text("utf-8"))
+    report["cpu"]["total_seconds"] = measure
+    with pytest.raises(AssertionError):
+        schema.check_schema(report)
