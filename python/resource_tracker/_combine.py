@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from operator import mul
+from operator import mul, sub
 from typing import Any, Callable, Sequence
 
 from .column_maps import HUMAN_NAMES_MAPPING, SERVER_ALLOCATION_CHECKS, bytes_per_unit
@@ -22,22 +22,23 @@ class RowMean:
         """start_time is when the first row begins."""
         times = _times(frame) if "timestamp" in frame.columns else ()
         begins = [times[0] if start_time is None else start_time, *times] if times else []
-        self._lengths = [max(0.0, end - begin) for begin, end in zip(begins, times)]
-        if not sum(self._lengths) > 0:
+        self._lengths = list(map(sub, times, begins))
+        if min(self._lengths, default=-1) < 0 or not any(self._lengths):  # the clock was set back
             self._lengths = [1.0] * len(frame)
+        self._seconds = sum(self._lengths)
 
     def __call__(self, values: Sequence[float | None]) -> float | None:
         """None and NaN are not known, and do not count."""
-        lengths = self._lengths
+        seconds = self._seconds
         try:
-            total: float = sum(map(mul, values, lengths))
+            total: float = sum(map(mul, values, self._lengths))
         except TypeError:  # a None
             total = _NAN
         if total != total:
-            known = [(value, length) for value, length in zip(values, lengths) if value is not None and value == value]
-            lengths = [length for _, length in known]
+            known = [(value, length) for value, length in zip(values, self._lengths)
+                     if value is not None and value == value]
+            seconds = sum(length for _, length in known)
             total = sum(value * length for value, length in known)
-        seconds = sum(lengths)
         return total / seconds if seconds > 0 else None
 
 

@@ -78,11 +78,14 @@ class RowColumn:
 
     def __init__(self, file: RowFile, index: int, is_int: bool, rows: int) -> None:
         self._file, self._index, self._rows, self._is_int = file, index, rows, is_int
+        self._cells: array[float] | None = None
         self._known: array[float] | None = None
         self._sum = 0.0  # of the known ones
 
     def cells(self) -> array[float]:
-        return self._file.cells(self._index, self._rows)
+        if self._cells is None:
+            self._cells = self._file.cells(self._index, self._rows)
+        return self._cells
 
     def __call__(self) -> list[Any]:
         cells = self.cells()

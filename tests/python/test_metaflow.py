@@ -140,6 +140,8 @@ def test_card_is_the_page(stand_in_reporter):
     card = make_card(artifact, "Flow/1/train/2")
     assert '"name": "Flow/1/train/2"' in card and '"integration":"Metaflow"' in card
     assert '"cpu_max_cores":2.0' in card and '"why":"the peak of 2 runs' in card
+    assert '"servers_reason":null' in card  # the keeper was not asked
+    assert '"servers_reason":"cannot reach http://127.0.0.1:1' in make_card(artifact, "x", servers=2)
 
 
 def test_card_without_a_page_has_the_reason(stand_in_reporter):

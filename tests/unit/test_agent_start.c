@@ -60,6 +60,7 @@ static void a_subreaper_gets_the_pid_of_its_agent(void **state)
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     pid = spoor_agent_start("/bin/cat", arguments, fds[0], fds[1], NULL);
+    assert_true(pid > 1);
     close(fds[0]);
     close(fds[1]);
     assert_int_equal(kill(pid, SIGKILL), 0); /* it holds both ends of the pipe */
