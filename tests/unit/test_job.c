@@ -279,7 +279,7 @@ static void without_children_files_parents_are_searched(void **state)
     fake_job_end(&f);
 }
 
-/* Memory that was never seen is not 0. */
+/* Memory that was never read is not 0. */
 static void memory_of_an_unseen_process_is_unknown(void **state)
 {
     struct fake_job f;
@@ -313,8 +313,8 @@ static const char *no_environment(const char *name)
     return NULL;
 }
 
-/* A child of ours that has ended stays in the list of our children until it is reaped: a search
- * must not take it for a new process. */
+/* An exited child of ours stays in the list of our children until it is reaped: a search
+ * must not add it as a new process. */
 static void an_accounted_zombie_is_not_added_again(void **state)
 {
     const struct job_options options = {
