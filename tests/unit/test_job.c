@@ -138,7 +138,7 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
 }
 
 /* A process that was read exited before the next began. */
-static void events_limit_the_number_at_once(void **state)
+static void process_events_limit_the_peak_of_processes(void **state)
 {
     struct fake_job f;
 
@@ -457,7 +457,7 @@ int main(void)
         cmocka_unit_test(grandchildren_belong),
         cmocka_unit_test(the_main_process_can_be_tracked_alone),
         cmocka_unit_test(a_process_alone_has_its_own_io_without_its_children),
-        cmocka_unit_test(events_limit_the_number_at_once),
+        cmocka_unit_test(process_events_limit_the_peak_of_processes),
         cmocka_unit_test(an_agent_belongs_to_no_job),
         cmocka_unit_test(the_time_of_an_exited_agent_is_kept),
         cmocka_unit_test(a_reused_pid_of_an_agent_is_no_agent),
