@@ -57,8 +57,8 @@ struct process_events {
     bool is_exact;
     uint64_t started_count;
     struct heads now;
-    uint64_t all_ended_ns;     /* when the last process exited, if none is alive; monotonic */
-    struct heads peak;         /* the connector may count one more per CPU, see there */
+    uint64_t all_ended_ns; /* when the last process exited, if none is alive; monotonic */
+    struct heads peak;     /* the connector may count one more per CPU, see proc_connector.h */
     struct heads settled_peak; /* when every new process was last known to belong */
     struct process_peak process_peak;
     bool saw_agent;      /* processes alive before it was recognized are not in the peaks */

@@ -180,16 +180,6 @@ static uint64_t unseen_cpu_ns(const struct member *member, uint64_t ended_ns)
            (uint64_t)(rate * (double)sub_floor0(ended_ns, member->notes.seen_ns));
 }
 
-/* Returns its slot; NULL: its PID was reused. */
-static struct process *slot_of(const struct roster *roster, const struct member *member)
-{
-    struct process *process = roster_find(roster, member->id.pid);
-
-    return process && process->member != 0 && &roster->list[process->member - 1] == member
-               ? process
-               : NULL;
-}
-
 static uint64_t end_of(const struct job *job, const struct member *member,
                        const struct process *slot)
 {
@@ -247,7 +237,7 @@ static void give_to_parent(struct job *job, const struct member *member)
 
 void job_note_end(struct job *job, struct member *member, bool was_inherited)
 {
-    struct process *slot = slot_of(&job->roster, member);
+    struct process *slot = roster_slot_of(&job->roster, member);
     struct process_entry entry;
 
     if (was_inherited)
@@ -273,7 +263,8 @@ int job_list_processes(const struct job *job, uint64_t job_cpu_ns, struct proces
         return r;
     for (size_t i = 0; i < job->roster.count; i++) {
         const struct member *member = &job->roster.list[i];
-        struct process_entry entry = describe(job, member, slot_of(&job->roster, member));
+        struct process_entry entry =
+            describe(job, member, roster_slot_of(&job->roster, member));
 
         if (member->account.has_left || member->notes.is_disowned)
             continue;

@@ -121,12 +121,11 @@ struct member *roster_add_member(struct roster *roster, const struct member *mem
     return &roster->list[roster->count - 1];
 }
 
-/* Returns its slot, or NULL if the PID was reused. */
-static struct process *slot_of(const struct roster *roster, size_t i)
+struct process *roster_slot_of(const struct roster *roster, const struct member *member)
 {
-    struct process *process = roster_find(roster, roster->list[i].id.pid);
+    struct process *process = roster_find(roster, member->id.pid);
 
-    return process && process->member == i + 1 ? process : NULL;
+    return process && process->member == (size_t)(member - roster->list) + 1 ? process : NULL;
 }
 
 static int compare_starts(const void *left, const void *right)
@@ -182,8 +181,9 @@ void roster_remove_left(struct roster *roster)
     size_t kept = 0;
 
     for (size_t i = 0; i < roster->count; i++) {
-        struct process *process =
-            kept != i || roster->list[i].account.has_left ? slot_of(roster, i) : NULL;
+        struct process *process = kept != i || roster->list[i].account.has_left
+                                      ? roster_slot_of(roster, &roster->list[i])
+                                      : NULL;
 
         if (roster->list[i].account.has_left) {
             member_close(&roster->list[i]);

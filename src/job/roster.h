@@ -75,6 +75,9 @@ static inline struct process *roster_slot(const struct roster *roster, size_t i)
 /* Finds an open process by PID, or returns NULL. Valid until one is added or removed. */
 struct member *roster_member(const struct roster *roster, pid_t pid);
 
+/* Returns the slot of an open process, or NULL if its PID was reused. */
+struct process *roster_slot_of(const struct roster *roster, const struct member *member);
+
 /* Takes ownership of *member. Returns it in the list, or NULL (out of memory, or too many):
  * then the caller keeps it. */
 struct member *roster_add_member(struct roster *roster, const struct member *member);

@@ -32,7 +32,7 @@ class Job:
         return json.loads(report)
 
 
-def test_memory_is_in_units_of_ten(gpu_tracker, machine):
+def test_memory_units_are_powers_of_ten(gpu_tracker, machine):
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine, "--gru=megabytes")
     machine.play(f"process 0 compute {job.pid} {GIB}")

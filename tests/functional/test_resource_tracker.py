@@ -106,7 +106,7 @@ def test_children_are_counted_in_full(resource_tracker, workload):
 
 
 def test_daemons_and_unwaited_children_are_counted(resource_tracker, workload):
-    """R5."""
+    """R5: the predecessor did not count them."""
     command = f"{workload('daemon')} burn | cat; {workload('ignore_children')} 20"
     done = resource_tracker("-i", "0.1", "-f", "csv", "--", "sh", "-c", command)
     assert used_seconds(table(done.stderr)) >= 0.29 + 0.19
@@ -205,7 +205,7 @@ def test_failing_commands(resource_tracker, monkeypatch):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
 def test_a_signal_that_kills_the_command(resource_tracker, workload, number):
-    """R3."""
+    """R3: resource-tracker dies of the same signal."""
     done = resource_tracker("--quiet", "--", workload("die"), str(int(number)))
     assert done.returncode == -number
 
@@ -327,7 +327,7 @@ def test_a_foreign_default_config_file_is_ignored(resource_tracker):
         (0, "warn: resource-tracker.toml:1: expected a key; ignored\n")
 
 
-def test_an_empty_token_is_none(resource_tracker, monkeypatch):
+def test_an_empty_token_counts_as_unset(resource_tracker, monkeypatch):
     monkeypatch.setenv("SENTINEL_API_TOKEN", "")
     monkeypatch.setenv("SENTINEL_API_URL", "http://127.0.0.1:1")
     assert resource_tracker("--quiet", "--team", "a", "--tag", "k=v", "true").stderr == ""

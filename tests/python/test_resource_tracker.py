@@ -206,7 +206,7 @@ def test_the_timeout_counts_from_the_call():
 
 
 def test_either_tracker_alone():
-    """W15"""
+    """W15: neither worked without the other."""
     with ResourceTracker(interval=0.02, track_system=False) as tracker:
         tracker.wait_for_samples(2, timeout=PATIENCE)
     assert len(tracker.system_metrics) == 0 and tracker.stats()["process_memory_mib"]["max"] > 1

@@ -31,21 +31,22 @@ struct example {
     char command[16];
 };
 
-/* Allocates an example; the test fails where it cannot. */
+/* Allocates an example; the test fails if memory runs out. */
 struct example *example_new(void);
 void example_free(struct example *example);
 
-/* Labels the values of the run and of its phases with `origins`: after a change of these. */
+/* Labels the values of the run and of its phases with `origins`; call it after changing
+ * these. */
 void example_label(struct example *example);
 
-/* Makes the record, which the test ends with record_done(). */
+/* Makes the record; the test must call record_done(). */
 void example_fill(const struct example *example, struct record *ret);
 
 /* The report in a format. */
 void example_write(const struct example *example, enum spoor_format format,
                    const struct format_style *style, struct buffer *out);
 
-/* A report in which nothing is known: no sample, no facts. */
+/* A report without any known value: no sample, no facts. */
 void example_forget(struct example *example);
 
 #endif

@@ -26,7 +26,8 @@ void fake_drm_close(struct fake_root *fake, int pid, int fd);
 /* Removes a file or link. */
 void fake_drm_remove(struct fake_root *fake, const char *path);
 
-/* The one entry of this process on this device; fails the test where there is none or two. */
+/* Returns the only entry of this process on this device; fails the test if there is none or
+ * more. */
 struct gpu_process fake_drm_process(const struct gpu_vendor *vendor, void *state,
                                     const struct gpu_pids *pids, int pid, unsigned device);
 

@@ -9,7 +9,8 @@
 #define MS(n) ((n)*NS_PER_MS)
 #define GB 1000000000ull
 
-/* A whole GPU that is split into two parts, another that is not the job's, and one that is. */
+/* A whole GPU that is split into two parts, another that is not assigned to the job, and one
+ * that is. */
 enum { WHOLE, PART_0, PART_1, OTHER, ALONE, COUNT };
 
 extern struct fake_gpus {

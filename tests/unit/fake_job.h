@@ -22,7 +22,7 @@ struct fake_process {
     const char *name; /* NULL: "x" */
 };
 
-/* Its files, new or changed; and without them. */
+/* Creates or changes its files; and removes them. */
 void fake_process_put(struct fake_root *fake, const struct fake_process *process);
 void fake_process_end(struct fake_root *fake, int pid);
 
@@ -33,10 +33,10 @@ struct fake_job {
     uint64_t now_ns;
 };
 
-/* Attached to its main process. */
+/* Attaches to the main process. */
 void fake_job_begin(struct fake_job *f, const struct fake_process *main_process,
                     bool lists_children);
-/* A sample, a second later. */
+/* Takes a sample, a second later. */
 void fake_job_look(struct fake_job *f);
 void fake_job_end(struct fake_job *f);
 

@@ -145,7 +145,7 @@ static void send_job_signal(int fd, const char *member, const char *unit, const 
     send_message(fd, &bytes, &body);
 }
 
-/* Longer than anybody keeps. */
+/* Longer than any client accepts. */
 static void send_long_signal(int fd)
 {
     struct bytes bytes, body = { .length = 12000 };
@@ -181,7 +181,7 @@ static void say(int fd, const char *text)
     (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
-/* Until the other side closes. */
+/* Reads until the peer closes. */
 static void listen_on(int fd)
 {
     char text[256];

@@ -15,7 +15,7 @@ enum fake_manner {
     FAKE_WORKS,
     FAKE_TALKS,         /* the same, among signals of other jobs and a very long one */
     FAKE_SIGNALS_FIRST, /* the same, but answers after the signal */
-    FAKE_REJECTS,       /* does not let us log in */
+    FAKE_REJECTS,       /* refuses the login */
     FAKE_BABBLES,       /* sends another message instead */
     FAKE_BABBLES_ON,    /* an endless line */
     FAKE_HANGS_UP,      /* closes at once */
@@ -23,9 +23,9 @@ enum fake_manner {
     FAKE_DENIES,        /* answers with an error */
     FAKE_FAILS,         /* the job's result is "failed" */
     FAKE_HANGS_UP_LATE, /* closes after the call for the scope */
-    FAKE_IS_MUTE_LATE,  /* does not answer that */
+    FAKE_IS_MUTE_LATE,  /* does not answer the call */
     FAKE_SENDS_RUBBISH, /* answers with bytes that are no message */
-    FAKE_FLOODS,        /* answers with signals without end */
+    FAKE_FLOODS,        /* answers with endless signals */
 };
 
 struct fake_manager {
@@ -40,10 +40,10 @@ struct fake_manager {
     size_t call_length; /* 0: there was none */
 };
 
-/* Listens on a socket in a temporary folder and serves the first that connects. */
+/* Listens on a socket in a temporary folder and serves the first client. */
 void fake_manager_start(struct fake_manager *fake, enum fake_manner manner);
 
-/* Waits until the other side has closed, and removes all. */
+/* Waits until the client has closed, and removes the folder. */
 void fake_manager_stop(struct fake_manager *fake);
 
 #endif

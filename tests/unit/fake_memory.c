@@ -124,7 +124,7 @@ void memory_put(struct memory_fixture *f, const struct fake_memory *m)
     if (!member)
         member = memory_add(f, m->pid, rss_bytes);
     assert_non_null(member);
-    if (m->shared > 0) /* only a copy of its parent shares memory of no file */
+    if (m->shared > 0) /* only a copy of its parent shares anonymous memory */
         member->has_exec = false;
     member->reading.rss_bytes = rss_bytes;
     member->reading.shared_bytes = m->file * (m->twice ? 2 : 1) * MB;

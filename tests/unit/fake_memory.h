@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_memory.h - processes of a fixture machine with memory, and the job's detail of it. */
+/* fake_memory.h - processes of a fixture machine with memory, and the job's shared memory. */
 #ifndef TESTS_FAKE_MEMORY_H
 #define TESTS_FAKE_MEMORY_H
 
@@ -14,8 +14,8 @@
 /* The job's main process, and the first of the others. */
 enum { MAIN = 10, CHILD = 11 };
 
-/* A process, in MB: memory of its own, and a part of a file that is shared with others,
- * `file_pss` of it its part. */
+/* A process, in MB: private memory, and a part of a file that is shared with others,
+ * `file_pss` of it in PSS. */
 struct fake_memory {
     int pid;
     unsigned own, shared, shared_pss; /* anonymous memory */
@@ -50,9 +50,9 @@ void memory_put_statm(struct memory_fixture *f, int pid, unsigned megabytes, uns
  * map megabytes 0-100 and 100-200, but the sums only show that the total is at least 100. */
 void memory_put_file_job(struct memory_fixture *f);
 
-/* A second later. */
+/* Updates a second later. */
 void memory_update(struct memory_fixture *f);
-/* At once, as a glance does. */
+/* Updates at once, as a glance does. */
 void memory_follow(struct memory_fixture *f);
 
 #endif

@@ -11,16 +11,16 @@ struct fake_root {
     struct root root;
 };
 
-/* Makes an empty temporary folder and opens it. Fails the test where it cannot. */
+/* Creates an empty temporary folder and opens it. Fails the test on an error. */
 void fake_root_init(struct fake_root *fake);
 
-/* Removes it with all it holds. */
+/* Removes it with its content. */
 void fake_root_done(struct fake_root *fake);
 
-/* Writes a file, making its folders: fake_root_write(&f, "proc/42/stat", "42 (x) ..."). */
+/* Writes a file and creates its folders: fake_root_write(&f, "proc/42/stat", "42 (x) ..."). */
 void fake_root_write(struct fake_root *fake, const char *path, const char *text);
 
-/* Makes a symbolic link, and its folders. */
+/* Creates a symbolic link, and its folders. */
 void fake_root_link(struct fake_root *fake, const char *path, const char *target);
 
 #endif

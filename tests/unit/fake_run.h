@@ -10,16 +10,16 @@
 
 #include "record/record.h"
 
-/* The test ends it with record_done(). */
+/* The test must call record_done(). */
 void fake_run_init(struct record *run);
 
-/* A figure of it, to change. */
+/* Returns one of its figures, to be changed. */
 struct spoor_figure *fake_run_figure(struct record *run, const char *path);
 
-/* Makes a figure known, as one that is exact. */
+/* Sets a figure and marks it as exact. */
 void fake_run_set(struct record *run, const char *path, double value);
 
-/* Gives it a GPU of a vendor, on which it has so much memory. */
+/* Adds a GPU of a vendor, with this much memory used. */
 void fake_run_add_gpu(struct record *run, const char *vendor, double job_memory_bytes);
 
 #endif

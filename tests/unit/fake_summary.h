@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_summary.h - a summary that is filled by hand, and the figures that follow from it. */
+/* fake_summary.h - a summary filled by a test, and its figures. */
 #ifndef TESTS_FAKE_SUMMARY_H
 #define TESTS_FAKE_SUMMARY_H
 
@@ -17,7 +17,7 @@
 
 #define MB 1000000ull
 
-/* A summary that is filled by hand, and where its metrics come from. */
+/* A summary filled by a test, and the origins of its metrics. */
 struct machine {
     struct summary summary;
     struct origin origins[METRIC_COUNT];

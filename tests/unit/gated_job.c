@@ -19,8 +19,8 @@ void gated_job_start(struct gated_job *job, int (*work)(void))
     char byte;
 
     assert_int_equal(pipe(gate), 0);
-    /* Not fork(): in a child of that ThreadSanitizer starts a thread of its own, sooner or
-     * later than a watcher comes. */
+    /* Not fork(): in a forked child ThreadSanitizer starts its own thread, sometimes before
+     * and sometimes after a watcher. */
     job->pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
     assert_true(job->pid >= 0);
     if (job->pid == 0) {

@@ -14,13 +14,13 @@ struct gated_job {
 /* Forks a process that will run `work` and exit with its result: 0 is success. */
 void gated_job_start(struct gated_job *job, int (*work)(void));
 
-/* Lets it begin. */
+/* Lets it start. */
 void gated_job_begin(struct gated_job *job);
 
-/* Whether it could be waited for. Does not wait. */
+/* Whether it has exited. Does not wait. */
 bool gated_job_has_ended(const struct gated_job *job);
 
-/* Waits for its end. Fails the test where the status is not 0. */
+/* Waits for its exit. Fails the test if the status is not 0. */
 void gated_job_end(struct gated_job *job);
 
 /* For use in `work`: forks a process that runs `work` and waits for it. 0, or 1 on failure. */

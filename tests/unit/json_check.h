@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_check.h - is a text JSON, to the letter of RFC 8259, and nothing else? */
+/* json_check.h - checks that a text is exactly one JSON value of RFC 8259. */
 #ifndef TESTS_JSON_CHECK_H
 #define TESTS_JSON_CHECK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* label.h - one origin for all values of a metric in a summary that is filled by hand. */
+/* label.h - sets one origin for all values of a metric in a summary filled by a test. */
 #ifndef TESTS_LABEL_H
 #define TESTS_LABEL_H
 

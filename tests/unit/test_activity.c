@@ -51,7 +51,7 @@ static void all_processes_are_read_every_ten_seconds(void **state)
     (void)state;
     (void)look(&activity, 7, SECOND, 0);
     assert_int_equal(look(&activity, 9, 10 * SECOND, 0),
-                     LOOK_AT_MOVERS); /* is no such reading */
+                     LOOK_AT_MOVERS); /* not such a reading */
     assert_int_equal(look(&activity, 9, 11 * SECOND, 0), LOOK_AT_ALL);
     assert_int_equal(look(&activity, 9, 20 * SECOND, 0), LOOK_AT_NOBODY);
     assert_int_equal(look(&activity, 9, 21 * SECOND, 0), LOOK_AT_ALL);
@@ -68,7 +68,7 @@ static void unread_processes_are_read_at_the_next_look(void **state)
     assert_int_equal(look(&activity, 7, 3 * SECOND, 0), LOOK_AT_NOBODY);
 }
 
-/* A process that has left the cgroup, or perf, runs on unseen. */
+/* A process that has left the cgroup, or perf, runs unnoticed. */
 static void a_count_that_misses_a_process_is_not_trusted_again(void **state)
 {
     struct activity activity = { 0 };

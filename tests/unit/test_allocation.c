@@ -53,7 +53,7 @@ static void pass_over(const struct spoor_gpu *gpu, void *data)
     (void)data;
 }
 
-/* A row per sample goes to a file, and the series is filled and halved more than once. */
+/* A row per sample is written to a file, and the series is filled and halved more than once. */
 static void a_sample_allocates_nothing_after_the_first_few(void **state)
 {
     enum { WARM_UP = 50, SAMPLES = 3000 };

@@ -18,7 +18,7 @@ static struct budget begin(uint64_t millionths)
     return budget;
 }
 
-/* Spends all there is. */
+/* Spends all tokens. */
 static void empty(struct budget *budget)
 {
     budget_charge(budget, SPENT_SAMPLES, (uint64_t)budget->tokens_ns);
@@ -75,8 +75,8 @@ static void expensive_work_is_repaid(void **state)
     assert_true(budget_allows(&budget, SPENT_GLANCES, NS_PER_MS));
 }
 
-/* 25 ms are owed. A job that does not run earns half a millisecond each second, and two thirds of that
- * are still there to be spent. */
+/* 25 ms are owed. An idle job earns half a millisecond each second, and two thirds of that
+ * remain to be spent. */
 static void a_loan_is_repaid_by_a_third_of_the_income(void **state)
 {
     struct budget budget = begin(BUDGET_MILLIONTHS);

@@ -349,7 +349,7 @@ static void missing_files_are_not_found(void **state)
 
     (void)state;
     fake_root_init(&fake);
-    fake_root_write(&fake, "memory.max", "5\n"); /* no cgroup is not the root folder */
+    fake_root_write(&fake, "memory.max", "5\n"); /* a missing cgroup is not the root folder */
     assert_int_equal(cgroup_read_u64(&fake.root, &none, "memory.max", &value), -ENOENT);
     assert_int_equal(cgroup_read_u64(&fake.root, &v2, "memory.max", &value), -ENOENT);
     assert_int_equal(cgroup_read_quota(&fake.root, &v1, &cpus), -ENOENT);
@@ -429,7 +429,7 @@ static void events_change_from_read_to_read(void **state)
     assert_int_equal(events.oom_kills_count, 3);
     assert_true(events.throttled_ns == UNKNOWN);
     cgroup_watch_done(&watch);
-    cgroup_watch_done(&watch); /* twice does no harm */
+    cgroup_watch_done(&watch); /* a second call is harmless */
     fake_root_done(&fake);
 }
 
@@ -454,7 +454,7 @@ static void throttling_is_read_where_the_quota_is(void **state)
     fake_root_write(&fake, "cg/v2/a/cpu.max", "max 100000\n");
     cgroup_watch_init(&watch, &fake.root, &cgroups);
     cgroup_watch_read(&watch, &fake.root, &events);
-    assert_int_equal(events.throttled_ns, 0); /* no quota at all: its own count */
+    assert_int_equal(events.throttled_ns, 0); /* no quota at all: its own count is used */
     cgroup_watch_done(&watch);
     fake_root_done(&fake);
 }
@@ -567,7 +567,7 @@ static void version_1_is_found_in_every_hierarchy(void **state)
     fake_root_done(&m.fake);
 }
 
-/* On a hybrid the directory may exist for a controller that does not have the processes. */
+/* On a hybrid the directory may exist for a controller without the processes. */
 static void a_cgroup_of_the_same_name_without_processes_does_not_count(void **state)
 {
     struct machine m;
@@ -585,7 +585,7 @@ static void a_cgroup_of_the_same_name_without_processes_does_not_count(void **st
     fake_root_done(&m.fake);
 }
 
-/* Docker on version 1: the mount shows the container's cgroup, and nothing above it. */
+/* Docker on version 1: the mount shows the container's cgroup, and no parents. */
 static void a_container_sees_its_cgroup_at_the_mount_point(void **state)
 {
     struct machine m;
@@ -612,7 +612,7 @@ static void processes_below_are_listed_too(void **state)
     fake_root_write(&m.fake, "sys/fs/cgroup/job/a/b/cgroup.procs", "9\n");
     fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.events", "populated 1\n");
     assert_int_equal(find(&m, "/sys/fs/cgroup/job"), 0);
-    assert_int_equal(list(&m, text), 3); /* 0 is of another PID namespace */
+    assert_int_equal(list(&m, text), 3); /* 0: of another PID namespace */
     assert_string_equal(text, "7 8 9 ");
     assert_true(cgroup_is_populated(&m.fake.root, &m.own));
     fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.events", "populated 0\n");

@@ -66,7 +66,7 @@ static void a_process_may_leave_a_single_hierarchy(void **state)
     fake_root_done(&e.fake);
 }
 
-/* The kernel shows it at the top of a version 1 hierarchy. */
+/* The kernel lists it in the root of a version 1 hierarchy. */
 static void an_exiting_process_has_not_left(void **state)
 {
     struct escape e;

@@ -17,7 +17,7 @@
 #include "cgroup/cgroup_folder.h"
 #include "fake_root.h"
 
-/* Beyond all pids there can be. */
+/* Above all possible PIDs. */
 #define DEAD_TRACKER "spoor-5000000-1"
 
 struct place {
@@ -47,7 +47,7 @@ static bool exists(const struct place *place, const struct cgroup *cgroup)
     return root_exists(&place->root, "%s", cgroup->path);
 }
 
-/* On version 2 if there is one, or else in the tree of any controller. */
+/* On version 2 if there is one, otherwise in the tree of any controller. */
 static void place_open(struct place *place)
 {
     static const int order[] = { CGROUP_UNIFIED, CGROUP_PIDS, CGROUP_MEMORY, CGROUP_CPUACCT };

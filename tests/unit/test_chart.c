@@ -51,7 +51,7 @@ static void a_rate_is_constant_within_its_point(void **state)
     assert_true(fabs(curve[0] - 2) < 1e-6); /* the mean */
 }
 
-/* As in the charts: not from the end of the point on. */
+/* As in the charts: before the end of the point. */
 static void a_gauge_is_drawn_over_the_time_of_its_point(void **state)
 {
     static const double expected[] = { 100e6, 800e6, 1200e6, 750e6, 0 };
@@ -87,7 +87,7 @@ static void unknown_is_a_blank(void **state)
     assert_true(isnan(sparkline_max(none, 3)));
 }
 
-/* As when the source of the CPU time answered late, or a point did not get it. */
+/* The source of the CPU time responded late, or a point has no value. */
 static void a_partly_known_rate_is_drawn_where_known(void **state)
 {
     float gaps[] = { (float)NAN, (float)NAN, 2, 2 };
@@ -164,7 +164,7 @@ static void assert_text(const struct record *record, struct format_style style,
     buffer_done(&out);
 }
 
-/* Blocks where the locale has them. */
+/* Blocks if the locale has them. */
 static void charts_share_one_time_axis(void **state)
 {
     (void)state;

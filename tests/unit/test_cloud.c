@@ -420,7 +420,7 @@ static void a_file_that_others_can_change_is_not_used(void **state)
 
 /* ---- cloud -------------------------------------------------------------- */
 
-/* Nothing listens on port 1. */
+/* No server listens on port 1. */
 #define DEAD_END "http://127.0.0.1:1"
 
 static int cloud_begin(void **state)

@@ -139,7 +139,8 @@ static void stolen_time_does_not_count_as_unwaited_processes(void **state)
     assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_PERF);
     counts.stolen_ns = 1400 * MS;
     assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_TREE);
-    counts.is_suspect = true; /* then children are more probable than so busy a hypervisor */
+    counts.is_suspect =
+        true; /* then unwaited children are more probable than such a busy hypervisor */
     assert_int_equal(cpu_sources_choose(&counts).source, CPU_FROM_PERF);
 }
 

@@ -27,7 +27,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Cells of one line by RFC 4180; fails the test where it is not well formed. */
+/* Counts the cells of one line by RFC 4180; fails the test if it is malformed. */
 static size_t count_cells(const char *line, const char *end)
 {
     size_t cells = 1;
@@ -44,7 +44,7 @@ static size_t count_cells(const char *line, const char *end)
     return cells;
 }
 
-/* Checks that all lines have as many cells as the first. Returns how many lines. */
+/* Checks that all lines have as many cells as the first. Returns the number of lines. */
 static size_t check_lines(const struct buffer *out)
 {
     size_t lines = 0;
@@ -159,7 +159,7 @@ static void samples_are_rows_under_the_names_of_the_metrics(void **state)
                                       "main_cpu_cores,main_rss_bytes,"),
                      out.text);
     assert_non_null(strstr(out.text, ",job_read_bytes,job_read_bytes_per_second,"));
-    /* No rate at the first, one at the second; unknown is an empty cell. */
+    /* The first row has no rate, the second one has; unknown is an empty cell. */
     assert_non_null(strstr(out.text, "\n1773480413.589,0,cafe,0,,2000000,1000000,1000000,"));
     assert_non_null(strstr(out.text, "\n1773480414.589,1,cafe,0.5,0.5,100000000,90000000,"));
     buffer_done(&out);

@@ -12,7 +12,8 @@
 
 #include "text/csv.h"
 
-/* All records: cells between '|', records ended by ';', then "!" and the error if there is one. */
+/* Returns all records: cells separated by '|', records ended by ';', then "!" and an error
+ * if there is one. */
 static void check(const char *text, size_t length, const char *expected)
 {
     FILE *in = fmemopen((void *)(uintptr_t)text, length, "r");

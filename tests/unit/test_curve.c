@@ -31,7 +31,7 @@ static void merged_points_keep_extremes_and_the_mean_over_time(void **state)
     assert_true(fabs(curve_get(&curve, &columns[0], 0, 2).mean - 1) < 1e-9);
 }
 
-static void reduction_keeps_the_limit_of_points(void **state)
+static void a_reduced_curve_keeps_to_the_limit_of_points(void **state)
 {
     (void)state;
     assert_int_equal(curve_step(&curve, 5), 1);
@@ -75,7 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merged_points_keep_extremes_and_the_mean_over_time),
-        cmocka_unit_test(reduction_keeps_the_limit_of_points),
+        cmocka_unit_test(a_reduced_curve_keeps_to_the_limit_of_points),
         cmocka_unit_test(json_has_four_digits_and_no_duplicates),
     };
 

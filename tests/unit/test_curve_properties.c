@@ -32,7 +32,7 @@ struct run {
     uint64_t now_ns;
     double main_cores, descendants_cores;
     double main_ns, descendants_ns;
-    uint64_t read_job_ns, read_main_ns; /* as last read: clocks do not go back */
+    uint64_t read_job_ns, read_main_ns; /* as last read: clocks never step back */
     uint64_t host_ns, read_host_ns;
     uint64_t settled_descendants_ns; /* see cpu_parts_reconcile() */
     uint64_t read_bytes, disk_bytes, missed_ns;
@@ -243,7 +243,7 @@ static void check_times(const struct record_curve *curve, double end, uint64_t s
     assert_near(curve->seconds[curve->count - 1], end, 1e-4, seed);
 }
 
-/* `error`: how far each value may be off, as a part of it; `seconds_error`: each border of a point. */
+/* `error`: relative error of each value; `seconds_error`: error of each border of a point. */
 static void check_rates(const struct record_curve *curve, const struct summary *summary,
                         double error, double seconds_error, uint64_t seed)
 {

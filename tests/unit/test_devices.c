@@ -219,7 +219,7 @@ static void odd_names_are_harmless(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
-        (void)disk_class_by_name(odd[i]); /* the sanitizers look on */
+        (void)disk_class_by_name(odd[i]); /* checked by the sanitizers */
 }
 
 static void sysfs_overrules_the_name(void **state)
@@ -370,7 +370,7 @@ static void in_a_container_all_but_loopback_count(void **state)
     fake_root_done(&fake);
 }
 
-/* The bytes of a bridge would seem to have gone through the machine at once. */
+/* The bytes of a bridge would be counted as a sudden burst. */
 static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
 {
     struct device_table table;
@@ -514,7 +514,7 @@ static void put_block(struct fake_root *fake, const char *name, const char *file
     fake_root_write(fake, path, text);
 }
 
-/* sysfs keeps a partition inside its disk, and links to both from one folder. */
+/* sysfs has a partition inside its disk, and one folder with links to both. */
 static void add_block(struct fake_root *fake, const struct block_device *device)
 {
     char link[128], target[128], place[64], size[32];
@@ -728,7 +728,7 @@ static void devices_come_and_go(void **state)
     assert_int_equal(last.disk_count, 2);
     assert_non_null(devices_find_disk(&first, "sda"));
     assert_non_null(devices_find_disk(&first, "sdb"));
-    assert_null(devices_find_disk(&first, "sdc")); /* plugged in: no growth is known */
+    assert_null(devices_find_disk(&first, "sdc")); /* plugged in: its growth is unknown */
     assert_null(devices_find_disk(&last, "sdb"));
     assert_null(devices_find_interface(&first, "eth0"));
     assert_non_null(devices_find_interface(&last, "eth0"));

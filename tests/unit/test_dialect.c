@@ -133,7 +133,7 @@ static void numbers_are_written_as_python_writes_them(void **state)
                         "1773480414.5,42,2,0.0015,0,0.0015,30.125,0,8192,0,0,0\n");
     assert_string_equal(write_row(f, "resource-tracker-0.1", NULL),
                         "1773480414.5,42,2,0,0,0.0015,30848,0,8192,0,0,0\r\n");
-    /* A rate that is rounded to nothing is a float still. */
+    /* A rate rounded to 0 is still a float. */
     set_cpu(&f->now, 1000, 1000, 0);
     f->now.realtime_ns += 1200000;
     assert_string_equal(write_row(f, "resource-tracker", NULL),
@@ -204,7 +204,8 @@ static void a_counter_that_steps_back_has_not_grown(void **state)
     assert_cell(f, "resource-tracker", "cpu_usage", 0);
 }
 
-/* Interrupts are no system time for the Python package; steal is busy time for the Rust one. */
+/* The Python package does not count interrupts as system time; the Rust one counts steal as
+ * busy time. */
 static void cpu_times_of_the_machine_are_rates(void **state)
 {
     struct fixture *f = *state;
@@ -255,7 +256,7 @@ static void user_and_system_time_add_up(void **state)
     set_cpu(&f->now, 1000000003 + 1000 * 7, 610000000, 420000000); /* a third of 7 us */
     assert_cell(f, "resource-tracker", "utime", 0.000002);
     assert_cell(f, "resource-tracker", "stime", 0.000005);
-    /* Without new ticks as so far; without any in user space. */
+    /* Without new ticks the earlier ratio is used; without any, all is user time. */
     set_cpu(&f->now, 2000000000, 600000000, 400000000);
     assert_cell(f, "resource-tracker", "utime", 0.6);
     assert_cell(f, "resource-tracker", "stime", 0.4);
@@ -263,7 +264,7 @@ static void user_and_system_time_add_up(void **state)
     set_cpu(&f->now, 5000, 0, 0);
     assert_cell(f, "resource-tracker", "utime", 0.000005);
     assert_cell(f, "resource-tracker", "stime", 0);
-    /* Known since now only. */
+    /* Known only from now on. */
     f->before.value[METRIC_JOB_USER] = UNKNOWN;
     set_cpu(&f->now, 9000, 20000000, 10000000);
     assert_cell(f, "resource-tracker", "utime", 0.000006);
@@ -304,7 +305,7 @@ static void memory_left_in_the_cgroup_of_an_ended_job_does_not_count(void **stat
     assert_cell(f, "resource-tracker", "memory_mib", 9);
     f->now.moment[METRIC_JOB_PROCESSES] = 0;
     assert_cell(f, "resource-tracker", "memory_mib", 9);
-    f->now.value[METRIC_JOB_RSS] = 15 * MIB; /* seen since, but only resident */
+    f->now.value[METRIC_JOB_RSS] = 15 * MIB; /* read since, but only its resident size */
     assert_cell(f, "resource-tracker", "memory_mib", 9);
     /* Proportional memory was never known. */
     f->before.moment[METRIC_JOB_PSS] = UNKNOWN;
@@ -408,7 +409,7 @@ static double f64_at(const struct buffer *out, size_t index)
     return value;
 }
 
-/* Less than a tick, and less than a microsecond, in many rows: nothing gets lost. */
+/* Less than a tick, and less than a microsecond, in many rows: nothing is lost. */
 static void a_day_of_rows_adds_up(void **state)
 {
     enum { ROWS = 86400 };

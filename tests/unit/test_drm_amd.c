@@ -164,7 +164,7 @@ static void device_busy_time_is_the_percentage_over_time(void **state)
         const char *percent;
         uint64_t at_ms, busy_ms, covered_ms; /* UNKNOWN */
     } steps[] = {
-        { "40\n", 1000, 0, 0 }, /* how it was before is not known */
+        { "40\n", 1000, 0, 0 }, /* the time before is unknown */
         { "40\n", 2000, 400, 1000 },
         { "100\n", 2500, 900, 1500 },
         { "65535\n", 3000, UNKNOWN, UNKNOWN },
@@ -253,7 +253,8 @@ static void a_removed_device_is_lost(void **state)
     open_it(&machine);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
-    fake_drm_card(&machine.fake, 1, "0000:04:00.0", "0x1002\n"); /* another has its number */
+    fake_drm_card(&machine.fake, 1, "0000:04:00.0",
+                  "0x1002\n"); /* another device has its number */
     assert_int_equal(amd->read(machine.vendor, 0, 0, &reading), -ENODEV);
     fake_drm_remove(&machine.fake, "sys/class/drm/card1/device");
     fake_drm_card(&machine.fake, 1, PCI, "0x1002\n"); /* it is present again */
@@ -440,7 +441,7 @@ static void known_clients_are_read_and_new_ones_found_at_the_next_count(void **s
     assert_int_equal(process(&machine, &both, 42).memory_bytes, 4 << 20);
     fake_drm_fd(&machine.fake, 41, 6, "/dev/dri/renderD128", CLIENT("9", "5", "4 MiB"));
     count(&machine, &both, 2000 * MS);
-    /* The process of a client ends; another one, not to be listed, holds it too. */
+    /* The process of a client exits; another one, which is not listed, holds it too. */
     assert_int_equal(process(&machine, &first, 41).memory_bytes, 7 << 20);
     tear_down(&machine);
 }

@@ -144,7 +144,7 @@ static void a_client_of_the_first_sweep_counts_from_then_on(void **state)
 
     (void)state;
     assert_int_equal(drm_clients_init(&clients, 1, false), 0);
-    drm_clients_begin(&clients); /* looks at no process, so it is not the first */
+    drm_clients_begin(&clients); /* it covers no process, so it is not the first */
     drm_clients_end(&clients, false);
     see_alone(&clients, 42, 1, "drm-engine-gfx: 500000000 ns\n", 2000 * MS);
     assert_int_equal(only(&clients).busy_ns, 0);

@@ -41,7 +41,7 @@ static void amdgpu_reports_engines_and_memory(void **state)
 {
     static const char text[] =
         HEAD "drm-driver:\tamdgpu\ndrm-client-id:\t42\ndrm-pdev:\t0000:03:00.0\npasid:\t32770\n"
-             "drm-client-name:\tdrm-engine-dma: 9 ns\n" /* any text that the process likes */
+             "drm-client-name:\tdrm-engine-dma: 9 ns\n" /* any text, chosen by the process */
              "drm-total-vram:\t3 MiB\ndrm-shared-vram:\t0\ndrm-active-vram:\t1 KiB\n"
              "drm-resident-vram:\t2048 KiB\ndrm-purgeable-vram:\t5\ndrm-memory-vram:\t1 MiB\n"
              "drm-memory-gtt:\t7 KiB\namd-evicted-vram:\t9 KiB\n"
@@ -154,7 +154,8 @@ static void unreported_memory_is_unknown(void **state)
                                       "drm-resident-vram1: 6\ndrm-resident-gtt: 7\n",
                                       &info),
                      0);
-    assert_true(drm_fdinfo_memory(&info) == UNKNOWN); /* nor a part of it, nor the machine's */
+    assert_true(drm_fdinfo_memory(&info) ==
+                UNKNOWN); /* not even a part of it, nor the machine's */
 }
 
 static void frequencies_have_units(void **state)

@@ -58,7 +58,7 @@ static void set_up(struct machine *machine, const char *pid_namespace)
     fake_root_write(fake, NODES "1/gpu_id", "54321\n");
     fake_root_write(fake, NODES "1/properties",
                     "simd_count 192\nvendor_id 4098\nlocation_id 768\ndomain 0\n");
-    fake_root_write(fake, NODES "2/gpu_id", "999\n"); /* a GPU that is not ours to see */
+    fake_root_write(fake, NODES "2/gpu_id", "999\n"); /* a GPU without access */
     fake_root_write(fake, NODES "3/gpu_id", "");
     fake_root_write(fake, NODES "4/gpu_id", "777\n"); /* on another bus: no card */
     fake_root_write(fake, NODES "4/properties", "location_id 16384\ndomain 0\n");
@@ -78,7 +78,8 @@ static void kfd_reports_memory_of_rocm_but_no_time(void **state)
     set_up(&machine, "pid:[4026531836]");
     open_it(&machine);
     assert_int_equal(amd->read_busy(machine.vendor, &both, NS_PER_SECOND), 0);
-    assert_int_equal(amd->processes(machine.vendor, &both, list, 4), 1); /* 42 holds no KFD */
+    assert_int_equal(amd->processes(machine.vendor, &both, list, 4),
+                     1); /* 42 does not use KFD */
     assert_int_equal(list[0].memory_bytes, 8 << 20);
     assert_true(list[0].busy_ns == UNKNOWN);
     assert_non_null(list[0].reason);
@@ -104,7 +105,7 @@ static void in_a_container_kfd_is_not_read(void **state)
     tear_down(&machine);
 }
 
-/* The files of a GPU may be hidden from us, as by the cgroup of devices. */
+/* The files of a GPU may be hidden, as by the device cgroup. */
 static void a_gpu_unknown_to_kfd_is_left_out_alone(void **state)
 {
     struct machine machine;
@@ -143,12 +144,12 @@ static void kfd_reports_processes_that_may_not_be_read(void **state)
     assert_int_equal(chmod(fake->path, 0755), 0);
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0, 0), 0);
     open_it(&machine);
-    /* Root may look into everything, so it is someone else for a moment. */
+    /* Root may read everything, so the test changes its user for a moment. */
     assert_true(!is_root || seteuid(NOBODY) == 0);
     assert_int_equal(process(&machine, 42).memory_bytes, 9);
     assert_true(!is_root || seteuid(0) == 0);
     assert_int_equal(amd->read(machine.vendor, 0, NS_PER_SECOND, &reading), 0);
-    assert_non_null(reading.processes_reason); /* there may be more that it holds */
+    assert_non_null(reading.processes_reason); /* it may hold more */
     assert_int_equal(fchmodat(fake->root.fd, "proc/42/fd", 0755, 0), 0);
     (void)process(&machine, 41);
     assert_int_equal(amd->read(machine.vendor, 0, 2 * NS_PER_SECOND, &reading), 0);

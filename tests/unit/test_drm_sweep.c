@@ -102,7 +102,7 @@ static void an_exited_process_holds_nothing_and_is_not_refused(void **state)
     fake_root_write(&machine.fake, "proc/42/fd/0", "");
     write_stat(&machine, 42, 'S', 1);
     assert_non_null(reason_with_rights(&machine, 0));    /* another user's */
-    assert_non_null(reason_with_rights(&machine, 0444)); /* each file may be refused alone */
+    assert_non_null(reason_with_rights(&machine, 0444)); /* each file may be unreadable */
     assert_null(reason_with_rights(&machine, 0555));
     write_stat(&machine, 42, 'Z', 1);
     assert_null(reason_with_rights(&machine, 0));
@@ -136,8 +136,7 @@ static void an_unreadable_process_may_hold_anything(void **state)
 
     (void)state;
     set_up(&machine);
-    fake_root_write(&machine.fake, "proc/42/fd",
-                    ""); /* fails, as where descriptors run short */
+    fake_root_write(&machine.fake, "proc/42/fd", ""); /* fails, as if descriptors had run out */
     write_stat(&machine, 42, 'S', 1);
     count(&machine, MS);
     assert_non_null(processes_reason(&machine));

@@ -70,7 +70,7 @@ static void valid_utf8_is_kept(void **state)
     check(escape_json, text, "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xbe\"");
 }
 
-/* Each is no UTF-8 from its first byte to its last. */
+/* Each is invalid UTF-8 from its first byte to its last. */
 static const char *const broken[] = {
     "\x80", /* a continuation alone */
     "\xff",
@@ -279,7 +279,7 @@ static void ascii_terminals_get_ascii(void **state)
     check(escape_ascii, "\xc3\xa9\xf0\x9f\x90\xbe", "\\u00e9\\U0001f43e");
 }
 
-/* Every byte that reaches an output is harmless, whatever went in. */
+/* Every output byte is harmless for any input. */
 static void huge_hostile_text_is_safe(void **state)
 {
     static escape_function *const escapes[] = { escape_terminal, escape_csv, escape_json,

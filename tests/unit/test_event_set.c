@@ -64,7 +64,7 @@ static void each_thread_gets_one_event(void **state)
     assert_int_equal(fake.open_count, 2);
 }
 
-/* Its event might be the second one that counts it. */
+/* Its event might count it a second time. */
 static void a_thread_that_starts_meanwhile_is_not_counted_twice(void **state)
 {
     static const pid_t lists[][4] = { { 11 }, { 11, 12 }, { 11, 12 } };

@@ -10,7 +10,7 @@
 #include "base/unknown.h"
 #include "job/exactness.h"
 
-/* A job that we started, that has ended, and of which everything is known. */
+/* A job that we started, that has ended, with complete evidence. */
 static const struct evidence complete = {
     .was_spawned = true,
     .has_begun = true,
@@ -63,7 +63,7 @@ static void an_unwaited_process_is_only_in_exit_records(void **state)
     assert_false(is_exact(evidence, COUNTED_BY_EXIT_RECORDS));
 }
 
-/* The CPU time of all processes shows whether it was: their I/O does not. */
+/* The CPU time of all processes shows whether it was waited for: their I/O does not. */
 static void a_parent_that_ignores_sigchld_leaves_io_uncertain(void **state)
 {
     struct evidence evidence = complete;

@@ -78,7 +78,7 @@ static void a_job_wrote_no_more_than_the_disks_did(void **state)
     assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* or to other storage */
     machine.summary.storage_is_local = true;
     machine.origins[METRIC_HOST_DISK_WRITTEN].source = "disks";
-    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* or to one that is gone */
+    assert_near(find(&machine, "io.written_bytes").value, 2000e6); /* or to a removed one */
     machine.origins[METRIC_HOST_DISK_WRITTEN].is_exact = true;
     figure = find(&machine, "io.written_bytes");
     assert_near(figure.value, 20e6);
@@ -120,7 +120,7 @@ static void cores_are_mean_and_fastest_growth(void **state)
     assert_false(find(&machine, "cpu.max_cores").is_exact);
 }
 
-/* A sample takes its time, and of a run of some milliseconds that is most. */
+/* Taking a sample takes most of the time of a run of some milliseconds. */
 static void a_mean_is_the_total_over_the_time_of_the_run(void **state)
 {
     struct machine machine;
@@ -254,7 +254,7 @@ static void a_mark_from_before_the_run_is_not_used(void **state)
     assert_near(figure.value, 30e6);
     assert_false(figure.is_exact);
     assert_near(figure.low, 30e6);
-    assert_true(isnan(figure.high)); /* nothing bounds it while it lives */
+    assert_true(isnan(figure.high)); /* no bound while it runs */
 }
 
 static void sampled_peaks_have_bounds(void **state)
@@ -289,7 +289,7 @@ static void sampled_peaks_have_bounds(void **state)
     assert_near(find(&machine, JOB_PEAK).low, 70e6);
 }
 
-/* The largest process alone proves a peak of the job, which may have been higher. */
+/* The largest process alone is a lower bound for the job. */
 static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
 {
     struct machine machine;
@@ -307,7 +307,7 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
     assert_near(figure.high, 400e6);
 }
 
-/* The peak of a cgroup that was left bounds nothing. */
+/* The peak of a cgroup that processes left is no bound. */
 static void an_inexact_value_is_no_bound(void **state)
 {
     struct machine machine;
@@ -332,7 +332,8 @@ static void a_phase_counts_its_own_processes(void **state)
     OBSERVE(&machine, METRIC_JOB_PROCESSES, 1, 3, 2);
     assert_near(find(&machine, "processes.started").value, 7);
     assert_near(find(&machine, "processes.max_concurrent").value, 3);
-    OBSERVE(&machine, METRIC_JOB_STARTED, 100, 101); /* a phase: two there, one came */
+    OBSERVE(&machine, METRIC_JOB_STARTED, 100,
+            101); /* a phase: two at its start, one started later */
     OBSERVE(&machine, METRIC_JOB_PROCESSES, 2, 3);
     assert_near(find(&machine, "processes.started").value, 3);
 }
@@ -397,7 +398,7 @@ static void parts_read_far_from_the_peak_are_unknown(void **state)
     /* This much of the mark may be pages that are mapped twice. */
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB);
     assert_near(find(&machine, AT_PEAK("private")).value, 90e6);
-    /* Never read at all. */
+    /* It was never read. */
     OBSERVE(&machine, METRIC_JOB_PRIVATE, UNKNOWN);
     machine.summary.at_peak = (struct memory_split){ 150 * MB, UNKNOWN, UNKNOWN };
     assert_near(find(&machine, AT_PEAK("total")).value, 150e6);

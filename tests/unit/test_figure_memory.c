@@ -4,7 +4,7 @@
 
 #define JOB_PEAK "memory.combined.total_rss_bytes"
 
-/* There were none at first, and then some that were never seen. */
+/* There were none at first, and later some that were never read. */
 static void a_0_followed_by_unknown_is_unknown(void **state)
 {
     struct machine machine;

@@ -252,7 +252,7 @@ static void impossible_sizes_are_refused(void **state)
     }
 }
 
-/* A head that ran past us, or behind our tail, leaves nothing to trust. */
+/* A head beyond the ring, or behind our tail, makes the data unusable. */
 static void impossible_positions_are_refused(void **state)
 {
     struct task_record record;
@@ -306,8 +306,8 @@ static int start_children(void)
     return 0;
 }
 
-/* All on one CPU, so that one ring gets all. By a program of its own: a forked copy of a test
- * is slow where a checker of memory runs it. */
+/* All on one CPU, so that one ring gets all. Uses a separate program: a forked copy of a
+ * test is slow under a memory checker. */
 static int start_a_storm(void)
 {
     cpu_set_t one;
@@ -324,7 +324,7 @@ static int start_a_storm(void)
     return 1;
 }
 
-/* No rings, with a message, where perf is refused. */
+/* No rings, with a message, if perf is refused. */
 static void watch(struct fork_ring *ring, pid_t pid)
 {
     struct root root;
@@ -349,7 +349,7 @@ static void every_process_is_reported_in_order(void **state)
     gated_job_start(&job, start_children);
     watch(&ring, job.pid);
     tally.main_pid = job.pid;
-    assert_int_equal(run_child(do_nothing), 0); /* not of the job */
+    assert_int_equal(run_child(do_nothing), 0); /* does not belong to the job */
     gated_job_begin(&job);
     gated_job_end(&job);
     if (ring.count == 0)
@@ -382,7 +382,7 @@ static void a_loss_is_counted(void **state)
     if (ring.count == 0)
         skip();
     fork_ring_drain(&ring, count, &tally);
-    assert_true(tally.forked <= STORM); /* all of them where pages are larger than usual */
+    assert_true(tally.forked <= STORM); /* all of them if pages are larger than usual */
     assert_int_equal(ring.was_full, tally.forked < STORM);
     fork_ring_close(&ring);
 }

@@ -122,7 +122,7 @@ static void unknown_memory_of_a_process_makes_the_jobs_unknown(void **state)
     assert_true(levels[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
     assert_true(account->totals.has_unreported_memory);
     assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].origin.reason, "hidden");
-    /* The 0 of before is no measure of it. */
+    /* The earlier 0 was not measured. */
     assert_true(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak == UNKNOWN);
     gpu_account_memory(account, rows, 2, MS(2));
     assert_true(levels[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);

@@ -14,7 +14,7 @@
 
 enum { NVIDIA_COUNT = 4, AMD_COUNT = 2 };
 
-/* Four GPUs of NVIDIA's and behind them, by PCI address, two of AMD's. */
+/* Four GPUs of NVIDIA and, after them by PCI address, two of AMD. */
 static struct gpu_device devices[NVIDIA_COUNT + AMD_COUNT];
 
 static int open_nothing(const struct root *root, void **ret, struct spoor_error *err)
@@ -125,7 +125,7 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
 {
     static const struct environment cases[] = {
         { { NULL }, "xxxx", NULL },
-        /* CUDA's own: as CUDA takes it, and before all others. */
+        /* CUDA's own variable: interpreted as by CUDA, and before all others. */
         { { "CUDA_VISIBLE_DEVICES=2" }, "..x.", NULL },
         { { "CUDA_VISIBLE_DEVICES=GPU-1" }, ".x..", NULL },
         { { "CUDA_VISIBLE_DEVICES=1,9,2" }, ".x..", NULL },
@@ -160,13 +160,13 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
         { { "NVIDIA_VISIBLE_DEVICES=all" }, "xxxx", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=all", "SLURM_JOB_GPUS=0,3" }, "x..x", NULL },
         { { "NVIDIA_VISIBLE_DEVICES=void", "SLURM_JOB_GPUS=0,3" }, "x..x", NULL },
-        /* The scheduler's: likewise. */
+        /* The scheduler's variable: the same. */
         { { "SLURM_JOB_GPUS=0-1" }, "xx..", NULL },
         { { "SLURM_JOB_GPUS=9" }, "xxxx", NULL },
         { { "SLURM_JOB_GPUS=3,4,5,6" }, "xxxx", NULL },
         { { "SLURM_JOB_GPUS=gpu:2" }, "xxxx", NULL },
         { { "SLURM_JOB_GPUS=" }, "xxxx", NULL },
-        /* Each vendor has its own; the scheduler's counts each by itself. */
+        /* Each vendor has its own; the scheduler's counts each vendor separately. */
         { { "CUDA_VISIBLE_DEVICES=0" }, "x...xx", NULL },
         { { "ROCR_VISIBLE_DEVICES=1" }, "xxxx.x", NULL },
         { { "ROCR_VISIBLE_DEVICES=foo" }, "xxxx..", NULL },

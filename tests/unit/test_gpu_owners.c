@@ -25,7 +25,7 @@ static void add_process(struct fake_root *fake, int pid, int parent)
     fake_root_write(fake, path, text);
 }
 
-/* The roster has these processes now. */
+/* Sets the processes of the roster. */
 static void update(struct gpu_owners *owners, const pid_t *pids, size_t count, uint64_t now_ns)
 {
     struct member list[4] = { { .id.pid = 0 } };
@@ -124,7 +124,7 @@ static void foreign_processes_are_looked_up_again(void **state)
     add_process(&fake, 60, 1);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
-    add_process(&fake, 60, 100); /* another one, of the same number */
+    add_process(&fake, 60, 100); /* another one with the same PID */
     assert_false(gpu_owners_has(&owners, &fake.root, 60, SECOND));
     gpu_owners_forget_foreign(&owners);
     assert_true(gpu_owners_has(&owners, &fake.root, 60, SECOND));
@@ -177,7 +177,7 @@ static void main_is_kept_and_surplus_exited_processes_are_dropped(void **state)
     fake_root_done(&fake);
 }
 
-/* Parents that go round in a circle, as no kernel has them. */
+/* Parents that form a cycle, which no kernel produces. */
 static void a_cycle_of_parents_ends(void **state)
 {
     struct fake_root fake;

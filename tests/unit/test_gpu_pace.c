@@ -177,8 +177,8 @@ static void the_machines_gpus_are_read_even_if_the_job_is_idle(void **state)
     assert_in_range(run.quick, 40, 50);
 }
 
-/* The job uses one core, so that 0.35 % of a core come in. */
-/* GPU memory has addresses in the process that allocates it. */
+/* The job uses one core, so that the income is 0.35 % of a core. */
+/* GPU memory is mapped in the process that allocates it. */
 static void a_change_of_the_address_space_causes_a_look(void **state)
 {
     struct run run;

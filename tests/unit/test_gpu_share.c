@@ -37,7 +37,7 @@ static void late_counts_are_spread_over_the_time_before(void **state)
     struct gpu_share share = begun();
 
     (void)state;
-    /* A second of samples, half of it busy, comes at once. */
+    /* A second of samples, half of it busy, arrives at once. */
     assert_true(gpu_share_advance(&share, MS(500), MS(1000), START + MS(1200)));
     assert_int_equal(share.last, 500000);
     assert_int_equal(share.max, 500000);

@@ -14,7 +14,7 @@
 
 /* ---- words -------------------------------------------------------------- */
 
-/* The words between bars: "a|b c|". */
+/* Joins the words with bars: "a|b c|". */
 static void check(const char *text, const char *expected)
 {
     struct spoor_error err = { 0 };

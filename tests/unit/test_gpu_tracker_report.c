@@ -16,7 +16,7 @@
 
 /* ---- gpu tracker usage -------------------------------------------------- */
 
-/* Figures of a test, by path; all others are not known. */
+/* Figures of a test, by path; all others are unknown. */
 struct figure {
     const char *path;
     double value;
@@ -228,7 +228,7 @@ static const struct usage_facts facts = {
     .expected_gpu_count = 0,
 };
 
-/* A sample of which some metrics are known. */
+/* A sample with some known metrics. */
 struct moment {
     struct spoor_sample sample;
     double values[METRICS_MAX]; /* the highest since the sample before */
@@ -492,7 +492,7 @@ static void unknown_values_are_nan_or_0(void **state)
     assert_true(isnan(run.combined_cpu_seconds));
 }
 
-/* 10 ms of the machine's time in a millisecond are no ten cores. */
+/* 10 ms of the machine's time in a millisecond are not ten cores. */
 static void the_machine_has_no_more_than_its_cores(void **state)
 {
     double row[TRACKING_COLUMNS];
@@ -751,7 +751,7 @@ static void numbers_are_formatted_as_in_python(void **state)
     check_number(1e16, "   Time: 1e+16", "\"time\": 1e+16\n }\n}");
 }
 
-/* Nothing was measured, nothing is there: the shape stays. */
+/* Nothing was measured: the layout stays. */
 static void a_report_of_zeros_keeps_its_layout(void **state)
 {
     struct resource_usage usage = { .max_ram.unit = "bytes",

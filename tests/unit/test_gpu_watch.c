@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole way from files to totals: a machine with GPUs of several DRM drivers. */
+/* From files to totals: a machine with GPUs of several DRM drivers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

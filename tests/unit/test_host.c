@@ -31,7 +31,8 @@ static void ticks_become_nanoseconds(void **state)
 
     (void)state;
     assert_int_equal(cpu_stat_parse(TEXT, 100, &stat), 0);
-    assert_int_equal(stat.user_ns, 18100000000); /* with nice; guests are in it already */
+    assert_int_equal(stat.user_ns,
+                     18100000000); /* includes nice time; guests are already included */
     assert_int_equal(stat.system_ns, 9280000000);
     assert_int_equal(stat.idle_ns, 1828520000000);
     assert_int_equal(stat.iowait_ns, 13670000000);
@@ -173,8 +174,8 @@ static void processes_are_counted_and_other_folders_are_not(void **state)
     fake_root_done(&fake);
 }
 
-/* On most file systems a folder has a link for each folder in it, as /proc has. On others, the list
- * is read each time, which gives the same. */
+/* On most file systems a folder has a link for each folder in it, like /proc. On others, the
+ * list is read each time, with the same result. */
 static void the_link_count_equals_the_list(void **state)
 {
     struct process_count count = { 0 };
@@ -367,7 +368,7 @@ static struct machine *machine_new(void)
 static void machine_free(struct machine *machine)
 {
     host_done(&machine->host);
-    host_done(&machine->host); /* twice does no harm */
+    host_done(&machine->host); /* a second call is harmless */
     fake_root_done(&machine->fake);
     free(machine);
 }

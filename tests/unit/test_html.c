@@ -48,7 +48,7 @@ static void the_marker_is_replaced_by_the_runs(void **state)
     buffer_done(&out);
 }
 
-/* Names may hold anything; the element ends where we end it, and the JSON is whole. */
+/* Names may contain anything; the element ends at our end tag, and the JSON is complete. */
 static void text_cannot_end_the_script(void **state)
 {
     struct example *example = *state;

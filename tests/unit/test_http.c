@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_http.c - requests as a server on the loopback interface sees them. */
+/* test_http.c - requests as received by a server on the loopback interface. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +21,8 @@
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n"
 
-/* A server in a child: each connection gets the next answer; the requests come back through a
- * pipe once all answers are given. */
+/* A server in a child: each connection gets the next answer; the requests are returned
+ * through a pipe after the last answer. */
 struct server {
     pid_t pid;
     int requests;

@@ -138,7 +138,7 @@ static void put_bytes(struct fake_root *fake, const char *name, const char *byte
 }
 
 /* A process that was read exited before the next began. */
-static void events_limit_the_number_at_once(void **state)
+static void process_events_limit_the_peak_of_processes(void **state)
 {
     struct fake_job f;
 
@@ -279,7 +279,7 @@ static void without_children_files_parents_are_searched(void **state)
     fake_job_end(&f);
 }
 
-/* Memory that was never seen is not 0. */
+/* Memory that was never read is not 0. */
 static void memory_of_an_unseen_process_is_unknown(void **state)
 {
     struct fake_job f;
@@ -313,8 +313,8 @@ static const char *no_environment(const char *name)
     return NULL;
 }
 
-/* A child of ours that has ended stays in the list of our children until it is reaped: a search
- * must not take it for a new process. */
+/* An exited child of ours stays in the list of our children until it is reaped: a search
+ * must not add it as a new process. */
 static void an_accounted_zombie_is_not_added_again(void **state)
 {
     const struct job_options options = {
@@ -457,7 +457,7 @@ int main(void)
         cmocka_unit_test(grandchildren_belong),
         cmocka_unit_test(the_main_process_can_be_tracked_alone),
         cmocka_unit_test(a_process_alone_has_its_own_io_without_its_children),
-        cmocka_unit_test(events_limit_the_number_at_once),
+        cmocka_unit_test(process_events_limit_the_peak_of_processes),
         cmocka_unit_test(an_agent_belongs_to_no_job),
         cmocka_unit_test(the_time_of_an_exited_agent_is_kept),
         cmocka_unit_test(a_reused_pid_of_an_agent_is_no_agent),

@@ -23,7 +23,7 @@ static const char mountinfo[] = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup
 
 static int start(void **state)
 {
-    static struct fake_root fake; /* cmocka hands it to the test */
+    static struct fake_root fake; /* cmocka passes it to the test */
 
     fake_root_init(&fake);
     fake_root_write(&fake, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
@@ -56,7 +56,7 @@ static void a_login_session_may_be_left(void **state)
 {
     assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1000));
     assert_true(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 0));
-    /* A terminal's, below the user's manager. */
+    /* The scope of a terminal, below the user's manager. */
     assert_true(is_fit(*state,
                        "0::/user.slice/user-1000.slice/user@1000.service/app.slice/"
                        "vte-spawn-1.scope\n",

@@ -30,7 +30,7 @@ static void a_waited_for_child_is_counted_once(void **state)
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 65);
     assert_int_equal(f.reading.process_count, 1);
-    assert_int_equal(f.reading.main_cpu_ns, SECOND / 10); /* its own part alone */
+    assert_int_equal(f.reading.main_cpu_ns, SECOND / 10); /* only its own part */
     fake_job_end(&f);
 }
 
@@ -105,7 +105,7 @@ static void a_child_without_memory_of_its_own_is_no_descendant(void **state)
     fake_job_end(&f);
 }
 
-/* The kernel gives its counts to the parent, then takes it away: we look in between. */
+/* The kernel adds its counts to the parent, then removes it: the look is in between. */
 static void a_process_being_reaped_is_counted_once(void **state)
 {
     struct fake_process parent = { .pid = 10, .user_ticks = 10, .children = "11 " };
@@ -187,7 +187,8 @@ static void an_unwaited_child_is_not_lost(void **state)
     fake_job_end(&f);
 }
 
-/* Parent and child end between two looks: the parent's last figures did not hold the child's. */
+/* Parent and child exit between two looks: the parent's last figures did not include the
+ * child's. */
 static void a_parent_and_child_that_exit_together_both_count(void **state)
 {
     struct fake_job f;
@@ -218,7 +219,7 @@ static void totals_never_fall(void **state)
     fake_process_put(&f.fake,
                      &(struct fake_process){ .pid = 11, .parent = 10, .user_ticks = 50 });
     fake_job_look(&f);
-    fake_process_end(&f.fake, 11); /* reaped, but the parent was looked at before */
+    fake_process_end(&f.fake, 11); /* reaped, but the parent was read before */
     fake_job_look(&f);
     assert_int_equal(fake_job_cpu_ticks(&f), 60);
     fake_job_end(&f);
@@ -281,7 +282,7 @@ static void peaks_outlive_their_process(void **state)
     fake_job_end(&f);
 }
 
-/* A number that was used again: each seems to be the parent of the other. */
+/* A reused PID: each seems to be the parent of the other. */
 static void a_cycle_of_parents_ends(void **state)
 {
     struct fake_job f;

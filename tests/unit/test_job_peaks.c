@@ -144,8 +144,8 @@ static void put_fork(struct fake_job *f, int pid, unsigned copied_mb)
     fake_root_write(&f->fake, path, text);
 }
 
-/* A process and its fork were read. Then the fork has page faults, and the machine has more memory in use. Glances
- * in between see a part of both. */
+/* A process and its fork were read. Then the fork has page faults, and the machine uses more
+ * memory. Glances in between see a part of both. */
 static void begin_copies(struct fake_job *f)
 {
     fake_job_begin(f, &(struct fake_process){ .pid = 10, .children = "11 " }, true);
@@ -168,7 +168,7 @@ static void begin_copies(struct fake_job *f)
     assert_int_equal(f->job.sharing.reads, 1);
 }
 
-/* No resident size changes, and the fork ends before its memory is read. */
+/* No resident size changes, and the fork exits before its memory is read. */
 static void unread_copies_are_expected(void **state)
 {
     struct fake_job f;
@@ -186,7 +186,7 @@ static void unread_copies_are_expected(void **state)
     fake_job_end(&f);
 }
 
-/* The faults were others: a read shows that nothing was copied. */
+/* The faults had other causes: a read shows that nothing was copied. */
 static void a_read_overrules_expected_copies(void **state)
 {
     struct fake_job f;

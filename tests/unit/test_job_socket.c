@@ -21,7 +21,7 @@
 
 #define SERVICE "test-job-socket"
 
-/* Read after job_listener_stop() only. */
+/* Valid after job_listener_stop() only. */
 struct asked {
     unsigned count;
     char last[JOB_REQUEST_BYTES];
@@ -58,7 +58,7 @@ static int send_request(const char *request, size_t length)
     return fd;
 }
 
-/* The length of the answer; 0: there is none. Closes the socket. */
+/* Returns the length of the answer; 0: there is none. Closes the socket. */
 static ssize_t take_answer(int fd, char answer[JOB_REQUEST_BYTES])
 {
     struct pollfd answered = { .fd = fd, .events = POLLIN };
@@ -161,7 +161,7 @@ static spoor_session *start_session(void)
     return session;
 }
 
-/* In a child. */
+/* Called in a child. */
 static void exit_refused(const char *message)
 {
     (void)message;

@@ -98,7 +98,7 @@ static void affinity_limits_cpus_and_names_them(void **state)
     fake_root_done(&fake);
 }
 
-/* As on a machine with thousands of CPUs, by a user of many groups. */
+/* As on a machine with thousands of CPUs, for a user with many groups. */
 static void a_list_of_cpus_is_read_in_full(void **state)
 {
     static char text[800 << 10];
@@ -298,7 +298,7 @@ static const char *slurm_step(const char *name)
     return strcmp(name, "SLURM_JOB_ID") == 0 ? "7" : NULL;
 }
 
-/* srun puts the memory of a step into no variable. */
+/* srun sets no variable for the memory of a step. */
 static void a_step_has_the_memory_of_its_resource_limit(void **state)
 {
     static const char lines[] =

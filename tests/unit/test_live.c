@@ -28,7 +28,7 @@
 enum { MANY = 400000 }; /* more than the kernel keeps for a reader */
 
 struct terminal {
-    int master; /* as the slave, it never waits */
+    int master; /* like the slave, it never blocks */
     struct live_screen screen;
     struct buffer got;
 };
@@ -52,12 +52,12 @@ static void begin(struct terminal *terminal)
 static void end(struct terminal *terminal)
 {
     live_screen_close(&terminal->screen);
-    live_screen_close(&terminal->screen); /* twice does no harm */
+    live_screen_close(&terminal->screen); /* a second call is harmless */
     close(terminal->master);
     buffer_done(&terminal->got);
 }
 
-/* Reads until so much was got, or more. */
+/* Reads until this much was read, or more. */
 static void read_until(struct terminal *terminal, size_t length)
 {
     struct pollfd ready = { .fd = terminal->master, .events = POLLIN };
@@ -224,7 +224,7 @@ static size_t index_of(const char *name)
     return i;
 }
 
-/* A sample of which only CPU time and memory are known. */
+/* A sample with only CPU time and memory. */
 static void add(struct live_view *view, double seconds, double cpu_seconds, double peak_bytes,
                 double now_bytes)
 {
@@ -345,7 +345,7 @@ static void a_column_covers_several_samples(void **state)
     assert_true(fabs(view.curves[0].columns[newest] - 2) < 1e-9);
     assert_true(fabs(view.curves[1].columns[newest] - 3) < 1e-9);
     assert_true(fabs(view.curves[1].columns[newest - 1] - 9) < 1e-9);
-    add(&view, 7, 1.5, 4, 1); /* no sample fell into one column */
+    add(&view, 7, 1.5, 4, 1); /* one column has no sample */
     assert_true(isnan(view.curves[1].columns[newest - 1]));
     assert_true(fabs(view.curves[1].columns[newest - 2] - 3) < 1e-9);
     add(&view, 1e9, 1.5, 5, 1);

@@ -46,7 +46,7 @@ static void load_text(const struct buffer *text, struct record *ret)
         fail_msg("%s", err.message);
 }
 
-/* JSON of the example, of which the record is loaded; JSON from that must be the same. */
+/* Loads the JSON of the example; the JSON of the loaded record must be equal. */
 static void assert_same_json(const struct example *example)
 {
     struct buffer live = { 0 }, again = { 0 };
@@ -62,7 +62,7 @@ static void assert_same_json(const struct example *example)
     buffer_done(&again);
 }
 
-/* Text for people and CSV, from the record and from the one that was loaded. */
+/* Text and CSV, from the record and from the loaded one. */
 static void assert_same_text(const struct example *example)
 {
     static const struct format_style style = { true, false, TEXT_COLUMNS, true };
@@ -304,7 +304,7 @@ static void missing_keys_are_unknown_and_new_keys_ignored(void **state)
     assert_string_equal(record_find(record.figures, "cpu.total_seconds").reason,
                         "not in this report");
     assert_true(record_find(record.figures, "memory.combined.total_rss_bytes").value > 4.9);
-    /* All formats can live with that. */
+    /* All formats accept it. */
     text_write(&record, &style, &out);
     csv_write(&record, &style, &out);
     json_write(&record, &style, &out);
@@ -350,8 +350,8 @@ static bool use_one(unsigned *left)
     return *left > 0 && (*left)-- > 0;
 }
 
-/* Puts some values in the place of each value of the tree: each of them in `make test-full`, otherwise two, in turns. Figures
- * are all alike: some of them, `figures`, are enough. */
+/* Replaces each value of the tree by some values: each of them in `make test-full`,
+ * otherwise two, in turns. Figures are all alike: some of them, `figures`, are sufficient. */
 static void swap_values(json_t *root, json_t *at, unsigned *figures)
 {
     static size_t turn;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_measures.c - where values come from, on a fixture machine with a job cgroup of version 2. */
+/* test_measures.c - the sources of values, on a fixture machine with a job cgroup of version
+ * 2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,7 @@ static void put_pressure(struct machine *m, const char *path, unsigned long long
     fake_root_write(&m->fake, path, text);
 }
 
-/* Two hours of stalls since the machine was started. */
+/* Two hours of stalls since boot. */
 static void prepare(struct machine *m)
 {
     *m = (struct machine){ .now_ns = NS_PER_SECOND };

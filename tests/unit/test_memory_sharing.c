@@ -65,14 +65,14 @@ static void a_file_mapped_twice_counts_once(void **state)
     memory_end(&f);
 }
 
-/* From now on there is no credit, and so much in the budget. */
+/* From now on there is no credit, and this much in the budget. */
 static void set_tokens(struct memory_fixture *f, int64_t tokens_ns)
 {
     f->budget.owed_ns = 1000 * NS_PER_MS;
     f->budget.tokens_ns = tokens_ns;
 }
 
-/* A quarter of a millisecond comes in each second, while as much is paid back. */
+/* The income is a quarter of a millisecond each second, while as much is repaid. */
 static void a_read_waits_for_the_budget(void **state)
 {
     struct memory_fixture f;
@@ -122,7 +122,7 @@ static void between_reads_values_follow_the_resident_sizes(void **state)
     memory_end(&f);
 }
 
-/* Children that touch, page by page, the shared memory which main has already. */
+/* Children that touch, page by page, shared memory that main already has. */
 static void growth_that_main_also_maps_is_not_added(void **state)
 {
     struct memory_fixture f;
@@ -167,7 +167,7 @@ static void memory_of_a_new_program_counts_in_full(void **state)
     memory_end(&f);
 }
 
-/* Main has forked, and has not written since: no page is its own. */
+/* Main has forked, and has not written since: no page is private. */
 static void shared_memory_is_not_new(void **state)
 {
     struct memory_fixture f;
@@ -284,7 +284,7 @@ static void a_new_maximum_is_read(void **state)
     memory_end(&f);
 }
 
-/* Credit for three reads is left before a running job is read on it. */
+/* A running job is read on credit only if credit for three reads is left. */
 static void a_maximum_is_read_on_credit(void **state)
 {
     struct memory_fixture f;
@@ -344,7 +344,8 @@ static void memory_that_moves_during_a_read_is_not_counted_twice(void **state)
     memory_end(&f);
 }
 
-/* Main was read when all of its 90 MB were its own; then its child mapped them all, and was read. */
+/* Main was read when all of its 90 MB were private; then its child mapped them all, and was
+ * read. */
 static void memory_that_becomes_shared_counts_once(void **state)
 {
     struct memory_fixture f;
@@ -399,7 +400,8 @@ static void a_read_for_a_maximum_has_priority(void **state)
     memory_end(&f);
 }
 
-/* Main and two forks of it, which have 1 MB and 3 MB of their own, and ten more that are not open. */
+/* Main and two forks, which have 1 MB and 3 MB of private memory, and ten more that are not
+ * open. */
 static void begin_crowd(struct memory_fixture *f)
 {
     memory_begin(f, SPOOR_DETAIL_AUTO);

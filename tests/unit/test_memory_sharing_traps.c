@@ -12,7 +12,7 @@
 #include "base/unknown.h"
 #include "fake_memory.h"
 
-/* The child was read and ended before the end: its statm shows a zombie. */
+/* The child was read and exited before the end: its statm shows a zombie. */
 static void an_exit_during_the_read_leaves_the_safe_bound(void **state)
 {
     struct memory_fixture f;
@@ -66,7 +66,7 @@ static void an_unreadable_process_makes_sharing_unknown(void **state)
     memory_begin(&f, SPOOR_DETAIL_ALWAYS);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 20 });
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 30 });
-    /* Root may read everything: a folder refuses even it. */
+    /* Root may read everything: a folder cannot be read even by root. */
     (void)snprintf(path, sizeof(path), "%s/proc/%d/smaps_rollup", f.fake.path, CHILD);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -131,7 +131,7 @@ static void borrowed_memory_counts_once(void **state)
     child->reading.rss_bytes = 150 * MB;
     memory_follow(&f);
     assert_int_equal(f.estimate.combined.total_bytes, 100 * MB);
-    /* After exec the memory is its own. */
+    /* After exec it has its own memory. */
     child->reading.rss_bytes = 100 * MB;
     child->has_exec = true;
     child->reading.borrows_memory = false;

@@ -287,7 +287,7 @@ static void a_filesystem_counts_once(void **state)
     assert_int_equal(twice.total_bytes, once.total_bytes);
     assert_true(once.free_bytes <= space.f_blocks * space.f_frsize);
     assert_true(once.used_bytes <= space.f_blocks * space.f_frsize);
-    /* others may write meanwhile, but hardly half of the disk */
+    /* other programs may write meanwhile, but hardly half of the disk */
     assert_true(twice.used_bytes < once.used_bytes + space.f_blocks * space.f_frsize / 2);
     root_close(&root);
 }
@@ -347,7 +347,7 @@ static void a_list_has_each_pool_and_disk_once(void **state)
     }
     assert_string_equal(list.items[0].type, "zfs");
     assert_string_equal(list.items[2].type, "ext4");
-    /* three datasets against one, while others write a little */
+    /* three datasets against one, while other programs write a little */
     assert_true(list.items[0].space.used_bytes >= 2 * list.items[1].space.used_bytes);
     mount_list_done(&list);
 }

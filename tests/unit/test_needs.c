@@ -124,7 +124,7 @@ static void gpus_with_memory_are_all_needed(void **state)
 
 /* ---- CPUs and time ---------------------------------------------------------- */
 
-/* A run of 8 h that used so many cores in each hour. */
+/* A run of 8 h that used this many cores in each hour. */
 static void set_curve(struct record *run, float *cores)
 {
     enum { HOURS = 8 };

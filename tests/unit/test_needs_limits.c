@@ -60,7 +60,8 @@ static void a_run_out_of_memory_needs_more_than_its_limit(void **state)
         assert_true(needs.memory_bytes.value >= 2 * limits_mib[i] * MIB);
         assert_says(&needs.memory_bytes, "a guess: the run was killed for lack of memory");
         assert_says(&needs.memory_bytes, "; twice the limit");
-        fake_run_set(run, PEAK, 1.1 * limits_mib[i] * MIB); /* pages charged to others count */
+        fake_run_set(run, PEAK,
+                     1.1 * limits_mib[i] * MIB); /* pages charged to other cgroups count */
         needs = find_needs(run);
         assert_true(needs.memory_bytes.value >= 2.2 * limits_mib[i] * MIB);
         assert_says(&needs.memory_bytes, "; twice the peak");
@@ -78,7 +79,7 @@ static void a_run_out_of_memory_counts_without_a_peak(void **state)
     assert_true(is_value(&needs.memory_bytes, 2 * GIB));
 }
 
-/* The whole machine ran out: the limit of the job has nothing to do with it. */
+/* The whole machine ran out of memory: the limit of the job does not matter. */
 static void a_machine_out_of_memory_doubles_the_peak(void **state)
 {
     struct record_warning warning = { "oom", "the job was killed" };

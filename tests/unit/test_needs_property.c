@@ -21,7 +21,7 @@ static const double INEXACT = 1e-9; /* error of sums of doubles */
 
 /* ---- runs ----------------------------------------------------------------- */
 
-/* The same numbers each time. */
+/* Fixed seed. */
 static uint64_t random_state = 0x9e3779b97f4a7c15;
 
 static double random_to(double end)
@@ -37,7 +37,7 @@ static bool one_in(double count)
     return random_to(count) < 1;
 }
 
-/* From 1 to `end`, small ones as often as large ones. */
+/* From 1 to `end`, small numbers as often as large ones. */
 static double random_size(double end)
 {
     return exp(random_to(log(end)));
@@ -107,7 +107,7 @@ static void make_gpus(struct made_run *run)
         return;
     fake_run_set(&run->record, "gpu.memory.combined_bytes", total);
     if (one_in(4))
-        return; /* how busy they were is unknown */
+        return; /* their utilization is unknown */
     fake_run_set(&run->record, "gpu.job_utilization.max_gpus", random_to((double)count));
     fake_run_set(&run->record, "gpu.job_utilization.mean_gpus", random_to(1));
 }
@@ -133,7 +133,7 @@ static void make_trouble(struct made_run *run)
         *fake_run_figure(record, "cpu.mean_cores") = record_unknown_figure("not measured");
 }
 
-/* With a curve of no more than so many points. */
+/* With a curve of at most this many points. */
 static void make_run(struct made_run *run, double margin, size_t points_max)
 {
     *run = (struct made_run){ .margin = margin };
@@ -144,7 +144,7 @@ static void make_run(struct made_run *run, double margin, size_t points_max)
     } else {
         make_curve(run, 1 + (size_t)random_to((double)points_max));
     }
-    run->cpu_seconds *= 0.98 + random_to(0.04); /* counted apart from the curve */
+    run->cpu_seconds *= 0.98 + random_to(0.04); /* counted separately from the curve */
     run->record.elapsed_seconds = run->elapsed;
     fake_run_set(&run->record, "cpu.total_seconds", run->cpu_seconds);
     fake_run_set(&run->record, "cpu.mean_cores", run->cpu_seconds / run->elapsed);
@@ -339,7 +339,7 @@ static void many_runs_get_enough(void **state)
             assert_largest(&all);
         failing += all.needs.would_fail_runs;
     }
-    assert_true(failing > 0); /* the second half of the properties was put to the test */
+    assert_true(failing > 0); /* the second half of the properties was tested */
 }
 
 int main(void)

@@ -225,7 +225,7 @@ static void the_locale_does_not_change_numbers(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         if (!setlocale(LC_ALL, names[i]))
-            continue; /* C.UTF-8 is always there */
+            continue; /* C.UTF-8 always exists */
         check_number(0.5, "0.5");
         check_number(1234567.25, "1234567.25");
         assert_string_equal(number_bytes(1.46e9).text, "1.46 GB");
@@ -269,7 +269,7 @@ static void raw_values_are_written_in_their_base_unit(void **state)
     buffer_done(&out);
 }
 
-/* The cases that the report page passes, too (web/report/tests/unit/format.test.ts). */
+/* The test cases of the report page, too (web/report/tests/unit/format.test.ts). */
 static void numbers_for_people_match_the_page(void **state)
 {
     static const struct {

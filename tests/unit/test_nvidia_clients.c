@@ -110,7 +110,7 @@ static void a_sample_that_may_still_arrive_is_waited_for(void **state)
 
     (void)state;
     nvidia_clients_begin(&clients, AT(0));
-    add(&clients, 10, 400, 50, 605); /* the one of 600 may not be there yet */
+    add(&clients, 10, 400, 50, 605); /* the sample of 600 may not have arrived yet */
     assert_int_equal(clients.covered_ns, MS(400));
     add(&clients, 10, 600, 50, 650);
     assert_int_equal(nvidia_clients_find(&clients, 10)->busy_ns, MS(300));
@@ -125,7 +125,7 @@ static void time_is_covered_without_any_samples(void **state)
     (void)state;
     nvidia_clients_begin(&clients, AT(0));
     answer(&clients, NULL, 0, 100);
-    assert_int_equal(clients.covered_ns, 0); /* its sample may still come */
+    assert_int_equal(clients.covered_ns, 0); /* its sample may still arrive */
     answer(&clients, NULL, 0, 2210);
     assert_int_equal(clients.covered_ns, MS(2000));
     add(&clients, 10, 2400, 50, 2450);

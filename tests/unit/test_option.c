@@ -139,7 +139,7 @@ static void lists_grow_and_end_with_null(void **state)
     assert_null(target.list.items[2]);
     option_free(&table, &target);
     assert_int_equal(target.list.count, 0);
-    option_free(&table, &target); /* twice does no harm */
+    option_free(&table, &target); /* a second call is harmless */
 }
 
 static void flags_take_the_usual_words(void **state)

@@ -75,7 +75,7 @@ static void check_mode(const char *path, mode_t mode)
     assert_int_equal(status.st_mode & 07777, mode);
 }
 
-/* How many files there are. */
+/* Counts the files. */
 static void check_count(const struct fixture *f, int expected)
 {
     DIR *folder = opendir(f->fake.path);
@@ -120,7 +120,7 @@ static void add_old(const struct fixture *f, const char *name, time_t age_second
     close(fd);
 }
 
-/* 5000000 is beyond all pids there can be. */
+/* 5000000 is above all possible PIDs. */
 static void temporary_files_of_dead_processes_are_removed(void **state)
 {
     const struct fixture *f = *state;
@@ -150,7 +150,7 @@ static void no_clobber_uses_only_a_free_name(void **state)
     check_count(f, 1);
 }
 
-/* From here on a system call fails in this process, as on a file system that lacks it. */
+/* Makes a system call fail in this process, as on a file system without it. */
 static void deny(long number, int code)
 {
     struct sock_filter filter[] = {
@@ -296,7 +296,7 @@ static void only_descriptors_of_the_user_are_written_to(void **state)
     int fds[2];
 
     (void)state;
-    assert_int_equal(pipe2(fds, 0), 0); /* as a shell passes them on */
+    assert_int_equal(pipe2(fds, 0), 0); /* as passed on by a shell */
     assert_int_equal(output_file_check_descriptor(fds[1], &err), 0);
     assert_int_equal(output_file_check_descriptor(fds[0], &err), -EBADF);
     assert_non_null(strstr(err.message, "is not open for writing"));
@@ -308,7 +308,7 @@ static void only_descriptors_of_the_user_are_written_to(void **state)
     close(fds[0]);
 }
 
-/* Each child adds one line of its own after it has seen where the file ends. */
+/* Each child appends its own line after it has read where the file ends. */
 static void a_lock_excludes_others(void **state)
 {
     const struct fixture *f = *state;

@@ -348,7 +348,7 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     set_descriptor(&f, 999);
     assert_int_equal(plan(&f), -EBADF);
     fd = open(f.path, O_RDONLY | O_CLOEXEC);
-    assert_int_equal(fcntl(fd, F_SETFD, 0), 0); /* as a shell would leave it */
+    assert_int_equal(fcntl(fd, F_SETFD, 0), 0); /* as left by a shell */
     set_descriptor(&f, fd);
     assert_int_equal(plan(&f), -EBADF);
     close(fd);

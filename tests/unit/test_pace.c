@@ -28,7 +28,7 @@ static struct budget plenty(void)
     return budget;
 }
 
-/* Glances when it is due, and returns how long it was waited for. */
+/* Glances when it is due, and returns the time waited. */
 static uint64_t next_gap(struct pace *pace, struct budget *budget, uint64_t cost_ns,
                          enum activity_state state)
 {
@@ -87,7 +87,7 @@ static void the_budget_stretches_the_gaps(void **state)
     assert_true(budget.postponed[SPENT_GLANCES] > 70);
 }
 
-/* A resting job is watched by one number every 25 ms, whatever the budget. */
+/* An idle job is watched by one number every 25 ms, whatever the budget. */
 static void the_sentinel_is_read_while_glances_are_rare(void **state)
 {
     struct pace pace = begin(NS_PER_SECOND);

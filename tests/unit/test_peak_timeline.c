@@ -47,7 +47,7 @@ static void a_long_lived_process_counts_with_all(void **state)
     for (uint64_t i = 1; i <= 5; i++) {
         peak_timeline_start(&timeline, 10 * i);
         peak_timeline_end(&timeline, &(struct peak_life){ 10 * i, 10 * i + 5, i });
-        peak_timeline_close_moments(&timeline, 1); /* the first lives: nothing is settled */
+        peak_timeline_close_moments(&timeline, 1); /* the first is alive: nothing is final */
     }
     peak_timeline_end(&timeline, &(struct peak_life){ 1, 30, 100 });
     assert_int_equal(peak_timeline_highest(&timeline), 103);

@@ -101,7 +101,7 @@ static void a_late_exit_event_lowers_the_peak(void **state)
     assert_int_equal(events.process_peak.count, 3);
     event_at(&events, PROCESS_EXITED, MAIN + 1, 2000);
     assert_int_equal(events.process_peak.count, 2);
-    assert_int_equal(events.peak.processes, 3); /* a bound */
+    assert_int_equal(events.peak.processes, 3); /* upper bound */
     event_at(&events, PROCESS_FORKED, MAIN + 3, 4000);
     assert_int_equal(events.process_peak.count, 3);
     event_at(&events, PROCESS_EXITED, MAIN + 2, 5000);
@@ -158,7 +158,7 @@ static void a_process_ends_with_its_last_thread(void **state)
     end(&events);
 }
 
-/* Whether its exit was read before is a matter of luck. */
+/* Its exit may or may not have been read before. */
 static void survivors_of_main_do_not_depend_on_its_exit_event(void **state)
 {
     struct process_events events;
@@ -266,7 +266,7 @@ static void a_process_found_by_a_search_is_not_added_again(void **state)
     end(&events);
 }
 
-/* The machine slept for an hour after the fork and before its event was read. */
+/* The machine was suspended for an hour after the fork and before its event was read. */
 static void a_process_is_recognized_after_a_suspend(void **state)
 {
     enum { HOUR = 3600 };
@@ -452,9 +452,9 @@ static void an_agent_is_disowned_with_its_intermediate_process(void **state)
     thread(&events, PROCESS_EXITED, MAIN + 2);
     exited(&events, MAIN + 2);
     assert_int_equal(events.now.processes, 1);
-    assert_true(events.is_exact); /* its end is none without a beginning */
+    assert_true(events.is_exact); /* an exit without a start is ignored */
     forked(&events, MAIN, MAIN + 2);
-    assert_int_equal(events.now.processes, 2); /* the number is another process's */
+    assert_int_equal(events.now.processes, 2); /* the PID was reused */
     end(&events);
 }
 

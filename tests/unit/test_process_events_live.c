@@ -34,7 +34,7 @@ struct watched {
     struct gated_job job;
 };
 
-/* False, with a message, where the source is refused: the job never begins then. */
+/* False, with a message, if the source is refused: then the job does not start. */
 static bool start(struct watched *w, size_t kind, int (*work)(void))
 {
     assert_int_equal(root_open(NULL, &w->root), 0);
@@ -105,7 +105,7 @@ static uint64_t late_ends(const struct process_events *events)
     return events->connector.fd < 0 ? 0 : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Runs `work` under each source that serves; skips where none does. */
+/* Runs `work` with each available source; skips if there is none. */
 static void count_job(int (*work)(void), uint64_t started, uint64_t at_once)
 {
     unsigned served = 0;
@@ -174,7 +174,7 @@ static void concurrent_processes_raise_the_peak(void **state)
     count_job(start_ten_at_once, 11, 11);
 }
 
-/* Not do_nothing(): valgrind takes the memory of the thread for lost in a forked copy. */
+/* Not do_nothing(): valgrind reports the memory of the thread as lost in a forked copy. */
 static int exec_true(void)
 {
     execl("/bin/true", "true", (char *)NULL);
@@ -236,7 +236,7 @@ static int fork_and_leave(void)
     return pid < 0;
 }
 
-/* The job waits for the last of them by the end of a pipe that all of them hold. */
+/* The job waits for the last of them through a pipe that all of them hold. */
 static int start_a_daemon(void)
 {
     int end[2];
@@ -431,7 +431,7 @@ static void peaks_of_exited_processes_are_kept(void **state)
             continue;
         if (has_peaks) {
             assert_true(w.process_events.has_peaks);
-            /* Both have the test's own memory beside. */
+            /* Both also have the test's own memory. */
             assert_in_range(w.process_events.main_peak_bytes, MAIN_BYTES, UNKNOWN - 1);
             assert_in_range(w.process_events.largest_peak_bytes -
                                 w.process_events.main_peak_bytes,

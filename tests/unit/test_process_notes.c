@@ -60,7 +60,7 @@ static void a_suspend_does_not_move_the_start_of_a_process(void **state)
     fake_job_end(&f);
 }
 
-/* A job that was attached to has used something before. */
+/* An attached job with earlier usage. */
 static void usage_before_the_first_reading_does_not_count(void **state)
 {
     struct fake_process main = main_process;
@@ -136,7 +136,7 @@ static void after_exec_the_name_and_the_command_are_updated(void **state)
     fake_job_end(&f);
 }
 
-/* A process that sleeps from now on is not looked at again. */
+/* A process that sleeps from now on is not read again. */
 static void a_missing_command_is_read_later(void **state)
 {
     struct process_table table;

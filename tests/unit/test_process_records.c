@@ -16,7 +16,7 @@
 
 #define MS NS_PER_MS
 
-enum { MAIN = 5000000, CHILD }; /* beyond all pids there can be */
+enum { MAIN = 5000000, CHILD }; /* above all possible PIDs */
 
 struct fixture {
     struct process_events events;
@@ -39,7 +39,7 @@ static int set_up(void **state)
         .taskstats = TASKSTATS_CLOSED,
         .roster = &f->roster,
     };
-    f->events.taskstats.fd = 0; /* there is one: ended processes wait for their records */
+    f->events.taskstats.fd = 0; /* records exist: exited processes wait for them */
     roster_add(&f->roster, MAIN)->threads = 1;
     *state = f;
     return 0;

@@ -120,7 +120,7 @@ static void the_largest_are_kept_and_the_others_summed(void **state)
     process_table_done(&table);
 }
 
-/* 15 bytes are all that the kernel keeps of a name. */
+/* The kernel keeps 15 bytes of a name. */
 static void the_number_of_names_is_limited(void **state)
 {
     struct process_table table = { 0 };
@@ -229,11 +229,11 @@ static void estimates_grow_by_at_most_a_tick(void **state)
     add_estimate(&table, 2, "sh", 0, 10 * MS);
     process_table_finish(&table, 100 * MS, 1);
     assert_int_equal(table.list[0].cpu_ns, 20 * MS);
-    assert_false(is_known(table.unknown.count)); /* not 0: something has used it */
+    assert_false(is_known(table.unknown.count)); /* not 0: some process has used it */
     assert_int_equal(table.unknown.cpu_ns, 80 * MS);
     process_table_done(&table);
 
-    add_estimate(&table, 2, "sh", 0, 10 * MS); /* there are others to have used it */
+    add_estimate(&table, 2, "sh", 0, 10 * MS); /* other processes may have used it */
     process_table_finish(&table, 15 * MS, 2);
     assert_int_equal(table.list[0].cpu_ns, 10 * MS);
     assert_int_equal(table.unknown.cpu_ns, 5 * MS);

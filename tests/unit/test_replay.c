@@ -95,7 +95,7 @@ static void rows_after_the_end_of_the_job_are_not_in_its_curve(void **state)
     replay_free(replay);
 }
 
-/* Each row covers the time since the one before; the first covers an interval. */
+/* Each row covers the time since the previous one; the first covers an interval. */
 static void rates_and_growth_add_up(void **state)
 {
     static const enum replay_kind kinds[] = { REPLAY_GROWTH, REPLAY_RATE };

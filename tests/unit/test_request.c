@@ -175,7 +175,7 @@ static void a_guess_is_marked(void **state)
                    "docker run --cpus=1 --memory=2g IMAGE\n");
 }
 
-/* Nothing known at all is no invalid syntax. */
+/* Without any known figure the syntax is still valid. */
 static void without_any_figure_there_are_comments_only(void **state)
 {
     (void)state;

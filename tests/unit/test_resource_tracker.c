@@ -17,7 +17,7 @@
 
 /* ---- resource tracker options ------------------------------------------- */
 
-/* Reads the options of a command. The caller ends the settings. */
+/* Parses the options of a command. The caller frees the settings. */
 static int parse(const struct command *command, const char *const argv[],
                  struct tracker_settings *settings, struct spoor_error *err)
 {
@@ -312,13 +312,13 @@ static void hostile_text_is_harmless(void **state)
             text[(random >> 8) % (sizeof(text) - 1)] = (char)(random >> 24);
         }
         fake_root_write(&setup.fake, "resource-tracker.toml", text);
-        /* Refused or not, it returns. */
+        /* It returns, with or without an error. */
         (void)tracker_config_read(&setup.arguments, "resource-tracker.toml", &err);
     }
     setup_done(&setup);
 }
 
-/* Whatever is wrong with it comes last. */
+/* The error comes last. */
 static void an_invalid_file_changes_nothing(void **state)
 {
     static const char *const bad[] = {

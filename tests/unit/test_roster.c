@@ -76,7 +76,7 @@ static void the_roster_grows_and_keeps_all_processes(void **state)
     roster_done(&roster);
 }
 
-/* Numbers that share a slot, in a table that is as full as it gets: against a plain array. */
+/* PIDs that share a slot, in a table of maximum load: compared with a plain array. */
 static void removal_keeps_the_other_processes(void **state)
 {
     enum { PIDS = 512 };
@@ -168,7 +168,7 @@ static void the_list_keeps_its_order(void **state)
     roster_done(&roster);
 }
 
-/* A list of a cgroup has them in any order. */
+/* The list of a cgroup has no particular order. */
 static void parents_come_before_their_children(void **state)
 {
     struct roster roster = { 0 };
@@ -188,7 +188,7 @@ static void parents_come_before_their_children(void **state)
     roster_done(&roster);
 }
 
-/* In one tick, the pids went round. */
+/* PIDs wrapped around within one tick. */
 static void a_parent_may_have_a_larger_pid(void **state)
 {
     static const struct {
@@ -205,7 +205,7 @@ static void a_parent_may_have_a_larger_pid(void **state)
     assert_int_equal(roster.list[0].id.pid, 32767);
     for (size_t i = 1; i < roster.count; i++)
         assert_int_equal(roster.list[i].parent_pid, roster.list[i - 1].id.pid);
-    roster.list[0].parent_pid = 7; /* a pid that is used again */
+    roster.list[0].parent_pid = 7; /* a reused PID */
     roster_order(&roster, 0);
     for (size_t i = 0; i < roster.count; i++)
         assert_ptr_equal(roster_member(&roster, roster.list[i].id.pid), &roster.list[i]);

@@ -36,7 +36,7 @@ static size_t count_lines(int fd)
 
 static void rows_in_an_unread_pipe_are_not_lost(void **state)
 {
-    enum { ROWS = 3000 }; /* more than the queue and the pipe hold */
+    enum { ROWS = 3000 }; /* more than the queue and the pipe can hold */
     struct writer_end end;
     struct writer_process writer;
     struct fake_root fake;
@@ -108,7 +108,8 @@ static void a_closed_reader_ends_the_rows(void **state)
     assert_int_equal(end.error, -EPIPE);
 }
 
-/* Opens a writer to a pipe of one page, and hands over more than that. Returns the reader's end. */
+/* Opens a writer to a pipe of one page, and passes on more than that. Returns the reader's
+ * end. */
 static int fill_pipe(struct writer_process *writer)
 {
     char path[32];
@@ -132,7 +133,7 @@ static void rows_for_a_slow_reader_are_lost_even_if_it_closes(void **state)
     int fd = fill_pipe(&writer);
 
     (void)state;
-    add_rows(&writer, 6, 3000); /* more than the queue holds */
+    add_rows(&writer, 6, 3000); /* more than the queue can hold */
     close(fd);
     add_rows(&writer, 3006, 1);
     dropped_rows = writer.dropped_rows;
@@ -142,7 +143,7 @@ static void rows_for_a_slow_reader_are_lost_even_if_it_closes(void **state)
     assert_int_equal(end.error, -ETIMEDOUT);
 }
 
-/* Opens a writer to a named pipe that is never read, and hands over 6 rows. */
+/* Opens a writer to a named pipe that is never read, and passes on 6 rows. */
 static int fill_named_pipe(struct writer_process *writer, const char *path)
 {
     assert_int_equal(row_writer_open(writer, path, OUTPUT_TRUNCATE), 0);

@@ -103,7 +103,8 @@ static void main_and_descendants_add_up_to_the_job(void **state)
 
 /* ---- clock of the job ------------------------------------------------------ */
 
-/* A process that was attached to, and no source of events: the end was before the last sample, unknown when. */
+/* An attached process without a source of events: it ended before the last sample, at an
+ * unknown time. */
 static void the_last_sample_of_an_ended_job_is_not_late(void **state)
 {
     static struct sampler sampler;
@@ -150,7 +151,7 @@ static void cpus_and_devices_are_read_again(void **state)
     assert_int_equal(device_sample_cpu_ns(&sample, 3), 4 * tick_ns);
     assert_true(device_sample_cpu_ns(&sample, 2) == UNKNOWN);
     device_sample_done(&sample);
-    device_sample_done(&sample); /* twice does no harm */
+    device_sample_done(&sample); /* a second call is harmless */
     fake_root_done(&fake);
 }
 
@@ -167,7 +168,7 @@ static uint64_t reported(struct sampler *sampler, struct gpu_view *view, uint64_
     return sample.value[METRIC_JOB_GPU_BUSY];
 }
 
-/* A driver's samples come late; until then the busy time is carried on. */
+/* A driver's samples come late; until then the busy time is extrapolated. */
 static void busy_time_may_fall_only_at_the_end(void **state)
 {
     static struct sampler sampler;

@@ -63,7 +63,7 @@ static void add_sample(struct fixture *f, uint64_t elapsed_ns, bool is_last)
                      is_last);
 }
 
-/* A second later. */
+/* Adds a sample a second later. */
 static void add_job(struct fixture *f, uint64_t processes, uint64_t pss_bytes)
 {
     f->sample.moment[METRIC_JOB_PROCESSES] = f->sample.value[METRIC_JOB_PROCESSES] = processes;
@@ -92,9 +92,9 @@ static void an_ended_job_keeps_its_last_values(void **state)
     add_job(&f, 1, 5 * MIB);
     add_job(&f, 3, 7 * MIB);
     add_job(&f, 0, 0);
-    add_job(&f, 0, 0); /* the one before is gone, too */
+    add_job(&f, 0, 0); /* the previous one is removed, too */
     add_job(&f, 2, 9 * MIB);
-    add_job(&f, 1, 0); /* its memory is gone, and it is about to be */
+    add_job(&f, 1, 0); /* its memory is freed, and it is about to exit */
     rows = end_file(&f, &text);
     assert_int_equal(text.length, 5 * COLUMNS * sizeof(double));
     check_job(rows, 0, 2, 7);

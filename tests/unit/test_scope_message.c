@@ -15,7 +15,7 @@
 
 static const char unit[] = "spoor-1-cafe.scope";
 
-/* Both as a systemd 252 has understood and sent them; each line begins at a multiple of 8. */
+/* Both as accepted and sent by systemd 252; each line begins at a multiple of 8. */
 /* clang-format off */
 static const char call[] =
     "l\1\0\1\350\0\0\0"                           /* order, call, flags, version; body */
@@ -49,7 +49,7 @@ static const char removed[] =
 
 enum { AT_MEMBER = 112, AT_BODY = 184 };
 
-/* In memory of its own size: the sanitizer sees a read beyond it. */
+/* In memory of its exact size: the sanitizer detects a read beyond it. */
 static uint8_t *copy(size_t size)
 {
     uint8_t *data = malloc(size ? size : 1);
@@ -64,7 +64,7 @@ static void the_call_has_the_expected_bytes(void **state)
     uint8_t data[SCOPE_CALL_SIZE];
 
     (void)state;
-    memset(data, 0xff, sizeof(data)); /* padding is zeroed, whatever was there */
+    memset(data, 0xff, sizeof(data)); /* padding is zeroed, whatever it was */
     assert_int_equal(scope_call_write(unit, 4711, 4712, data), sizeof(call));
     assert_memory_equal(data, call, sizeof(call));
 }
@@ -145,7 +145,7 @@ static void damaged_messages_are_refused(void **state)
         { 4, 1 },                   /* shorter than the message */
         { 15, 0xff },               /* fields of 4 GB */
         { 12, 0xff },               /* more than there are */
-        { AT_BODY + 4, 200 },       /* a path that runs on */
+        { AT_BODY + 4, 200 },       /* an unterminated path */
         { AT_BODY + 7, 0xff },      /* for 4 GB */
         { AT_BODY + 4, 31 },        /* not terminated at its length */
         { AT_BODY + 44, 60 },       /* likewise the unit */
@@ -194,6 +194,6 @@ int main(void)
         cmocka_unit_test(no_changed_byte_causes_an_invalid_read),
     };
 
-    /* The examples are of a little-endian machine. */
+    /* The examples are for a little-endian machine. */
     return BYTE_ORDER == LITTLE_ENDIAN ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
 }

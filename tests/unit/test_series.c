@@ -42,7 +42,7 @@ static void rates_are_in_base_units_per_second(void **state)
     assert_near(counter_rate(METRIC_JOB_READ, 1000, 3000, NS_PER_SECOND / 2), 4000);
 }
 
-/* Bytes of a disk or an interface that is gone are not known. */
+/* Bytes of a removed disk or interface are unknown. */
 static void without_elapsed_time_there_is_no_rate(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void short_runs_are_kept_sample_by_sample(void **state)
         add(&run, i, i, 2.0 * i, &no_gpus);
     assert_int_equal(run.series.count, SERIES_POINTS);
     assert_int_equal(run.series.stride, 1);
-    assert_true(isnan(get(&run, METRIC_JOB_CPU, 0).high)); /* a rate takes two samples */
+    assert_true(isnan(get(&run, METRIC_JOB_CPU, 0).high)); /* a rate needs two samples */
     for (size_t i = 1; i < SERIES_POINTS; i++) {
         assert_true(is_flat(get(&run, METRIC_JOB_RSS, i), (double)i));
         assert_true(is_flat(get(&run, METRIC_JOB_CPU, i), 2));
@@ -185,7 +185,7 @@ static void peaks_are_kept_in_a_long_run(void **state)
     }
 }
 
-/* Rates are taken over half an interval at least: see summary_init(). */
+/* Rates cover at least half an interval: see summary_init(). */
 static void a_rate_over_several_points_applies_to_each(void **state)
 {
     struct run run;
@@ -214,7 +214,7 @@ static void add_started(struct run *run, double seconds, uint64_t count)
     append(run, &sample, &no_gpus);
 }
 
-/* Some processes turn out to be no part of the job after they were counted. */
+/* Some processes turn out not to belong to the job after they were counted. */
 static void a_count_that_falls_has_no_rate_below_0(void **state)
 {
     static const uint64_t counts[][8] = { { 1, 3, 6, 2, 2, 5, 5, 4 },
@@ -255,7 +255,7 @@ static void the_end_of_a_run_causes_no_peak(void **state)
     assert_true(is_flat(get(&run, METRIC_JOB_CPU, 1), 0.5)); /* the only value */
     add(&run, 1, 1, 1, &no_gpus);
     add(&run, 1.001, 1, 1.1,
-        &no_gpus); /* 100 cores for 1 ms: too short, so with the 499 before */
+        &no_gpus); /* 100 cores for 1 ms: too short, so it is merged with the 499 before */
     assert_true(is_flat(get(&run, METRIC_JOB_CPU, 3), 0.599 / 0.5));
     add(&run, 1.1, 1, 1.1, &no_gpus);
     assert_true(is_flat(get(&run, METRIC_JOB_CPU, 4), 1));
@@ -288,7 +288,7 @@ static void after_the_end_of_the_job_its_gauges_are_unknown(void **state)
     add_threads(&run, 1, 0);
     assert_true(isnan(get(&run, METRIC_JOB_THREADS, 1).mean));
     assert_true(isnan(get(&run, METRIC_JOB_RSS, 1).mean));
-    assert_true(is_flat(get(&run, METRIC_JOB_PAGE_CACHE, 1), 7)); /* known, by its cgroup */
+    assert_true(is_flat(get(&run, METRIC_JOB_PAGE_CACHE, 1), 7)); /* known from its cgroup */
     assert_true(is_flat(get(&run, METRIC_HOST_SWAP_USED, 1), 0));
     add_threads(&run, 2, 0);
     add_threads(&run, 3, 2); /* it had not ended */

@@ -169,7 +169,8 @@ static void samples_are_taken_automatically(void **state)
     assert_int_equal(spoor_session_start(session, &err), 0);
     assert_int_equal(spoor_session_latest(session, values, count), count);
     first_host_seconds = values[host_cpu];
-    /* Busy until the machine's CPU time has moved in a later sample: only the thread takes it. */
+    /* Busy until the machine's CPU time has changed in a later sample, which only the thread
+     * takes. */
     while (!(values[host_cpu] > first_host_seconds))
         assert_int_equal(spoor_session_latest(session, values, count), count);
     end_child(&child);
@@ -470,7 +471,7 @@ static void closing_twice_is_harmless_and_complete(void **state)
             assert_int_equal(spoor_session_start(session, &err), 0);
         assert_null(spoor_session_close(session));
     }
-    /* 100 sessions later the next descriptor is a small number still. */
+    /* After 100 sessions the next descriptor is still a small number. */
     {
         int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 

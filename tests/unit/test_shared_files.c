@@ -13,8 +13,8 @@
 
 enum { MAIN = 1, CHILD = 2 };
 
-/* An area of file `inode` that shows megabytes `from` to `to`, all of them resident:
- * `own` of them private, of the others `part` in PSS. Inode 0: memory of no file. */
+/* An area of file `inode` that maps megabytes `from` to `to`, all of them resident: `own` of
+ * them private, `part` of the others in PSS. Inode 0: no file. */
 static void put(struct memory_areas *areas, uint64_t inode, uint64_t from, uint64_t to,
                 uint64_t own, uint64_t part)
 {
@@ -87,7 +87,7 @@ static void disjoint_parts_of_a_file_add_up(void **state)
     assert_int_equal(files.rss.combined, 451 * MB);
 }
 
-/* 0-100 and 50-150 of one file in one process: each page of the middle is there twice. */
+/* 0-100 and 50-150 of one file in one process: each page of the middle is mapped twice. */
 static void a_file_mapped_twice_counts_once(void **state)
 {
     struct memory_areas areas;
@@ -185,7 +185,7 @@ static uint32_t mixed(uint32_t *seed)
     return *seed >> 8;
 }
 
-/* The heaviest set of areas that do not overlap, by trying all sets. */
+/* Finds the heaviest set of areas that do not overlap by trying all sets. */
 static uint64_t heaviest(const struct memory_areas *areas)
 {
     uint64_t best = 0;
@@ -293,7 +293,7 @@ static void many_areas_of_one_file_are_fast(void **state)
     assert_int_equal(files.total.main, 100000 * MB);
 }
 
-/* 100 MB that both have. The child copies 4 MB of them after both were read and before their
+/* 100 MB shared by both. The child copies 4 MB of them after both were read and before their
  * mappings are. */
 static void pages_copied_between_the_reads_are_not_shared(void **state)
 {

@@ -13,8 +13,8 @@
 
 #define MB (1024u * 1024u)
 
-/* A process with memory of its own, memory it shares with `sharers` in all, and a library
- * of which `library` is mapped by it and by outsiders, `library_share` being its part. */
+/* A process with private memory, memory it shares with `sharers` in all, and `library` MB of
+ * a library that outsiders map too, `library_share` being its part. */
 static struct memory_view view(uint64_t own, uint64_t shared, unsigned sharers,
                                uint64_t library, uint64_t library_share)
 {
@@ -104,7 +104,7 @@ static void a_race_leaves_the_safe_bound(void **state)
     assert_int_equal(estimate.combined.total_bytes, 100 * MB);
 }
 
-/* 100 MB of addresses that are one page each hundred: PSS has 1 MB of them. */
+/* 100 MB of addresses, each hundred of which are one page: PSS has 1 MB of them. */
 static void merged_pages_count_by_their_pss(void **state)
 {
     struct memory_view views[] = { view(2 * MB, 0, 1, 0, 0) };

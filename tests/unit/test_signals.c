@@ -107,8 +107,8 @@ static void faults_and_stops_are_forwarded_if_sent(void **state)
 
 /* ---- reraise ------------------------------------------------------------ */
 
-/* The wait status of a process that blocks all signals, ignores this one and reraises it. Its
- * buffered output goes to `output_fd`. */
+/* The wait status of a process that blocks all signals, ignores this one and reraises it.
+ * Its buffered output goes to `output_fd`. */
 static int status_after(int number, int output_fd)
 {
     int wait_status;
@@ -220,9 +220,9 @@ static void a_signal_ends_stalled_work(void **state)
     (void)sigfillset(&signals);
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        (void)raise(numbers[i]); /* as if it came meanwhile */
+        (void)raise(numbers[i]); /* as if it arrived meanwhile */
         if (i > 0)
-            (void)raise(SIGINT); /* and a second one, which makes it quick */
+            (void)raise(SIGINT); /* and a second one, which shortens the wait */
         assert_true(run_interruptible(stall, NULL) < 0);
         assert_true(waitpid(-1, NULL, 0) > 0); /* it was killed */
     }
@@ -289,8 +289,8 @@ static void a_blocked_signal_still_stops_us(void **state)
     }
 }
 
-/* A command that stops itself by `number`, then exits with 7; and a tracker that stops with it,
- * writes the pid of the command before that, and exits with the code of the command. */
+/* A command that stops itself by `number`, then exits with 7; and a tracker that stops with
+ * it, writes the PID of the command before that, and exits with the code of the command. */
 static int told_fd;
 
 static void track(int number)
@@ -313,7 +313,7 @@ static void track(int number)
     stop_with(command, info.si_status);
     if (waitpid(command, &wait_status, 0) != command)
         _exit(2);
-    /* Nothing of ours is left, of whatever kind. */
+    /* No helper of ours is left. */
     if (waitpid(-1, NULL, WNOHANG | __WALL) >= 0)
         _exit(3);
     _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 100 + WTERMSIG(wait_status));

@@ -93,7 +93,7 @@ static void the_text_may_come_in_pieces_of_any_size(void **state)
     }
 }
 
-/* A path may be 4095 bytes of anything but a newline, and may look like our text. */
+/* A path may be 4095 bytes of anything but a newline, and may look like a line of the file. */
 static void a_name_is_not_read(void **state)
 {
     static const char *const names[] = { "Rss: 1000 kB", "5-6 r--p 0 0:0 0", "/a (deleted)",

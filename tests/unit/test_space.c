@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap=mounts_read and mounts_may_stall: disks respond when this test lets them.
+ * Linked with --wrap=mounts_read and mounts_may_stall: disks respond when this test allows it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_spool.c - samples on disk until they are uploaded. */
+/* test_spool.c - samples stored on disk until they are uploaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,7 +142,7 @@ static void another_process_continues_from_there(void **state)
     fixture.run_fd = -1;
 }
 
-/* The space of rows that were sent is given back, where the file system can. */
+/* The space of sent rows is freed if the file system supports it. */
 static void sent_rows_take_no_space(void **state)
 {
     char path[PATH_MAX + 16], line[1024];
@@ -214,7 +214,7 @@ static void a_damaged_spool_is_not_opened(void **state)
     assert_int_equal(spool_open("/tmp/no/such", &fixture.spool), -ENOENT);
 }
 
-/* As if its owner had been killed while it removed it. */
+/* As if its owner had been killed during the removal. */
 static void an_abandoned_spool_is_removed(void **state)
 {
     char path[PATH_MAX], run[PATH_MAX + 16];

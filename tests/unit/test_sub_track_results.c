@@ -51,7 +51,7 @@ static void equal_numbers_have_no_deviation(void **state)
     check(values, ARRAY_SIZE(values), 0.216, 0.216, 0.216, 0);
 }
 
-/* Numbers far from 0 with a small spread: sums of squares would lose it. */
+/* Numbers far from 0 with a small deviation: sums of squares would lose it. */
 static void large_numbers_keep_their_deviation(void **state)
 {
     static const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
@@ -140,7 +140,7 @@ static void an_unfinished_block_is_no_call(void **state)
     CHECK(0, 0, { 7, "b", 'S', 0 });
     /* A lost stop before another call. */
     CHECK(1, 2, { 7, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 7, "b", 'E', 3 });
-    /* Another process is no end of it. */
+    /* Another process does not end it. */
     CHECK(1, 2, { 7, "b", 'S', 0 }, { 8, "b", 'S', 1 }, { 8, "b", 'E', 3 });
 }
 
@@ -150,7 +150,7 @@ static void calls_of_different_processes_are_separate(void **state)
     CHECK(2, 7, { 8, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 8, "b", 'E', 5 }, { 7, "b", 'E', 3 });
 }
 
-/* A call may begin in the very tick in which the one before it ended. */
+/* A call may start in the tick in which the previous one ended. */
 static void rows_of_the_same_time_keep_their_order(void **state)
 {
     const struct step steps[] = {

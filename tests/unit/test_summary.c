@@ -15,7 +15,7 @@ static void assert_near(double found, double expected)
     assert_true(fabs(found - expected) < 1e-9);
 }
 
-/* A sample with one metric known, at a time in milliseconds. */
+/* A sample with one known metric, at a time in milliseconds. */
 static void add(struct summary *summary, uint64_t ms, enum metric metric, uint64_t value)
 {
     struct sample sample;
@@ -185,7 +185,7 @@ static void a_reset_counter_has_no_negative_rate(void **state)
     assert_near(summary.tally[METRIC_JOB_CPU].max_rate, 1);
 }
 
-/* GPUs are known some time after the start, and their counters count from there. */
+/* GPUs are known some time after the start, and their counters start then. */
 static void usage_of_a_late_recognized_agent_is_removed(void **state)
 {
     struct summary summary;
@@ -236,7 +236,7 @@ static void a_phase_continues_from_the_counters_of_the_run(void **state)
     summary_init(&phase, NS_PER_SECOND);
     add(&run, 0, METRIC_JOB_GPU_BUSY, UNKNOWN);
     add(&run, 1000, METRIC_JOB_GPU_BUSY, 500);
-    add(&phase, 2000, METRIC_JOB_GPU_BUSY, UNKNOWN); /* the driver does not answer just now */
+    add(&phase, 2000, METRIC_JOB_GPU_BUSY, UNKNOWN); /* the driver does not respond now */
     summary_continue(&phase, &run);
     add(&phase, 3000, METRIC_JOB_GPU_BUSY, 700);
     assert_int_equal(phase.tally[METRIC_JOB_GPU_BUSY].first, 500);

@@ -34,8 +34,8 @@ static uint64_t deadline_in(uint64_t time_ns)
     return clock_now().monotonic_ns + time_ns;
 }
 
-/* Does all of it with a manager of that manner, each half within its own time. If connecting
- * fails, 1000 is subtracted from its error. */
+/* Connects to a manager of that behaviour and makes the call, each within its own time. If
+ * connecting fails, 1000 is subtracted from its error. */
 static int converse_within(struct fake_manager *fake, enum fake_manner manner,
                            uint64_t connect_ns, uint64_t start_ns)
 {
@@ -191,7 +191,7 @@ static void a_socket_without_a_listener_is_no_manager(void **state)
 
 static int start(void **state)
 {
-    static struct scope_keeper keeper; /* cmocka hands it to the test */
+    static struct scope_keeper keeper; /* cmocka passes it to the test */
     int r = scope_keeper_start(&keeper);
 
     *state = r == 0 ? &keeper : NULL;
@@ -214,7 +214,7 @@ static struct scope_keeper *get(void **state)
     return *state;
 }
 
-/* Becomes readable when all others that have the other end have closed it. */
+/* Becomes readable when all other copies of the other end are closed. */
 static bool is_closed_within(int fd, int ms)
 {
     struct pollfd poller = { .fd = fd, .events = POLLIN };

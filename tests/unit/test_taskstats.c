@@ -25,7 +25,7 @@ enum { ATTRIBUTES = sizeof(struct nlmsghdr) + sizeof(struct genlmsghdr) };
 _Static_assert(offsetof(struct taskstats, ac_tgid) == TGID_OFFSET, "as the reader has it");
 #endif
 
-/* A datagram, and where it has grown to. */
+/* A datagram, and its current end. */
 struct datagram {
     unsigned char bytes[4096];
     size_t size;
@@ -136,7 +136,7 @@ static const struct fields new_kernel = {
     .written_bytes = 8192,
 };
 
-/* A child of vfork that gives up has the peak of its parent. */
+/* A child of vfork that exits without exec has the peak of its parent. */
 static void an_idle_child_may_have_no_memory_of_its_own(void **state)
 {
     struct fields fields = new_kernel;
@@ -186,7 +186,7 @@ static void the_exit_of_one_thread_does_not_end_its_process(void **state)
     make(&d, &fields);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
     assert_false(record.is_group_exit);
-    /* The last of several has the process's own figures behind. */
+    /* The last of several threads is followed by the figures of the process. */
     begin(&d);
     put_thread(&d, TASKSTATS_TYPE_AGGR_PID, &fields);
     fields.group_tick_ns = 72000000;
@@ -220,7 +220,7 @@ static void an_old_kernel_does_not_report_the_process(void **state)
     assert_int_equal(record.peak_rss_bytes, PEAK_KIB * 1024);
 }
 
-/* Version 15 alone has its fields elsewhere. */
+/* Only version 15 has its fields elsewhere. */
 static void an_unreadable_peak_is_unknown(void **state)
 {
     struct fields fields = new_kernel;
@@ -233,7 +233,7 @@ static void an_unreadable_peak_is_unknown(void **state)
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
     assert_false(is_known(record.peak_rss_bytes));
     fields = new_kernel;
-    fields.peak_kib = 0; /* a thread of the kernel */
+    fields.peak_kib = 0; /* a kernel thread */
     make(&d, &fields);
     assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
     assert_false(is_known(record.peak_rss_bytes));
@@ -272,7 +272,7 @@ static void wrong_lengths_are_refused(void **state)
         make(&d, &new_kernel);
         memcpy(d.bytes + ATTRIBUTES, &lies[i], sizeof(lies[i]));
         assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), -EBADMSG);
-        make(&d, &new_kernel); /* the number's attribute, inside */
+        make(&d, &new_kernel); /* the attribute of the ID, inside */
         memcpy(d.bytes + ATTRIBUTES + sizeof(struct nlattr), &lies[i], sizeof(lies[i]));
         assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), -EBADMSG);
     }

@@ -140,7 +140,7 @@ static void large_page_cache_has_a_row(void **state)
     buffer_done(&out);
 }
 
-/* Pages that are charged to another cgroup do not count against the limit. */
+/* Pages charged to another cgroup do not count against the limit. */
 static void a_cgroup_limit_is_compared_with_charged_memory(void **state)
 {
     struct example *example = *state;
@@ -188,7 +188,7 @@ static void without_unicode_all_is_ascii(void **state)
     struct buffer out = { 0 };
 
     example->input.command = command;
-    example->input.name = "\xc3\x9b"; /* its second byte is CSI to some terminals */
+    example->input.name = "\xc3\x9b"; /* its second byte is CSI for some terminals */
     write_text(example, false, &out);
     for (const char *c = out.text; *c; c++)
         assert_in_range((unsigned char)*c, '\n', '~');

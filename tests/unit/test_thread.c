@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap=thread_start_quiet: threads start when this test lets them.
+ * Linked with --wrap=thread_start_quiet: threads start when this test allows it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ int __wrap_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *da
     return is_refused ? -EAGAIN : __real_thread_start_quiet(ret, run, data);
 }
 
-/* Descriptors of that kind. */
+/* Counts descriptors of that kind. */
 static int count_open(const char *kind)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -152,7 +152,8 @@ static void *ask_for_sample(void *data)
     return NULL;
 }
 
-/* A listener waits for such a thread when the job has ended: not as long as for one that hangs. */
+/* After the end of the job a listener waits for such a thread, but less than for a hanging
+ * one. */
 static void stopping_wakes_callers_that_wait_for_a_sample(void **state)
 {
     struct obstacle obstacle;
@@ -203,7 +204,7 @@ static void a_hanging_thread_blocks_no_caller(void **state)
     obstacle_done(&obstacle);
 }
 
-/* A sanitizer sees whether the thread frees all. */
+/* A sanitizer checks that the thread frees everything. */
 static void a_session_with_a_hanging_thread_can_be_closed(void **state)
 {
     static struct obstacle obstacle; /* the thread leaves it after the session is closed */
@@ -234,7 +235,7 @@ static void *stop_session(void *data)
     return (void *)(intptr_t)spoor_session_stop(data, NULL);
 }
 
-/* How many of some threads that do the same at once return 0. */
+/* Returns how many of some concurrent threads get 0. */
 static int count_successes(void *(*act)(void *data), spoor_session *session)
 {
     enum { THREADS = 4 };

@@ -22,7 +22,7 @@
 
 struct result {
     int code;              /* exit code, or -errno of exec */
-    bool has_children;     /* some process of the job is left */
+    bool has_children;     /* some process of the job is still running */
     bool is_by_our_signal; /* as reported by supervise() */
 };
 
@@ -54,7 +54,7 @@ static struct result supervise_command(const char *const *argv, bool waits_for_a
     return supervise_late(argv, waits_for_all, false);
 }
 
-/* A supervisor of its own, in a process that it alone may change. */
+/* Runs a supervisor in a separate process, whose settings it may change. */
 typedef struct result (*supervisor_fn)(const char *const *argv, bool waits_for_all);
 
 static struct result run_under(supervisor_fn supervisor, const char *const *argv,
@@ -263,7 +263,7 @@ static struct result supervise_in_its_own_group(const char *const *argv, bool wa
     return supervise_late(argv, waits_for_all, true);
 }
 
-/* The end is seen before the signal is taken: the order in which both came counts. */
+/* The end is seen before the signal is handled: the order of their arrival counts. */
 static void a_signal_to_the_group_counts_as_ours_after_the_end(void **state)
 {
     static const char *const alone[] = { "sh", "-c", "kill -TERM $$", NULL };

@@ -124,7 +124,7 @@ static void check_last_line(const char *path, const char *expected)
     assert_string_equal(text + length - strlen(expected), expected);
 }
 
-/* The rows of a query, cells between '|', rows ended by a newline. */
+/* Returns the rows of a query: cells separated by '|', rows ended by a newline. */
 static void check_query(const char *path, const char *sql, const char *expected)
 {
     char text[8192] = "";
@@ -160,7 +160,7 @@ static void csv_has_facts_a_header_and_a_line_per_row(void **state)
 
     check_text(folder->csv, FACT_LINES ROW_HEADER);
     add(file, lone);
-    /* On disk before the end. */
+    /* On disk before the end of the run. */
     check_text(folder->csv, FACT_LINES ROW_HEADER LONE_LINE);
     memcpy(row, lone, sizeof(row));
     row[TRACKING_DESCENDANTS_N_THREADS] = 2;
@@ -306,7 +306,7 @@ static void an_existing_file_is_kept_or_replaced(void **state)
                        paths[i]);
         assert_string_equal(err.message, expected);
         assert_null(file);
-        /* Until there are rows, the old one stays. */
+        /* Until there are rows, the old file stays. */
         assert_int_equal(tracking_file_open(paths[i], true, &facts, &file, &err), 0);
         assert_int_equal(tracking_file_close(file, NULL), 0);
         check_rows(folder, paths[i], 1);
@@ -368,7 +368,7 @@ static void a_removed_file_causes_one_warning(void **state)
     }
 }
 
-/* Files may not grow beyond `bytes`. */
+/* Limits the size of files to `bytes`. */
 static void set_file_limit(rlim_t bytes)
 {
     struct rlimit limit;

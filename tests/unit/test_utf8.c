@@ -29,7 +29,7 @@ static void lines_break_at_the_last_blank_that_fits(void **state)
     check("abc de", &wrap, "abc de");
     check("abc def", &wrap, "abc\n  def");
     check("abc def ghij k lmn", &wrap, "abc\n  def ghij\n  k lmn");
-    check("ab   cdefgh", &wrap, "ab\n  cdefgh"); /* blanks at a break go */
+    check("ab   cdefgh", &wrap, "ab\n  cdefgh"); /* blanks at a break are dropped */
     check("a  b", &wrap, "a  b");                /* others stay */
 }
 

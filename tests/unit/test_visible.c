@@ -12,13 +12,13 @@
 
 #include "base/compiler.h"
 
-/* In the driver's order; by PCI address it is b, a, c with its parts, d. */
+/* In the driver's order; by PCI address the order is b, a, c with its parts, d. */
 static const struct gpu_device devices[] = {
     { .uuid = "GPU-aaaa1111", .pci_address = "0000:3b:00.0" },
     { .uuid = "GPU-bbbb2222", .pci_address = "0000:0a:00.0" },
     { .uuid = "GPU-cccc3333", .pci_address = "0000:af:00.0" },
     { .uuid = "MIG-1111", .is_part = true },
-    { .uuid = "MIG-1122", .is_part = true, .part = 2 }, /* 1 is not there */
+    { .uuid = "MIG-1122", .is_part = true, .part = 2 }, /* 1 is missing */
     { .uuid = "GPU-cccc4444", .pci_address = "10000:01:00.0" },
 };
 enum { A, B, C, PART_0, PART_1, D, COUNT };

@@ -57,7 +57,7 @@ static void the_exit_of_the_process_ends_the_watch(void **state)
     else
         assert_int_equal(r, -ENODATA);
     watch_close(&watch);
-    watch_close(&watch); /* twice does no harm */
+    watch_close(&watch); /* a second call is harmless */
 }
 
 static void without_a_pidfd_the_process_is_polled(void **state)
@@ -71,7 +71,7 @@ static void without_a_pidfd_the_process_is_polled(void **state)
     assert_int_equal(watch_open(pid, &watch, NULL), 0);
     if (watch.pid_fd >= 0)
         close(watch.pid_fd);
-    watch.pid_fd = -1; /* as on a kernel that has none */
+    watch.pid_fd = -1; /* as on a kernel without it */
     assert_int_equal(watch_identify(&watch), 0);
     assert_int_equal(watch_wait(&watch, NS_PER_MS, &end, NULL), 0);
     assert_int_equal(end, WATCH_TIME_IS_UP);

@@ -133,11 +133,11 @@ static void a_stalled_record_is_not_waited_for(void **state)
     (void)munmap(seen, sizeof(*seen));
 }
 
-/* Its queue gets full, and no row waits for room any more. */
+/* Its queue fills up, and no later row waits for room. */
 static void a_killed_child_is_not_waited_for(void **state)
 {
     static const char filler[4000];
-    enum { ROWS = 600 }; /* more than the queue holds */
+    enum { ROWS = 600 }; /* more than the queue can hold */
     struct seen *seen;
     struct writer_process process = start(&seen);
     struct writer_end end;
@@ -205,7 +205,7 @@ static void records_for_a_reader_do_not_wait_for_room(void **state)
                                                                 .has_reader = true }),
         0);
     pid = process.pid;
-    for (int i = 0; i < 300; i++) /* more than the queue holds */
+    for (int i = 0; i < 300; i++) /* more than the queue can hold */
         writer_process_put(&process, SLOW, 1, filler, sizeof(filler));
     assert_true(process.dropped_rows > 0);
     assert_int_equal(kill(pid, SIGKILL), 0);
@@ -258,7 +258,7 @@ static void processed_records_use_no_memory(void **state)
     size_t most = 0;
 
     (void)state;
-    for (int i = 0; i < 600; i++) { /* more than the queue holds */
+    for (int i = 0; i < 600; i++) { /* more than the queue can hold */
         writer_process_put(&process, ADD, 1, filler, sizeof(filler));
         assert_true(writer_process_wait(&process, WAIT_NS));
         most = resident_bytes(&process) > most ? resident_bytes(&process) : most;
