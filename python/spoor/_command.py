@@ -26,7 +26,7 @@ def _read_report(path: str, program: str, status: int) -> dict[str, Any]:
 
 def run(command: Sequence[Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]], *, check: bool = False,
         cwd: Optional[Path] = None, env: Optional[Mapping[str, str]] = None, stdin: Any = None, stdout: Any = None,
-        interval: Union[float, str, None] = 1.0, output: Optional[Path] = None, samples: Optional[Path] = None,
+        interval: Union[float, str, None] = None, output: Optional[Path] = None, samples: Optional[Path] = None,
         name: Optional[str] = None, tags: Optional[Mapping[str, str]] = None, detail: Optional[str] = None,
         gpus: Optional[str] = None, append: bool = False, no_clobber: bool = False) -> Result:
     """Runs a command to its end and measures what it and everything it starts use.

@@ -51,12 +51,12 @@ def _check_choice(name: str, value: Optional[str], choices: tuple[str, ...]) -> 
         raise make_error("EINVAL", f"{name}: invalid value {value!r}; one of {', '.join(choices)}")
 
 
-def _interval_word(interval: Union[float, str, None]) -> str:
+def _interval_word(interval: Union[float, str, None]) -> Optional[str]:
     """Seconds as the program reads them."""
-    if isinstance(interval, str):
+    if interval is None or isinstance(interval, str):
         return interval
     try:
-        seconds = 1.0 if interval is None else float(interval)
+        seconds = float(interval)
     except TypeError:
         raise TypeError(f"interval: expected seconds, not {interval!r}") from None
     word = f"{seconds:.9f}".rstrip("0").rstrip(".")
@@ -150,8 +150,8 @@ class Tracker:
     ----------
     pid : int, optional
         The process to track, by default this one. The tracker itself is another process.
-    interval : float or str, default 1.0
-        Seconds between two samples, or a text such as ``"500ms"``.
+    interval : float or str, optional
+        Seconds between two samples, or a text such as ``"500ms"``; by default 1, and less in the first 16 seconds.
     output : str, bytes or os.PathLike, optional
         A file (.json, .csv, .html, .txt) for the report. It is complete even if this process is killed.
     format : {"text", "json", "csv", "html"}, optional
@@ -180,7 +180,7 @@ class Tracker:
         If an argument is not valid; start() raises it for what only the program can check.
     """
 
-    def __init__(self, pid: Optional[int] = None, *, interval: Union[float, str, None] = 1.0,
+    def __init__(self, pid: Optional[int] = None, *, interval: Union[float, str, None] = None,
                  output: Optional[Path] = None, format: Optional[str] = None,
                  samples: Optional[Path] = None, name: Optional[str] = None,
                  tags: Optional[Mapping[str, str]] = None, detail: Optional[str] = None,
