@@ -204,9 +204,8 @@ static const char *next_text(const uint8_t *data, size_t length, size_t *at)
     return (const char *)data + start;
 }
 
-/* The reply to the call only confirms that a job was queued. The scope exists after the
- * signal JobRemoved(id, job, unit, "done"). Only one call is made, so every error is about
- * it. */
+/* The reply to the call only confirms that a job was queued. The scope exists after the signal
+ * JobRemoved(id, job, unit, "done"). Only one call is made, so every error is about it. */
 int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
 {
     uint8_t member[SCOPE_CALL_SIZE];

@@ -54,11 +54,10 @@ static void close_clock(void *clock)
     event_set_close(clock);
 }
 
-/* Opens perf's count of the CPU time if no cgroup counts it: an inherited event costs the
- * job 0.2 us at every context switch. It is opened on each current thread of the job, which
- * is one if we spawned it. If that fails for one thread, all are closed and perf is not
- * used. Threads that a job starts while we attach to it may be missed, so perf is not exact
- * there. */
+/* Opens perf's count of the CPU time if no cgroup counts it: an inherited event costs the job
+ * 0.2 us at every context switch. It is opened on each current thread of the job, which is one
+ * if we spawned it. If that fails for one thread, all are closed and perf is not used. Threads
+ * that a job starts while we attach to it may be missed, so perf is not exact there. */
 static void open_task_clock(struct job *job, const struct job_options *options)
 {
     const struct thread_events events = { list_threads, job, add_clock, close_clock,

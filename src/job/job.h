@@ -96,7 +96,7 @@ struct job_reading {
     bool missed_cgroup_peak;  /* the peak rose since the last reading, above all values seen */
     bool left_memory_cgroup;  /* a process was seen outside of the cgroup that counts memory */
     struct job_cgroup_reading job_cgroup;
-    /* Of the cgroup that counts the job's memory or throttles it. */
+    /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
     uint64_t main_cpu_ns, descendants_cpu_ns;

@@ -590,9 +590,8 @@ bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgro
            leaves_no_limit(root, *cgroup, uid);
 }
 
-/* The kernel allows no process beside cgroups with controllers: so both processes in the
- * scope get a folder in it. Their cgroups are read from the kernel, not from systemd's
- * reply. */
+/* The kernel allows no process beside cgroups with controllers: so both processes in the scope
+ * get a folder in it. Their cgroups are read from the kernel, not from systemd's reply. */
 static int populate_scope(const struct root *root, const char *unit, const char *name,
                           pid_t child, struct job_cgroup_scope *scope)
 {

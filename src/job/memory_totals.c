@@ -175,9 +175,8 @@ static void raise_known(const struct job *job, struct memory_estimate *memory,
  * Linux 6.18. */
 #define KERNEL_BYTES_PER_PROCESS ((uint64_t)80 * 1024)
 
-/* The cgroup's peak also includes memory that no process has: the kernel's own, and page
- * cache. Page cache is at most the amount seen, or all bytes read and written. UNKNOWN: no
- * bound. */
+/* The cgroup's peak also includes memory that no process has: the kernel's own, and page cache.
+ * Page cache is at most the amount seen, or all bytes read and written. UNKNOWN: no bound. */
 static uint64_t not_resident_bytes(struct job *job, const struct job_reading *reading)
 {
     const struct cgroup_memory *memory = &reading->job_cgroup.memory;

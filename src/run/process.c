@@ -180,8 +180,7 @@ static noreturn void child_main(char *const argv[], int gate_fd, int exec_fd,
     }
     execvp(argv[0], argv);
     code = errno;
-    /* Writing an int to a pipe is atomic; errors are ignored, as nobody else can be
-     * notified. */
+    /* Writing an int to a pipe is atomic; without a reader the error is lost. */
     n = write(exec_fd, &code, sizeof(code));
     close(exec_fd);
     _exit(n < 0 ? 125 : code == ENOENT ? 127 : 126);

@@ -320,7 +320,7 @@ static int watch_over(struct supervision *job, struct spoor_error *err)
             return 0;
         if (follow_stop(job))
             continue;
-        /* The session needs a moment before it is asked again. */
+        /* The session needs a moment before the next attempt. */
         if (sigtimedwait(&signals, &info, job->is_waiting ? &at_once : NULL) >= 0)
             handle_signal(job, &info);
     }

@@ -425,7 +425,7 @@ static const char *probe_later(struct trial *trial)
     return "not implemented yet";
 }
 
-/* What the user can do: as a user, and as root, which may be refused in a container. */
+/* A remedy for a user, and one for root, which may be refused in a container. */
 struct remedy {
     const char *of_user, *of_root; /* NULL: none is known */
 };

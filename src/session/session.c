@@ -242,7 +242,7 @@ spoor_session *spoor_session_close(spoor_session *session)
 {
     if (!session)
         return NULL;
-    /* A thread that was already told to stop is not waited for again. */
+    /* A thread that was already stopped is not waited for again. */
     (void)spoor_session_stop_within(session, session->must_stop ? 0 : THREAD_HANGS_NS, NULL);
     if (thread_leave(session))
         session_free(session);

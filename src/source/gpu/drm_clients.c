@@ -552,9 +552,8 @@ static const char *drm_node(const char *link)
     return NULL;
 }
 
-/* Drivers without the keys of drm-usage-stats (i915 before 5.19, radeon): the node
- * identifies the device. The descriptor may be another file by now, so the link is read
- * again. */
+/* Drivers without the keys of drm-usage-stats (i915 before 5.19, radeon): the node identifies
+ * the device. The descriptor may be another file by now, so the link is read again. */
 static int look_at_unreported(struct drm_vendor *drm, struct drm_sweep_pid *entry, int fd,
                               const char *seen)
 {
