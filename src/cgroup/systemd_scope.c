@@ -304,8 +304,7 @@ static int receive_message(int fd, uint64_t deadline_ns, uint8_t *data, size_t s
     }
 }
 
-/* A peer in another PID namespace has PID 0. Only root and the user may control the user's
- * processes. */
+/* A peer in another PID namespace has PID 0. Only root and the user may control the job. */
 static int check_peer(int fd)
 {
     struct ucred peer;

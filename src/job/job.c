@@ -288,8 +288,7 @@ static bool main_has_run(struct job *job)
            cpu_clock_read(job->root, main->id.pid, &ns) == 0 && ns != main->reading.clock_ns;
 }
 
-/* An idle job starts no processes, but processes may be moved into or out of an adopted
- * cgroup. */
+/* An idle job starts no processes, but processes may be moved into an adopted cgroup. */
 static void refresh_resting(struct job *job, const struct look *look)
 {
     job_take_events(job, look->now_ns, true);
@@ -309,9 +308,8 @@ static bool has_departed(const struct job *job)
     return false;
 }
 
-/* Repeats the first look at an attached job until no process exits during it. A process that
- * is reaped after its parent was read is in neither count: its earlier usage would seem to
- * be new. */
+/* Repeats the first look at an attached job until no process exits during it. A process that is
+ * reaped after its parent was read is in neither count: its earlier usage would seem to be new. */
 static struct activity_seen look_at_attached(struct job *job, const struct look *look)
 {
     enum { LOOKS_MAX = 4 };

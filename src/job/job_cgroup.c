@@ -41,8 +41,7 @@ static const char *explain(int r)
     }
 }
 
-/* Creates a folder in one tree and moves the child into it; leaves nothing behind on
- * failure. */
+/* Creates a folder and moves the child into it; leaves nothing behind on failure. */
 static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_tree tree,
                        const struct cgroup *parent, pid_t child)
 {

@@ -151,7 +151,6 @@ struct inherited {
     struct sigaction on_child;
 };
 
-/* Reads a few bytes from a pipe; repeats after EINTR. */
 static ssize_t read_all(int fd, void *buf, size_t size)
 {
     ssize_t n;

@@ -280,7 +280,6 @@ static int collect(struct supervision *job, struct spoor_error *err)
     }
 }
 
-/* Whether a process of the job other than the command is not reaped yet. */
 static bool has_others(const struct supervision *job)
 {
     pid_t children[CHILDREN_MAX];
@@ -326,7 +325,6 @@ static int watch_over(struct supervision *job, struct spoor_error *err)
     }
 }
 
-/* Whether a signal that ends us is pending. */
 static bool has_end_signal(void)
 {
     sigset_t signals;

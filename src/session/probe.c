@@ -354,7 +354,6 @@ static bool keep_accounts(const struct gpu_inventory *inventory)
     return false;
 }
 
-/* Opens a vendor as a run would. */
 static const char *open_vendor(struct trial *trial, const char *name)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
@@ -521,7 +520,6 @@ static const char *check(struct trial *trial, size_t i)
     return sources[i].probe(trial);
 }
 
-/* Returns NULL if none is known. */
 static const char *remedy_now(const struct trial *trial, const struct remedy *remedy)
 {
     if (trial->remedy || !remedy)

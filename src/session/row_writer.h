@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_writer.h - a writer process (base/writer_process.h) that appends rows of text to a
- * file. */
+/* row_writer.h - a writer process (base/writer_process.h) that appends rows to a file. */
 #ifndef SESSION_ROW_WRITER_H
 #define SESSION_ROW_WRITER_H
 
@@ -20,8 +19,7 @@ int row_writer_open(struct writer_process *writer, const char *path, enum output
  * created is removed again. */
 void row_writer_begin(struct writer_process *writer);
 
-/* Passes on a header, which is written only if the file is empty, or whole rows. Neither
- * waits long. */
+/* Passes on whole rows, or a header for an empty file. Neither waits long. */
 void row_writer_add_header(struct writer_process *writer, const struct buffer *text);
 void row_writer_add(struct writer_process *writer, const struct buffer *text, uint64_t rows);
 

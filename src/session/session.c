@@ -313,8 +313,7 @@ void session_take_sample(spoor_session *session, struct instant now, enum sample
         session_deliver_sample(session, is_last);
 }
 
-/* Without a job: reads the devices again, at the first or last sample. For the sampler's
- * user. */
+/* Without a job: reads the devices at the first or last sample. For the sampler's user. */
 static void read_devices(spoor_session *session)
 {
     uint64_t now_ns = clock_now().monotonic_ns;

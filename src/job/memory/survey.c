@@ -119,7 +119,6 @@ static void find_kind(struct survey *survey, struct member *member)
     member->survey.kind = (unsigned char)(i + 1);
 }
 
-/* Whether it is assumed to be like another of its kind. */
 static bool is_like_another(struct survey *survey, const struct member *member)
 {
     struct survey_kind *kind =

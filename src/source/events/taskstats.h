@@ -58,8 +58,7 @@ void taskstats_close(struct taskstats_socket *taskstats);
 /* Calls `seen` for all pending records. */
 void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data);
 
-/* Parses the first record of a datagram. 0; -ENOMSG: it is about something else; -EBADMSG:
- * it is damaged. */
+/* Parses the first record. -ENOMSG: it is about something else; -EBADMSG: it is damaged. */
 int taskstats_parse(const void *datagram, size_t size, uint16_t family,
                     struct exit_record *ret);
 
