@@ -78,7 +78,6 @@ static bool is_mount_of(const struct mountinfo *mount, enum cgroup_controller co
            text_part_has_option(mount->super_options, names[controller]);
 }
 
-/* Whether the path leads out of the tree it starts in. */
 static bool leads_up(struct text_part path)
 {
     for (size_t i = 0; i + 3 <= path.length; i++) {
@@ -183,7 +182,6 @@ int cgroups_parse(const char *cgroup_text, const char *mountinfo_text, struct cg
     return 0;
 }
 
-/* Returns the path of a directory within the cgroup hierarchy of this mount. */
 static int path_in_hierarchy(const struct mountinfo *mount, const char *directory,
                              struct cgroup *ret, char path[CGROUP_PATH_SIZE])
 {
@@ -290,7 +288,6 @@ int cgroup_to_child(struct cgroup *cgroup, const char *name)
  * little below 2^63 and depends on the size of a page. */
 static const uint64_t NO_LIMIT_FROM = 1ull << 60;
 
-/* Whether the text is this word and nothing else. */
 static bool is_word(const char *text, const char *word)
 {
     size_t length = strlen(word);

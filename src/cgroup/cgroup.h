@@ -105,7 +105,6 @@ struct cgroup_cpu {
     uint64_t total_ns, user_ns, system_ns;
 };
 
-/* cpu.stat of version 2. */
 int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret);
 
 /* Scales user and system time of version 1, which are counted in ticks, so that they add up

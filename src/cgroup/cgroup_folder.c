@@ -210,7 +210,6 @@ static DIR *open_folder(const struct root *root, const struct cgroup *cgroup)
     return folder;
 }
 
-/* Returns the next cgroup below; NULL: no more. */
 static const char *next_below(DIR *folder)
 {
     const struct dirent *entry;

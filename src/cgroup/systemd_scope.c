@@ -204,9 +204,8 @@ static const char *next_text(const uint8_t *data, size_t length, size_t *at)
     return (const char *)data + start;
 }
 
-/* The reply to the call only confirms that a job was queued. The scope exists after the
- * signal JobRemoved(id, job, unit, "done"). Only one call is made, so every error is about
- * it. */
+/* The reply to the call only confirms that a job was queued. The scope exists after the signal
+ * JobRemoved(id, job, unit, "done"). Only one call is made, so every error is about it. */
 int scope_message_outcome(const uint8_t *data, size_t length, const char *unit)
 {
     uint8_t member[SCOPE_CALL_SIZE];
@@ -305,8 +304,7 @@ static int receive_message(int fd, uint64_t deadline_ns, uint8_t *data, size_t s
     }
 }
 
-/* A peer in another PID namespace has PID 0. Only root and the user may control the user's
- * processes. */
+/* A peer in another PID namespace has PID 0. Only root and the user may control the job. */
 static int check_peer(int fd)
 {
     struct ucred peer;

@@ -55,10 +55,9 @@ int systemd_start_scope(int fd, uint64_t deadline_ns, const char *unit, pid_t jo
 
 /* A process that does nothing but keep a systemd scope alive.
  *
- * systemd removes a scope as soon as its last process has exited, and with it the kernel's
- * counts for the job, before they can be read. So a hidden child (hidden_child.h) stays in a
- * directory beside the job's. It exits on request or when the tracker has exited for any
- * reason. */
+ * systemd removes a scope as soon as its last process has exited, and with it the kernel's counts
+ * for the job, before they can be read. So a hidden child (hidden_child.h) stays in a directory
+ * beside the job's. It exits on request or when the tracker has exited for any reason. */
 
 /* Zeroed: no keeper. */
 struct scope_keeper {

@@ -53,9 +53,8 @@ void budget_charge(struct budget *budget, enum spending what, uint64_t cost_ns);
 /* Records a cost without taking tokens: for small costs known in advance. */
 void budget_record(struct budget *budget, enum spending what, uint64_t cost_ns);
 
-/* Whether work of that cost may be done now. Work that costs more than can be saved is
- * allowed when the bucket is full, and is repaid afterwards. If refused, it counts as
- * postponed. */
+/* Whether work of that cost may be done now. Work that costs more than can be saved is allowed
+ * when the bucket is full, and is repaid afterwards. If refused, it counts as postponed. */
 bool budget_allows(struct budget *budget, enum spending what, uint64_t cost_ns);
 
 /* Whether work of that cost may be done on credit: debt is limited to the maximum savings. */

@@ -5,11 +5,9 @@
 #include "base/clock.h"
 #include "base/unknown.h"
 
-/* Counts that differ by no more than this are considered equal: they are not read at one
- * instant. */
+/* Maximum difference of equal counts: they are not read at one instant. */
 enum { SAME_PERCENT = 2 };
-/* A larger difference proves that processes were never waited for: by the cgroup, and by
- * perf. */
+/* A larger difference proves unwaited processes: by the cgroup, and by perf. */
 enum { CGROUP_PERCENT = 5, PERF_PERCENT = 25 };
 /* The threshold if a process that had children ignores SIGCHLD. */
 enum { SUSPECT_PERCENT = 1 };
@@ -74,8 +72,7 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
     bool has_unwaited =
         proves_more(counts, is_whole) || counts->saw_unwaited || !is_known(counts->tree_ns);
 
-    /* Processes that were moved into it have used time elsewhere, and others have exited
-     * before. */
+    /* Processes that were moved into it have used time elsewhere, and others have exited before. */
     if (counts->is_cgroup && has_cgroup)
         return (struct cpu_choice){ .source = CPU_FROM_CGROUP };
     return (struct cpu_choice){

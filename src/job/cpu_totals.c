@@ -18,8 +18,7 @@ static uint64_t read_perf_ns(const struct job *job)
     return job->is_spawned ? ns : job->meters.attached_cpu_ns + ns;
 }
 
-/* Upper bound of the stolen part of perf's count: it may be twice the share of the machine's
- * CPU time. */
+/* Upper bound of the stolen part of perf's count: twice the machine's share. */
 static uint64_t stolen_ns(const struct job_meters *meters, uint64_t perf_ns)
 {
     uint64_t stolen_ns = meters->stolen_ns, busy_ns = meters->busy_ns;
@@ -54,16 +53,14 @@ static uint64_t tick_error_ns(const struct job *job)
     return count * clock_tick_ns();
 }
 
-/* A parent has the time of an exited child in ticks or not at all, which is less than the
- * child's clock showed. So the sum of the descendants never falls, and main's time is added
- * to it. */
+/* A parent has the time of an exited child in ticks or not at all, which is less than the child's
+ * clock showed. So the sum of the descendants never falls, and main's time is added to it. */
 static uint64_t tree_ns(struct job *job, uint64_t sum_ns)
 {
     raise_to(&job->ledger.descendants_ns, sub_known(sum_ns, job->main.cpu_ns));
     return is_known(sum_ns) ? job->main.cpu_ns + job->ledger.descendants_ns : UNKNOWN;
 }
 
-/* Sets the source of the job's CPU time and when it was read. */
 static void label_cpu(const struct job *job, struct clock_span perf_span,
                       struct job_reading *reading)
 {

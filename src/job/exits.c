@@ -23,8 +23,7 @@
 #include "job/untracked.h"
 #include "source/proc/pid_files.h"
 
-/* Caches whether the last checked parent waits for its children: many processes have the
- * same parent. */
+/* Caches whether the last parent waits for its children: many processes share one. */
 struct asked_parent {
     pid_t pid;
     bool discards_children;
@@ -238,7 +237,6 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     *peak = maxrss_bytes;
 }
 
-/* Whether exit records provide the peak of each process. */
 static bool has_records(const struct process_events *events)
 {
     return events->has_peaks && events->taskstats.has_records;

@@ -13,7 +13,6 @@ enum { SAME_SHARE = 64 };
 /* Ignore growth of the machine's memory in use below this size: other processes use it too. */
 #define SENTINEL_BYTES ((uint64_t)4 * 1024 * 1024)
 
-/* Whether the cgroup counts the memory of all processes. */
 static bool memory_cgroup_is_whole(const struct job *job)
 {
     return !job->meters.escape
@@ -25,7 +24,6 @@ enum { FEW = 8 };
 /* A job needs this much CPU time to touch memory that matters. */
 #define SENTINEL_CPU_NS (250 * NS_PER_US)
 
-/* Returns the CPU time of the job since the last glance. */
 static uint64_t ran_ns(struct job *job)
 {
     uint64_t cpu_ns = job_quick_cpu_ns(job);
@@ -117,7 +115,6 @@ uint64_t job_gpu_space_bytes(struct job *job)
     return sum_bytes;
 }
 
-/* Reads how much of the machine's swap space is used, as samples do. */
 static void note_swap(struct job *job)
 {
     uint64_t bytes = swap_in_use_bytes(job->root);
@@ -131,8 +128,7 @@ uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes)
     return smaller(sum_bytes, swap_in_use_bytes(job->root));
 }
 
-/* Reads the resident sizes of all processes, and their swapped sizes if those may have
- * changed. */
+/* Reads the resident sizes of all processes, and swapped sizes that may have changed. */
 static void read_sizes(struct job *job, const struct look *look)
 {
     uint64_t swap_bytes = 0, process_count = 0, main_threads = 0, threads = 0,
@@ -188,8 +184,7 @@ static bool may_have_changed(struct job *job)
     return true;
 }
 
-/* Reads growth that the resident sizes do not show: pages copied on write. Page faults show
- * it. */
+/* Reads growth that only page faults show: pages copied on write. */
 static void read_copies(struct job *job, uint64_t resident_before)
 {
     uint64_t grown = sub_floor0(job->activity.resident_bytes, resident_before);

@@ -54,11 +54,10 @@ static void close_clock(void *clock)
     event_set_close(clock);
 }
 
-/* Opens perf's count of the CPU time if no cgroup counts it: an inherited event costs the
- * job 0.2 us at every context switch. It is opened on each current thread of the job, which
- * is one if we spawned it. If that fails for one thread, all are closed and perf is not
- * used. Threads that a job starts while we attach to it may be missed, so perf is not exact
- * there. */
+/* Opens perf's count of the CPU time if no cgroup counts it: an inherited event costs the job
+ * 0.2 us at every context switch. It is opened on each current thread of the job, which is one
+ * if we spawned it. If that fails for one thread, all are closed and perf is not used. Threads
+ * that a job starts while we attach to it may be missed, so perf is not exact there. */
 static void open_task_clock(struct job *job, const struct job_options *options)
 {
     const struct thread_events events = { list_threads, job, add_clock, close_clock,
@@ -289,8 +288,7 @@ static bool main_has_run(struct job *job)
            cpu_clock_read(job->root, main->id.pid, &ns) == 0 && ns != main->reading.clock_ns;
 }
 
-/* An idle job starts no processes, but processes may be moved into or out of an adopted
- * cgroup. */
+/* An idle job starts no processes, but processes may be moved into an adopted cgroup. */
 static void refresh_resting(struct job *job, const struct look *look)
 {
     job_take_events(job, look->now_ns, true);
@@ -310,9 +308,8 @@ static bool has_departed(const struct job *job)
     return false;
 }
 
-/* Repeats the first look at an attached job until no process exits during it. A process that
- * is reaped after its parent was read is in neither count: its earlier usage would seem to
- * be new. */
+/* Repeats the first look at an attached job until no process exits during it. A process that is
+ * reaped after its parent was read is in neither count: its earlier usage would seem to be new. */
 static struct activity_seen look_at_attached(struct job *job, const struct look *look)
 {
     enum { LOOKS_MAX = 4 };

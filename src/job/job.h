@@ -96,7 +96,7 @@ struct job_reading {
     bool missed_cgroup_peak;  /* the peak rose since the last reading, above all values seen */
     bool left_memory_cgroup;  /* a process was seen outside of the cgroup that counts memory */
     struct job_cgroup_reading job_cgroup;
-    /* Of the cgroup that counts the job's memory or throttles it. */
+    /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
     uint64_t main_cpu_ns, descendants_cpu_ns;
@@ -285,17 +285,15 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret);
 bool job_measure(const struct job *job, const struct job_reading *reading, enum metric metric,
                  struct measure *ret);
 
-/* Total CPU time of the job in one number, exited processes included; UNKNOWN if
- * unavailable. */
+/* CPU time of the job in one number, exited processes included; or UNKNOWN. */
 uint64_t job_whole_cpu_ns(struct job *job);
 
 /* CPU time of the job so far from the cheapest source, to check whether the job is idle;
  * UNKNOWN if none is cheap. */
 uint64_t job_quick_cpu_ns(struct job *job);
 
-/* Lists each process, exited or not, and its usage, sorted by process_table_finish().
- * `job_cpu_ns`: the job's CPU time as reported. The caller must call process_table_done().
- * Fails with -ENOMEM. */
+/* Lists each process, exited or not, and its usage, sorted by process_table_finish(). `job_cpu_ns`:
+ * the job's CPU time as reported. The caller must call process_table_done(). Fails with -ENOMEM. */
 int job_list_processes(const struct job *job, uint64_t job_cpu_ns, struct process_table *ret);
 
 /* Records the GPU memory of a process of the job. */
@@ -321,8 +319,7 @@ void job_add_member(struct job *job, const struct look *look, pid_t pid);
 void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading);
 /* Drops members that turned out to be agents. */
 void job_drop_agents(struct job *job);
-/* Excludes an agent from the count, together with its intermediate process, which has
- * already exited. */
+/* Excludes an agent and its intermediate process, which has already exited. */
 void job_disown(struct job *job, const struct member *agent);
 void job_search(struct job *job, const struct look *look);
 /* Records the tracker's children other than the job: its program may have started them
@@ -346,8 +343,7 @@ void job_label_denied(const struct job *job, struct job_reading *reading);
 /* glance.c: reads how many huge pages of the machine are in use. The processes' are read if
  * that number has changed. */
 void job_note_huge_pages(struct job *job);
-/* Limits the swap space of the job to that of the machine: forked processes share pages
- * there. */
+/* Limits the job's swap space to the machine's: forked processes share pages there. */
 uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes);
 /* Swap and huge pages of all processes were read. */
 void job_note_status_read(struct job *job);

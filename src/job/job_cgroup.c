@@ -41,8 +41,7 @@ static const char *explain(int r)
     }
 }
 
-/* Creates a folder in one tree and moves the child into it; leaves nothing behind on
- * failure. */
+/* Creates a folder and moves the child into it; leaves nothing behind on failure. */
 static int make_folder(struct job_cgroup *job_cgroup, enum cgroup_tree tree,
                        const struct cgroup *parent, pid_t child)
 {
@@ -590,9 +589,8 @@ bool job_cgroup_scope_is_fit(const struct root *root, const struct cgroups *cgro
            leaves_no_limit(root, *cgroup, uid);
 }
 
-/* The kernel allows no process beside cgroups with controllers: so both processes in the
- * scope get a folder in it. Their cgroups are read from the kernel, not from systemd's
- * reply. */
+/* The kernel allows no process beside cgroups with controllers: so both processes in the scope
+ * get a folder in it. Their cgroups are read from the kernel, not from systemd's reply. */
 static int populate_scope(const struct root *root, const char *unit, const char *name,
                           pid_t child, struct job_cgroup_scope *scope)
 {

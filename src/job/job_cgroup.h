@@ -127,8 +127,7 @@ void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
 /* Removes the cgroup after the last reading; left_behind is set if that failed. */
 void job_cgroup_remove(struct job_cgroup *job_cgroup);
 
-/* Closes and removes it. The tracker and the rest of the job go back to their previous
- * cgroups. */
+/* Closes and removes it. The tracker and the rest of the job are moved back. */
 void job_cgroup_close(struct job_cgroup *job_cgroup);
 
 static inline bool job_cgroup_has(const struct job_cgroup *job_cgroup, enum cgroup_tree tree)
@@ -143,7 +142,6 @@ static inline enum cgroup_tree job_cgroup_tree(const struct job_cgroup *job_cgro
     return job_cgroup_has(job_cgroup, v1) ? v1 : CGROUP_TREE_UNIFIED;
 }
 
-/* Whether the job cgroup counts memory. */
 bool job_cgroup_has_memory(const struct job_cgroup *job_cgroup);
 
 void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *ret);

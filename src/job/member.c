@@ -55,8 +55,7 @@ static void find_memory(pid_t tid, void *data)
     cached_file_close(&file);
 }
 
-/* If the first thread has exited and others continue, memory must be read under the IDs of
- * the others. */
+/* If the first thread has exited, memory is read under the ID of another one. */
 static void follow_threads(struct member *member, const struct root *root)
 {
     struct memory_search search = { root, member->id.pid, 0 };
@@ -477,13 +476,11 @@ void member_close(struct member *member)
 
 /* ---- before and just after exec ------------------------------------------- */
 
-/* Older processes have already called exec. The kernel reports ages in hundredths of a
- * second. */
+/* Older processes have called exec. The kernel reports ages in hundredths of a second. */
 #define YOUNG_TICKS 5
 #define YOUNG_CPU_NS (50 * NS_PER_MS)
 
-/* On a busy machine a process may wait long for its first millisecond: until then it counts
- * as young. */
+/* A process may wait long for its first millisecond: until then it is young. */
 static bool is_young(const struct member *member)
 {
     return clock_boot_ticks() < member->id.start_ticks + YOUNG_TICKS ||

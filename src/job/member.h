@@ -144,8 +144,7 @@ struct member {
     struct member_notes notes;
 };
 
-/* Identifies the process and reads it. -ESRCH: it has exited. On success the caller closes
- * *ret. */
+/* Identifies and reads the process. -ESRCH: it has exited. The caller closes *ret. */
 int member_open(const struct look *look, pid_t pid, struct member *ret);
 void member_close(struct member *member);
 
@@ -168,8 +167,7 @@ uint64_t member_read_faults(struct member *member, const struct root *root);
 /* Its usage since it joined the job. */
 struct usage member_usage(const struct member *member);
 
-/* Reads only the resident size and the CPU clock: the cheapest look, for peaks between
- * samples. */
+/* Reads only resident size and CPU clock: the cheapest look, for peaks between samples. */
 void member_glance(struct member *member, const struct look *look);
 
 /* Reads the size of its address space; 0 if it was released. */

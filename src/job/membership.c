@@ -43,7 +43,6 @@ enum { FULL_SEARCH_EVERY = 16 };
  * parent that waits for it, or to us. */
 #define SHORT_LIFE_NS (20 * NS_PER_MS)
 
-/* The cost of opening and closing a process. */
 #define OPEN_COST_NS (15 * NS_PER_US)
 
 /* The maximum number of forks of one process that are opened between samples. Their memory

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_totals.c - the memory of the job: its current size, and its maximum since the last
- * reading. */
+/* memory_totals.c - the current memory of the job, and its maximum since the last reading. */
 #include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
@@ -136,8 +135,7 @@ static void count_huge_pages(struct job *job, struct memory_estimate *estimate)
     add_huge_pages(job, &all, &estimate->combined);
     if (is_known(estimate->pss_bytes))
         estimate->pss_bytes += huge_total(job, &all);
-    /* Only the huge pages of one process are certain: the rest may belong to another
-     * program. */
+    /* Only the huge pages of one process are certain: the rest may belong to another program. */
     raise_to(&job->marks.discount.descendants,
              huge_total(job, &descendants) - descendants.most);
     raise_to(&job->marks.discount.combined, huge_total(job, &all) - all.most);
@@ -175,9 +173,8 @@ static void raise_known(const struct job *job, struct memory_estimate *memory,
  * Linux 6.18. */
 #define KERNEL_BYTES_PER_PROCESS ((uint64_t)80 * 1024)
 
-/* The cgroup's peak also includes memory that no process has: the kernel's own, and page
- * cache. Page cache is at most the amount seen, or all bytes read and written. UNKNOWN: no
- * bound. */
+/* The cgroup's peak also includes memory that no process has: the kernel's own, and page cache.
+ * Page cache is at most the amount seen, or all bytes read and written. UNKNOWN: no bound. */
 static uint64_t not_resident_bytes(struct job *job, const struct job_reading *reading)
 {
     const struct cgroup_memory *memory = &reading->job_cgroup.memory;

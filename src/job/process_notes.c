@@ -28,16 +28,14 @@
 enum { NAMED_RATIO = 4 };
 #define NAMED_CPU_NS NS_PER_MS
 
-/* If there are many processes, one below both of these limits is probably not among the
- * largest. */
+/* Of many processes, one below both limits is probably not among the largest. */
 #define HARDLY_CPU_NS (10 * NS_PER_MS)
 #define HARDLY_BYTES ((uint64_t)16 << 20)
 
 /* ---- while it runs -------------------------------------------------------- */
 
-/* Start time by the stat file, in clock ticks since boot. The machine may have been
- * suspended since the process started, or just before: then the start is known to be after
- * the last search. */
+/* Start time by the stat file, in clock ticks since boot. The machine may have been suspended since
+ * the process started, or just before: then the start is known to be after the last search. */
 static uint64_t start_by_ticks_ns(const struct job *job, uint64_t start_ticks)
 {
     return smaller(sub_floor0(product_u64(start_ticks, clock_tick_ns()), job->suspended_ns),
@@ -65,7 +63,6 @@ static void check_name(struct job *job, struct member *member)
     member_read_name(member, job->root);
 }
 
-/* Whether it may be among the largest. */
 static bool is_candidate(const struct job *job, const struct member *member)
 {
     bool hardly_runs =
@@ -77,8 +74,7 @@ static bool is_candidate(const struct job *job, const struct member *member)
                                member_peak_bytes(member));
 }
 
-/* A main process that we start waits for us before it calls exec: until then its command is
- * ours. */
+/* A main process that we start has our command until it calls exec. */
 static bool has_own_command(const struct job *job, const struct member *member)
 {
     return member->id.pid != job->main_pid || job->main.has_program;

@@ -42,7 +42,6 @@ bool process_table_keeps(const struct process_table *table, uint64_t cpu_ns,
 
 /* ---- sums ----------------------------------------------------------------- */
 
-/* Finds the sum for a name, or the one for unnamed processes. */
 static struct process_sum *find_sum(struct process_table *table, const char *name)
 {
     struct process_sum *sum;

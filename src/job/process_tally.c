@@ -78,8 +78,7 @@ static void set_threads(struct process_events *events, struct process *process,
     process->threads = threads & THREADS_MASK;
 }
 
-/* Counts its live threads: the exit of each will be reported, and the process exits with the
- * last. */
+/* Counts its live threads: the process exits with the last one. */
 static uint32_t count_threads(const struct process_events *events, pid_t pid)
 {
     struct pid_stat stat;
@@ -97,8 +96,7 @@ bool process_events_add_main(struct process_events *events)
     if (!process)
         return false;
     events->started_count = events->started_tasks = 1;
-    /* The connector reports the exit of every thread, the ring only of those that start
-     * later. */
+    /* The connector reports the exit of every thread, the ring only of those that start later. */
     set_threads(events, process,
                 events->connector.fd >= 0 ? count_threads(events, events->main_pid) : 1);
     events->settled_peak = events->peak;
@@ -335,8 +333,7 @@ void process_events_note(struct process_events *events, const struct process_eve
 
 /* ---- the process table --------------------------------------------------- */
 
-/* The minimum CPU time of a process to start and exit, whether or not a clock tick comes
- * meanwhile. */
+/* The minimum CPU time of a process, even without a clock tick. */
 #define SHORTEST_LIFE_NS (NS_PER_MS / 2)
 
 /* Estimate for a process that was never read; with one thread it cannot have used more than
@@ -349,7 +346,6 @@ static uint64_t estimate_cpu_ns(const struct process *process, const struct exit
     return lived_ns > 0 && !record->is_last_of_several ? smaller(used_ns, lived_ns) : used_ns;
 }
 
-/* Lists a process that exited before it was opened. */
 static void list_unopened(struct process_events *events, const struct process *process,
                           const struct exit_record *record)
 {

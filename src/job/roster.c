@@ -137,8 +137,7 @@ static int compare_starts(const void *left, const void *right)
     return (a->id.pid > b->id.pid) - (a->id.pid < b->id.pid);
 }
 
-/* Finds the parent of list[i] among the later entries that started in the same tick; or
- * returns `count`. */
+/* Finds the parent of list[i] among later entries of the same tick; or returns `count`. */
 static size_t find_parent(const struct member *list, size_t i, size_t count)
 {
     for (size_t j = i + 1; j < count && list[j].id.start_ticks == list[i].id.start_ticks; j++) {

@@ -22,7 +22,7 @@ enum source_bit {
     SOURCE_INTEL = 1u << 13,
 };
 
-/* Finds a source by name; 0: unknown. */
+/* 0: unknown. */
 unsigned sources_find(const char *name);
 
 /* Parses a list such as "cgroup,perf"; NULL or empty: none. -EINVAL: an unknown name;

@@ -113,11 +113,10 @@ static void correct_io(struct job_reading *reading, enum metric metric, uint64_t
     *bytes = corrected;
 }
 
-/* The cgroup counts bytes that reached the disks, and bytes still to be written. The
- * processes count the pages they dirtied, rounded up to whole folios; only they count bytes
- * sent to other machines. So the sum over processes is used within the bounds set by the
- * cgroup. The counts of an adopted cgroup and of its processes began at different times:
- * there, one or the other is used. */
+/* The cgroup counts bytes that reached the disks, and bytes still to be written. The processes
+ * count the pages they dirtied, rounded up to whole folios; only they count bytes sent to other
+ * machines. So the sum over processes is used within the bounds set by the cgroup. The counts of an
+ * adopted cgroup and of its processes began at different times: there, one or the other is used. */
 static void read_storage(const struct job *job, struct job_reading *reading)
 {
     const struct job_cgroup_reading *job_cgroup = &reading->job_cgroup;
@@ -136,8 +135,7 @@ static void read_storage(const struct job *job, struct job_reading *reading)
     }
     correct_io(reading, METRIC_JOB_READ, &counter[USAGE_READ_BYTES], read);
     correct_io(reading, METRIC_JOB_WRITTEN, &counter[USAGE_WRITTEN_BYTES], written);
-    /* Pages are counted when they are dirtied, and more of them than are written: only 0 is
-     * certain. */
+    /* Pages are counted when dirtied, and more of them than are written: only 0 is certain. */
     reading->origin[METRIC_JOB_WRITTEN].is_exact &= written == 0;
 }
 
@@ -304,7 +302,6 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         *peak = origins[METRIC_JOB_THREADS];
 }
 
-/* Whether this is the last look of the run. */
 static bool is_final(const struct job *job)
 {
     return job->was_thorough && !job->is_border;

@@ -22,7 +22,6 @@ enum {
     REQUEST_MS = 500, /* limit for a silent client, so that others do not wait long */
 };
 
-/* Fills the address and returns its size. */
 static socklen_t make_address(const struct root *root, const char *service, pid_t pid,
                               struct sockaddr_un *ret)
 {

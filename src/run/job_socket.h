@@ -43,9 +43,8 @@ struct job_listener {
  * -EADDRINUSE: another tracker has that name. */
 int job_listener_open(struct job_listener *listener, const char *service, pid_t pid);
 
-/* Starts a thread that answers processes of the same user, root, and descendants of this
- * process. `listener` must be open and must not move until it is stopped. 0, or -errno: it
- * is closed. */
+/* Starts a thread that answers processes of the same user, root, and descendants of this process.
+ * `listener` must be open and must not move until it is stopped. 0, or -errno: it is closed. */
 int job_listener_serve(struct job_listener *listener, job_answer *answer, void *data);
 
 /* Waits for an answer in progress, then closes. Pending requests are not answered. Does
@@ -66,9 +65,8 @@ int job_socket_connect(const struct root *root, const char *service, pid_t pid);
 int phase_listener_start(struct job_listener *listener, spoor_session *session,
                          struct spoor_error *err);
 
-/* The job's end: sends the request to all trackers among the ancestors of this process.
- * Returns their number. `warn` is called for each one that refuses or does not respond
- * within a second. */
+/* The job's end: sends the request to all trackers among the ancestors of this process. Returns
+ * their number. `warn` is called for each one that refuses or does not respond within a second. */
 size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *message));
 
 /* ---- phases in a file ---------------------------------------------------

@@ -151,7 +151,6 @@ struct inherited {
     struct sigaction on_child;
 };
 
-/* Reads a few bytes from a pipe; repeats after EINTR. */
 static ssize_t read_all(int fd, void *buf, size_t size)
 {
     ssize_t n;
@@ -180,8 +179,7 @@ static noreturn void child_main(char *const argv[], int gate_fd, int exec_fd,
     }
     execvp(argv[0], argv);
     code = errno;
-    /* Writing an int to a pipe is atomic; errors are ignored, as nobody else can be
-     * notified. */
+    /* Writing an int to a pipe is atomic; without a reader the error is lost. */
     n = write(exec_fd, &code, sizeof(code));
     close(exec_fd);
     _exit(n < 0 ? 125 : code == ENOENT ? 127 : 126);

@@ -30,8 +30,7 @@ ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t 
  * and then calls exec for us leaves them to us. Returns their number. */
 size_t process_own_children(pid_t *buf, size_t capacity);
 
-/* Counts the live descendants of a process, without zombies, agents (spoor.h) and `except`.
- * Counts up to 4096. */
+/* Counts live descendants, up to 4096, without zombies, agents (spoor.h) and `except`. */
 size_t process_count_descendants(const struct root *root, pid_t pid, pid_t except);
 
 /* ---- starting a command -------------------------------------------------

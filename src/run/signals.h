@@ -27,7 +27,7 @@
  * the kernel does not let a process block a signal that its own instruction raised. */
 void forward_signals(sigset_t *ret);
 
-/* The signals that ask a program to end: SIGINT, SIGTERM, SIGHUP, SIGQUIT. */
+/* The signals that terminate a program: SIGINT, SIGTERM, SIGHUP, SIGQUIT. */
 void forward_end_signals(sigset_t *ret);
 
 /* Whether a process sent it, not the kernel. */

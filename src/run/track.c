@@ -280,7 +280,6 @@ static int collect(struct supervision *job, struct spoor_error *err)
     }
 }
 
-/* Whether a process of the job other than the command is not reaped yet. */
 static bool has_others(const struct supervision *job)
 {
     pid_t children[CHILDREN_MAX];
@@ -320,13 +319,12 @@ static int watch_over(struct supervision *job, struct spoor_error *err)
             return 0;
         if (follow_stop(job))
             continue;
-        /* The session needs a moment before it is asked again. */
+        /* The session needs a moment before the next attempt. */
         if (sigtimedwait(&signals, &info, job->is_waiting ? &at_once : NULL) >= 0)
             handle_signal(job, &info);
     }
 }
 
-/* Whether a signal that ends us is pending. */
 static bool has_end_signal(void)
 {
     sigset_t signals;

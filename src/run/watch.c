@@ -219,7 +219,6 @@ static bool has_ended(struct watch *watch)
            process.start_ticks != watch->start_ticks;
 }
 
-/* Computes how long to sleep now; false: the time is up. */
 static bool time_left(const struct watch *watch, uint64_t deadline_ns, struct timespec *ret)
 {
     uint64_t now_ns = clock_now().monotonic_ns;

@@ -114,8 +114,7 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     int r;
 
     sampler->untracked = untracked_scope(options);
-    /* Without a job, the limits of our own cgroups apply: a job started here would have
-     * them. */
+    /* Without a job, our own limits apply: a job started here would inherit them. */
     if (options->adopted)
         sampler->cgroups = *options->cgroups;
     sampler->has_cgroups =

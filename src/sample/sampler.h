@@ -34,8 +34,7 @@ void memory_parts_reconcile(struct sample *sample);
  * previous sample, 0 before the first; updated. */
 void cpu_parts_reconcile(struct sample *sample, uint64_t *descendants_ns);
 
-/* A range of metrics (`first` to before `end`) that this run does not measure, and the
- * reason. */
+/* The metrics from `first` to before `end`, which this run does not measure, and why. */
 struct untracked_scope {
     enum metric first, end; /* equal: there are none */
     const char *reason;
@@ -64,8 +63,8 @@ int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now);
 void sampler_done(struct sampler *sampler);
 
-/* At phase borders and at the end, also read the values that are otherwise read once a
- * second. Early samples: see session/pace.h. */
+/* At phase borders and at the end, values that are read once a second are read too. Early
+ * samples: see session/pace.h. */
 enum sample_kind { SAMPLE_EARLY, SAMPLE_REGULAR, SAMPLE_BORDER, SAMPLE_LAST };
 
 void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind kind,

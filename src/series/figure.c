@@ -246,7 +246,6 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
     figure->is_exact = false;
 }
 
-/* Counts processes at the first sample and those started since. */
 static double derive_seen(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
@@ -380,7 +379,6 @@ static double derive(const struct row *row, const struct summary *summary)
     return nan("");
 }
 
-/* Returns why a figure has no value, even if its metric has some. */
 static const char *missing_reason(const struct row *row, const struct summary *summary)
 {
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;

@@ -51,7 +51,6 @@ struct series_value {
     float high, low, mean;
 };
 
-/* A counter in a point. */
 struct series_count {
     double count;    /* at the end of the point, in base units since the start; NaN: unknown */
     float high, low; /* rates; NaN: none yet */
@@ -104,8 +103,7 @@ struct series {
 int series_init(struct series *series, size_t points);
 void series_done(struct series *series);
 
-/* Takes a sample that was just added to the summary. The GPUs of the first sample with any
- * are used. */
+/* Takes a sample that the summary already has, with the GPUs of the first one with any. */
 void series_append(struct series *series, const struct sample *sample,
                    const struct summary *summary, const struct series_gpus *gpus);
 

@@ -25,8 +25,7 @@ struct tally {
     uint64_t first; /* first known value */
     uint64_t last;  /* last known value */
     uint64_t max;
-    /* The largest from the second sample on: those describe times within this run or phase
-     * only. */
+    /* The largest from the second sample on: those describe times within this run or phase only. */
     uint64_t later_max;
     uint64_t first_ns, last_ns; /* when they were read, as sample_read_ns() */
     bool is_lost;               /* known earlier, but not in the latest sample */

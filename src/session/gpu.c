@@ -203,7 +203,6 @@ static const struct {
     { METRIC_JOB_GPU_UTILIZATION, false },
 };
 
-/* Lists the figures that were not reported since the previous sample. */
 static struct gpu_uncertain uncertain_of(const struct gpu_totals *totals)
 {
     return (struct gpu_uncertain){
@@ -272,8 +271,7 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
     clear_unreported(session);
 }
 
-/* Warns about GPUs used by the job but not assigned to it: it may have changed its own
- * variables. */
+/* Warns about unassigned GPUs used by the job: it may have changed its own variables. */
 static void warn_about_strays(spoor_session *session)
 {
     const struct gpu_view *view = &session->gpu;
@@ -312,8 +310,7 @@ static void warn_about_unreported(spoor_session *session)
                             reason);
 }
 
-/* The driver's own peak of one process is a lower bound for the job. It applies to the run,
- * not to a phase. */
+/* The driver's peak of one process is a lower bound for the run, not for a phase. */
 static void raise_to_account(spoor_session *session, uint64_t bytes)
 {
     const struct tally *tally = &session->summary.tally[METRIC_JOB_GPU_MEMORY];

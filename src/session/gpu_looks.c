@@ -346,7 +346,6 @@ static const char *why_none(const struct gpu_look_data *data)
     return data->error == -ENODEV ? "this machine has no GPU" : "out of memory";
 }
 
-/* Stores the list of GPUs, after the first look. */
 static int learn_units(struct gpu_looks *looks)
 {
     const struct gpu_inventory *inventory = &looks->data->watch.inventory;
@@ -363,8 +362,7 @@ static int learn_units(struct gpu_looks *looks)
     return 0;
 }
 
-/* Called once, after the first look: stores the GPUs that the drivers have, or why there are
- * none. */
+/* Called after the first look: stores the drivers' GPUs, or why there are none. */
 static void learn(struct gpu_looks *looks)
 {
     struct gpu_look_data *data = looks->data;
@@ -441,8 +439,7 @@ static void copy_devices(struct gpu_looks *looks, struct gpu_view *view)
     }
 }
 
-/* Keeps the values that the driver reported since the last view; the present ones are
- * unknown. */
+/* Keeps values reported since the last view; the present ones are unknown. */
 static void report_silence(struct gpu_looks *looks, struct gpu_view *view)
 {
     bool has_responded = looks->state == GPU_READY;

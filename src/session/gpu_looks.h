@@ -42,7 +42,6 @@ struct gpu_troubles {
     bool is_busy_mixed;    /* see struct gpu_totals */
 };
 
-/* The data of a look. */
 struct gpu_look_data;
 
 /* Zeroed: closed. */
@@ -94,7 +93,6 @@ void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid);
 /* Starts a look at the current processes of the job. No other look may be in progress. */
 int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct roster *roster);
 
-/* Whether no look is in progress. */
 bool gpu_looks_are_idle(const struct gpu_looks *looks);
 
 /* Whether the thread of the look in progress waits for a CPU. A driver that does not respond

@@ -46,7 +46,6 @@ static void shorten_gap(struct gpu_pace *pace, uint64_t now_ns)
     pace->due_ns = smaller(pace->due_ns, now_ns + pace->gap_ns);
 }
 
-/* Whether the job may have allocated or freed GPU memory since the last look. */
 static bool space_has_changed(const struct gpu_pace *pace)
 {
     uint64_t memory_bytes = first_known(pace->found.memory_bytes, 0);
@@ -56,7 +55,6 @@ static bool space_has_changed(const struct gpu_pace *pace)
                larger(SPACE_BYTES, memory_bytes / SPACE_SHARE);
 }
 
-/* Updates the plan from the state of the job. */
 static void update_plan(struct gpu_pace *pace, uint64_t now_ns, const struct gpu_job_state *job)
 {
     struct gpu_job_state before = pace->job;

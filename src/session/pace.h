@@ -47,8 +47,7 @@ uint64_t pace_wake_ns(const struct pace *pace);
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   enum activity_state state, struct budget *budget);
 
-/* After the sentinel was read. `has_grown`: plans a glance at once, or when the budget
- * allows. */
+/* After the sentinel was read. `has_grown`: plans a glance as soon as the budget allows. */
 void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
                   const struct budget *budget);
 

@@ -354,7 +354,6 @@ static bool keep_accounts(const struct gpu_inventory *inventory)
     return false;
 }
 
-/* Opens a vendor as a run would. */
 static const char *open_vendor(struct trial *trial, const char *name)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
@@ -425,7 +424,7 @@ static const char *probe_later(struct trial *trial)
     return "not implemented yet";
 }
 
-/* What the user can do: as a user, and as root, which may be refused in a container. */
+/* A remedy for a user, and one for root, which may be refused in a container. */
 struct remedy {
     const char *of_user, *of_root; /* NULL: none is known */
 };
@@ -521,7 +520,6 @@ static const char *check(struct trial *trial, size_t i)
     return sources[i].probe(trial);
 }
 
-/* Returns NULL if none is known. */
 static const char *remedy_now(const struct trial *trial, const struct remedy *remedy)
 {
     if (trial->remedy || !remedy)

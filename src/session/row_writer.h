@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_writer.h - a writer process (base/writer_process.h) that appends rows of text to a
- * file. */
+/* row_writer.h - a writer process (base/writer_process.h) that appends rows to a file. */
 #ifndef SESSION_ROW_WRITER_H
 #define SESSION_ROW_WRITER_H
 
@@ -11,18 +10,16 @@
 #include "text/buffer.h"
 
 /* Starts the writer. It opens or creates the file and keeps its content. Fails if that fails
- * within a moment; a later failure costs the rows. "-" and other names of descriptors,
- * devices and named pipes are only written to. Files are always written to the end. The
- * reader of a pipe or terminal has 200 ms after the end to read the remaining rows; the
- * others are lost. */
+ * within a moment; a later failure costs the rows. "-" and other names of descriptors, devices
+ * and named pipes are only written to. Files are always written to the end. The reader of a
+ * pipe or terminal has 200 ms after the end to read the remaining rows; the others are lost. */
 int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode);
 
 /* Announces rows: a file to be replaced is emptied. If this is never called, a file that was
  * created is removed again. */
 void row_writer_begin(struct writer_process *writer);
 
-/* Passes on a header, which is written only if the file is empty, or whole rows. Neither
- * waits long. */
+/* Passes on whole rows, or a header for an empty file. Neither waits long. */
 void row_writer_add_header(struct writer_process *writer, const struct buffer *text);
 void row_writer_add(struct writer_process *writer, const struct buffer *text, uint64_t rows);
 

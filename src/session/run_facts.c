@@ -83,8 +83,7 @@ int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size)
     return -ENOENT;
 }
 
-/* Reads /etc/passwd instead of calling getpwuid(), which loads libraries and may query a
- * server. */
+/* Reads /etc/passwd: getpwuid() loads libraries and may query a server. */
 static void read_user(struct run_facts *facts, const struct root *root, pid_t pid)
 {
     char text[32 << 10];

@@ -108,8 +108,7 @@ void samples_file_close(struct samples_file *file)
     buffer_done(&file->held);
 }
 
-/* Another run that appends to the same file may write its header first: then the columns are
- * for its GPUs. */
+/* Another run may write its header to a shared file first: then its GPUs have columns. */
 static void add_header(struct samples_file *file)
 {
     buffer_clear(&file->row);

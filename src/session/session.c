@@ -252,7 +252,7 @@ spoor_session *spoor_session_close(spoor_session *session)
 {
     if (!session)
         return NULL;
-    /* A thread that was already told to stop is not waited for again. */
+    /* A thread that was already stopped is not waited for again. */
     (void)spoor_session_stop_within(session, session->must_stop ? 0 : THREAD_HANGS_NS, NULL);
     if (thread_leave(session))
         session_free(session);
@@ -323,8 +323,7 @@ void session_take_sample(spoor_session *session, struct instant now, enum sample
         session_deliver_sample(session, kind);
 }
 
-/* Without a job: reads the devices again, at the first or last sample. For the sampler's
- * user. */
+/* Without a job: reads the devices at the first or last sample. For the sampler's user. */
 static void read_devices(spoor_session *session)
 {
     uint64_t now_ns = clock_now().monotonic_ns;

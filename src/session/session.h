@@ -109,8 +109,7 @@ struct spoor_session {
 int session_copy_options(const struct spoor_options *from, struct spoor_options *ret,
                          struct spoor_error *err);
 
-/* Converts the options of a session to those of its job. EINVAL: SPOOR_DISABLE names an
- * unknown source. */
+/* Converts options to those of the job. EINVAL: SPOOR_DISABLE names an unknown source. */
 int session_job_options(const struct spoor_options *options, struct job_options *ret,
                         struct spoor_error *err);
 
@@ -172,8 +171,7 @@ void session_end_gpus(spoor_session *session);
 int session_find_gpus(const struct root *root, const char *gpus, struct gpu_inventory *ret,
                       struct spoor_error *err);
 
-/* Refuses a choice that matches none of these GPUs, and lists their numbers. 0 if all
- * matched. */
+/* Refuses a choice that matches no GPU, and lists their numbers. 0 if all matched. */
 int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_unit *units,
                           size_t count, struct spoor_error *err);
 

@@ -124,7 +124,6 @@ static void take_sample(spoor_session *session, enum sample_kind kind, const str
         session_take_sample(session, now, kind);
 }
 
-/* Takes a sample if callers wait for one. */
 static void take_requested_sample(spoor_session *session, const struct pace *pace)
 {
     uint64_t asked, given;
@@ -142,9 +141,8 @@ static void take_requested_sample(spoor_session *session, const struct pace *pac
     pthread_mutex_unlock(&session->mutex);
 }
 
-/* A caller that was stopped by another process, and blocks SIGCONT, calls
- * spoor_session_note_stop() only after handling the signal, which may be after the first
- * sample. */
+/* A caller that was stopped by another process, and blocks SIGCONT, calls spoor_session_note_stop()
+ * only after handling the signal, which may be after the first sample. */
 static bool was_just_continued(void)
 {
     sigset_t pending;

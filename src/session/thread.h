@@ -13,13 +13,12 @@
 #define THREAD_HANGS_NS (10 * NS_PER_SECOND)
 #define FOREVER_NS (365 * 24 * 3600 * NS_PER_SECOND)
 
-/* Starts the thread. The first sample must have been taken. */
+/* The first sample must have been taken. */
 int thread_start(spoor_session *session);
 
 bool thread_hangs(spoor_session *session);
 
-/* Makes the thread take the last sample and end, and waits for it. False: it has not ended
- * yet. */
+/* Makes the thread take the last sample and end. False: it has not ended yet. */
 bool thread_stop(spoor_session *session, uint64_t timeout_ns);
 
 /* Returns whether the thread has ended. Otherwise it frees the session when it does. */

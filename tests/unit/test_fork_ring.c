@@ -135,7 +135,7 @@ static void threads_are_distinguished_from_processes(void **state)
     assert_true(record.event.is_thread);
 }
 
-/* At every place where a record of 32 bytes can start, also far beyond 32 bits. */
+/* Tries every offset of a record of 32 bytes, also for counts beyond 32 bits. */
 static void a_record_may_wrap_around_the_end(void **state)
 {
     (void)state;

@@ -245,7 +245,7 @@ static void every_sample_is_passed_to_the_caller(void **state)
     while (strcmp(spoor_metric_get(seen.rss)->name, "main_rss_bytes") != 0)
         seen.rss++;
     options.pid = child.pid;
-    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* the thread takes none */
+    options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* the thread takes no samples */
     options.sample_seen = see_sample;
     options.sample_data = &seen;
     assert_int_equal(spoor_session_open(&options, &session, &err), 0);

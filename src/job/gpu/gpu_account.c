@@ -10,8 +10,7 @@
 #include "base/reserve.h"
 #include "base/unknown.h"
 
-/* Samples of a device that was read this long after a process was last there include that
- * process. */
+/* Samples read this long after a process was last on the device include it. */
 #define SAMPLES_LATE_NS NS_PER_SECOND
 
 const char gpu_not_reported[] = "the driver does not report it";
@@ -208,7 +207,6 @@ static const char *memory_hidden_by(const struct gpu_unit_account *unit)
     return unit->process_memory_reason ? unit->process_memory_reason : unit->processes_reason;
 }
 
-/* Whether the job may have memory that is not reported. */
 static bool is_memory_unreported(const struct gpu_unit_account *unit)
 {
     return !is_known(unit->job_memory.value) &&
@@ -370,9 +368,8 @@ static void add_busy(struct gpu_account *account, const struct gpu_row *row, siz
         unit->view.figures[GPU_JOB_UTILIZATION].measure.origin.source = gpu_attributed;
 }
 
-/* Whether no process of the job is on the device. If one was, the samples of that time must
- * have arrived without it, unless no samples are expected. The parts of a split GPU report
- * them. */
+/* Whether no process of the job is on the device. If one was, the samples of that time must have
+ * arrived without it, unless no samples are expected. The parts of a split GPU report them. */
 static bool is_idle(const struct gpu_unit_account *unit)
 {
     if (unit->has_parts && !is_known(unit->job_busy.last))

@@ -24,7 +24,6 @@
 #include "job/gpu/gpu_view.h"
 #include "source/gpu/gpu.h"
 
-/* A process on a GPU. */
 struct gpu_row {
     struct gpu_process process;
     size_t unit;  /* index in the list of all GPUs */

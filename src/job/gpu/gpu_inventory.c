@@ -207,8 +207,7 @@ static size_t family_size(const struct gpu_inventory *inventory, size_t first)
     return end - first;
 }
 
-/* Sorts whole devices by PCI address, with their parts. An insertion sort suffices for so
- * few. */
+/* Sorts whole devices by PCI address, with their parts. They are few. */
 static void sort_units(struct gpu_inventory *inventory)
 {
     struct gpu_unit *units = inventory->units;

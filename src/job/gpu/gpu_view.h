@@ -49,7 +49,6 @@ struct gpu_figure {
     uint64_t mean;          /* of the run; utilizations only */
 };
 
-/* One GPU. */
 struct gpu_device_view {
     struct gpu_figure figures[GPU_MEASURE_COUNT];
     uint64_t throttle_reasons; /* all seen: bits of enum gpu_throttle; or UNKNOWN */

@@ -286,7 +286,6 @@ static const char *common_source(const struct gpu_watch *watch, enum gpu_measure
     return common;
 }
 
-/* Whether the busy time of the job was inferred on one of its GPUs. */
 static bool is_attributed(const struct gpu_watch *watch)
 {
     for (size_t i = 0; i < watch->inventory.count; i++) {

@@ -64,8 +64,7 @@ static void take_bases(struct memory_sharing *sharing, const struct roster *rost
     sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
 }
 
-/* Forks that were not opened have as much private memory as those that were read, on
- * average. */
+/* Unopened forks have as much private memory as the average of those read. */
 static uint64_t unopened_bytes(const struct memory_sharing *sharing,
                                const struct roster *roster)
 {

@@ -84,8 +84,7 @@ struct rss_bases rss_bases_take(const struct rss_deltas *deltas,
     };
 }
 
-/* The minimum, whatever is shared: all anonymous memory, and the largest mapped size of one
- * process. */
+/* The minimum: all anonymous memory, and the largest mapped size of one process. */
 static uint64_t least_total(const struct rss_delta *delta)
 {
     return larger(delta->own + delta->mapped_max, delta->rss_max);

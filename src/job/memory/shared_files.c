@@ -158,7 +158,6 @@ static void add(struct area_bytes *sum, const struct area_bytes *bytes)
     sum->proportional += bytes->proportional;
 }
 
-/* Counts the ascending values that do not exceed the limit. */
 static size_t count_up_to(const uint64_t *values, size_t count, uint64_t limit)
 {
     size_t low = 0;

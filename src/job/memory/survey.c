@@ -119,7 +119,6 @@ static void find_kind(struct survey *survey, struct member *member)
     member->survey.kind = (unsigned char)(i + 1);
 }
 
-/* Whether it is assumed to be like another of its kind. */
 static bool is_like_another(struct survey *survey, const struct member *member)
 {
     struct survey_kind *kind =
@@ -168,10 +167,9 @@ uint64_t survey_cost_ns(const struct survey *survey, double page_ns)
            (uint64_t)((double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns);
 }
 
-/* Attributes the cost of a walk to pages in proportion to their part of the work: the cost
- * for a job that has just begun must not make the same job seem too expensive when it has
- * grown. Only half of a change is taken over, so that one slow walk does not prevent the
- * next. */
+/* Attributes the cost of a walk to pages in proportion to their part of the work: the cost for
+ * a job that has just begun must not make the same job seem too expensive when it has grown.
+ * Only half of a change is taken over, so that one slow walk does not prevent the next. */
 double survey_learn(const struct survey *survey, double page_ns, uint64_t spent_ns)
 {
     double pages_ns = (double)(survey->walk_bytes / COST_PAGE_BYTES) * page_ns;

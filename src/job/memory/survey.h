@@ -44,8 +44,7 @@ struct survey {
     bool is_denied;         /* a process of another user could not be read */
 };
 
-/* Decides which processes to walk: all, or those whose sizes are not sufficient. Reads
- * nothing. */
+/* Decides which processes to walk: all, or those whose sizes are not sufficient. */
 struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all);
 
 /* Assumed cost of a page until a walk was measured. */

@@ -132,10 +132,9 @@ int task_record_peek(const struct record_ring *ring, struct task_record *ret)
 /* The rings of all CPUs, read as one stream.
  *
  * A process may be forked on one CPU and exit on another, so the records are merged by their
- * time. Its exit must not be read without its fork, which could be written while we go from
- * one ring to the next. The fork is in its ring before the process runs: so an exit whose
- * fork was missed is newer than our first look. Records newer than that wait for the next
- * drain. */
+ * time. Its exit must not be read without its fork, which could be written while we go from one
+ * ring to the next. The fork is in its ring before the process runs: so an exit whose fork was
+ * missed is newer than our first look. Records newer than that wait for the next drain. */
 
 /* 128 KiB are 4096 records: the start and exit of 2048 processes or threads. Below a quarter
  * of that other sources are better. */

@@ -9,13 +9,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Opens a non-blocking socket, joins the multicast groups of the bit mask and requests a
- * receive buffer of `buffer_bytes`: ordinary users may get less. Returns a descriptor or
- * -errno. */
+/* Opens a non-blocking socket, joins the multicast groups and requests a receive buffer of
+ * `buffer_bytes`: ordinary users may get less. Returns a descriptor or -errno. */
 int netlink_open(int protocol, uint32_t groups, size_t buffer_bytes);
 
-/* Sends one message with the given type, flags and number. The kernel has processed it when
- * this returns. */
+/* Sends one message. The kernel has processed it when this returns. */
 int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const void *payload,
                  size_t size);
 

@@ -142,8 +142,7 @@ void proc_connector_close(struct proc_connector *connector)
 
     if (connector->fd < 0)
         return;
-    /* Otherwise the kernel would generate events without a listener until the next boot. It
-     * may refuse. */
+    /* Otherwise the kernel generates events until the next boot. It may refuse. */
     (void)request(connector->fd, &ignore, sizeof(ignore));
     close(connector->fd);
     connector->fd = -1;

@@ -162,7 +162,6 @@ static uint64_t read_u64(const struct bytes *stats, size_t offset)
     return value;
 }
 
-/* Reads the usage of the thread. */
 static void read_usage(const struct bytes *stats, struct exit_record *record)
 {
     record->tick_ns = product_u64(read_u64(stats, offsetof(struct taskstats, ac_utime)) +

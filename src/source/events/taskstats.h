@@ -20,10 +20,10 @@
 struct exit_record {
     pid_t pid;  /* of the thread that exited */
     pid_t tgid; /* its process; `pid` if an old kernel does not report it */
-    /* Of the process so far; UNKNOWN: its memory was already released. */
+    /* Peak of the process so far; UNKNOWN: its memory was already released. */
     uint64_t peak_rss_bytes;
     bool is_group_exit; /* it was the last thread of its process */
-    /* Of the thread; of all threads of the process if it is the last of several. */
+    /* Usage of the thread, or of all threads of the process if it is the last of several. */
     uint64_t tick_ns; /* CPU time in whole clock ticks: right on average */
     uint64_t run_ns;  /* the same without the time since the last tick; 0: unknown */
     uint64_t read_bytes, written_bytes; /* these and the next: of the thread */
@@ -58,8 +58,7 @@ void taskstats_close(struct taskstats_socket *taskstats);
 /* Calls `seen` for all pending records. */
 void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data);
 
-/* Parses the first record of a datagram. 0; -ENOMSG: it is about something else; -EBADMSG:
- * it is damaged. */
+/* Parses the first record. -ENOMSG: it is about something else; -EBADMSG: it is damaged. */
 int taskstats_parse(const void *datagram, size_t size, uint16_t family,
                     struct exit_record *ret);
 

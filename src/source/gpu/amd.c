@@ -118,8 +118,7 @@ static void add_node(const struct root *root, const struct drm_devices *devices,
         kfd->node[kfd->count++] = (struct kfd_node){ gpu_id, (unsigned)device };
 }
 
-/* Maps GPUs of KFD to devices. GPUs without access are left out, as in a container that has
- * some of the machine's. */
+/* Maps GPUs of KFD to devices. GPUs without access are left out, as in a container. */
 static void kfd_find(const struct root *root, const struct drm_devices *devices,
                      struct kfd *ret)
 {

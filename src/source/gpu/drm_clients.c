@@ -86,8 +86,7 @@ static int find_use(struct drm_clients *clients, unsigned device, pid_t pid, siz
     return add_use(clients, device, pid, ret);
 }
 
-/* Sweeps find the clients in much the same order, so the search starts behind the last one
- * found. */
+/* Sweeps find clients in much the same order: start the search behind the last one. */
 static struct drm_client *find_client(struct drm_clients *clients, unsigned device, uint64_t id)
 {
     for (size_t i = 0; i < clients->count; i++) {
@@ -148,8 +147,7 @@ static int find_class(struct drm_classes *classes, const char *name)
     return (int)classes->count++;
 }
 
-/* Returns the counter of an engine, in the unit of its class; UNKNOWN: not reported by the
- * driver. */
+/* Returns the counter of an engine, in the unit of its class; or UNKNOWN. */
 static uint64_t engine_value(const struct drm_fdinfo_engine *engine, struct drm_class *class)
 {
     if (is_known(engine->busy_ns))
@@ -393,8 +391,7 @@ static void advance_clock(struct drm_class *class, uint64_t now_ns)
     class->counted_cycles = class->total_cycles;
 }
 
-/* Returns the busy time of an engine for a client since the last count. UNKNOWN: it worked
- * for an unknown time. */
+/* Returns the busy time of a client's engine since the last count; or UNKNOWN. */
 static uint64_t engine_gain_ns(const struct drm_class *class, struct drm_client *client,
                                size_t engine, uint64_t elapsed_ns)
 {
@@ -462,7 +459,6 @@ void drm_clients_count(struct drm_clients *clients, uint64_t now_ns)
 
 /* ---- the sweep ------------------------------------------------------------- */
 
-/* Whether the process has exited, or has closed the file. */
 static bool is_gone(int error)
 {
     return error == -ENOENT || error == -ESRCH;
@@ -473,7 +469,6 @@ static bool is_refusal(ssize_t error)
     return error == -EACCES || error == -EPERM;
 }
 
-/* Makes room for `count` in both lists of processes. */
 static int reserve_both(struct drm_clients *clients, size_t count)
 {
     size_t capacity = clients->pid_capacity;
@@ -535,8 +530,7 @@ static int read_fdinfo(struct drm_vendor *drm, pid_t pid, int fd, struct drm_fdi
     return r;
 }
 
-/* Returns the node of "/dev/dri/renderD128", wherever that folder is mounted; NULL: it is
- * none. */
+/* Returns the node of "/dev/dri/renderD128" under any mount point; or NULL. */
 static const char *drm_node(const char *link)
 {
     static const char *const names[] = { "card0", "renderD128" }; /* without the number */
@@ -552,9 +546,8 @@ static const char *drm_node(const char *link)
     return NULL;
 }
 
-/* Drivers without the keys of drm-usage-stats (i915 before 5.19, radeon): the node
- * identifies the device. The descriptor may be another file by now, so the link is read
- * again. */
+/* Drivers without the keys of drm-usage-stats (i915 before 5.19, radeon): the node identifies
+ * the device. The descriptor may be another file by now, so the link is read again. */
 static int look_at_unreported(struct drm_vendor *drm, struct drm_sweep_pid *entry, int fd,
                               const char *seen)
 {
@@ -686,7 +679,6 @@ static int look_at_pid(struct drm_vendor *drm, struct drm_sweep_pid *entry, bool
     return r < 0 ? r : 0;
 }
 
-/* Reads the known clients again. */
 static int look_at_known(struct drm_vendor *drm)
 {
     for (size_t i = 0; i < drm->clients.count; i++) {
@@ -737,8 +729,7 @@ static int look(struct drm_vendor *drm, const struct gpu_pids *pids, bool is_ful
     for (size_t i = 0; r == 0 && i < drm->clients.pid_count; i++)
         r = look_at_pid(drm, &drm->clients.pid[i], is_full);
 
-    /* A client whose process exited may live on in a process that was not listed in this
-     * sweep. */
+    /* A client of an exited process may live on in a process that was not listed. */
     if (r == 0 && drm_clients_misses_any(&drm->clients)) {
         for (size_t i = 0; r == 0 && i < drm->clients.pid_count; i++) {
             if (drm->clients.pid[i].sweep != drm->clients.sweep)

@@ -39,8 +39,8 @@
 #include "source/gpu/drm_fdinfo.h"
 #include "source/gpu/gpu.h"
 
-/* If the tables are full, the entries that ended first are replaced; if none has ended, new
- * ones are dropped. */
+/* If full, the entries that ended first are replaced; if none has ended, new ones are
+ * dropped. */
 enum { DRM_CLIENT_MAX = 4096, DRM_USE_MAX = 4096 };
 /* More processes, or descriptors of a process, are not read. */
 enum { DRM_SWEEP_PID_MAX = 1 << 16, DRM_SWEEP_FD_MAX = 1 << 16 };
@@ -139,8 +139,7 @@ void drm_clients_begin(struct drm_clients *clients);
 int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int fd,
                     const struct drm_fdinfo *info);
 
-/* Within a sweep: memory of a process on a device from another source. The larger of the two
- * counts. */
+/* Within a sweep: memory of a process from another source. The larger of the two counts. */
 int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t pid,
                            uint64_t memory_bytes);
 
@@ -156,8 +155,7 @@ void drm_clients_end(struct drm_clients *clients, bool looked);
 /* Adds the work since the last count to the busy times. Call it after a sweep. */
 void drm_clients_count(struct drm_clients *clients, uint64_t now_ns);
 
-/* As gpu_vendor's processes(). An exited process stays in the list with a memory of 0 and
- * its last busy time. */
+/* As gpu_vendor's processes(). An exited process has a memory of 0 and its last busy time. */
 size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *list,
                         size_t capacity);
 

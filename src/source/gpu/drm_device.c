@@ -28,8 +28,7 @@ static int numbered(const char *name, const char *prefix)
     return (int)number;
 }
 
-/* Lists the numbers N of the entries "<prefix>N" of a folder, and closes it. Returns their
- * count, or -errno. */
+/* Lists the numbers N of the entries "<prefix>N". Returns their count, or -errno. */
 static ssize_t list_numbered(int fd, const char *prefix, int numbers[NUMBERS_MAX])
 {
     DIR *folder = fdopendir(fd);

@@ -39,7 +39,6 @@ struct drm_devices {
     struct drm_device list[DRM_DEVICE_MAX]; /* sorted by PCI address */
 };
 
-/* Whether this machine has any card. */
 bool drm_may_be_here(const struct root *root);
 
 /* Finds the cards of a vendor ("0x1002"). Their names, UUIDs and memory stay empty and
@@ -64,20 +63,17 @@ uint64_t drm_device_number(const struct root *root, const struct drm_device *dev
 ssize_t drm_device_text(const struct root *root, const struct drm_device *device,
                         const char *path, char *buf, size_t size);
 
-/* Returns the first readable of these sensors (a list that ends with NULL), divided, or
- * UNKNOWN. */
+/* Returns the first readable of these sensors (ended by NULL), divided, or UNKNOWN. */
 uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
                            const char *const *names, uint64_t divisor);
 
 /* A reading with only unknown values. */
 struct gpu_reading drm_reading_unknown(void);
 
-/* Whether the driver has switched the device off, or is about to. Reading its sensors would
- * wake it. */
+/* Whether the device is off, or about to be. Reading its sensors would wake it. */
 bool drm_device_is_suspended(const struct root *root, const struct drm_device *device);
 
-/* Whether the device was removed (unplugged, driver unbound). Another one may have its
- * number by now. */
+/* Whether the device was removed. Another one may have its number by now. */
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
 /* Energy in microjoules since the first successful call, from the sensor that was readable

@@ -55,10 +55,9 @@ struct drm_fdinfo {
  * could not be recognized. Damaged or unknown lines are skipped. */
 int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
 
-/* Memory of the client on the device: resident in the device's own memory (vram*, local*).
- * An integrated GPU has none and uses the machine's: there, the resident memory of the
- * regions system* and gtt counts. Memory that clients share counts for each of them.
- * UNKNOWN: none is reported. */
+/* Memory of the client on the device: resident in the device's own memory (vram*, local*). An
+ * integrated GPU has none and uses the machine's: there, the resident memory of the regions system*
+ * and gtt counts. Memory that clients share counts for each of them. UNKNOWN: none is reported. */
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info);
 
 #endif

@@ -27,8 +27,7 @@ void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us)
     clients->until_us = now_us;
 }
 
-/* The timestamps of samples vary by a millisecond; no sample comes within a quarter of a
- * period after another. */
+/* Timestamps vary by a millisecond; samples are at least a quarter of a period apart. */
 uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us)
 {
     return clients->until_us + (period_us ? period_us : BUSY_PERIOD_DEFAULT_US) / 4;
@@ -144,7 +143,6 @@ static bool is_answered(const struct nvidia_clients *clients,
     return client->last_us > clients->until_us;
 }
 
-/* Returns the busy time of all processes in the answer, as reported. */
 static uint64_t sum_up_answered(const struct nvidia_clients *clients, uint64_t window_us)
 {
     uint64_t sum_ns = 0;

@@ -93,9 +93,8 @@ static int load_symbols(struct nvml *nvml, struct spoor_error *err)
     return 0;
 }
 
-/* For a short while the elements of _v3 had 32 bytes. Those drivers have the first of these
- * calls, which was added with them, but not the second, which was added when that was
- * undone. */
+/* For a short while the elements of _v3 had 32 bytes. Those drivers have the first of these calls,
+ * which was added with them, but not the second, which was added when that was undone. */
 static size_t stride_of_v3(const struct nvml *nvml)
 {
     bool is_530 = dlsym(nvml->library, "nvmlDeviceGetConfComputeMemSizeInfo") &&

@@ -40,11 +40,9 @@ static const uint64_t idle_period_ns[NVML_LIST_COUNT] = {
     [NVML_MPS] = 250 * NS_PER_MS,
 };
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
-/* The lists are read at least this often: two processes could exchange the same amount of
- * memory. */
+/* Maximum age of the lists: two processes could exchange the same amount of memory. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
-/* The driver uses some MiB for each process that are in no list; a compute process holds 100
- * MiB and more. */
+/* The driver uses some MiB per process that are in no list; a compute process holds 100 MiB. */
 #define UNLISTED_BYTES (64ull << 20)
 #define EXPLAIN_TRIES 3
 
@@ -166,8 +164,7 @@ static int merge(struct nvidia_lists *lists)
     return 0;
 }
 
-/* A missing list is empty, except for the first: drivers that report processes at all have
- * that one. */
+/* A missing list is empty, except for the first: drivers that report processes have it. */
 static bool is_answer(enum nvml_list_kind kind, int error)
 {
     bool is_missing = error == -ENOTSUP || error == -EINVAL || error == -ENOSYS;
@@ -467,8 +464,7 @@ static ssize_t fetch_usage(struct nvidia *nvidia, struct nvidia_device *device,
     return n;
 }
 
-/* Whether the listed processes hold the memory in use. Processes of other containers are not
- * listed. */
+/* Whether the listed processes hold the memory in use, and no other container does. */
 static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
 {
     uint64_t listed_bytes = 0;
@@ -494,7 +490,6 @@ static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device
     return false;
 }
 
-/* Whether only this process uses the device. */
 static bool is_alone(struct nvidia *nvidia, struct nvidia_device *device, unsigned pid,
                      const struct gpu_pids *pids, uint64_t now_ns)
 {

@@ -67,7 +67,6 @@ static size_t rank_of(const struct choice *choice, size_t index)
     return rank;
 }
 
-/* Returns the index of the device with that number, or -ENOENT. */
 static ssize_t find_number(const struct choice *choice, uint64_t number)
 {
     for (size_t i = 0; i < choice->count; i++)
@@ -85,8 +84,7 @@ static void select_with_parts(const struct choice *choice, size_t index)
         choice->selected[i] = true;
 }
 
-/* "0-3" or "3". Returns 0, -EINVAL if the item has another form, -ENOENT if there is no such
- * device. */
+/* "0-3" or "3". -EINVAL: the item has another form; -ENOENT: no such device. */
 static int select_numbers(const struct choice *choice, const char *item)
 {
     const char *cursor = item;

@@ -25,8 +25,7 @@ void device_table_init(struct device_table *table)
     memset(table->sums, 0, sizeof(table->sums));
 }
 
-/* Finds the index of a device on this line or a later one; the number of lines: it is
- * unknown. */
+/* Finds a device on this line or a later one; returns the number of lines if unknown. */
 static size_t find_line(const struct device_table *table, size_t line, const char *name)
 {
     while (line < table->count && strcmp(table->line[line].name, name) != 0)
@@ -536,7 +535,6 @@ static int add_interface(const struct root *root, const char *line, struct devic
 
 /* ---- mounts --------------------------------------------------------------- */
 
-/* Finds the first device below a dm or md device; false: there is none. */
 static bool find_below(const struct root *root, const char *name, char ret[DEVICE_NAME_SIZE])
 {
     AUTO_CLOSE int fd = root_open_dir(root, "sys/class/block/%s/slaves", name);

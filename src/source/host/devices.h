@@ -75,8 +75,7 @@ int device_table_read(struct device_table *table, const struct device_kind *kind
 /* Classifies by name alone: DEVICE_REAL or DEVICE_IGNORED. */
 enum device_class disk_class_by_name(const char *name);
 
-/* Checks in sysfs whether the disk is a partition; if sysfs does not have the disk,
- * classifies by name. */
+/* Checks in sysfs whether the disk is a partition, or else classifies by name. */
 enum device_class disk_classify(const struct root *root, const char *name);
 
 /* Parses /proc/diskstats. `table` keeps the disks. -ENOENT: no whole disk; -EBADMSG: a line

@@ -90,8 +90,7 @@ int cpuinfo_parse_model(const char *text, char *buf, size_t size)
     return parse_arm_model(text, buf, size);
 }
 
-/* Copies a value as a shell would read it: without quotes and, except in single ones,
- * without backslashes. */
+/* Copies a value as a shell would: without quotes and, except in single ones, backslashes. */
 static void copy_unquoted(const char *value, char *buf, size_t size)
 {
     char quote = *value == '"' || *value == '\'' ? *value : '\0';
@@ -124,7 +123,6 @@ int os_release_parse_name(const char *text, char *buf, size_t size)
     return -ENOENT;
 }
 
-/* Reads a one-line file of /proc/sys. */
 static void read_line(const struct root *root, const char *path, char *buf, size_t size)
 {
     char text[512];
@@ -341,7 +339,6 @@ static void add_cache(struct topology *topology, uint64_t level, char type, uint
     topology->caches[at].bytes = sum_u64(topology->caches[at].bytes, bytes);
 }
 
-/* Reads the cache of that index. False: there is none. */
 static bool read_cache(const struct root *root, uint64_t cpu, unsigned index,
                        struct topology *topology)
 {

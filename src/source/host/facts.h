@@ -61,8 +61,7 @@ struct dmi {
 
 void dmi_read(const struct root *root, struct dmi *ret);
 
-/* A name and the strings that identify it. Patterns are those of fnmatch(3),
- * case-insensitive. */
+/* A name and the patterns (fnmatch(3), case-insensitive) that identify it. */
 struct dmi_rule {
     const char *name;
     struct {
@@ -103,9 +102,8 @@ int cache_size_parse(const char *text, uint64_t *ret);
 
 /* Whether this is a container or a virtual machine, and of which kind.
  *
- * Each is recognized by its traces: files, variables, cgroup paths, DMI strings, the device
- * tree and the CPU flag "hypervisor". None of these is certain: a well hidden one is not
- * found. */
+ * Each is recognized by its traces: files, variables, cgroup paths, DMI strings, the device tree
+ * and the CPU flag "hypervisor". None of these is certain: a well hidden one is not found. */
 
 /* "docker", "podman", "lxc", "kubernetes", "apptainer", "systemd-nspawn", ...; "none": no
  * trace of one. */

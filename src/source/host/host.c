@@ -45,7 +45,6 @@ static uint64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second)
                    ticks % ticks_per_second * NS_PER_SECOND / ticks_per_second);
 }
 
-/* Parses the numbers after the name of a line. */
 static int parse_columns(const char *line, uint64_t column[COLUMN_COUNT])
 {
     int count = 0;
@@ -62,8 +61,7 @@ static int parse_columns(const char *line, uint64_t column[COLUMN_COUNT])
     return 0;
 }
 
-/* Counts the cpuN lines. The list is complete only if another line follows that is not the
- * start of one more. */
+/* Counts the cpuN lines. The list is complete only if a line of another kind follows. */
 static uint64_t count_cpus(const char *text)
 {
     uint64_t count = 0;

@@ -23,8 +23,7 @@
  *
  * The kernel's user time includes the time of guests, which is not added again. */
 
-/* Totals over all CPUs since boot. UNKNOWN if not reported by the kernel, or too large (584
- * years of CPU time). */
+/* Totals over all CPUs since boot. UNKNOWN if not reported, or above 584 years. */
 struct cpu_stat {
     uint64_t user_ns;   /* programs, niced ones included */
     uint64_t system_ns; /* the kernel, interrupts included */
@@ -96,8 +95,7 @@ struct host_reading {
 
 extern const struct host_reading HOST_READING_UNKNOWN;
 
-/* Fits /proc/stat of a machine with 2000 CPUs. Longer texts are truncated if their start is
- * sufficient. */
+/* Fits /proc/stat of 2000 CPUs. Longer texts are truncated if their start is sufficient. */
 enum { HOST_TEXT_SIZE = 256 * 1024 };
 
 /* About 800 KiB: not for the stack. Other members are private. */

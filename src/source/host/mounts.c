@@ -283,7 +283,6 @@ static int read_space(const char *point, struct mounts *ret)
     return 0;
 }
 
-/* Reads the space of a mount that is not hidden. */
 static int read_mount(const struct mountinfo *mount, char point[PATH_MAX], struct mounts *ret)
 {
     if (text_part_decode(mount->point, point, PATH_MAX) < 0 ||

@@ -87,9 +87,8 @@ void mounts_add_dataset(struct mounts *pool, const struct mounts *dataset);
 /* Whether it is a filesystem on a disk of the machine. */
 bool mount_is_disk(const struct mountinfo *mount);
 
-/* Whether the machine's disks count all bytes that can be written here. They do not count
- * data that goes over a network, to a program (FUSE) or to another machine (9p). `text`:
- * mountinfo. */
+/* Whether the machine's disks count all bytes that can be written here. They do not count data that
+ * goes over a network, to a program (FUSE) or to another machine (9p). `text`: mountinfo. */
 bool mounts_are_local(const char *text);
 
 /* Whether reading one of these mounts may block: for another machine, a program (FUSE), or

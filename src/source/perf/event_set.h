@@ -49,7 +49,6 @@ struct thread_events {
     void *list_data;
     /* 0 or -errno; -ESRCH: it has exited. */
     int (*open)(void *data, pid_t tid);
-    /* Closes all events. */
     void (*close)(void *data);
     void *data;
 };

@@ -43,7 +43,6 @@ int children_read(struct cached_file *leader, const struct root *root, pid_t pid
 /* Calls `found` for every thread of a process. */
 int proc_each_thread(const struct root *root, pid_t pid, child_found *found, void *data);
 
-/* Whether this kernel has the files. */
 bool children_are_listed(const struct root *root);
 
 /* Calls `found` for every process of the machine: used if there are no children files. */

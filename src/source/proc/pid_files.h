@@ -36,9 +36,8 @@ struct pid_stat {
     uint64_t start_ticks; /* 22: since boot; identifies a process together with the PID */
 };
 
-/* A child of fork() takes 12 page faults or more before it exits. A child with fewer had no
- * memory of its own: a child of vfork() that did not call exec, such as the one that starts
- * an agent. */
+/* A child of fork() takes 12 page faults or more before it exits. A child with fewer had no memory
+ * of its own: a child of vfork() that did not call exec, such as the one that starts an agent. */
 enum { FORK_FAULTS_MIN = 8 };
 
 static inline bool pid_stat_is_zombie(const struct pid_stat *stat)

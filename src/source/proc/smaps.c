@@ -65,7 +65,6 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Parses a hexadecimal number that is followed by `end`. */
 static int parse_hex(const char **cursor, char end, uint64_t *ret)
 {
     const char *text = *cursor;
@@ -106,7 +105,6 @@ static int parse_head(const char *line, struct smaps_area *ret)
     return 0;
 }
 
-/* Passes on the completed area. */
 static int end_area(struct smaps_parser *parser)
 {
     if (!parser->has_area)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* smaps.h - how a process shares its memory: by area, or as a sum. Both need ptrace
- * permission. */
+/* smaps.h - how a process shares its memory: by area, or as a sum. Both need ptrace permission. */
 #ifndef SOURCE_PROC_SMAPS_H
 #define SOURCE_PROC_SMAPS_H
 
@@ -32,12 +31,10 @@ struct smaps_area {
     uint64_t merged; /* pages of equal content merged by the kernel (KSM); 0 if not reported */
 };
 
-/* Called for each area in the order of addresses. A result other than 0 ends the reading and
- * is returned by it. */
+/* Called for each area by address. A result other than 0 ends the reading and is returned. */
 typedef int smaps_each(const struct smaps_area *area, void *data);
 
-/* Takes the text in pieces of any size: init, feed, feed, ..., finish. Only the start of a
- * long line is kept. */
+/* Takes the text in pieces: init, feed, ..., finish. Only the start of a long line is kept. */
 struct smaps_parser {
     smaps_each *each;
     void *data;
@@ -52,8 +49,7 @@ void smaps_parser_init(struct smaps_parser *parser, smaps_each *each, void *data
 /* -EBADMSG: the text has another format. */
 int smaps_parser_feed(struct smaps_parser *parser, const char *text, size_t size);
 
-/* -ESRCH: there was no area at all; the process has exited. -EBADMSG: truncated within an
- * area. */
+/* -ESRCH: no area, the process has exited. -EBADMSG: truncated within an area. */
 int smaps_parser_finish(struct smaps_parser *parser);
 
 /* -ESRCH or -ENOENT: the process has exited; -EACCES: it belongs to another user. */
