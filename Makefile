@@ -184,7 +184,7 @@ deb: all
 	@tools/deps build page deb
 	@tools/make-deb "$$(tools/make-dist $(BUILD)/web/report/report.html dist)" dist/deb
 
-# Installs the Debian packages and the wheels in fresh Debians, and uses them; runs the static program alone; builds and
+# Installs the Debian packages and the wheels in a fresh Debian, and uses them; runs the static program alone; builds and
 # installs as two users. As root.
 .PHONY: test-install
 test-install: deb static wheel

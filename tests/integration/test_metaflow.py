@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -118,6 +119,12 @@ def get_card(flow, text, step, card_id=None):
     flow(text, "--quiet", "card", "get", step, "card.html",
          *([] if card_id is None else ["--id", card_id]))
     return (flow.folder / "card.html").read_text(encoding="utf-8")
+
+
+def test_flow_version_is_the_documented_one():
+    version = re.search(r'"(.+)"', (SOURCE / "metaflow/version.py").read_text("utf-8"))[1]
+    series = re.search(r"^Tested with Metaflow (\d+\.\d+) ", (TOP / "docs/PYTHON.md").read_text("utf-8"), re.M)[1]
+    assert version.startswith(f"{series}.")
 
 
 def test_flow_of_the_readme(flow):
