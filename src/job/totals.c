@@ -210,8 +210,8 @@ static void add_living(struct job *job, struct job_reading *reading)
 }
 
 /* Page faults of a running process are read from its stat file. Context switches are known
- * only for exited processes: before the job's program runs there are none; while its first
- * process is alive, the counts of a few orphans would be misleading. */
+ * only for processes that we waited for: before the job's program runs there are none; while
+ * its first process is alive, the counts of a few orphans would be misleading. */
 static void read_events(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
@@ -221,7 +221,7 @@ static void read_events(struct job *job, struct job_reading *reading)
     take_recorded(job, reading, USAGE_MINOR_FAULTS, METRIC_JOB_MINOR_FAULTS);
     take_recorded(job, reading, USAGE_VOLUNTARY_SWITCHES, METRIC_JOB_VOLUNTARY_SWITCHES);
     take_recorded(job, reading, USAGE_INVOLUNTARY_SWITCHES, METRIC_JOB_INVOLUNTARY_SWITCHES);
-    if (!job->main.has_ended)
+    if (!job->main.has_ended || !job->is_spawned)
         counter[USAGE_VOLUNTARY_SWITCHES] = counter[USAGE_INVOLUNTARY_SWITCHES] =
             evidence->has_begun ? UNKNOWN : 0;
 }
