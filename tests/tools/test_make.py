@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The targets of the Makefile that users begin with."""
+import pathlib
+import re
+import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def commands(target, *variables):
+    """The commands that make would run."""
+    return subprocess.run(["make", "--dry-run", "--no-print-directory", target, *variables], cwd=TOP, text=True,
+                          check=True, stdout=subprocess.PIPE).stdout
+
+
+def test_make_deps_installs_what_a_build_needs(tmp_path):
+    assert commands("deps").strip() == "tools/deps build page"
+    setup = commands("all", f"BUILD={tmp_path}/build")
+    assert "tools/deps --check build\n" in setup and "-Dtests=false" in setup
+    packages = [line.split()[:2] for line in (TOP / "tools/packages").read_text("utf-8").splitlines()
+                if line and not line.startswith("#")]
+    needed = {package for group, package in packages if group == "build"}
+    assert not [package for package in needed if re.search("cmocka|pytest|python", package)]
+
+
+def test_make_ends_with_what_to_do_next(tmp_path):
+    last = commands("all", f"BUILD={tmp_path}/build").split("printf")[-1]
+    assert "make demo" in last and "sudo make install" in last
