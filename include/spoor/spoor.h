@@ -111,6 +111,8 @@ enum {
     /* The process ends soon after the session: leave the GPU drivers open for the kernel to close.
      * NVIDIA's library needs 8 ms of CPU time and 13 MB to shut down. */
     SPOOR_LEAVE_DRIVERS = 1u << 7,
+    /* List the processes of the job in every sample that sample_seen gets. */
+    SPOOR_LIST_PROCESSES = 1u << 8,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
@@ -122,6 +124,16 @@ struct spoor_gpu_sample {
     int part;
     double utilization, job_utilization; /* 0 to 1, over about the last second */
     double memory_bytes, job_memory_bytes;
+    double memory_total_bytes; /* that the GPU has */
+};
+
+/* A running process of the job at the moment of a sample. */
+struct spoor_process_sample {
+    pid_t pid, parent_pid;
+    char name[16];       /* as in /proc/PID/comm; any bytes */
+    const char *command; /* as in struct spoor_process; NULL: unknown */
+    double cpu_seconds;  /* so far, without its children */
+    double rss_bytes;
 };
 
 /* One sample, passed to the callback below. Valid only during the call. */
@@ -134,6 +146,10 @@ struct spoor_sample {
     const double *moments; /* the same metrics, with every level as it was at this moment */
     const struct spoor_gpu_sample *gpus; /* those assigned to the job, at most 256 */
     size_t gpu_count;                    /* 0 also until the drivers have responded */
+    const struct spoor_process_sample *processes; /* with SPOOR_LIST_PROCESSES: in the same order
+                                                     in every sample, new ones last */
+    size_t process_count;
+    double cpu_limit, memory_limit_bytes; /* of the job; NaN: none, or unknown */
 };
 
 /* Called after every sample, including the first and the last; calls never overlap. It runs in
@@ -368,6 +384,9 @@ SPOOR_API const struct spoor_metric *spoor_metric_get(size_t index);
 /* Copies at most `count` values of the latest sample: values[i] is metric i, or
  * NaN. Returns the number of metrics, or -EAGAIN before the first sample. */
 SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count);
+
+/* When that sample was taken, in seconds since the first; NaN before the first. */
+SPOOR_API double spoor_session_latest_seconds(spoor_session *session);
 
 /* ---- agents: a tracker in a separate process ---------------------------- */
 
