@@ -146,8 +146,8 @@ struct spoor_sample {
     const double *moments; /* the same metrics, with every level as it was at this moment */
     const struct spoor_gpu_sample *gpus; /* those assigned to the job, at most 256 */
     size_t gpu_count;                    /* 0 also until the drivers have responded */
-    const struct spoor_process_sample *processes; /* with SPOOR_LIST_PROCESSES: in the same order
-                                                     in every sample, new ones last */
+    /* With SPOOR_LIST_PROCESSES: in the same order in every sample, new ones last. */
+    const struct spoor_process_sample *processes;
     size_t process_count;
     double cpu_limit, memory_limit_bytes; /* of the job; NaN: none, or unknown */
 };

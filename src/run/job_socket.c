@@ -37,7 +37,7 @@ static int make_prefix(const struct root *root, const char *service, char ret[PR
     char namespace[64] = "";
 
     (void)root_read_link(root, namespace, sizeof(namespace), "proc/self/ns/pid"); /* or none */
-    return snprintf(ret, PREFIX_SIZE, "%.20s/%.63s/", service, namespace); /* fits */
+    return snprintf(ret, PREFIX_SIZE, "%.20s/%.63s/", service, namespace);        /* fits */
 }
 
 /* Returns the size of the address. */
@@ -214,7 +214,8 @@ static void add_metrics(spoor_session *session, struct json_writer *json)
     }
 }
 
-static void add_cut(struct json_writer *json, const char *key, struct buffer *text, size_t bytes)
+static void add_cut(struct json_writer *json, const char *key, struct buffer *text,
+                    size_t bytes)
 {
     if (text->text)
         text->text[utf8_whole(text->text, bytes)] = '\0';

@@ -154,9 +154,10 @@ int process_find_named(const char *name, pid_t *ret, struct spoor_error *err)
     if (named.count == 0)
         return error_set(err, ESRCH, "no process is called '%.100s'", name);
     if (named.count > 1)
-        return error_set(err, ENOTUNIQ, "%zu processes are called '%.100s', such as %d and %d: "
-                         "give a PID", named.count, name, (int)named.pids[0],
-                         (int)named.pids[1]);
+        return error_set(err, ENOTUNIQ,
+                         "%zu processes are called '%.100s', such as %d and %d: "
+                         "give a PID",
+                         named.count, name, (int)named.pids[0], (int)named.pids[1]);
     *ret = named.pids[0];
     return 0;
 }

@@ -13,7 +13,8 @@
 static double total_memory(const struct gpu_view *view, struct gpu_place place)
 {
     for (size_t i = 0; i < view->count; i++) {
-        if (view->units[i].place.index == place.index && view->units[i].place.part == place.part)
+        if (view->units[i].place.index == place.index &&
+            view->units[i].place.part == place.part)
             return as_number(view->units[i].device.memory_total_bytes);
     }
     return (double)NAN;

@@ -46,6 +46,7 @@ COMMANDS = {
     "run": ("spoor", "run", "-q", "--", "true"),
     "system": ("spoor", "system", "-i", "0.05", "-o", "system.json"),
     "doctor": ("spoor", "doctor"),
+    "watch": ("spoor", "watch"),
     "resource-tracker": ("resource-tracker", "-o", "rows.json", "--", "true"),
     "gpu-tracker": ("gpu-tracker", "-e", "true", "--output", "report.txt"),
 }
