@@ -616,8 +616,8 @@ def test_watch_shows_runs_until_q_is_pressed(spoor, terminal, columns):
     def row():
         lines = plain(window.wait_for(FRAME))
         assert max(map(len, lines)) < columns
-        return next((line for line in lines if " sh -c '" in line), None)
-    assert re.search(r"\d m?s +[\d.]+ +[\d.]+ [kM]B", eventually(row, "the run"))
+        return any(re.search(r"\d m?s +[\d.]+ +[\d.]+ [kM]B .* sh -c '", line) for line in lines)
+    eventually(row, "the run with its figures")
     run.communicate(b"\n")
     window.type("q")
     code, _ = window.end()
