@@ -114,6 +114,8 @@ enum {
     /* Sample more often at first: every 10 ms or so while the job is active, then less and less often,
      * until `interval_ns` is reached after 16 intervals. Paid for by the budget. */
     SPOOR_FINE_AT_FIRST = 1u << 8,
+    /* List the processes of the job in every sample that sample_seen gets. */
+    SPOOR_LIST_PROCESSES = 1u << 9,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
@@ -125,6 +127,16 @@ struct spoor_gpu_sample {
     int part;
     double utilization, job_utilization; /* 0 to 1, over about the last second */
     double memory_bytes, job_memory_bytes;
+    double memory_total_bytes; /* that the GPU has */
+};
+
+/* A running process of the job at the moment of a sample. */
+struct spoor_process_sample {
+    pid_t pid, parent_pid;
+    char name[16];       /* as in /proc/PID/comm; any bytes */
+    const char *command; /* as in struct spoor_process; NULL: unknown */
+    double cpu_seconds;  /* so far, without its children */
+    double rss_bytes;
 };
 
 /* One sample, passed to the callback below. Valid only during the call. */
@@ -137,6 +149,10 @@ struct spoor_sample {
     const double *moments; /* the same metrics, with every level as it was at this moment */
     const struct spoor_gpu_sample *gpus; /* those assigned to the job, at most 256 */
     size_t gpu_count;                    /* 0 also until the drivers have responded */
+    /* With SPOOR_LIST_PROCESSES: in the same order in every sample, new ones last. */
+    const struct spoor_process_sample *processes;
+    size_t process_count;
+    double cpu_limit, memory_limit_bytes; /* of the job; NaN: none, or unknown */
 };
 
 /* Called after every sample, including the first and the last; calls never overlap. It runs in
@@ -371,6 +387,9 @@ SPOOR_API const struct spoor_metric *spoor_metric_get(size_t index);
 /* Copies at most `count` values of the latest sample: values[i] is metric i, or
  * NaN. Returns the number of metrics, or -EAGAIN before the first sample. */
 SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count);
+
+/* When that sample was taken, in seconds since the first; NaN before the first. */
+SPOOR_API double spoor_session_latest_seconds(spoor_session *session);
 
 /* ---- agents: a tracker in a separate process ---------------------------- */
 

@@ -65,7 +65,9 @@ static char *text_of(const struct program *program, const struct option *option,
         return strdup(json_string_value(value));
     if (json_is_number(value) && takes_number)
         return json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-    if (json_is_boolean(value) && !option->value)
+    if (json_is_boolean(value) &&
+        (!option->value ||
+         (option->flags & (OPTION_OPTIONAL | OPTION_REPEATABLE)) == OPTION_OPTIONAL))
         return strdup(json_is_true(value) ? "yes" : "no");
     if (json_is_array(value) && option->flags & OPTION_FILE_LIST)
         return join(value);

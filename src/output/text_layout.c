@@ -10,10 +10,8 @@
 #define NORMAL "\033[0m"
 
 static const char *const codes[] = {
-    [PAGE_PLAIN] = "",
-    [PAGE_BOLD] = "\033[1m",
-    [PAGE_DIM] = "\033[2m",
-    [PAGE_RED] = "\033[31m",
+    [PAGE_PLAIN] = "",       [PAGE_BOLD] = "\033[1m",  [PAGE_DIM] = "\033[2m",
+    [PAGE_RED] = "\033[31m", [PAGE_CYAN] = "\033[36m",
 };
 
 static bool is_colored(const struct page *page, enum page_style style)

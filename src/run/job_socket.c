@@ -4,16 +4,23 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/compiler.h"
 #include "base/error.h"
 #include "base/helper.h"
+#include "base/parse.h"
 #include "run/process.h"
 #include "source/proc/pid_files.h"
+#include "text/escape.h"
+#include "text/json_writer.h"
+#include "text/utf8.h"
 
 /* ---- the socket --------------------------------------------------------- */
 
@@ -22,17 +29,29 @@ enum {
     REQUEST_MS = 500, /* limit for a silent client, so that others do not wait long */
 };
 
+enum { PREFIX_SIZE = 96 };
+
+/* The start of a name, to which the PID is added. Returns its length. */
+static int make_prefix(const struct root *root, const char *service, char ret[PREFIX_SIZE])
+{
+    char namespace[64] = "";
+
+    (void)root_read_link(root, namespace, sizeof(namespace),
+                         "proc/self/ns/pid"); /* empty on failure */
+    return snprintf(ret, PREFIX_SIZE, "%.20s/%.63s/", service, namespace); /* fits */
+}
+
+/* Fills the address and returns its size. */
 static socklen_t make_address(const struct root *root, const char *service, pid_t pid,
                               struct sockaddr_un *ret)
 {
-    char namespace[64] = "";
+    char prefix[PREFIX_SIZE];
     int length;
 
-    /* Empty on failure. */
-    (void)root_read_link(root, namespace, sizeof(namespace), "proc/self/ns/pid");
+    (void)make_prefix(root, service, prefix);
     *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    length = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "%.20s/%.63s/%d", service,
-                      namespace, (int)pid); /* fits */
+    length = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "%s%d", prefix,
+                      (int)pid); /* fits */
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
@@ -156,11 +175,13 @@ int job_socket_connect(const struct root *root, const char *service, pid_t pid)
 
 /* ---- phases through the socket ------------------------------------------ */
 
-enum { ANCESTORS_MAX = 1024, ANSWER_MS = 1000 };
+enum { ANCESTORS_MAX = 1024, ANSWER_MS = 1000, STATUS_MS = 100 };
+enum { NAME_BYTES = 100, COMMAND_BYTES = 500 }; /* of a status: an answer has room for both */
 
 #define SERVICE "spoor-phases"
 #define START "start "
 #define STOP "stop "
+#define STATUS "status"
 #define DONE "done"
 
 /* ---- the tracker's end -------------------------------------------------- */
@@ -174,21 +195,76 @@ static int obey(spoor_session *session, const char *request, struct spoor_error 
     return error_set(err, EINVAL, "invalid request");
 }
 
-static void answer(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
-{
-    struct spoor_error err;
-    int r = obey(data, request, &err);
+/* Metrics of a status, by their names in docs/METRICS.md. */
+static const char *const status_metrics[] = { "job_cpu_seconds", "job_rss_bytes",
+                                              "job_processes", "job_gpu_utilization_gpus",
+                                              "job_gpu_memory_bytes" };
 
-    (void)snprintf(ret, JOB_REQUEST_BYTES, "%s", r < 0 ? err.message : DONE); /* fits */
+static void add_metrics(spoor_session *session, struct json_writer *json)
+{
+    double values[256];
+    ssize_t count = spoor_session_latest(session, values, ARRAY_SIZE(values));
+
+    for (ssize_t i = 0; i < count; i++) {
+        const char *name = spoor_metric_get((size_t)i)->name;
+
+        for (size_t j = 0; j < ARRAY_SIZE(status_metrics); j++) {
+            if (strcmp(name, status_metrics[j]) == 0)
+                json_add_number(json, name, values[i]);
+        }
+    }
 }
 
-int phase_listener_start(struct job_listener *listener, spoor_session *session,
+static void add_cut(struct json_writer *json, const char *key, struct buffer *text,
+                    size_t bytes)
+{
+    if (text->text)
+        text->text[utf8_whole(text->text, bytes)] = '\0';
+    json_add_text(json, key, text->text);
+    buffer_done(text);
+}
+
+static void write_status(const struct job_run *run, char ret[JOB_REQUEST_BYTES])
+{
+    CLEANUP(buffer_done) struct buffer out = { 0 };
+    struct json_writer json = { .out = &out, .style = &json_compact };
+    struct buffer name = { 0 }, command = { 0 };
+
+    if (run->options->name)
+        escape_terminal(run->options->name, &name);
+    escape_command(run->options->command, &command);
+    json_begin(&json, NULL, '{');
+    json_add_number(&json, "tracker_pid", getpid());
+    json_add_number(&json, "pid", run->options->pid);
+    add_cut(&json, "name", &name, NAME_BYTES);
+    add_cut(&json, "command", &command, COMMAND_BYTES);
+    json_add_seconds(&json, "elapsed_seconds", clock_now().monotonic_ns - run->started_ns);
+    json_add_number(&json, "sampled_seconds", spoor_session_latest_seconds(run->session));
+    add_metrics(run->session, &json);
+    json_end(&json);
+    if (buffer_error(&out) == 0)
+        (void)snprintf(ret, JOB_REQUEST_BYTES, "%s", out.text); /* fits */
+}
+
+static void answer(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
+{
+    const struct job_run *run = data;
+    struct spoor_error err;
+
+    if (strcmp(request, STATUS) == 0)
+        write_status(run, ret);
+    else
+        (void)snprintf(ret, JOB_REQUEST_BYTES, "%s",
+                       obey(run->session, request, &err) < 0 ? err.message : DONE); /* fits */
+}
+
+int phase_listener_start(struct job_listener *listener, struct job_run *run,
                          struct spoor_error *err)
 {
     int r = job_listener_open(listener, SERVICE, getpid());
 
     if (r == 0)
-        r = job_listener_serve(listener, answer, session);
+        r = job_listener_serve(listener, answer, run);
     return r < 0 ? error_sys(err, r, "cannot listen for phases of the job") : 0;
 }
 
@@ -196,7 +272,7 @@ int phase_listener_start(struct job_listener *listener, spoor_session *session,
 
 /* Returns a socket to the tracker with this PID, or -1. Any process may take the name of a
  * socket, but not the PID. */
-static int connect_to(const struct root *root, pid_t tracker)
+static int connect_to(const struct root *root, pid_t tracker, uid_t *ret_user)
 {
     AUTO_CLOSE int fd = job_socket_connect(root, SERVICE, tracker);
     struct ucred peer;
@@ -205,6 +281,7 @@ static int connect_to(const struct root *root, pid_t tracker)
     if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
         peer.pid != tracker)
         return -1;
+    *ret_user = peer.uid;
     return take_fd(&fd);
 }
 
@@ -238,7 +315,8 @@ size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *messa
     if (root_open(NULL, &root) < 0)
         return 0;
     for (int i = 0; i < ANCESTORS_MAX && ancestor > 0; i++) {
-        AUTO_CLOSE int fd = connect_to(&root, ancestor);
+        uid_t user;
+        AUTO_CLOSE int fd = connect_to(&root, ancestor, &user);
         struct pid_stat process;
 
         if (fd >= 0) {
@@ -249,4 +327,65 @@ size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *messa
     }
     root_close(&root);
     return count;
+}
+
+/* ---- the runs of a user -------------------------------------------------- */
+
+/* A stopped tracker answers nothing, and requests must not pile up in its queue. */
+static bool is_stopped(const struct root *root, pid_t pid)
+{
+    struct pid_stat process;
+
+    return pid_stat_read_once(root, pid, &process) == 0 && strchr("Tt", process.state);
+}
+
+static void request_status(const struct root *root, pid_t tracker,
+                           void (*each)(pid_t tracker, const char *status, void *data),
+                           void *data)
+{
+    uid_t user;
+    AUTO_CLOSE int fd = connect_to(root, tracker, &user);
+    struct pollfd answered = { .fd = fd, .events = POLLIN };
+    char text[JOB_REQUEST_BYTES];
+    ssize_t n = -1;
+
+    if (fd < 0 || user != geteuid())
+        return;
+    if (!is_stopped(root, tracker) &&
+        send(fd, STATUS, strlen(STATUS), MSG_NOSIGNAL) == (ssize_t)strlen(STATUS) &&
+        poll(&answered, 1, STATUS_MS) == 1)
+        n = recv(fd, text, sizeof(text) - 1, 0);
+    if (n == 0)
+        return; /* it has ended just now */
+    text[n > 0 ? n : 0] = '\0';
+    each(tracker, n > 0 ? text : NULL, data);
+}
+
+/* The kernel lists all sockets; an abstract name has an "@" in front. Of the sockets with a name, only
+ * the one that listens has this flag. */
+#define LISTENS " 00010000 "
+#define SOCKETS_BYTES ((size_t)4 << 20) /* beyond, runs may be missing */
+
+void runs_list(void (*each)(pid_t tracker, const char *status, void *data), void *data)
+{
+    AUTO_FREE char *sockets = malloc(SOCKETS_BYTES);
+    char prefix[PREFIX_SIZE], *rest = sockets;
+    struct root root;
+    int length;
+
+    if (!sockets || root_open(NULL, &root) < 0)
+        return;
+    length = make_prefix(&root, SERVICE, prefix);
+    if (root_read_start(&root, sockets, SOCKETS_BYTES, "proc/self/net/unix") < 0)
+        rest = NULL;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *name = strchr(line, '@');
+        const char *number = name ? name + 1 + length : NULL;
+        uint64_t pid;
+
+        if (name && strncmp(name + 1, prefix, (size_t)length) == 0 && strstr(line, LISTENS) &&
+            parse_whole_u64(number, &pid) == 0 && pid <= INT32_MAX)
+            request_status(&root, (pid_t)pid, each, data);
+    }
+    root_close(&root);
 }

@@ -22,7 +22,7 @@
 
 /* ---- the socket --------------------------------------------------------- */
 
-enum { JOB_REQUEST_BYTES = 1024 };
+enum { JOB_REQUEST_BYTES = 2048 };
 
 /* Called in the listener's thread. `request` has no NUL inside. The answer is written to
  * `ret`, which is empty before; if it stays empty, none is sent. */
@@ -60,14 +60,31 @@ int job_socket_connect(const struct root *root, const char *service, pid_t pid);
  * tracker. It takes a sample before it answers, so that later usage belongs to the phase.
  */
 
-/* The tracker's end: starts and stops phases of the session on request of descendants of
- * this process, until job_listener_stop(). */
-int phase_listener_start(struct job_listener *listener, spoor_session *session,
+/* The run of a listener; must outlive it. */
+struct job_run {
+    spoor_session *session;
+    const struct spoor_options *options; /* its process, name and command */
+    uint64_t started_ns;                 /* monotonic */
+};
+
+/* The tracker's end: starts and stops phases of the session on request of descendants of this
+ * process, and returns the status of the run (below), until job_listener_stop(). */
+int phase_listener_start(struct job_listener *listener, struct job_run *run,
                          struct spoor_error *err);
 
 /* The job's end: sends the request to all trackers among the ancestors of this process. Returns
  * their number. `warn` is called for each one that refuses or does not respond within a second. */
 size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *message));
+
+/* ---- the runs of a user ---------------------------------------------------
+ *
+ * Another process of the user can request the status of a run from the same socket. The answer is a JSON
+ * object: the PIDs, name and command of the run, and figures of its latest sample. Nothing is measured for it.
+ */
+
+/* Calls `each` for every run of this user in our PID and network namespaces; `status` is NULL if its tracker is
+ * stopped or does not respond within 0.1 s. */
+void runs_list(void (*each)(pid_t tracker, const char *status, void *data), void *data);
 
 /* ---- phases in a file ---------------------------------------------------
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -8,11 +9,13 @@
 #include <stdnoreturn.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "base/root.h"
 #include "run/signals.h"
 #include "source/proc/children.h"
@@ -80,6 +83,83 @@ ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t 
     cached_file_close(&file);
     children_buffer_done(&text);
     return r < 0 ? r : (ssize_t)children.count;
+}
+
+/* ---- by name ------------------------------------------------------------ */
+
+enum { NAMED_MAX = 1024, COMM_LENGTH = 15 };
+
+struct named {
+    pid_t pids[NAMED_MAX];
+    size_t count;
+};
+
+/* We are none of them. */
+static bool is_named(const struct root *root, pid_t pid, const char *name)
+{
+    struct pid_stat process;
+
+    return pid != getpid() && pid_stat_read_once(root, pid, &process) == 0 &&
+           !pid_stat_is_zombie(&process) && strncmp(process.comm, name, COMM_LENGTH) == 0;
+}
+
+static void collect_named(const struct root *root, const char *name, struct named *ret)
+{
+    int fd = root_open_dir(root, "proc");
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    while (folder && (entry = readdir(folder)) && ret->count < NAMED_MAX) {
+        struct stat status;
+        uint64_t pid;
+
+        if (parse_whole_u64(entry->d_name, &pid) == 0 && pid <= INT32_MAX &&
+            fstatat(fd, entry->d_name, &status, 0) == 0 &&
+            (geteuid() == 0 || status.st_uid == geteuid()) && is_named(root, (pid_t)pid, name))
+            ret->pids[ret->count++] = (pid_t)pid;
+    }
+    if (folder)
+        closedir(folder); /* and fd */
+    else if (fd >= 0)
+        close(fd);
+}
+
+static void remove_descendants(const struct root *root, struct named *named)
+{
+    const struct named all = *named;
+
+    named->count = 0;
+    for (size_t i = 0; i < all.count; i++) {
+        bool descends = false;
+
+        for (size_t j = 0; j < all.count && !descends; j++)
+            descends = j != i && process_descends(root, all.pids[i], all.pids[j]);
+        if (!descends)
+            named->pids[named->count++] = all.pids[i];
+    }
+}
+
+int process_find_named(const char *name, pid_t *ret, struct spoor_error *err)
+{
+    struct named named = { .count = 0 };
+    struct root root;
+    int r = root_open(NULL, &root);
+
+    if (r < 0)
+        return error_sys(err, r, "cannot list processes");
+    collect_named(&root, name, &named);
+    if (named.count > 1)
+        remove_descendants(&root, &named);
+    root_close(&root);
+    if (named.count == 0)
+        return error_set(err, ESRCH, "no process is called '%.100s'", name);
+    if (named.count > 1)
+        return error_set(err, ENOTUNIQ,
+                         "%zu processes are called '%.100s', such as %d and %d: "
+                         "give a PID",
+                         named.count, name, (int)named.pids[0], (int)named.pids[1]);
+    *ret = named.pids[0];
+    return 0;
 }
 
 /* Whether a child is a helper of the tracker: wait() without __WALL does not return it.

@@ -19,6 +19,10 @@ bool process_has_ended(const struct root *root, pid_t pid);
 /* Whether `pid` is a descendant of `ancestor`. False if it has exited. */
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
 
+/* Finds a process by its name, as in /proc/PID/comm: one of this user or, for root, of anyone. If it has descendants
+ * of the same name, it is the first of them. -ESRCH: there is none; -ENOTUNIQ: there are several. */
+int process_find_named(const char *name, pid_t *ret, struct spoor_error *err);
+
 /* Waits for the end of a child. */
 void process_reap(pid_t pid);
 

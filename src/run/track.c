@@ -460,13 +460,13 @@ static struct tracked watch_job(const struct track_options *options,
 }
 
 /* Started before the command runs, so that the command finds it. */
-static void start_listener(const struct track_options *options, spoor_session *session,
+static void start_listener(const struct track_options *options, struct job_run *run,
                            struct job_listener *ret)
 {
     struct spoor_error err;
 
-    if (session && options->takes_phases && phase_listener_start(ret, session, &err) < 0)
-        spoor_session_warn(session, "phases", err.message);
+    if (run->session && options->takes_phases && phase_listener_start(ret, run, &err) < 0)
+        spoor_session_warn(run->session, "phases", err.message);
 }
 
 enum track_outcome track(struct track_options *options, struct tracked *ret,
@@ -481,30 +481,29 @@ enum track_outcome track(struct track_options *options, struct tracked *ret,
         .stopping = options->stopping,
         .stopping_data = options->stopping_data,
     };
-    spoor_session *session = NULL;
+    struct job_run run = { .options = &options->session };
     struct spawn spawn;
-    uint64_t released_ns;
     int r;
 
     if (spawn_start(options->command, &spawn, err) < 0)
         return TRACK_REFUSED;
     if ((options->prepare && options->prepare(options->prepare_data, spawn.pid, err) < 0) ||
-        start_session(options, spawn.pid, &session, err) < 0) {
+        start_session(options, spawn.pid, &run.session, err) < 0) {
         spawn_cancel(&spawn);
         return TRACK_REFUSED;
     }
-    start_listener(options, session, &listener);
-    released_ns = clock_now().monotonic_ns;
+    run.started_ns = clock_now().monotonic_ns;
+    start_listener(options, &run, &listener);
     r = spawn_release(&spawn);
     if (r < 0) {
         job_listener_stop(&listener);
-        spoor_session_close(session);
+        spoor_session_close(run.session);
         (void)error_sys(err, r, "cannot run '%s'", options->command[0]);
         return TRACK_NO_EXEC;
     }
     supervision.pid = spawn.pid;
-    supervision.session = session;
-    *ret = watch_job(options, &supervision, released_ns);
+    supervision.session = run.session;
+    *ret = watch_job(options, &supervision, run.started_ns);
     ret->why = err->message;
     return TRACK_RAN;
 }

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* delivery.c - passes samples to the streams and the caller. */
 #include <errno.h>
+#include <math.h>
 #include <stdatomic.h>
 
 #include "base/error.h"
+#include "base/reserve.h"
+#include "base/unknown.h"
 #include "sample/gpu_columns.h"
 #include "session/session.h"
+
+static double total_memory(const struct gpu_view *view, struct gpu_place place)
+{
+    for (size_t i = 0; i < view->count; i++) {
+        if (view->units[i].place.index == place.index &&
+            view->units[i].place.part == place.part)
+            return as_number(view->units[i].device.memory_total_bytes);
+    }
+    return (double)NAN;
+}
 
 static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *ret)
 {
@@ -22,12 +35,42 @@ static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *re
             .job_utilization = values[GPU_JOB_UTILIZATION],
             .memory_bytes = values[GPU_MEMORY],
             .job_memory_bytes = values[GPU_JOB_MEMORY],
+            .memory_total_bytes = total_memory(view, gpus.places[i]),
         };
     }
     return gpus.count;
 }
 
-static void show_sample(const spoor_session *session)
+/* Without memory for them, none are listed. */
+static size_t read_processes(spoor_session *session)
+{
+    const struct roster *roster = &session->sampler.job.roster;
+    size_t count = 0;
+
+    if (!(session->flags & SPOOR_LIST_PROCESSES) ||
+        reserve(&session->processes, &session->process_capacity, roster->count,
+                sizeof(*session->processes)) < 0)
+        return 0;
+    for (size_t i = 0; i < roster->count; i++) {
+        const struct member *member = &roster->list[i];
+        struct spoor_process_sample *process = &session->processes[count];
+
+        if (member->account.has_left || member->notes.is_disowned || member->reading.is_zombie)
+            continue;
+        *process = (struct spoor_process_sample){
+            .pid = member->id.pid,
+            .parent_pid = member->parent_pid,
+            .command = member->notes.command,
+            .cpu_seconds = (double)member->notes.seen_cpu_ns / 1e9,
+            .rss_bytes = (double)member->reading.rss_bytes,
+        };
+        memcpy(process->name, member->comm, sizeof(process->name));
+        count++;
+    }
+    return count;
+}
+
+static void show_sample(spoor_session *session)
 {
     double values[METRIC_COUNT], moments[METRIC_COUNT];
     struct spoor_gpu_sample gpus[GPU_COLUMNS_MAX];
@@ -39,7 +82,12 @@ static void show_sample(const spoor_session *session)
         .moments = moments,
         .gpus = gpus,
         .gpu_count = read_gpus(&session->gpu, gpus),
+        .process_count = read_processes(session),
+        .cpu_limit = session->limits.cpus,
+        .memory_limit_bytes = as_number(session->limits.memory_bytes),
     };
+
+    sample.processes = session->processes; /* where the list is now */
 
     for (int i = 0; i < METRIC_COUNT; i++) {
         values[i] = metric_value((enum metric)i, session->latest.value[i]);

@@ -165,3 +165,13 @@ ssize_t spoor_session_latest(spoor_session *session, double *values, size_t coun
     pthread_mutex_unlock(&session->mutex);
     return r;
 }
+
+double spoor_session_latest_seconds(spoor_session *session)
+{
+    double seconds;
+
+    pthread_mutex_lock(&session->mutex);
+    seconds = session->has_sample ? (double)session->latest.elapsed_ns / 1e9 : (double)NAN;
+    pthread_mutex_unlock(&session->mutex);
+    return seconds;
+}

@@ -243,6 +243,7 @@ void session_free(spoor_session *session)
     (void)pthread_cond_destroy(&session->changed);
     free(session->root_path);
     free(session->gpus);
+    free(session->processes);
     free(session->phases);
     free(session->warnings);
     free(session);

@@ -63,6 +63,8 @@ struct spoor_session {
     size_t stream_count;
     bool delivers_samples; /* to the file and the callback */
     bool missed_end;       /* the job ended while the tracker was stopped or had no CPU */
+    struct spoor_process_sample *processes; /* of the sample that is delivered; owned */
+    size_t process_capacity;
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;

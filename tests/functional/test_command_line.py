@@ -51,7 +51,7 @@ def test_one_file_and_its_format_are_given_together(spoor, tmp_path):
 
 # Each prints something on stdout, as text or JSON.
 PRINTING = {"info": ["info", "--gpus", "none"], "doctor": ["doctor"], "system": ["system", "-i", "10ms"],
-            "report": ["report", "r.json"], "recommend": ["recommend", "r.json"]}
+            "watch": ["watch"], "report": ["report", "r.json"], "recommend": ["recommend", "r.json"]}
 
 
 @pytest.fixture

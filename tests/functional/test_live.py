@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live view at a terminal: its frames, its end, and the state of the terminal afterwards."""
+import codecs
 import fcntl
 import os
 import pty
@@ -14,6 +15,8 @@ import time
 import pytest
 
 from conftest import DEADLINE_SECONDS, IS_FULL, eventually, load
+from gpus import GIB, WAIT, card
+from screen import Screen
 
 FRAME = r"\0337.*?\0338"  # from where the position of the cursor is saved to where it is restored
 SHELL = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
@@ -28,7 +31,7 @@ class Terminal:
         os.fchmod(self.slave, mode)
         self.resize(columns, lines)
         self.modes = termios.tcgetattr(self.slave)
-        self.text = ""
+        self.text, self.decoder = "", codecs.getincrementaldecoder("utf-8")()
         self.seen = 0
         environment = {**os.environ, "HOME": "/dev/null", "TERM": "xterm",
                        "LC_ALL": "C.UTF-8", "NO_COLOR": "", "PS1": PROMPT, **environment}
@@ -40,7 +43,7 @@ class Terminal:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def read(self):
-        self.text += os.read(self.master, 65536).decode()
+        self.text += self.decoder.decode(os.read(self.master, 65536))
 
     def wait_for(self, pattern):
         """Reads until the pattern matches new output."""
@@ -375,3 +378,256 @@ def test_missing_command_draws_nothing(spoor, terminal, tmp_path):
     window = terminal(["sh", "-c", f"exec {spoor.binary} run --live -- /no/such/command >{tmp_path / 'out'}"])
     code, text = window.end()
     assert code == 127 and "\033" not in text
+
+
+# ---- the whole view ------------------------------------------------------------
+
+
+def plain(frame):
+    """The lines of a frame, without their escape sequences."""
+    return re.sub(r"\033(\[[0-9?;]*[A-Za-z]|[78D])", "", frame).replace("\r", "").split("\n")
+
+
+@pytest.mark.parametrize("columns", [80, 160, 300])
+def test_curves_fill_the_width_from_the_start(spoor, held, terminal, columns):
+    window = terminal(attach(spoor, held), columns=columns)
+    memory = next(line for line in plain(window.wait_for(FRAME)) if line.startswith("Memory"))
+    curve = re.fullmatch(r"Memory.*? (█+)  max \S+ MB", memory)[1]
+    assert len(curve) == columns - 1 - 13 - 20 - 18
+
+
+@pytest.fixture
+def tree():
+    """A shell with a shell with many children."""
+    script = "for i in {1..60}; do sleep 600 & done; echo ready; wait"
+    job = subprocess.Popen(["bash", "-c", f"bash -c '{script}'; :"], stdout=subprocess.PIPE, start_new_session=True)
+    job.stdout.readline()
+    yield job
+    os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
+    job.stdout.close()
+
+
+def test_processes_are_a_tree(spoor, tree, terminal):
+    window = terminal(attach(spoor, tree), columns=120, lines=100)
+
+    def rows():
+        lines = plain(window.wait_for(FRAME))
+        start = next((i for i, line in enumerate(lines) if line.split() == ["PID", "CPU", "MEMORY", "COMMAND"]), None)
+        found = [re.fullmatch(r" *(\d+) +(n/a|[\d.]+) +[\d.]+ [kMG]?B  ( *)(\S.*)", line)
+                 for line in lines[start + 1:-1]] if start else []
+        return found if len(found) == 62 else None
+    found = eventually(rows, "all processes")
+    assert int(found[0][1]) == tree.pid and found[0][3] == "" and found[0][4].startswith("bash -c 'bash ")
+    assert found[1][3] == "  " and found[1][4].startswith("bash -c 'for i in")
+    assert {(row[3], row[4]) for row in found[2:]} == {("    ", "sleep 600")}
+    pids = [int(row[1]) for row in found]
+    assert len(set(pids)) == 62
+
+
+@pytest.mark.parametrize("columns, lines", [(40, 24), (80, 24), (160, 30)])
+def test_many_processes_keep_to_the_screen(spoor, tree, terminal, columns, lines):
+    window = terminal(attach(spoor, tree), columns=columns, lines=lines)
+
+    def is_full():
+        shown = plain(window.wait_for(FRAME))
+        assert max(map(len, shown)) < columns and len(shown) <= lines
+        return re.fullmatch(r" +\d+ more", shown[-2]) and len(shown) == lines
+    eventually(is_full, "a view as tall as the screen")
+
+
+def test_cpus_that_are_allowed_are_shown(spoor, terminal):
+    """Beside the CPU in use."""
+    cpus = {min(os.sched_getaffinity(0))}
+    job = subprocess.Popen(["sleep", "600"], preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+    window = terminal([spoor.binary, "attach", "-i", "0.02", job.pid], columns=90)
+    window.wait_for(r"CPU.{0,4} +\S+ of 1 cores .*max.*\0338")
+    job.kill()
+    job.wait()
+    assert window.end()[0] == 0
+
+
+def test_each_gpu_is_shown(spoor, machine, terminal):
+    job = subprocess.Popen(WAIT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    machine.play(card(0), card(1), f"process 0 compute {job.pid} {2 * GIB}")
+    window = terminal([spoor.binary, "attach", "-i", "0.02", job.pid], columns=90, **machine.environment)
+    frame = window.wait_for(r"GPU 0 {8}[^\r\n]*; job [^\r\n]*2\.15 GB.*?\0338")
+    rows = [line for line in plain(frame) if re.match(r"GPU \d", line)]
+    assert re.fullmatch(r"GPU 0 {8}\S+( %)?, 3\.00 GB of 150 GB; job \S+( %)?, 2\.15 GB", rows[0])
+    assert re.fullmatch(r"GPU 1 {8}\S+( %)?, 3\.00 GB of 150 GB; job .*", rows[1]) and len(rows) == 2
+    job.communicate(b"\n")
+    assert window.end()[0] == 0
+
+
+# ---- one line ------------------------------------------------------------------
+
+LINE = r"\0337\033\[1;\d+r\033\[(\d+);1H\033\[2K([^\r\n]*?)\0338"
+GONE = r"\0337\033\[r\033\[\d+;1H\033\[2K\0338"
+
+
+def shown(window, columns=100, lines=30):
+    screen = Screen(columns, lines)
+    screen.feed(window.text)
+    return screen
+
+
+def run_with_line(spoor, script, *options):
+    return [spoor.binary, "run", "--live=line", "-i", "0.02", *options, "--", "bash", "-c", script]
+
+
+@pytest.mark.threads
+def test_line_is_below_the_output_of_the_command(spoor, terminal):
+    script = "for i in {1..200}; do echo line $i; done; read x; printf 'no end'; read x; exit 3"
+    window = terminal(run_with_line(spoor, script))
+    window.wait_for("line 200\r\n")
+    line = window.wait_for(LINE)
+    assert re.search(r"\[30;1H\033\[2K[\d.]+ m?s  .*Memory.{0,4} \S+ MB", line)
+    text = shown(window).text()
+    assert text[-1].split()[1] in ("s", "ms") and "line 200" in text[-4:-1]
+    window.type("\n")
+    window.wait_for("no end.*?" + LINE)
+    window.type("\n")
+    code, _ = window.end()
+    screen = shown(window)
+    lines = screen.all_text()
+    assert code == 3 and (screen.top, screen.bottom) == (0, 29)
+    output = [each for each in lines if each.startswith(("line", "no end"))]
+    assert output == [f"line {i}" for i in range(1, 201)] + ["no end"]  # in order, and nothing twice
+    assert "Elapsed" in "\n".join(lines) and not re.search(r"Memory \S+ MB  ", "\n".join(lines))
+    assert termios.tcgetattr(window.slave) == window.modes
+
+
+@pytest.mark.threads
+def test_line_is_whole_beside_a_flood_of_output(spoor, terminal):
+    """The job writes more than the terminal takes: no sequence is torn, and no output is lost."""
+    window = terminal(run_with_line(spoor, "read x; seq -f 'line %.0f' 30000 | cat; read x"))
+    for pattern in (LINE, "line 30000\r\n.*?" + LINE):
+        window.wait_for(pattern)
+        window.type("\n")
+    assert window.end()[0] == 0
+    lines = [each for each in shown(window).all_text() if each.startswith("line")]
+    assert lines == [f"line {i}" for i in range(1, 30001)]
+
+
+@pytest.mark.parametrize("keys, number, code", [("\x03", 0, -signal.SIGINT), ("", signal.SIGTERM, -signal.SIGTERM)])
+def test_line_is_removed_when_a_signal_ends_the_command(spoor, terminal, keys, number, code):
+    window = terminal(run_with_line(spoor, "echo job; exec sleep 600"))
+    window.wait_for(LINE)
+    if keys:
+        window.type(keys)
+    else:
+        window.process.send_signal(number)
+    returned, text = window.end()
+    screen = shown(window)
+    assert returned == code and (screen.top, screen.bottom) == (0, 29)
+    assert text.rpartition("\033[30;1H")[2].startswith("\033[2K\0338")
+    assert "killed by" in "\n".join(screen.text())
+
+
+def test_line_is_removed_while_the_command_is_stopped(spoor, terminal):
+    window = terminal(SHELL)
+    window.wait_for(re.escape(PROMPT))
+    window.type(" ".join(run_with_line(spoor, "'echo job; exec sleep 600'")) + "\n")
+    window.wait_for(LINE)
+    window.type("\x1a")
+    window.wait_for(GONE)
+    window.wait_for("Stopped.*" + re.escape(PROMPT))
+    before = len(window.text)
+    window.type("bg\n")
+    window.wait_for(re.escape(PROMPT))
+    window.type("echo $((6 * 7))\n")
+    window.wait_for("42")
+    assert "\0337" not in window.text[before:]
+    window.type("fg\n")
+    window.wait_for(LINE)
+    window.type("\x03")
+    window.wait_for(GONE)
+    window.wait_for("killed by SIGINT.*" + re.escape(PROMPT))
+    window.type("exit\n")
+    window.end()
+
+
+def test_line_follows_the_size_of_the_terminal(spoor, terminal, tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    window = terminal(run_with_line(spoor, f"for i in {{1..40}}; do echo line $i; done; read x <{fifo}"))
+    window.wait_for("line 40.*" + LINE)
+    screen, fed = shown(window), len(window.text)
+    for columns, lines in ((60, 20), (200, 40), (40, 10)):
+        window.resize(columns, lines)
+        screen.resize(columns, lines)
+        window.wait_for(rf"\033\[{lines};1H[^\r\n]*?\0338")
+        screen.feed(window.text[fed:window.seen])
+        fed = window.seen
+        text = screen.text()
+        assert re.match(r"[\d.]+ m?s ", text[-1]) and len(text[-1]) < columns
+        assert screen.bottom == lines - 2 and "\n".join(text).count("Memory") == 1
+    fifo.write_text("go\n", encoding="ascii")
+    assert window.end()[0] == 0
+
+
+def test_line_needs_a_terminal(spoor):
+    done = spoor("run", "--live=line", "--", "echo", "job")
+    assert (done.returncode, done.stdout) == (0, "job\n") and "\033" not in done.stderr and "live" not in done.stderr
+
+
+@pytest.mark.parametrize("options, environment, config", [
+    ([], {"SPOOR_LIVE": "line"}, None), (["--config", "c.json"], {}, '{"live": "line"}')])
+def test_line_can_be_set_by_a_variable_and_a_file(spoor, terminal, tmp_path, monkeypatch, options, environment, config):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.json").write_text(config or "{}")
+    window = terminal([spoor.binary, "run", "-i", "0.02", *options, "--", "sleep", "600"], **environment)
+    window.wait_for(LINE)
+    window.type("\x03")
+    assert window.end()[0] == -signal.SIGINT
+
+
+@pytest.mark.parametrize("setting, is_shown", [('true', True), ('false', False), ('"yes"', True), ('"no"', False)])
+def test_view_can_be_set_by_a_file(spoor, terminal, tmp_path, setting, is_shown):
+    config = tmp_path / "c.json"
+    config.write_text(f'{{"live": {setting}}}')
+    script = f"exec {spoor.binary} run --config {config} -i 0.02 -- sleep 0.2 >{tmp_path / 'out'}"
+    code, text = terminal(["sh", "-c", script]).end()
+    assert code == 0 and ("\0337" in text) == is_shown
+
+
+def test_unknown_kind_of_view_is_refused(spoor):
+    done = spoor("run", "--live=lines", "--", "true")
+    assert done.returncode == 125 and done.stderr == "spoor: --live: invalid value 'lines': expected yes, no or line\n"
+
+
+def test_attach_can_show_one_line(spoor, held, terminal):
+    window = terminal(attach(spoor, held, "--live=line"))
+    window.wait_for(LINE)
+    window.type("q")
+    code, text = window.end()
+    assert code == 0 and "still running" in text and re.search(GONE, text)
+    assert termios.tcgetattr(window.slave) == window.modes
+
+
+# ---- runs ----------------------------------------------------------------------
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("columns", [40, 80, 160])
+def test_watch_shows_runs_until_q_is_pressed(spoor, terminal, columns):
+    run = spoor.start("run", "-q", "-i", "0.02", "--", "sh", "-c", "read x; : end")
+    window = terminal([spoor.binary, "watch"], columns=columns)
+
+    def row():
+        lines = plain(window.wait_for(FRAME))
+        assert max(map(len, lines)) < columns
+        return any(re.search(r"\d m?s +[\d.]+ +[\d.]+ [kM]B .* sh -c '", line) for line in lines)
+    eventually(row, "the run with its figures")
+    run.communicate(b"\n")
+    window.type("q")
+    code, _ = window.end()
+    assert code == 0 and termios.tcgetattr(window.slave) == window.modes
+
+
+def test_watch_ends_with_ctrl_c(spoor, terminal):
+    window = terminal([spoor.binary, "watch"])
+    window.wait_for(FRAME)
+    window.type("\x03")
+    code, text = window.end()
+    assert code == 0 and after_the_view(text) == "" and termios.tcgetattr(window.slave) == window.modes

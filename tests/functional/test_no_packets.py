@@ -63,6 +63,7 @@ COMMANDS = {
     "spoor doctor": "spoor doctor",
     "spoor info": "spoor info",
     "spoor phase": "spoor run -q -- spoor phase start load",
+    "spoor watch": "spoor watch",
     "spoor help": "spoor help run",
     "gpu-tracker": "gpu-tracker -e true --output report.txt",
     "gpu-tracker sub-track": "gpu-tracker sub-track analyze --tf=tracking.csv --stf=phases.csv -o results.txt",

@@ -186,11 +186,12 @@ static void child_starts_and_stops_a_phase(void **state)
 {
     spoor_session *session = start_session();
     int around = send_in_child("x", false); /* trackers of this test */
+    struct job_run run = { .session = session };
     struct job_listener listener;
     struct spoor_error err;
 
     (void)state;
-    assert_int_equal(phase_listener_start(&listener, session, &err), 0);
+    assert_int_equal(phase_listener_start(&listener, &run, &err), 0);
     assert_int_equal(send_in_child("a name", false), around + 1);
     assert_int_equal(spoor_phase_stop(session, "a name", &err), 0); /* it was open */
     assert_int_equal(spoor_phase_start(session, "b", &err), 0);
@@ -206,12 +207,13 @@ static void child_starts_and_stops_a_phase(void **state)
 static void second_listener_of_a_process_is_refused(void **state)
 {
     spoor_session *session = start_session();
+    struct job_run run = { .session = session };
     struct job_listener first, second;
     struct spoor_error err;
 
     (void)state;
-    assert_int_equal(phase_listener_start(&first, session, &err), 0);
-    assert_int_equal(phase_listener_start(&second, session, &err), -EADDRINUSE);
+    assert_int_equal(phase_listener_start(&first, &run, &err), 0);
+    assert_int_equal(phase_listener_start(&second, &run, &err), -EADDRINUSE);
     assert_non_null(strstr(err.message, "cannot listen for phases of the job"));
     job_listener_stop(&second);
     job_listener_stop(&first);

@@ -224,17 +224,16 @@ static size_t index_of(const char *name)
     return i;
 }
 
-/* A sample with only CPU time and memory. */
-static void add(struct live_view *view, double seconds, double cpu_seconds, double peak_bytes,
-                double now_bytes)
+/* Adds CPU time and memory to `sample`. */
+static void add_with(struct live_view *view, double seconds, double cpu_seconds,
+                     double peak_bytes, double now_bytes, struct spoor_sample sample)
 {
     double values[METRICS_MAX], moments[METRICS_MAX];
-    const struct spoor_sample sample = {
-        .elapsed_seconds = seconds,
-        .values = values,
-        .count = spoor_metric_count(),
-        .moments = moments,
-    };
+
+    sample.elapsed_seconds = seconds;
+    sample.values = values;
+    sample.count = spoor_metric_count();
+    sample.moments = moments;
 
     assert_true(sample.count <= METRICS_MAX);
     for (size_t i = 0; i < sample.count; i++)
@@ -243,6 +242,13 @@ static void add(struct live_view *view, double seconds, double cpu_seconds, doub
     values[index_of("job_rss_bytes")] = peak_bytes;
     moments[index_of("job_rss_bytes")] = now_bytes;
     live_view_add(view, &sample);
+}
+
+static void add(struct live_view *view, double seconds, double cpu_seconds, double peak_bytes,
+                double now_bytes)
+{
+    add_with(view, seconds, cpu_seconds, peak_bytes, now_bytes,
+             (struct spoor_sample){ .cpu_limit = nan(""), .memory_limit_bytes = nan("") });
 }
 
 static size_t write_lines(const struct live_view *view, struct live_style style,
@@ -328,7 +334,7 @@ static void a_counter_that_steps_back_gives_no_spike(void **state)
     assert_true(fabs(view.curves[0].max - 1) < 1e-9);
 }
 
-/* A column of two seconds: the mean of a rate, the peak of a level. */
+/* A column of a second: the mean of a rate, the peak of a level. */
 static void a_column_covers_several_samples(void **state)
 {
     const size_t newest = LIVE_CURVE_COLUMNS - 1;
@@ -337,15 +343,15 @@ static void a_column_covers_several_samples(void **state)
     (void)state;
     live_view_init(&view, LIVE_JOB, 0.5);
     add(&view, 0, 0, 1, 1);
-    add(&view, 0.5, 0.5, 9, 1);
-    add(&view, 1.5, 0.5, 2, 1);
-    assert_true(fabs(view.curves[0].columns[newest] - 0.5 / 1.5) < 1e-9);
+    add(&view, 0.25, 0.5, 9, 1);
+    add(&view, 0.75, 0.5, 2, 1);
+    assert_true(fabs(view.curves[0].columns[newest] - 0.5 / 0.75) < 1e-9);
     assert_true(fabs(view.curves[1].columns[newest] - 9) < 1e-9);
-    add(&view, 2, 1.5, 3, 1);
-    assert_true(fabs(view.curves[0].columns[newest] - 2) < 1e-9);
+    add(&view, 1, 1.5, 3, 1);
+    assert_true(fabs(view.curves[0].columns[newest] - 4) < 1e-9);
     assert_true(fabs(view.curves[1].columns[newest] - 3) < 1e-9);
     assert_true(fabs(view.curves[1].columns[newest - 1] - 9) < 1e-9);
-    add(&view, 7, 1.5, 4, 1); /* one column has no sample */
+    add(&view, 3.5, 1.5, 4, 1); /* one column has no sample */
     assert_true(isnan(view.curves[1].columns[newest - 1]));
     assert_true(fabs(view.curves[1].columns[newest - 2] - 3) < 1e-9);
     add(&view, 1e9, 1.5, 5, 1);
@@ -368,7 +374,7 @@ static void rows_without_a_value_are_left_out(void **state)
     assert_non_null(strstr(out.text, "process 42 (job)"));
     assert_non_null(strstr(out.text, "\nCPU          0.50 cores"));
     assert_non_null(strstr(out.text, "\nMemory       100 MB"));
-    assert_non_null(strstr(out.text, "max 100 MB\nq: end; one column is 2 s"));
+    assert_non_null(strstr(out.text, "max 100 MB\nq: end; curves: last 2.00 s"));
     assert_null(strstr(out.text, "GPU"));
     assert_null(strchr(out.text, '\033'));
     buffer_clear(&out);
@@ -379,17 +385,120 @@ static void rows_without_a_value_are_left_out(void **state)
     buffer_done(&out);
 }
 
+/* A tree that is as deep as it is large: process i is a child of process i - 1. */
+enum { DEEP = 100 };
+
+static struct spoor_sample deep_sample(struct spoor_process_sample processes[DEEP],
+                                       double cpu_seconds)
+{
+    static const struct spoor_gpu_sample gpus[] = {
+        { .index = 0, .part = -1, .utilization = 0.5, .memory_bytes = 1e9 },
+        { .index = 1, .part = 2, .memory_total_bytes = 2e9 },
+    };
+
+    for (int i = 0; i < DEEP; i++)
+        processes[i] = (struct spoor_process_sample){
+            .pid = 1000 + i,
+            .parent_pid = 999 + i,
+            .name = "evil\033[2J",
+            .command = i % 2
+                           ? "program --with 'an argument' that is longer than most terminals "
+                             "are wide, and then some more"
+                           : NULL,
+            .cpu_seconds = cpu_seconds * i,
+            .rss_bytes = 1e6,
+        };
+    return (struct spoor_sample){
+        .gpus = gpus,
+        .gpu_count = 2,
+        .processes = processes,
+        .process_count = DEEP,
+        .cpu_limit = 2,
+        .memory_limit_bytes = 8.0 * (1 << 30),
+    };
+}
+
+static void processes_with_the_most_cpu_are_shown_as_a_tree(void **state)
+{
+    const struct live_style style = { .columns = 100, .lines = 13 };
+    struct spoor_process_sample processes[DEEP];
+    struct live_view view;
+    struct buffer out = { 0 };
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add_with(&view, 0, 0, 100e6, 100e6, deep_sample(processes, 0));
+    add_with(&view, 1, 1, 8e9, 8e9, deep_sample(processes, 0.01));
+    add_with(&view, 1.01, 1, 8e9, 8e9, deep_sample(processes, 0.02)); /* too soon for a rate */
+    assert_int_equal(write_lines(&view, style, &out), 13);
+    assert_non_null(strstr(out.text, "\nCPU          1.00 of 2 cores "));
+    assert_non_null(strstr(out.text, "\nMemory       8.00 GB of 8 GiB "));
+    assert_non_null(strstr(out.text, "\nGPU 0        50 %, 1.00 GB of 0 B; job "));
+    assert_non_null(strstr(out.text, "\nGPU 1:2      "));
+    assert_non_null(strstr(out.text, "\n     PID    CPU    MEMORY  COMMAND\n"
+                                     "    1095   0.95   1.00 MB  program --with "));
+    assert_non_null(strstr(out.text, "\n    1096   0.96   1.00 MB    evil\\x1b[2J\n"));
+    assert_non_null(strstr(out.text, "\n    1097   0.97   1.00 MB      program --with "));
+    assert_non_null(strstr(out.text, "\n    1099   0.99   1.00 MB          program --with "));
+    assert_non_null(strstr(out.text, "\n     95 more\n"));
+    buffer_done(&out);
+    live_view_done(&view);
+}
+
+static void memory_near_its_limit_is_red(void **state)
+{
+    const struct live_style style = { .columns = 100, .lines = 23, .has_color = true };
+    struct spoor_process_sample processes[DEEP];
+    struct live_view view;
+    struct buffer out = { 0 };
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add_with(&view, 0, 0, 8e9, 8e9, deep_sample(processes, 0));
+    (void)write_lines(&view, style, &out);
+    assert_non_null(strstr(out.text, "\033[31m8.00 GB of 8 GiB\033[0m"));
+    buffer_clear(&out);
+    add_with(&view, 1, 0, 8e9, 7e9, deep_sample(processes, 0));
+    (void)write_lines(&view, style, &out);
+    assert_null(strstr(out.text, "\033[31m"));
+    buffer_done(&out);
+    live_view_done(&view);
+}
+
+static void a_line_has_what_fits(void **state)
+{
+    struct live_style style = { .columns = 80 };
+    struct spoor_process_sample processes[DEEP];
+    struct live_view view;
+    struct buffer out = { 0 };
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add_with(&view, 0, 0, 1e9, 1e9, deep_sample(processes, 0));
+    add_with(&view, 1, 1, 1e9, 1e9, deep_sample(processes, 1));
+    live_view_write_line(&view, &style, &out);
+    assert_string_equal(out.text, "1.00 s  CPU 1.00 of 2 cores  Memory 1.00 GB of 8 GiB");
+    for (style.columns = 0; style.columns < 80; style.columns++) {
+        buffer_clear(&out);
+        live_view_write_line(&view, &style, &out);
+        assert_true(widest(out.text) + 1 <= (style.columns > 1 ? style.columns : 1));
+    }
+    buffer_done(&out);
+    live_view_done(&view);
+}
+
 static void frames_fit_every_terminal_size(void **state)
 {
+    struct spoor_process_sample processes[DEEP];
     struct live_view view;
 
     (void)state;
     live_view_init(&view, LIVE_JOB, 1);
     add(&view, 0, 0, 1, 1);
     for (int i = 1; i < 500; i++)
-        add(&view, i, i % 7, i * 1e9, i * 1e9);
+        add_with(&view, i, i % 7, i * 1e9, i * 1e9, deep_sample(processes, i));
     for (size_t columns = 0; columns < 200; columns++) {
-        for (size_t lines = 0; lines < 8; lines++) {
+        for (size_t lines = 0; lines < 80; lines += lines < 16 ? 1 : 16) {
             const struct live_style style = { .columns = columns,
                                               .lines = lines,
                                               .has_unicode = columns % 2,
@@ -404,6 +513,7 @@ static void frames_fit_every_terminal_size(void **state)
             buffer_done(&out);
         }
     }
+    live_view_done(&view);
 }
 
 static void other_terminals_get_ascii(void **state)
@@ -455,6 +565,9 @@ int main(void)
         cmocka_unit_test(a_counter_that_steps_back_gives_no_spike),
         cmocka_unit_test(a_column_covers_several_samples),
         cmocka_unit_test(rows_without_a_value_are_left_out),
+        cmocka_unit_test(processes_with_the_most_cpu_are_shown_as_a_tree),
+        cmocka_unit_test(memory_near_its_limit_is_red),
+        cmocka_unit_test(a_line_has_what_fits),
         cmocka_unit_test(frames_fit_every_terminal_size),
         cmocka_unit_test(other_terminals_get_ascii),
         cmocka_unit_test(the_machine_has_its_own_rows),

@@ -341,7 +341,7 @@ static void a_variable_fills_an_option_that_was_not_given(void **state)
 static void attach_takes_one_process(void **state)
 {
     static const char *const bad[][3] = {
-        { "x" },           { "0" },        { "-p", "-3" }, { "4", "5" },
+        { "-p", "x" },     { "0" },        { "-p", "-3" }, { "4", "5" },
         { "99999999999" }, { "-p4", "5" }, { "" },
     };
     struct fixture f;
@@ -358,6 +358,10 @@ static void attach_takes_one_process(void **state)
     assert_int_equal(f.settings.pid, 42);
     settings_done(&f.settings);
     unsetenv("SPOOR_PID");
+    load(&f, "attach", ARGUMENTS("42x"));
+    assert_int_equal(f.result, 0);
+    assert_string_equal(f.settings.process_name, "42x");
+    settings_done(&f.settings);
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         load(&f, "attach", bad[i]);
         assert_int_equal(f.result, -EINVAL);

@@ -155,6 +155,7 @@ static struct live *open_live(const struct settings *settings, char **command,
         .scope = LIVE_JOB,
         .interval_ns = settings->interval_ns,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),
+        .is_line = settings->is_live_line,
     };
     struct buffer title = { 0 };
     struct live *live;
@@ -162,9 +163,9 @@ static struct live *open_live(const struct settings *settings, char **command,
 
     if (!settings->is_live || !live_is_possible())
         return NULL;
-    if (live_shares_stdout()) {
-        complain("no live view: the command writes to the same terminal (redirect its output, "
-                 "for example with >FILE)");
+    if (live_shares_stdout() && !own.is_line) {
+        complain("no live view: the command writes to the same terminal (use --live=line, or "
+                 "redirect its output, for example with >FILE)");
         return NULL;
     }
     escape_command((const char *const *)command, &title);
@@ -175,6 +176,7 @@ static struct live *open_live(const struct settings *settings, char **command,
         complain("%s", err.message);
         return NULL;
     }
+    options->session.flags |= SPOOR_LIST_PROCESSES;
     options->session.sample_seen = live_sample_seen;
     options->started = start_live;
     options->stopping = hide_live;
@@ -304,6 +306,8 @@ int command_attach(const struct command *command, int argc, char **argv)
 
     if (code >= 0)
         return code;
+    if (settings.process_name && watch_find(settings.process_name, &settings.pid, &err) < 0)
+        return complain("%s", err.message);
     if (settings.pid == 0 && !settings.cgroup)
         return complain("missing PID: spoor attach [OPTIONS] PID");
     if (outputs_plan(&settings, &outputs, &err) < 0)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,14 +20,10 @@
 #include "base/helper.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
-#include "output/chart.h"
 #include "output/format.h"
 #include "output/stream.h"
-#include "output/text_layout.h"
 #include "run/signals.h"
 #include "text/escape.h"
-#include "text/number.h"
-#include "text/utf8.h"
 
 /* ---- the screen --------------------------------------------------------- */
 
@@ -51,6 +46,7 @@ static int live_screen_open(struct live_screen *screen)
 
 void live_screen_close(struct live_screen *screen)
 {
+    screen->writer = helper_close(screen->writer);
     if (screen->fd >= 0)
         close(screen->fd);
     screen->fd = -1;
@@ -138,8 +134,87 @@ void live_screen_draw(struct live_screen *screen, const char *text, size_t lines
         screen->is_drawn = true;
 }
 
+/* ---- one line -----------------------------------------------------------
+ *
+ * The job writes to the same terminal. A write that blocks is one piece for the kernel: nothing gets into the
+ * middle of it, also if the terminal is slow. A helper makes it, since the terminal may stall.
+ */
+
+struct line_text {
+    int fd;
+    struct buffer text;
+};
+
+static void write_line(void *data)
+{
+    const struct line_text *line = data;
+
+    (void)buffer_write(&line->text, line->fd); /* the terminal may be gone */
+}
+
+static void release_line(void *data)
+{
+    struct line_text *line = data;
+
+    close(line->fd);
+    buffer_done(&line->text);
+    free(line);
+}
+
+int live_screen_open_line(struct live_screen *screen)
+{
+    static const struct helper_work work = { "spoor-line", write_line, release_line };
+    struct line_text *line = calloc(1, sizeof(*line));
+    int r = line ? 0 : -ENOMEM;
+
+    if (r == 0)
+        line->fd = fcntl(screen->fd, F_DUPFD_CLOEXEC, 0);
+    if (r == 0 && (line->fd < 0 || fcntl(line->fd, F_SETFL, O_RDWR) < 0))
+        r = -errno;
+    if (r == 0)
+        r = helper_open(&work, line, &screen->writer);
+    screen->line = line;
+    if (r < 0 && line)
+        release_line(line);
+    return r;
+}
+
+/* The cursor and the colors of the job are kept. If the size is new, the cursor must first leave the last row,
+ * and the remains of the line below it are removed. */
+void live_screen_draw_line(struct live_screen *screen, const char *text, size_t rows)
+{
+    struct buffer *out = &screen->line->text;
+
+    if (rows < 3 || !helper_wait(screen->writer, 0))
+        return;
+    buffer_clear(out);
+    if (screen->line_row != rows)
+        buffer_format(out, "\0337\033[r\0338%s\033D\033[A",
+                      screen->line_row > 0 ? "\033[J" : "");
+    buffer_format(out, "\0337\033[1;%zur\033[%zu;1H\033[2K%s\0338", rows - 1, rows, text);
+    if (buffer_error(out) == 0 && helper_start(screen->writer) == 0)
+        screen->line_row = rows;
+}
+
+/* If the terminal is stalled, the line stays until the next attempt. */
+static void clear_line(struct live_screen *screen)
+{
+    struct buffer *out = &screen->line->text;
+
+    if (screen->line_row == 0 ||
+        !helper_wait(screen->writer, clock_now().monotonic_ns + STALLED_MS * NS_PER_MS))
+        return;
+    buffer_clear(out);
+    buffer_format(out, "\0337\033[r\033[%zu;1H\033[2K\0338", screen->line_row);
+    if (buffer_error(out) == 0 && helper_start(screen->writer) == 0 &&
+        helper_wait(screen->writer, clock_now().monotonic_ns + STALLED_MS * NS_PER_MS))
+        screen->line_row = 0;
+}
+
 void live_screen_clear(struct live_screen *screen)
 {
+    if (screen->writer)
+        clear_line(screen);
     if (screen->is_drawn) {
         buffer_add_text(&screen->unsent, "\033[J");
         send_unsent(screen, STALLED_MS);
@@ -149,319 +224,12 @@ void live_screen_clear(struct live_screen *screen)
     screen->is_drawn = screen->has_modes = false;
 }
 
-/* ---- the view ----------------------------------------------------------- */
-
-/* A column stands for this long at least, so that a curve shows some minutes. */
-#define COLUMN_SECONDS 2.0
-
-/* A line of a row: label, value, curve and the largest value, each padded to its width. */
-enum {
-    LABEL_WIDTH = 13,
-    VALUE_WIDTH = 12,
-    CURVE_START = LABEL_WIDTH + VALUE_WIDTH,
-    CURVE_MIN = 10,
-    MAX_WIDTH = 18
-};
-enum { FRAME_LINES_MIN = 5 }; /* with fewer there is no headline and no footer */
-
-enum live_unit {
-    LIVE_CORES,
-    LIVE_BYTES,
-    LIVE_BYTES_PER_SECOND,
-    LIVE_GPUS,
-    LIVE_COUNT,
-    LIVE_SHARE
-};
-
-/* In the order of the screen: the last ones are left out if there is no room. */
-struct live_row {
-    const char *label;
-    const char *metric;
-    enum live_unit unit;
-};
-
-static const struct live_row rows[LIVE_SCOPE_COUNT][LIVE_ROWS_MAX] = {
-    [LIVE_JOB] = {
-        { "CPU", "job_cpu_seconds", LIVE_CORES },
-        { "Memory", "job_rss_bytes", LIVE_BYTES },
-        { "GPUs", "job_gpu_utilization_gpus", LIVE_GPUS },
-        { "GPU memory", "job_gpu_memory_bytes", LIVE_BYTES },
-        { "Read", "job_read_bytes", LIVE_BYTES_PER_SECOND },
-        { "Written", "job_written_bytes", LIVE_BYTES_PER_SECOND },
-        { "Processes", "job_processes", LIVE_COUNT },
-        { "Threads", "job_threads", LIVE_COUNT },
-        { "Host CPU", "host_cpu_seconds", LIVE_CORES },
-        { "Host memory", "host_memory_used_bytes", LIVE_BYTES },
-    },
-    [LIVE_HOST] = {
-        { "CPU", "host_cpu_seconds", LIVE_CORES },
-        { "Memory", "host_memory_used_bytes", LIVE_BYTES },
-        { "Swap", "host_swap_used_bytes", LIVE_BYTES },
-        { "GPUs", "host_gpu_utilization_gpus", LIVE_GPUS },
-        { "GPU memory", "host_gpu_memory_bytes", LIVE_BYTES },
-        { "Disk read", "host_disk_read_bytes", LIVE_BYTES_PER_SECOND },
-        { "Disk write", "host_disk_written_bytes", LIVE_BYTES_PER_SECOND },
-        { "Received", "host_network_received_bytes", LIVE_BYTES_PER_SECOND },
-        { "Sent", "host_network_sent_bytes", LIVE_BYTES_PER_SECOND },
-        { "CPU wait", "host_cpu_pressure_seconds", LIVE_SHARE },
-        { "Memory wait", "host_memory_pressure_seconds", LIVE_SHARE },
-        { "I/O wait", "host_io_pressure_seconds", LIVE_SHARE },
-    },
-};
-
-/* ---- samples ------------------------------------------------------------ */
-
-static size_t find_metric(const char *name)
-{
-    size_t count = spoor_metric_count(), i;
-
-    for (i = 0; i < count && name && strcmp(spoor_metric_get(i)->name, name) != 0; i++)
-        ;
-    return name ? i : count;
-}
-
-void live_view_init(struct live_view *view, enum live_scope scope, double interval_seconds)
-{
-    *view = (struct live_view){
-        .scope = scope,
-        .column_seconds = fmax(interval_seconds, COLUMN_SECONDS),
-        .rate_seconds = interval_seconds / 2,
-    };
-    for (size_t i = 0; i < LIVE_ROWS_MAX; i++) {
-        struct live_curve *curve = &view->curves[i];
-
-        *curve = (struct live_curve){ .metric = find_metric(rows[scope][i].metric) };
-        curve->now = curve->max = curve->total = (double)NAN;
-        for (size_t j = 0; j < LIVE_CURVE_COLUMNS; j++)
-            curve->columns[j] = (double)NAN;
-    }
-}
-
-/* NaN is below every number. */
-static void raise_value(double *value, double seen)
-{
-    if (isnan(*value) || seen > *value)
-        *value = seen;
-}
-
-/* Begins new columns if the newest is full; columns without a sample are unknown. */
-static void shift_columns(struct live_view *view, double elapsed_seconds)
-{
-    double passed = floor((elapsed_seconds - view->column_start) / view->column_seconds);
-    size_t count = passed < LIVE_CURVE_COLUMNS ? (size_t)passed : LIVE_CURVE_COLUMNS;
-
-    if (!(passed >= 1))
-        return;
-    for (size_t i = 0; i < LIVE_ROWS_MAX; i++) {
-        struct live_curve *curve = &view->curves[i];
-
-        memmove(curve->columns, curve->columns + count,
-                (LIVE_CURVE_COLUMNS - count) * sizeof(*curve->columns));
-        for (size_t j = LIVE_CURVE_COLUMNS - count; j < LIVE_CURVE_COLUMNS; j++)
-            curve->columns[j] = (double)NAN;
-        curve->growth = curve->growth_seconds = 0;
-    }
-    view->column_start += passed * view->column_seconds;
-}
-
-static void add_level(struct live_curve *curve, const struct spoor_sample *sample)
-{
-    curve->now = sample->moments[curve->metric];
-    raise_value(&curve->max, sample->values[curve->metric]);
-    raise_value(&curve->columns[LIVE_CURVE_COLUMNS - 1], sample->values[curve->metric]);
-}
-
-/* A counter that steps back was restarted: its growth meanwhile is unknown. Growth between two samples
- * that are close together is left to the next: the rate might be far off. */
-static void add_counter(struct live_curve *curve, const struct spoor_sample *sample,
-                        double rate_seconds)
-{
-    double total = sample->values[curve->metric];
-    double growth = total - curve->total;
-    double seconds = sample->elapsed_seconds - curve->total_seconds;
-
-    if (!isnan(curve->total) && seconds < rate_seconds)
-        return;
-    curve->total = total;
-    curve->total_seconds = sample->elapsed_seconds;
-    curve->now = (double)NAN;
-    if (!(growth >= 0 && seconds > 0))
-        return;
-    curve->now = growth / seconds;
-    curve->growth += growth;
-    curve->growth_seconds += seconds;
-    curve->columns[LIVE_CURVE_COLUMNS - 1] = curve->growth / curve->growth_seconds;
-    raise_value(&curve->max, curve->now);
-}
-
-void live_view_add(struct live_view *view, const struct spoor_sample *sample)
-{
-    shift_columns(view, sample->elapsed_seconds);
-    for (size_t i = 0; i < LIVE_ROWS_MAX; i++) {
-        struct live_curve *curve = &view->curves[i];
-
-        if (curve->metric >= sample->count)
-            continue;
-        if (spoor_metric_get(curve->metric)->kind == SPOOR_GAUGE)
-            add_level(curve, sample);
-        else
-            add_counter(curve, sample, view->rate_seconds);
-    }
-    view->elapsed_seconds = sample->elapsed_seconds;
-}
-
-/* ---- lines -------------------------------------------------------------- */
-
-static void add_value(double value, enum live_unit unit, struct buffer *out)
-{
-    static const char *const suffixes[] = {
-        [LIVE_CORES] = " cores", [LIVE_BYTES_PER_SECOND] = "/s", [LIVE_GPUS] = " GPUs"
-    };
-    struct number number = unit == LIVE_BYTES || unit == LIVE_BYTES_PER_SECOND
-                               ? number_bytes(value)
-                           : unit == LIVE_COUNT ? number_count(value)
-                           : unit == LIVE_SHARE ? number_percent(value)
-                                                : number_short(value);
-
-    buffer_add_text(out, number.text);
-    if (!isnan(value) && unit < ARRAY_SIZE(suffixes) && suffixes[unit])
-        buffer_add_text(out, suffixes[unit]);
-}
-
-static void add_blanks(struct buffer *out, size_t count)
-{
-    while (count-- > 0)
-        buffer_add(out, " ", 1);
-}
-
-/* The blanks that make a text so many columns wide. */
-static void add_padding(struct buffer *out, const char *text, size_t width)
-{
-    size_t used = utf8_columns(text);
-
-    add_blanks(out, used < width ? width - used : 0);
-}
-
-/* A terminal too narrow for a row: "Memory 1.46 GB", as much of it as fits. */
-static void add_narrow_row(struct page *page, const struct live_row *row, double now)
-{
-    const char *label = row->label;
-    struct buffer text = { 0 };
-
-    buffer_format(&text, "%s ", label);
-    add_value(now, row->unit, &text);
-    if (text.text)
-        buffer_add(page->out, text.text, utf8_fitting(text.text, page->columns));
-    buffer_done(&text);
-}
-
-static void add_curve(struct page *page, const struct live_curve *curve, size_t columns)
-{
-    size_t count = columns < LIVE_CURVE_COLUMNS ? columns : LIVE_CURVE_COLUMNS;
-
-    sparkline_write(curve->columns + LIVE_CURVE_COLUMNS - count, count, page->has_unicode,
-                    page->out);
-}
-
-/* "Memory       1.46 GB     ▂▃▅▇█  max 1.62 GB": parts that do not fit are left out. */
-static void add_row(struct page *page, const struct live_row *row,
-                    const struct live_curve *curve)
-{
-    size_t room = page->columns - CURVE_START;
-    bool has_max = room >= CURVE_MIN + MAX_WIDTH;
-    struct buffer text = { 0 };
-
-    page_add(page, PAGE_BOLD, row->label);
-    add_padding(page->out, row->label, LABEL_WIDTH);
-    add_value(curve->now, row->unit, &text);
-    buffer_add_text(page->out, text.text ? text.text : "");
-    if (room >= CURVE_MIN) {
-        add_padding(page->out, text.text ? text.text : "", VALUE_WIDTH);
-        add_curve(page, curve, has_max ? room - MAX_WIDTH : room);
-    }
-    buffer_clear(&text);
-    buffer_add_text(&text, "  max ");
-    add_value(curve->max, row->unit, &text);
-    if (has_max)
-        page_add(page, PAGE_DIM, text.text ? text.text : "");
-    buffer_done(&text);
-}
-
-/* The title on the left, the time on the right. */
-static void add_headline(struct page *page, const char *title, double elapsed_seconds)
-{
-    struct number time = number_duration(elapsed_seconds);
-    size_t room = page->columns - strlen(time.text) - 2;
-    struct buffer cut = { 0 };
-
-    page_cut(title, room, &cut);
-    page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
-    add_padding(page->out, cut.text ? cut.text : "", room + 2);
-    buffer_add_text(page->out, time.text);
-    buffer_done(&cut);
-}
-
-/* The caller's text, and the scale of the curves. */
-static void add_footer(struct page *page, const struct live_view *view, const char *hint)
-{
-    struct buffer text = { 0 };
-
-    buffer_format(&text, "%s%sone column is ", hint ? hint : "", hint ? "; " : "");
-    number_write(view->column_seconds, &text);
-    buffer_add_text(&text, " s");
-    if (hint && text.text && utf8_columns(text.text) > page->columns)
-        text.text[strlen(hint)] = '\0';
-    if (text.text)
-        text.text[utf8_fitting(text.text, page->columns)] = '\0';
-    page_add(page, PAGE_DIM, text.text ? text.text : "");
-    buffer_done(&text);
-}
-
-static size_t add_rows(struct page *page, const struct live_view *view, size_t lines)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < LIVE_ROWS_MAX && count < lines; i++) {
-        const struct live_row *row = &rows[view->scope][i];
-        const struct live_curve *curve = &view->curves[i];
-
-        if (isnan(curve->max)) /* nothing is known of it yet */
-            continue;
-        if (page->out->length > 0)
-            buffer_add_text(page->out, "\n");
-        if (page->columns < CURVE_START)
-            add_narrow_row(page, row, curve->now);
-        else
-            add_row(page, row, curve);
-        count++;
-    }
-    return count;
-}
-
-size_t live_view_write(const struct live_view *view, const char *title,
-                       const struct live_style *style, struct buffer *out)
-{
-    struct page page = {
-        .out = out,
-        .columns = style->columns > 0 ? style->columns - 1 : 0,
-        .has_color = style->has_color,
-        .has_unicode = style->has_unicode,
-    };
-    size_t lines;
-
-    if (page.columns < CURVE_START || style->lines < FRAME_LINES_MIN)
-        return add_rows(&page, view, style->lines);
-    add_headline(&page, title, view->elapsed_seconds);
-    lines = add_rows(&page, view, style->lines - 2);
-    buffer_add_text(out, "\n");
-    add_footer(&page, view, style->hint);
-    return lines + 2;
-}
-
 /* ---- the display -------------------------------------------------------- */
 
 /* Frames are at least this far apart. */
 #define FRAME_NS (100 * NS_PER_MS)
+/* Without a sample, too, a frame is drawn: the time has passed, and the size may have changed. */
+#define TICK_NS NS_PER_SECOND
 
 /* Signals that the view of a program that has the terminal for itself leaves alone: those that cannot be
  * blocked, those that end the program with a report (watch.h), and those that do not end it. All others
@@ -478,7 +246,9 @@ enum live_fd {
 
 struct live {
     char *title; /* safe for this terminal */
-    bool has_color, has_unicode, has_keys;
+    bool has_color, has_unicode, has_keys, is_line;
+    live_write *write; /* NULL: samples are shown */
+    void *write_data;
     int fds[FD_COUNT]; /* -1: not open */
     sigset_t signals;
     pthread_t thread;
@@ -486,7 +256,8 @@ struct live {
 
     pthread_mutex_t mutex; /* of what follows; never held while something may block */
     struct live_view view;
-    bool has_news; /* a sample that was not drawn yet */
+    bool has_news;       /* a sample that was not drawn yet */
+    uint64_t sampled_ns; /* when the last sample came; 0: there was none */
     bool must_stop;
 
     pthread_mutex_t screen_mutex; /* of what follows; held while the terminal is used */
@@ -537,9 +308,15 @@ static void draw(struct live *live, const struct live_view *view)
         live_screen_take_modes(screen);
     style.hint = hint_of(live);
     live_screen_read_size(screen, &style.columns, &style.lines);
-    lines = live_view_write(view, live->title, &style, &text);
-    if (lines > 0)
-        live_screen_draw(screen, text.text ? text.text : "", lines);
+    if (live->is_line) {
+        live_view_write_line(view, &style, &text);
+        live_screen_draw_line(screen, text.text ? text.text : "", style.lines + 1);
+    } else {
+        lines = live->write ? live->write(live->write_data, &style, &text)
+                            : live_view_write(view, live->title, &style, &text);
+        if (lines > 0)
+            live_screen_draw(screen, text.text ? text.text : "", lines);
+    }
     buffer_done(&text);
 }
 
@@ -548,11 +325,16 @@ static void draw(struct live *live, const struct live_view *view)
 static void redraw(struct live *live)
 {
     struct live_view view;
+    uint64_t sampled_ns;
 
     pthread_mutex_lock(&live->mutex);
     view = live->view;
+    sampled_ns = live->sampled_ns;
     live->has_news = false;
     pthread_mutex_unlock(&live->mutex);
+    if (sampled_ns == 0 && !live->write)
+        return;
+    view.elapsed_seconds += (double)(clock_now().monotonic_ns - sampled_ns) / 1e9;
     pthread_mutex_lock(&live->screen_mutex);
     draw(live, &view);
     pthread_mutex_unlock(&live->screen_mutex);
@@ -629,7 +411,7 @@ static void *run(void *data)
 {
     struct live *live = data;
     bool has_input = live->has_keys, has_news = false;
-    uint64_t next_ns = 0;
+    uint64_t drawn_ns = 0;
 
     while (look_for_news(live, &has_news)) {
         struct pollfd fds[] = {
@@ -637,15 +419,15 @@ static void *run(void *data)
             { .fd = live->fds[FD_SIGNALS], .events = POLLIN }, /* -1 is passed over */
             { .fd = has_input && reads_keys(live) ? STDIN_FILENO : -1, .events = POLLIN },
         };
-        struct timespec left;
+        uint64_t due_ns = drawn_ns + (has_news ? FRAME_NS : TICK_NS);
+        struct timespec left = clock_time_until(due_ns);
 
-        if (has_news && clock_now().monotonic_ns >= next_ns) {
+        if (clock_now().monotonic_ns >= due_ns) {
             redraw(live);
-            next_ns = clock_now().monotonic_ns + FRAME_NS;
+            drawn_ns = clock_now().monotonic_ns;
             continue;
         }
-        left = clock_time_until(next_ns);
-        if (ppoll(fds, ARRAY_SIZE(fds), has_news ? &left : NULL, NULL) < 0)
+        if (ppoll(fds, ARRAY_SIZE(fds), &left, NULL) < 0)
             break;
         if (fds[1].revents)
             take_signal(live);
@@ -671,6 +453,7 @@ void live_sample_seen(const struct spoor_sample *sample, void *data)
     pthread_mutex_lock(&live->mutex);
     live_view_add(&live->view, sample);
     live->has_news = true;
+    live->sampled_ns = clock_now().monotonic_ns;
     pthread_mutex_unlock(&live->mutex);
     wake(live);
 }
@@ -731,6 +514,8 @@ static int open_parts(struct live *live, const struct live_options *options)
         escape_ascii(options->title, &title);
     live->title = title.text;
     r = live_screen_open(&live->screen);
+    if (r == 0 && live->is_line)
+        r = live_screen_open_line(&live->screen);
     if (r < 0)
         return r;
     live->fds[FD_WAKE] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -753,6 +538,9 @@ struct live *live_open(const struct live_options *options, struct spoor_error *e
     }
     live->has_color = options->has_color;
     live->has_keys = options->has_keys;
+    live->is_line = options->is_line;
+    live->write = options->write;
+    live->write_data = options->write_data;
     live->screen.fd = -1;
     for (size_t i = 0; i < FD_COUNT; i++)
         live->fds[i] = -1;
@@ -798,6 +586,7 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
         .interval_ns = settings->interval_ns,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),
         .has_keys = true,
+        .is_line = settings->is_live_line,
     };
     struct spoor_error err = { 0 };
     struct live *live;
@@ -809,6 +598,7 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
         complain("%s", err.message);
         return live_close(live);
     }
+    options->flags |= SPOOR_LIST_PROCESSES;
     options->sample_seen = live_sample_seen;
     options->sample_data = live;
     return live;
@@ -843,6 +633,7 @@ struct live *live_close(struct live *live)
     (void)pthread_mutex_destroy(&live->mutex);
     (void)pthread_mutex_destroy(&live->screen_mutex);
     live_screen_close(&live->screen);
+    live_view_done(&live->view);
     free(live->title);
     free(live);
     return NULL;

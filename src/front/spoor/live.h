@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.h - shows a run in progress on the terminal of stderr.
+ * live.h - shows a run in progress on the terminal of stderr: a view of many lines, or one line.
  *
  * The view is drawn below the cursor, which stays where it is: output of other programs goes above the view,
  * and the view does not depend on the lines drawn before, which a terminal may wrap when its size changes. A
@@ -9,6 +9,9 @@
  * With keys, the view belongs to a program that has the terminal for itself: q ends it, typed keys
  * are not shown, Ctrl-Z removes it from the screen while the program is stopped. Without keys, the
  * input and modes of the terminal are left to the job. In the background nothing is drawn.
+ *
+ * The one line is the last of the terminal; all other lines scroll above it, so that a job can write to
+ * the same terminal.
  */
 #ifndef FRONT_SPOOR_LIVE_H
 #define FRONT_SPOOR_LIVE_H
@@ -35,6 +38,9 @@ struct live_screen {
     bool is_drawn;
     bool has_modes; /* keys are read: the modes of the terminal are ours */
     struct termios modes_before;
+    struct helper *writer; /* of the one line; NULL: there is none */
+    struct line_text *line;
+    size_t line_row; /* where it is; 0: nowhere */
 };
 
 /* Accepts one that is not open. */
@@ -54,16 +60,30 @@ void live_screen_take_modes(struct live_screen *screen);
 /* Replaces the last frame by text of `lines` lines. If the terminal is stalled, it may be dropped. */
 void live_screen_draw(struct live_screen *screen, const char *text, size_t lines);
 
+/* From now on live_screen_draw_line() is used instead: -errno if that fails. */
+int live_screen_open_line(struct live_screen *screen);
+
+/* Shows a text in the last of so many rows. Dropped while the last one is still being written. */
+void live_screen_draw_line(struct live_screen *screen, const char *text, size_t rows);
+
 /* Leaves the terminal as it was before. */
 void live_screen_clear(struct live_screen *screen);
 
 /* ---- the view -----------------------------------------------------------
  *
  * A curve has columns of equal time, the newest last. A column of a level shows its highest value,
- * a column of a rate the mean over the column.
+ * a column of a rate the mean over the column. On the screen, the columns so far fill the width.
+ *
+ * The processes with the most CPU and memory are shown as a tree: each below its nearest ancestor that is
+ * shown, too.
  */
 
-enum { LIVE_CURVE_COLUMNS = 120, LIVE_ROWS_MAX = 12 };
+enum {
+    LIVE_CURVE_COLUMNS = 240,
+    LIVE_ROWS_MAX = 12,
+    LIVE_GPUS_MAX = 32,
+    LIVE_PROCESSES_MAX = 64,
+};
 
 enum live_scope { LIVE_JOB, LIVE_HOST, LIVE_SCOPE_COUNT };
 
@@ -76,13 +96,40 @@ struct live_curve {
     double total, total_seconds, growth, growth_seconds;
 };
 
+struct live_process {
+    pid_t pid;
+    size_t place;  /* among all processes: those that started first come first */
+    size_t parent; /* among those of the view; SIZE_MAX: none of them */
+    double cores;  /* since the last sample; NaN: unknown */
+    double rss_bytes;
+    double rank;      /* by CPU and memory */
+    bool has_command; /* the text is safe: a command line; otherwise its name */
+    char text[160];
+};
+
+/* A process at an earlier sample. */
+struct live_usage {
+    pid_t pid;
+    double cpu_seconds, cores;
+};
+
+/* live_view_done() frees what it owns. */
 struct live_view {
     enum live_scope scope;
     double elapsed_seconds;
     double column_seconds; /* that a column stands for */
     double column_start;   /* of the newest column */
     double rate_seconds;   /* a rate is of this long at least */
+    size_t column_count;   /* of the columns, those that have begun */
     struct live_curve curves[LIVE_ROWS_MAX];
+    double cpu_limit, memory_limit_bytes; /* NaN: none */
+    struct spoor_gpu_sample gpus[LIVE_GPUS_MAX];
+    size_t gpu_count;
+    struct live_process processes[LIVE_PROCESSES_MAX]; /* by rank */
+    size_t process_count, process_total;
+    struct live_usage *usage; /* of all processes; owned */
+    size_t usage_count;
+    double usage_seconds; /* when that was */
 };
 
 struct live_style {
@@ -93,6 +140,7 @@ struct live_style {
 };
 
 void live_view_init(struct live_view *view, enum live_scope scope, double interval_seconds);
+void live_view_done(struct live_view *view);
 
 void live_view_add(struct live_view *view, const struct spoor_sample *sample);
 
@@ -101,9 +149,16 @@ void live_view_add(struct live_view *view, const struct spoor_sample *sample);
 size_t live_view_write(const struct live_view *view, const char *title,
                        const struct live_style *style, struct buffer *out);
 
+/* Writes the time and as many figures as fit in one line. */
+void live_view_write_line(const struct live_view *view, const struct live_style *style,
+                          struct buffer *out);
+
 /* ---- the display -------------------------------------------------------- */
 
 struct live;
+
+/* Writes the text of a view, as live_view_write(). */
+typedef size_t live_write(void *data, const struct live_style *style, struct buffer *out);
 
 struct live_options {
     const char *title; /* safe for a UTF-8 terminal */
@@ -111,6 +166,9 @@ struct live_options {
     uint64_t interval_ns;
     bool has_color;
     bool has_keys;
+    bool is_line;      /* one line at the bottom */
+    live_write *write; /* called every second instead of showing samples; NULL: none */
+    void *write_data;
 };
 
 /* Whether stderr is a terminal that can show a view. */

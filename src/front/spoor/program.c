@@ -30,14 +30,16 @@ static const struct command commands[] = {
         .name = "attach",
         .options = &settings_table,
         .scope = SCOPE_ATTACH,
-        .operands = "PID | --cgroup DIRECTORY",
+        .operands = "PID | NAME | --cgroup DIRECTORY",
         .max_operands = 1,
         .complete = COMPLETE_PIDS,
         .summary = "track a process or a cgroup that is already running",
         .about =
             "Track a running process and all its descendants until it exits, --duration has "
-            "passed, or you press Ctrl-C, which stops the tracking but not the process. With "
-            "--cgroup, track every process in a cgroup until it is empty, or until only spoor "
+            "passed, or you press Ctrl-C, which stops the tracking but not the process. NAME "
+            "is the --name of a 'spoor run', or the name of a process of yours, which must be "
+            "the only one apart from its descendants. With --cgroup, track every process in a "
+            "cgroup until it is empty, or until only spoor "
             "itself is left in it. On a terminal, show the current figures; q or Ctrl-C ends "
             "with the report. Exit code: 0, or 125 if there was nothing to track.",
         .notes = PRECEDENCE,
@@ -73,6 +75,20 @@ static const struct command commands[] = {
         .example = "spoor system -i 5 -f json",
         .ignores_variables = true, /* the variables are for runs */
         .main = command_system,
+    },
+    {
+        .name = "watch",
+        .options = &settings_table,
+        .scope = SCOPE_WATCH,
+        .summary = "show the runs of this user that are in progress",
+        .about =
+            "List every 'spoor run' of this user on this machine with its time, CPU, memory "
+            "and GPU memory. On a terminal, refresh the list every second until q or Ctrl-C is "
+            "pressed; otherwise, or with -f or -o, list once. The figures are those of the "
+            "latest sample of each run: nothing is measured. Exit code: 0, also without a run.",
+        .example = "spoor watch -f json",
+        .ignores_variables = true, /* the variables are for runs */
+        .main = command_watch,
     },
     {
         .name = "report",

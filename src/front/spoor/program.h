@@ -11,6 +11,10 @@ extern const struct program spoor_program;
 #define complain(...) program_complain(&spoor_program, __VA_ARGS__)
 void spoor_warn(const char *message);
 
+/* The process of a run of this user by its --name, or a process by its own name. -ESRCH: there is none; -ENOTUNIQ:
+ * there are several. */
+int watch_find(const char *name, pid_t *ret, struct spoor_error *err);
+
 int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);
 int command_agent(const struct command *command, int argc, char **argv);
@@ -19,6 +23,7 @@ int command_info(const struct command *command, int argc, char **argv);
 int command_phase(const struct command *command, int argc, char **argv);
 int command_recommend(const struct command *command, int argc, char **argv);
 int command_report(const struct command *command, int argc, char **argv);
+int command_watch(const struct command *command, int argc, char **argv);
 int command_system(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);
 

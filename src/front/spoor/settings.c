@@ -283,6 +283,18 @@ static int apply_budget(void *target, const struct option *option, const char *v
     return 0;
 }
 
+/* A flag with one more word. */
+static int apply_live(void *target, const struct option *option, const char *value,
+                      struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    settings->is_live_line = value && strcmp(value, option->value) == 0;
+    if (option_flag(target, option, settings->is_live_line ? NULL : value, err) < 0)
+        return error_set(err, EINVAL, "invalid value '%s': expected yes, no or line", value);
+    return 0;
+}
+
 static int apply_pid(void *target, const struct option *option, const char *value,
                      struct spoor_error *err)
 {
@@ -300,9 +312,10 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define TRACK (SCOPE_RUN | SCOPE_ATTACH | SCOPE_AGENT)
 #define REPORT SCOPE_REPORT
 #define SYSTEM SCOPE_SYSTEM
-#define EVERY \
-    (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND)
-#define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND)
+#define EVERY                                                                              \
+    (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND | \
+     SCOPE_WATCH)
+#define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND | SCOPE_WATCH)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 /* The groups of options in help and manual pages. */
 #define OUTPUT "Output"
@@ -314,6 +327,7 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define FLAG(member) OPTION_FLAG(struct settings, member)
 #define LIST(member) OPTION_LIST(struct settings, member)
 #define CHOICE(member) OPTION_CHOICE(struct settings, member)
+#define LIVE .apply = apply_live, .offset = offsetof(struct settings, is_live)
 
 /* Most used first; help lists the groups in the order of their first rows. */
 /* clang-format off */
@@ -342,9 +356,9 @@ static const struct option rows[] = {
 { 'q',  "quiet",      NULL,                "do not print warnings", SCOPE_PHASE | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, OUTPUT, FLAG(wants_charts) },
 { '\0', "open",       NULL,                "open the page in a browser (xdg-open)", REPORT, OUTPUT, FLAG(opens_page) },
-{ '\0', "live",       NULL,                "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view", RUN, OUTPUT, FLAG(is_live) },
-{ '\0', "live",       NULL,                "show the current figures while tracking, if stderr is a terminal (default: yes)", ATTACH, OUTPUT, FLAG(is_live) },
-{ '\0', "live",       NULL,                "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given)", SYSTEM, OUTPUT, FLAG(is_live) },
+{ '\0', "live",       "line",              "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view; line: in the last line of the terminal, below the output of the command", RUN | OPTION_OPTIONAL, OUTPUT, LIVE },
+{ '\0', "live",       "line",              "show the current figures while tracking, if stderr is a terminal (default: yes); line: in the last line of the terminal", ATTACH | OPTION_OPTIONAL, OUTPUT, LIVE },
+{ '\0', "live",       "line",              "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given); line: in the last line of the terminal", SYSTEM | OPTION_OPTIONAL, OUTPUT, LIVE },
 { '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 3, if there are several)", BOTH | REPORT, OUTPUT, .apply = apply_process_count },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, OUTPUT, TEXT(name) },
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
@@ -458,10 +472,13 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
     if (arguments->command->scope == SCOPE_ATTACH && arguments->operand_count > 0) {
         if (arguments_source(arguments, "pid") == SET_BY_OPTION)
             return error_set(err, EINVAL, "only one PID may be given");
-        if (apply_pid(settings, NULL, arguments->operands[0], err) < 0)
+        if (arguments->operands[0][strspn(arguments->operands[0], "0123456789")] != '\0')
+            settings->process_name = arguments->operands[0];
+        else if (apply_pid(settings, NULL, arguments->operands[0], err) < 0)
             return -EINVAL;
     }
-    if (arguments->command->scope == SCOPE_ATTACH && settings->cgroup && settings->pid != 0)
+    if (arguments->command->scope == SCOPE_ATTACH && settings->cgroup &&
+        (settings->pid != 0 || settings->process_name))
         return error_set(err, EINVAL, "a PID and --cgroup cannot be combined");
     if (settings->tags.count > SETTINGS_TAGS_MAX)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);

@@ -27,6 +27,7 @@ enum {
     SCOPE_REPORT = 1u << 6,
     SCOPE_SYSTEM = 1u << 7,
     SCOPE_RECOMMEND = 1u << 8,
+    SCOPE_WATCH = 1u << 9,
 };
 
 /* In the order of the words of their options. */
@@ -72,10 +73,12 @@ struct settings {
     bool opens_page;
     bool names_page; /* we chose the name of the page */
     bool is_quiet;
-    bool is_live; /* show a live view */
+    bool is_live;      /* show a live view */
+    bool is_live_line; /* of one line */
     bool is_append;
     bool is_no_clobber;
-    pid_t pid; /* 0: not given */
+    pid_t pid;                /* 0: not given */
+    const char *process_name; /* of the process or run to track, instead; borrowed */
     uint64_t interval_ns;
     bool has_interval;    /* it was given */
     uint64_t duration_ns; /* 0: no end */
