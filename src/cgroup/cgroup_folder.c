@@ -251,7 +251,7 @@ static int remove_tree(const struct root *root, const struct cgroup *cgroup,
         struct cgroup below = *cgroup;
 
         if (cgroup_to_child(&below, name) < 0)
-            continue; /* its path is too long: it stays */
+            continue; /* a cgroup with such a long path is not removed */
         if (to && names_dead_tracker(name))
             (void)cgroup_move_all(root, &below, to);
         /* On failure, removing `cgroup` fails too. */

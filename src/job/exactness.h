@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exactness.h - whether a count of the job is exact: the one rule for CPU time, I/O, page faults, context
- * switches, processes and peaks. Pure.
+ * exactness.h - whether a count of the job is exact: the one rule for CPU time, I/O, page faults,
+ * context switches and processes. Memory peaks are exact only for the main process
+ * (memory_totals.c), or if their bounds are equal (series/figure.c). Pure.
  *
  * Exact: the kernel counted it, it was read at this moment, and the count includes every
  * process.

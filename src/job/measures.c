@@ -4,7 +4,7 @@
  *
  * Each reading starts with the sources of this table. The code that reads a value changes its label if
  * another source gave it: a source that was lost (cpu_totals.c), processes outside the cgroup (totals.c),
- * final values that come with the end of a process (bounds.c).
+ * final values that come with the end of a process (memory_totals.c).
  */
 #include <stddef.h>
 #include <string.h>

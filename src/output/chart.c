@@ -26,23 +26,23 @@ static double border(double end, size_t column, size_t columns)
     return end * (double)column / (double)columns;
 }
 
-void sparkline_cpu(const struct record *record, double *ret_curve, size_t columns)
+/* The mean rate in each column of a chart that ends at `end`. */
+static void mean_rates(const struct record_curve *curve, const struct curve_column *rate,
+                       double end, double *ret_curve, size_t columns)
 {
-    const struct record_curve *curve = &record->curve;
-    const struct curve_column *cpu = curve_find(curve, "job_cpu_seconds");
     size_t index = 0;
 
     for (size_t i = 0; i < columns; i++) {
-        double from = border(record->elapsed_seconds, i, columns);
-        double until = border(record->elapsed_seconds, i + 1, columns);
+        double from = border(end, i, columns);
+        double until = border(end, i + 1, columns);
         double used = 0, known = 0;
 
-        for (; cpu && index < curve->count && curve_start(curve, index) < until; index++) {
+        for (; rate && index < curve->count && curve_start(curve, index) < until; index++) {
             double length = fmax(
                 fmin(curve->seconds[index], until) - fmax(curve_start(curve, index), from), 0);
 
-            if (!isnan(cpu->mean[index])) {
-                used += (double)cpu->mean[index] * length;
+            if (!isnan(rate->mean[index])) {
+                used += (double)rate->mean[index] * length;
                 known += length;
             }
             if (curve->seconds[index] > until)
@@ -50,6 +50,12 @@ void sparkline_cpu(const struct record *record, double *ret_curve, size_t column
         }
         ret_curve[i] = known > 0 ? used / known : (double)NAN;
     }
+}
+
+void sparkline_cpu(const struct record *record, double *ret_curve, size_t columns)
+{
+    mean_rates(&record->curve, curve_find(&record->curve, "job_cpu_seconds"),
+               record->elapsed_seconds, ret_curve, columns);
 }
 
 void sparkline_memory(const struct record *record, double *ret_curve, size_t columns)
@@ -246,7 +252,10 @@ static bool write_chart(const struct chart *chart, const struct record *record,
     if (!(value.high > 0))
         return false;
     value = label_values(line, record, value);
-    curve_highest(curve, column, cells, columns);
+    if (column->is_rate) /* a high of a long point may be that of a moment */
+        mean_rates(curve, column, curve->seconds[curve->count - 1], cells, columns);
+    else
+        curve_highest(curve, column, cells, columns);
     page_blank(page);
     page_add(page, PAGE_BOLD, line->title);
     buffer_format(page->out, "  %s%s on average, %s at peak\n",

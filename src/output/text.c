@@ -29,7 +29,7 @@ static bool is_of_cgroup(const struct record *record)
     return record->name && !is_known(record->pid) && !(record->command && record->command[0]);
 }
 
-/* The command, or its substitute. */
+/* Writes the headline: the command, or the process or cgroup that was tracked. */
 static void headline_write(const struct record *record, struct page *page)
 {
     struct buffer text = { 0 };
@@ -82,7 +82,9 @@ static void ending_write(const struct record *record, struct page *page)
              text.text ? text.text : "");
     buffer_clear(&text);
     if (date.text[0])
-        buffer_format(&text, ", started %.10s %.8s UTC", date.text, date.text + 11);
+        buffer_format(&text, ", %s %.10s %.8s UTC",
+                      record->is_attached ? "tracked from" : "started", date.text,
+                      date.text + 11);
     page_add(page, PAGE_DIM, text.length > 0 ? text.text : "");
     page_blank(page);
     page_blank(page);

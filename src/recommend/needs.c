@@ -21,8 +21,9 @@
 #include "base/unknown.h"
 #include "text/number.h"
 
-static const double RETRY = 2;          /* times the limit of a run that hit it */
-static const double NEAR = 0.95;        /* of a limit: it was reached */
+static const double RETRY = 2; /* times the limit of a run that hit it */
+static const double NEAR =
+    0.95; /* from this share of a limit on, the limit counts as reached */
 static const double SLOWDOWN_MAX = 1.1; /* of the elapsed time, for the sake of fewer CPUs */
 static const double BUSY_SHARE =
     0.05; /* of the elapsed time: CPUs used for less do not count */

@@ -152,7 +152,7 @@ struct record {
     const char *signal; /* "SIGKILL"; NULL: no signal ended it */
     bool has_dumped_core;
     bool is_attached;      /* the job had started before it was tracked */
-    bool is_still_running; /* the main process was, at the last sample */
+    bool is_still_running; /* the main process was running at the last sample */
     double interval_seconds;
     uint64_t samples;
     const char *spoor_version;

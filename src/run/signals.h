@@ -78,7 +78,7 @@ int run_interruptible(int (*work)(void *data), void *data);
  *   shell puts only our group into the foreground: we pass the terminal on.
  */
 
-/* Stops this process by `signal`, which must stop by default and may be blocked. Returns
+/* Stops this process by `signal`, whose default action must be to stop the process and may be blocked. Returns
  * when continued, or at once if the kernel drops the signal, as in an orphaned group. */
 void stop_by(int signal);
 

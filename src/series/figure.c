@@ -197,7 +197,7 @@ static double near_bound(const struct row *row, const struct summary *summary, d
         return nan("");
     if (row->raised_by != METRIC_NONE)
         return peak;
-    /* Fmax ignores NaN. */
+    /* fmax() ignores NaN. */
     return fmax(peak, metric_value(row->metric, summary->tally[mark].max));
 }
 

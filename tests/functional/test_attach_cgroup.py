@@ -312,7 +312,7 @@ def test_empty_cgroup_is_refused(spoor, group):
     (["--cgroup", "/tmp", "1"], "a PID and --cgroup cannot be combined"),
     (["--cgroup", "/tmp", "-p", "1"], "a PID and --cgroup cannot be combined"),
     (["--cgroup", ""], "--cgroup: "),
-    ([], "missing PID: spoor attach [OPTIONS] PID"),
+    ([], "missing process: spoor attach [OPTIONS] PID|NAME"),
 ])
 def test_an_untrackable_cgroup_is_refused(spoor, arguments, message):
     done = spoor("attach", *arguments)

@@ -309,7 +309,7 @@ int command_attach(const struct command *command, int argc, char **argv)
     if (settings.process_name && watch_find(settings.process_name, &settings.pid, &err) < 0)
         return complain("%s", err.message);
     if (settings.pid == 0 && !settings.cgroup)
-        return complain("missing PID: spoor attach [OPTIONS] PID");
+        return complain("missing process: spoor attach [OPTIONS] PID|NAME");
     if (outputs_plan(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
     return follow(&settings, &outputs);

@@ -240,7 +240,7 @@ static const int unhandled_signals[] = { SIGKILL, SIGSTOP, SIGINT,  SIGTERM, SIG
 enum live_fd {
     FD_WAKE,    /* an eventfd: there is something for the thread */
     FD_END,     /* an eventfd: q was pressed */
-    FD_SIGNALS, /* a signalfd; only with keys */
+    FD_SIGNALS, /* a signalfd; open only if the view reads keys */
     FD_COUNT,
 };
 

@@ -73,7 +73,7 @@ static const struct command commands[] = {
             "figures until q or Ctrl-C is pressed, and then the report. Exit code: 0, or 125 "
             "if the report could not be written.",
         .example = "spoor system -i 5 -f json",
-        .ignores_variables = true, /* the variables are for runs */
+        .ignores_variables = true, /* SPOOR_* variables apply to runs only */
         .main = command_system,
     },
     {
@@ -100,7 +100,7 @@ static const struct command commands[] = {
         .summary = "show stored runs as a page with charts, or in another format",
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
-            "format. A FILE is a report stored as JSON (- for stdin), samples of --samples, "
+            "format. A FILE is a report stored as JSON (- for stdin), a file of --samples, "
             "also of an interrupted run, or a tracking file of gpu-tracker. If a "
             "report and the samples of the same run are given, the page has both. Exit code: "
             "0, "
@@ -134,7 +134,7 @@ static const struct command commands[] = {
         .about =
             "For each quantity, list the sources that can measure it, best first. For each "
             "source, show whether it works on this machine, and if not, why and how to fix it. "
-            "Give the options that you give to 'spoor run'.",
+            "Use the same --detail and --cgroup as for 'spoor run'.",
         .main = command_doctor,
     },
     {
@@ -160,7 +160,8 @@ static const struct command commands[] = {
             "Mark the start or end of a phase. In a 'spoor run', the report lists the "
             "phase with its own figures. With a FILE, append a row to it: the calling "
             "process, the name of the phase, start or stop, and the time; 'gpu-tracker "
-            "sub-track analyze' reports what each phase used. With neither, the file is "
+            "sub-track analyze' reports what each phase used. Outside a run and without "
+            "--file, the file is "
             "PID-START.csv in the working directory: the PID and start time of the calling "
             "process, and a warning names it. Exit code: 0, also outside a run or if a phase "
             "was not started, which is a warning; 125 if the row could not be written.",

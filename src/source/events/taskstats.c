@@ -236,7 +236,7 @@ static int read_thread(struct bytes parts, struct exit_record *ret)
     return 0;
 }
 
-/* Reads the attribute of a process with its last thread: CPU times of all threads. */
+/* Reads the attribute that comes with the last thread of a process: CPU times of all threads. */
 static void read_group(struct bytes parts, struct exit_record *record)
 {
     struct bytes value;

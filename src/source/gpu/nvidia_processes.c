@@ -6,12 +6,11 @@
  * Inside a container the driver's PIDs are not always ours:
  *
  * - before 535.113 the lists contain the host's PIDs, and until 565.57 the memory of a process
- *   is 0:
- *   the memory and the busy time of processes are unknown there (nvidia_needs_newer_driver);
+ *   is 0: the memory and the busy time of processes are unknown there
+ *   (nvidia_needs_newer_driver);
  * - samples of utilization, and accounting, still contain the host's PIDs. If the job's process
- *   is
- *   alone on the device (it holds all memory in use) and the samples name one PID, they belong to
- *   that process, and are marked as attributed. Otherwise its busy time is unknown.
+ *   is alone on the device (it holds all memory in use) and the samples name one PID, they belong
+ *   to that process, and are marked as attributed. Otherwise its busy time is unknown.
  */
 #include <errno.h>
 #include <limits.h>

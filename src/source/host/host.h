@@ -101,7 +101,7 @@ enum { HOST_TEXT_SIZE = 256 * 1024 };
 /* About 800 KiB: not for the stack. Other members are private. */
 struct host {
     struct clock_span cpu_span; /* when the CPU times were last read; not private */
-    bool counts_processes;      /* false until set; not private */
+    bool counts_processes;      /* set by the caller: whether to count processes */
     struct process_count process_count;
     uint64_t ticks_per_second;
     struct cached_file stat, meminfo, diskstats, net_dev, vmstat;
