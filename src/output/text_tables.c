@@ -59,8 +59,7 @@ static bool has_useful_bound(const struct topic *topic, const struct spoor_figur
            figure->high < 2 * figure->value;
 }
 
-static void note_sampled(const struct spoor_figure *figures, double interval_seconds,
-                         struct page *page)
+static void note_sampled(const struct spoor_figure *figures, struct page *page)
 {
     struct buffer names = { 0 };
     struct buffer text = { 0 };
@@ -73,13 +72,7 @@ static void note_sampled(const struct spoor_figure *figures, double interval_sec
             buffer_format(&names, " (at most %s)", number_bytes(figures[i].high).text);
     }
     if (names.length > 0) {
-        buffer_add_text(&text, "sampled");
-        if (!isnan(interval_seconds)) { /* a stored report may lack it */
-            buffer_add_text(&text, " every ");
-            number_write(interval_seconds, &text);
-            buffer_add_text(&text, " s");
-        }
-        buffer_format(&text, ": %s", names.text);
+        buffer_format(&text, "sampled: %s", names.text);
         page_note(page, PAGE_DIM, "not exact", text.text ? text.text : "");
     }
     buffer_done(&names);
@@ -149,7 +142,7 @@ void notes_write(const struct record *record, struct page *page)
         if (!is_shown(&topics[i], &figures[i], record))
             figures[i] = record_unknown_figure(NULL);
     }
-    note_sampled(figures, record->interval_seconds, page);
+    note_sampled(figures, page);
     note_missing(topics, figures, ARRAY_SIZE(topics), page);
 }
 

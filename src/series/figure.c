@@ -325,6 +325,8 @@ static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
     case CLOCK_JOB_CPU:
         return larger(read_ns, summary->ended_ns - summary->started_ns);
     case CLOCK_HOST_CPU:
+        if (read_ns < tally->anchor_resolution_ns && tally->first == tally->last)
+            return 0; /* too short for a tick of the counter: not known to be idle */
         return read_ns > 0 ? larger(read_ns, tally->anchor_resolution_ns) : 0;
     case CLOCK_SAMPLE:
     case METRIC_CLOCK_COUNT:
@@ -384,7 +386,9 @@ static const char *missing_reason(const struct row *row, const struct summary *s
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
 
     if (is_rate && is_known(summary->tally[row->metric].first))
-        return "a rate needs at least two samples";
+        return summary->sample_count > 1 && metric_row(row->metric)->clock == CLOCK_HOST_CPU
+                   ? "the run was shorter than a tick of the counter"
+                   : "a rate needs at least two samples";
     if (row->derivation == AT_PEAK && is_known(summary->tally[row->metric].max))
         return "memory was not read near its peak";
     return summary->tally[row->metric].origin.reason;

@@ -263,11 +263,13 @@ static void check_rates(const struct record_curve *curve, const struct summary *
     }
 }
 
-/* The machine's CPU time is known to a few ticks: its growth comes from its rate. */
+/* The machine's CPU time is known to a few ticks: its growth comes from its rate, which is
+ * unknown if there was no tick. */
 static void check_host_cpu(const struct record_curve *curve, const struct summary *summary,
                            double error, double seconds_error, uint64_t seed)
 {
-    double mean = figure_mean_rate(METRIC_HOST_CPU, summary).value;
+    double known = figure_mean_rate(METRIC_HOST_CPU, summary).value;
+    double mean = isnan(known) ? 0 : known;
     double seconds = (double)(summary->ended_ns - summary->started_ns) / 1e9;
     double peak = summary_max_rate(summary, METRIC_HOST_CPU);
 

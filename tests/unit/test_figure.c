@@ -154,6 +154,11 @@ static void a_mean_covers_at_least_the_counter_resolution(void **state)
     sample.value[METRIC_HOST_CPU] = 0;
     sample.clocks[CLOCK_HOST_CPU].resolution_ns = 10 * NS_PER_MS;
     summary_add(&machine.summary, &sample);
+    sample.elapsed_ns = 3 * NS_PER_MS;
+    summary_add(&machine.summary, &sample);
+    figure = find(&machine, "cpu.system.mean_cores"); /* no tick yet: not known to be idle */
+    assert_true(isnan(figure.value) && isnan(find(&machine, "cpu.system.max_cores").value));
+    assert_string_equal(figure.reason, "the run was shorter than a tick of the counter");
     sample.elapsed_ns = 4 * NS_PER_MS;
     sample.value[METRIC_HOST_CPU] = 20 * NS_PER_MS;
     summary_add(&machine.summary, &sample);
