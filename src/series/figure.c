@@ -319,13 +319,14 @@ static double derive_growth(const struct tally *tally, enum metric metric)
 static uint64_t mean_span_ns(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
+    const struct tally *busy = &summary->tally[METRIC_HOST_CPU];
     uint64_t read_ns = tally->last_ns - tally->first_ns;
 
     switch (metric_row(metric)->clock) {
     case CLOCK_JOB_CPU:
         return larger(read_ns, summary->ended_ns - summary->started_ns);
     case CLOCK_HOST_CPU:
-        if (read_ns < tally->anchor_resolution_ns && tally->first == tally->last)
+        if (read_ns < tally->anchor_resolution_ns && busy->first == busy->last)
             return 0; /* too short for a tick of the counter: not known to be idle */
         return read_ns > 0 ? larger(read_ns, tally->anchor_resolution_ns) : 0;
     case CLOCK_SAMPLE:

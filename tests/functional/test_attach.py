@@ -58,7 +58,7 @@ def test_attach_prints_the_summary(spoor, held):
     done = spoor("attach", "--duration", "50ms", "-p", str(held.pid))
     assert done.returncode == 0 and done.stdout == ""
     assert "CPU" in done.stderr and "emory" in done.stderr
-    assert "\nstill running, started " in done.stderr
+    assert "\nstill running, tracked from " in done.stderr
 
 
 def test_zombie_is_not_running(spoor, held):
@@ -67,7 +67,7 @@ def test_zombie_is_not_running(spoor, held):
                len(os.listdir(f"/proc/{process.pid}/task")) > 1, "the sampling thread")
     held.stdin.close()  # we are its parent and do not reap it yet
     text = process.stderr.read().decode()
-    assert "\nexit code unknown, started " in text and "still running" not in text
+    assert "\nexit code unknown, tracked from " in text and "still running" not in text
 
 
 def test_earlier_usage_is_not_counted(spoor, workload):

@@ -294,7 +294,7 @@ def test_report_names_the_cgroup(spoor, group, workload):
     assert read_line(held.stdout)
     done = spoor("attach", "--duration", "50ms", "--cgroup", job.path())
     assert done.returncode == 0
-    assert done.stderr.lstrip().startswith(f"{job.path()}\nstill running, started ")
+    assert done.stderr.lstrip().startswith(f"{job.path()}\nstill running, tracked from ")
     done = spoor("attach", "--duration", "50ms", "--name", "my job", "--cgroup", job.path())
     assert done.stderr.lstrip().startswith("my job\n")
 

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import struct
 import termios
 
@@ -253,7 +254,7 @@ def test_names_are_escaped_for_the_locale(spoor, machine):
 
 
 def rows_of_gpus(done):
-    return [line for line in done.stderr.splitlines() if line.lstrip().startswith("GPU")]
+    return [line for line in done.stderr.splitlines() if re.match(" {0,2}GPU", line)]
 
 
 def test_text_of_a_job_that_uses_no_gpu(spoor, machine):

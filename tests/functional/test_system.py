@@ -49,7 +49,7 @@ def find(result, path):
 
 
 def test_the_machine_is_measured_without_a_job(spoor):
-    result = measure(spoor, "-i", "20ms")
+    result = measure(spoor, "-i", "0.1")
     system = result["system"]
     assert result["run"]["command"] == [] and result["run"]["exit_code"] is None
     for path in JOB:
