@@ -339,5 +339,8 @@ void process_events_announce(struct process_events *events, uint64_t until_ns,
     if (kept == 0) {
         events->settled_peak = events->peak;
         events->process_peak.settled = events->process_peak.count;
+        events->main_threads_peak.settled = events->main_threads_peak.confirmed;
+        events->descendants_threads_peak.settled = events->descendants_threads_peak.confirmed;
+        events->threads_peak.settled = events->threads_peak.confirmed;
     }
 }

@@ -125,6 +125,74 @@ static void exit_events_may_arrive_out_of_order(void **state)
     end(&events);
 }
 
+static void thread_at(struct process_events *events, enum process_event_kind kind,
+                      uint64_t time_ns)
+{
+    process_events_note(events,
+                        &(struct process_event){
+                            .kind = kind, .pid = MAIN, .is_thread = true, .time_ns = time_ns });
+}
+
+static void threads_at_once_are_counted(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    for (uint64_t i = 1; i <= 500; i++)
+        thread_at(&events, PROCESS_FORKED, NS_PER_SECOND + i);
+    for (uint64_t i = 1; i <= 500; i++)
+        thread_at(&events, PROCESS_EXITED, NS_PER_SECOND + 20 * NS_PER_MS + i);
+    assert_int_equal(events.main_threads_peak.count, 501);
+    assert_int_equal(events.threads_peak.count, 501);
+    assert_int_equal(events.threads_peak.confirmed, 501);
+    assert_int_equal(events.descendants_threads_peak.count, 0);
+    end(&events);
+}
+
+/* The exit of a joined thread is reported after the start of the next one. */
+static void threads_in_turn_are_not_at_once(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    for (uint64_t i = 1; i <= 10; i++) {
+        thread_at(&events, PROCESS_FORKED, 2 * i * NS_PER_MS);
+        if (i > 1)
+            thread_at(&events, PROCESS_EXITED, (2 * i + 1) * NS_PER_MS);
+    }
+    assert_true(events.threads_peak.count <= 2);
+    assert_int_equal(events.peak.threads, 3); /* upper bound */
+    end(&events);
+}
+
+/* On a busy machine, the exits of a wave of threads may be reported long after the next wave
+ * has begun. */
+static void threads_of_the_last_wave_are_not_at_once(void **state)
+{
+    enum { WAVE = 8, LATE = 3 };
+    struct process_events events;
+    uint64_t now_ns = NS_PER_SECOND;
+
+    (void)state;
+    begin(&events, true);
+    for (int i = 0; i < WAVE; i++)
+        thread_at(&events, PROCESS_FORKED, now_ns);
+    now_ns += 20 * NS_PER_MS;
+    for (int i = 0; i < WAVE - LATE; i++)
+        thread_at(&events, PROCESS_EXITED, now_ns);
+    assert_int_equal(events.threads_peak.count, 1 + WAVE);
+    for (int i = 0; i < WAVE; i++)
+        thread_at(&events, PROCESS_FORKED, now_ns);
+    assert_int_equal(events.threads_peak.count, 1 + WAVE + LATE);
+    now_ns += 200 * NS_PER_MS;
+    for (int i = 0; i < LATE; i++)
+        thread_at(&events, PROCESS_EXITED, now_ns);
+    assert_int_equal(events.threads_peak.count, 1 + WAVE);
+    end(&events);
+}
+
 static void threads_are_not_processes(void **state)
 {
     struct process_events events;
@@ -483,6 +551,9 @@ int main(void)
         cmocka_unit_test(the_peak_is_kept),
         cmocka_unit_test(a_late_exit_event_lowers_the_peak),
         cmocka_unit_test(exit_events_may_arrive_out_of_order),
+        cmocka_unit_test(threads_at_once_are_counted),
+        cmocka_unit_test(threads_in_turn_are_not_at_once),
+        cmocka_unit_test(threads_of_the_last_wave_are_not_at_once),
         cmocka_unit_test(threads_are_not_processes),
         cmocka_unit_test(a_process_ends_with_its_last_thread),
         cmocka_unit_test(survivors_of_main_do_not_depend_on_its_exit_event),
