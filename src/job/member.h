@@ -126,6 +126,7 @@ struct member_notes {
     struct process_io foreign_io;
     struct process_io recorded_io; /* from the exit records of its threads */
     bool has_record;               /* the last of these records has arrived */
+    bool lacks_records;            /* those of its other threads may be missing */
     uint64_t recorded_cpu_ns;      /* its CPU time by that record */
     uint64_t first_cpu_ns;         /* cpu_ns at the first reading of the job */
 };

@@ -414,7 +414,8 @@ static void list_unopened(struct process_events *events, const struct process *p
 }
 
 /* Adds a record to an open process, which is listed when it is closed. */
-static void note_open(struct member *member, const struct exit_record *record)
+static void note_open(const struct process_events *events, struct member *member,
+                      const struct exit_record *record)
 {
     char name[PROCESS_NAME_SIZE] = { 0 };
 
@@ -423,6 +424,7 @@ static void note_open(struct member *member, const struct exit_record *record)
     if (!record->is_group_exit)
         return;
     member->notes.has_record = true;
+    member->notes.lacks_records = events->taskstats.skips_threads && record->is_last_of_several;
     member->notes.recorded_cpu_ns = record->run_ns;
     memcpy(name, record->name, sizeof(name) - 1);
     if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
@@ -441,7 +443,7 @@ static void list_recorded(struct process_events *events, struct process *process
     if (process->is_foreign)
         return;
     if (process->member != 0) {
-        note_open(&events->roster->list[process->member - 1], record);
+        note_open(events, &events->roster->list[process->member - 1], record);
     } else if (record->is_group_exit && !process->is_listed) {
         list_unopened(events, process, record);
         process->is_listed = true;

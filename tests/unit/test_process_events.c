@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -480,6 +481,53 @@ static void a_false_exit_makes_counts_inexact(void **state)
     root_close(&root);
 }
 
+static void *end_thread(void *data)
+{
+    return data;
+}
+
+static int run_many_threads(void)
+{
+    for (int i = 0; i < 6000; i++) {
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, end_thread, NULL) != 0 ||
+            pthread_join(thread, NULL) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* They would cost more than all other events. */
+static void records_of_very_many_threads_are_not_requested(void **state)
+{
+    struct gated_job job;
+    struct process_events events;
+    struct root root;
+    bool has_ended;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    gated_job_start(&job, run_many_threads);
+    process_events_open(&events, &root, &roster, job.pid, SOURCE_RING);
+    gated_job_begin(&job);
+    do {
+        has_ended = gated_job_has_ended(&job);
+        process_events_drain(&events, true);
+    } while (!has_ended);
+    gated_job_end(&job);
+    if (events.has_peaks) {
+        assert_true(events.taskstats.skips_threads);
+        assert_true(events.recorded_tasks < events.started_tasks);
+        assert_false(process_events_has_all_records(&events));
+        assert_true(is_known(events.main_peak_bytes)); /* the last thread is recorded */
+    } else {
+        print_message("no exit records: %s\n", events.reason);
+    }
+    end(&events);
+    root_close(&root);
+}
+
 static void without_a_source_counts_are_unknown(void **state)
 {
     struct process_events events;
@@ -567,6 +615,7 @@ int main(void)
         cmocka_unit_test(long_lived_processes_are_announced_parents_first),
         cmocka_unit_test(the_job_ends_with_its_last_process),
         cmocka_unit_test(a_false_exit_makes_counts_inexact),
+        cmocka_unit_test(records_of_very_many_threads_are_not_requested),
         cmocka_unit_test(without_a_source_counts_are_unknown),
         cmocka_unit_test(an_agent_is_disowned_with_its_intermediate_process),
     };
