@@ -46,9 +46,8 @@ static bool has_taken_over(const struct job *job, struct member *parent,
 {
     uint64_t faults = child->reading.faults + child->account.waited_faults;
 
-    (void)member_read_faults(parent, job->root);
     if (faults == 0 ||
-        parent->account.waited_faults < parent->account.accounted_faults + faults)
+        member_waited_faults(parent, job->root) < parent->account.accounted_faults + faults)
         return false;
     parent->account.accounted_faults += faults;
     return true;
@@ -151,8 +150,8 @@ void job_account_exits(struct job *job)
     }
     roster_remove_left(&job->roster);
     for (size_t i = 0; i < job->roster.count; i++)
-        job->roster.list[i].account.accounted_faults =
-            job->roster.list[i].account.waited_faults;
+        raise_to(&job->roster.list[i].account.accounted_faults,
+                 job->roster.list[i].account.waited_faults);
 }
 
 void job_disown(struct job *job, const struct member *agent)

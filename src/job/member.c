@@ -219,18 +219,18 @@ static void read_own_io(struct member *member, const struct root *root)
 {
     struct thread_search search = { root, member->id.pid, { { 0 } } };
     uint64_t *counter = &member->account.usage.counter[USAGE_READ_BYTES], before;
+    bool has_waited;
 
-    (void)member_read_faults(member, root);
-    before = member->account.waited_faults;
+    before = member_waited_faults(member, root);
     read_io(member, root);
     if (member->reading.io_is_stale || member->reading.io_is_denied)
         return;
     (void)proc_each_thread(root, member->id.pid, add_thread_io, &search);
-    (void)member_read_faults(member, root);
+    has_waited = member_waited_faults(member, root) != member->account.io_faults;
     for (int i = 0; i < IO_COUNTERS; i++) {
         uint64_t inherited = sub_floor0(counter[i], search.io.counter[USAGE_READ_BYTES + i]);
 
-        if (member->account.waited_faults != member->account.io_faults)
+        if (has_waited)
             member->account.children_io[i] +=
                 sub_floor0(inherited, member->account.inherited_io[i]);
         member->account.inherited_io[i] = inherited;
@@ -369,8 +369,16 @@ uint64_t member_read_faults(struct member *member, const struct root *root)
     if (pid_stat_read(&member->files.stat, root, member->id.pid, &stat) < 0)
         return member->reading.faults;
     member->reading.faults = stat.minor_faults + stat.major_faults;
-    member->account.waited_faults = stat.child_minor_faults + stat.child_major_faults;
     return member->reading.faults;
+}
+
+uint64_t member_waited_faults(struct member *member, const struct root *root)
+{
+    struct pid_stat stat;
+
+    return pid_stat_read(&member->files.stat, root, member->id.pid, &stat) < 0
+               ? member->account.waited_faults
+               : stat.child_minor_faults + stat.child_major_faults;
 }
 
 struct usage member_usage(const struct member *member)

@@ -89,8 +89,9 @@ struct member_reading {
 struct member_account {
     struct usage usage; /* its own and that of the children it waited for */
     struct usage base;  /* the part of it from before it joined the job */
-    /* Page faults of waited-for children, including children without memory of their own:
-     * now, and when exited processes were last accounted for. */
+    /* Page faults of waited-for children, including children without memory of their own: at
+     * the last look, which finds the exits of all these children too, and those of children
+     * that were accounted for. */
     uint64_t waited_faults, accounted_faults;
     /* If children do not count: I/O of exited threads and children, the children's part of
      * it, and waited_faults before it was read. */
@@ -126,6 +127,7 @@ struct member_notes {
     struct process_io foreign_io;
     struct process_io recorded_io; /* from the exit records of its threads */
     bool has_record;               /* the last of these records has arrived */
+    bool lacks_records;            /* those of its other threads may be missing */
     uint64_t recorded_cpu_ns;      /* its CPU time by that record */
     uint64_t first_cpu_ns;         /* cpu_ns at the first reading of the job */
 };
@@ -160,9 +162,11 @@ bool member_has_run(const struct member *member);
 /* Reads the values that may have changed. Sets is_zombie and has_left. */
 void member_look(struct member *member, const struct look *look);
 
-/* Reads only its page faults so far, and those of the children that it waited for. The
- * values are kept if the read fails. */
+/* Reads only its page faults so far. The value is kept if the read fails. */
 uint64_t member_read_faults(struct member *member, const struct root *root);
+
+/* Returns the page faults of children that it has waited for until now. */
+uint64_t member_waited_faults(struct member *member, const struct root *root);
 
 /* Its usage since it joined the job. */
 struct usage member_usage(const struct member *member);

@@ -18,6 +18,8 @@
 #include "job/source_names.h"
 
 #define RECORDS_EVERY_NS (100 * NS_PER_MS)
+/* The number of threads that a job may start before their exit records are too expensive. */
+#define RECORDED_THREADS_MAX 4096
 #define GAP_LEAST_NS (5 * NS_PER_MS)
 #define GAP_MOST_NS NS_PER_SECOND
 /* The time between two events in a burst of 2000 processes a second. */
@@ -237,6 +239,9 @@ static void drain_records(struct process_events *events, uint64_t now_ns, bool i
         return;
     events->records_read_ns = now_ns;
     taskstats_drain(&events->taskstats, keep_record, events);
+    if (!events->taskstats.skips_threads &&
+        events->recorded_tasks > events->started_count + RECORDED_THREADS_MAX)
+        (void)taskstats_skip_threads(&events->taskstats); /* else they cost more */
 }
 
 static void release_ended(struct process_events *events)
@@ -339,5 +344,8 @@ void process_events_announce(struct process_events *events, uint64_t until_ns,
     if (kept == 0) {
         events->settled_peak = events->peak;
         events->process_peak.settled = events->process_peak.count;
+        events->main_threads_peak.settled = events->main_threads_peak.confirmed;
+        events->descendants_threads_peak.settled = events->descendants_threads_peak.confirmed;
+        events->threads_peak.settled = events->threads_peak.confirmed;
     }
 }

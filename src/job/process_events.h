@@ -40,13 +40,15 @@ struct pid_queue {
     size_t count, capacity;
 };
 
-/* The most processes at once, by the times of the events: the connector may deliver events
- * of different CPUs out of order. */
-struct process_peak {
+/* The most processes or threads at once, by the times of the events: the connector may deliver
+ * events of different CPUs out of order. */
+struct event_peak {
     uint64_t count;
     uint64_t time_ns;   /* time of the fork that raised it */
     uint64_t confirmed; /* no event older than that fork can still arrive */
     uint64_t settled;   /* when every new process was last known to belong */
+    uint64_t rest;      /* threads: alive after the last exit */
+    uint64_t doubtful;  /* threads: of those of the peak, were alive after the last exit */
 };
 
 struct process_events {
@@ -60,7 +62,8 @@ struct process_events {
     uint64_t all_ended_ns; /* when the last process exited, if none is alive; monotonic */
     struct heads peak;     /* the connector may count one more per CPU, see proc_connector.h */
     struct heads settled_peak; /* when every new process was last known to belong */
-    struct process_peak process_peak;
+    struct event_peak process_peak;
+    struct event_peak main_threads_peak, descendants_threads_peak, threads_peak;
     bool saw_agent;      /* processes alive before it was recognized are not in the peaks */
     uint64_t drained_ns; /* when it was last drained; monotonic */
     /* clock_suspended_ns() at that time: before all events that arrive now. */

@@ -151,7 +151,8 @@ static struct process_io own_io(const struct member *member)
     const uint64_t *counter = member->account.usage.counter;
     const struct process_io *foreign = &member->notes.foreign_io;
 
-    if (member->notes.has_record && member->notes.first_cpu_ns == 0)
+    if (member->notes.has_record && !member->notes.lacks_records &&
+        member->notes.first_cpu_ns == 0)
         return member->notes.recorded_io;
     if (!is_known(counter[USAGE_READ_BYTES]) || !is_known(counter[USAGE_WRITTEN_BYTES]))
         return (struct process_io){ UNKNOWN, UNKNOWN };

@@ -27,6 +27,7 @@
 
 #define OWN_PREFIX "spoor-" /* names of trackers' own threads and helpers: part of no job */
 #define OUT_OF_ORDER_NS (10 * NS_PER_MS) /* maximum delay of an event of another CPU */
+#define LATE_EXIT_NS NS_PER_SECOND       /* maximum delay of the exit event of a thread */
 #define THREADS_MASK ((1u << 25) - 1)    /* limit of the field in struct process */
 
 /* ---- how many live at once ---------------------------------------------- */
@@ -39,26 +40,58 @@ static void raise_heads(struct heads *peak, const struct heads *now)
     peak->threads = larger(peak->threads, now->threads);
 }
 
-static void raise_process_peak(struct process_events *events, uint64_t fork_ns)
+static void raise_event_peak(struct event_peak *peak, uint64_t now, uint64_t fork_ns)
 {
-    struct process_peak *peak = &events->process_peak;
-
-    if (events->now.processes <= peak->count)
+    if (now <= peak->count)
         return;
-    peak->count = events->now.processes;
+    peak->count = now;
     peak->time_ns = fork_ns;
+    peak->doubtful = peak->rest;
 }
 
-/* A process that exited before the fork of the peak was not alive at the peak, although its
- * exit is read only now. */
-static void correct_process_peak(struct process_events *events, uint64_t exit_ns)
+static void raise_event_peaks(struct process_events *events, uint64_t fork_ns)
 {
-    struct process_peak *peak = &events->process_peak;
+    const struct heads *now = &events->now;
 
-    if (exit_ns < peak->time_ns && peak->count > peak->confirmed)
+    raise_event_peak(&events->process_peak, now->processes, fork_ns);
+    raise_event_peak(&events->main_threads_peak, now->main_threads, fork_ns);
+    raise_event_peak(&events->descendants_threads_peak, now->descendants_threads, fork_ns);
+    raise_event_peak(&events->threads_peak, now->threads, fork_ns);
+}
+
+/* What exited before the fork of the peak was not alive at the peak, although its exit is
+ * read only now. `late_ns`: by how much the time of an exit may be later than the exit. */
+static void correct_event_peak(struct event_peak *peak, uint64_t exit_ns, uint64_t late_ns)
+{
+    uint64_t doubt_ns = peak->doubtful > 0 ? LATE_EXIT_NS : late_ns;
+
+    if (exit_ns < peak->time_ns + doubt_ns && peak->count > peak->confirmed) {
         peak->count--;
-    else if (exit_ns > peak->time_ns + OUT_OF_ORDER_NS)
+        peak->doubtful -= peak->doubtful > 0;
+    } else if (exit_ns > peak->time_ns + larger(doubt_ns, OUT_OF_ORDER_NS)) {
         peak->confirmed = peak->count;
+    }
+}
+
+/* A thread is gone before its exit is reported: the process may have started the next one by
+ * then. On a busy machine several of those that were left after the last exit may be gone. */
+static void correct_thread_peak(struct event_peak *peak, uint64_t now, uint64_t exit_ns)
+{
+    correct_event_peak(peak, exit_ns, OUT_OF_ORDER_NS);
+    peak->rest = now;
+}
+
+static void correct_thread_peaks(struct process_events *events, const struct process *process,
+                                 uint64_t exit_ns)
+{
+    const struct heads *now = &events->now;
+
+    if (process->pid == events->main_pid)
+        correct_thread_peak(&events->main_threads_peak, now->main_threads, exit_ns);
+    else
+        correct_thread_peak(&events->descendants_threads_peak, now->descendants_threads,
+                            exit_ns);
+    correct_thread_peak(&events->threads_peak, now->threads, exit_ns);
 }
 
 /* Sets the number of threads of a process; 0: it has exited. */
@@ -100,7 +133,7 @@ bool process_events_add_main(struct process_events *events)
     set_threads(events, process,
                 events->connector.fd >= 0 ? count_threads(events, events->main_pid) : 1);
     events->settled_peak = events->peak;
-    raise_process_peak(events, 0);
+    raise_event_peaks(events, 0);
     events->process_peak.settled = events->process_peak.count;
     return true;
 }
@@ -216,6 +249,7 @@ static void note_fork(struct process_events *events, const struct process_event 
         if (process && process->threads > 0) {
             events->started_tasks += !process->is_foreign;
             set_threads(events, process, process->threads + 1);
+            raise_event_peaks(events, event->time_ns);
         }
         return;
     }
@@ -243,7 +277,7 @@ static void note_fork(struct process_events *events, const struct process_event 
     process->has_wait_status = process->has_children = false;
     process->parent_pid = event->parent_pid;
     set_threads(events, process, 1);
-    raise_process_peak(events, event->time_ns);
+    raise_event_peaks(events, event->time_ns);
 }
 
 /* A process without memory is a zombie, or about to be one. (The resident pages in stat do
@@ -305,13 +339,15 @@ static void note_exit(struct process_events *events, const struct process_event 
     }
     process->ended_ns = event->time_ns;
     set_threads(events, process, process->threads - 1);
+    if (!process->is_foreign)
+        correct_thread_peaks(events, process, event->time_ns);
     if (process->threads > 0) {
         events->exited_threads += !process->is_foreign;
         return;
     }
     events->all_ended_ns = event->time_ns;
     if (!process->is_foreign)
-        correct_process_peak(events, event->time_ns);
+        correct_event_peak(&events->process_peak, event->time_ns, 0);
     note_wait_status(events, process, event);
     if (!events->is_machine_wide && !process->is_foreign && lives_on(events, event))
         process_events_mark_incomplete(
@@ -374,7 +410,8 @@ static void list_unopened(struct process_events *events, const struct process *p
 }
 
 /* Adds a record to an open process, which is listed when it is closed. */
-static void note_open(struct member *member, const struct exit_record *record)
+static void note_open(const struct process_events *events, struct member *member,
+                      const struct exit_record *record)
 {
     char name[PROCESS_NAME_SIZE] = { 0 };
 
@@ -383,6 +420,7 @@ static void note_open(struct member *member, const struct exit_record *record)
     if (!record->is_group_exit)
         return;
     member->notes.has_record = true;
+    member->notes.lacks_records = events->taskstats.skips_threads && record->is_last_of_several;
     member->notes.recorded_cpu_ns = record->run_ns;
     memcpy(name, record->name, sizeof(name) - 1);
     if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
@@ -401,7 +439,7 @@ static void list_recorded(struct process_events *events, struct process *process
     if (process->is_foreign)
         return;
     if (process->member != 0) {
-        note_open(&events->roster->list[process->member - 1], record);
+        note_open(events, &events->roster->list[process->member - 1], record);
     } else if (record->is_group_exit && !process->is_listed) {
         list_unopened(events, process, record);
         process->is_listed = true;

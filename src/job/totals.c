@@ -280,6 +280,44 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     job_read_discount(job, &reading->discount);
 }
 
+/* Whether this is the last look of the run. */
+static bool is_final(const struct job *job)
+{
+    return job->was_thorough && !job->is_border;
+}
+
+/* Looks at /proc miss threads that live for a moment. The connector does not, but may count
+ * those that are about to exit: its estimate is used where it is higher. */
+static void raise_threads_by_events(const struct job *job, struct job_reading *reading)
+{
+    const struct process_events *events = &job->process_events;
+    struct heads *peaks = &reading->thread_peaks;
+    const struct origin *of_job = &reading->origin[METRIC_JOB_THREADS_PEAK];
+    const struct {
+        const struct event_peak *estimate;
+        uint64_t *peak;
+        enum metric metric;
+    } scopes[] = {
+        { &events->main_threads_peak, &peaks->main_threads, METRIC_MAIN_THREADS_PEAK },
+        { &events->descendants_threads_peak, &peaks->descendants_threads,
+          METRIC_DESCENDANTS_THREADS_PEAK },
+        { &events->threads_peak, &peaks->threads, METRIC_JOB_THREADS_PEAK },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(scopes); i++) {
+        const struct event_peak *estimate = scopes[i].estimate;
+        uint64_t count = is_final(job) ? estimate->count : estimate->settled;
+
+        if (of_job->is_exact)
+            count = smaller(count, peaks->threads);
+        if (count <= *scopes[i].peak)
+            continue;
+        *scopes[i].peak = count;
+        reading->origin[scopes[i].metric] = (struct origin){ events->source, NULL, false };
+    }
+    raise_to(&peaks->threads, larger(peaks->main_threads, peaks->descendants_threads));
+}
+
 /* Process events count the threads of all scopes, a cgroup only those of the job. */
 static void read_thread_peaks(struct job *job, const struct heads *by_events,
                               struct job_reading *reading)
@@ -300,18 +338,15 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
         peak->is_exact = job_cgroup_is_exact(job, reading, CGROUP_TREE_PIDS);
     else
         *peak = origins[METRIC_JOB_THREADS];
-}
-
-static bool is_final(const struct job *job)
-{
-    return job->was_thorough && !job->is_border;
+    if (events->source && events->is_exact && !events->saw_agent)
+        raise_threads_by_events(job, reading);
 }
 
 /* The connector delivers events of different CPUs out of order: its peak is an estimate,
  * limited by the cgroup's count. */
 static void estimate_process_peak(struct job *job, struct job_reading *reading)
 {
-    const struct process_peak *estimate = &job->process_events.process_peak;
+    const struct event_peak *estimate = &job->process_events.process_peak;
     uint64_t count = is_final(job) ? estimate->count : estimate->settled;
 
     if (reading->origin[METRIC_JOB_THREADS_PEAK].is_exact)

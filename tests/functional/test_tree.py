@@ -126,6 +126,40 @@ def test_threads_of_main_and_descendants_add_up_to_the_jobs(spoor, disabled, cgr
         assert found == {"main": main, "descendants": descendants, "combined": main + descendants}
 
 
+MANY_THREADS = """
+import os, signal, threading, time
+tracker = os.getppid()
+def act():
+    barrier.wait()
+    time.sleep(0.1)
+os.kill(tracker, signal.SIGSTOP)
+while open(f"/proc/{tracker}/stat").read().rpartition(")")[2].split()[0] != "T":
+    pass
+barrier = threading.Barrier(100)
+threads = [threading.Thread(target=act) for _ in range(100)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+os.kill(tracker, signal.SIGCONT)
+"""
+
+
+@pytest.mark.parametrize("disabled", ["cgroup", "cgroup,connector"])
+def test_threads_that_no_look_sees_are_counted_from_events(spoor, disabled):
+    """The tracker is stopped while they live, so that it cannot find them in /proc."""
+    _, result = spoor.result("/usr/bin/python3", "-c", MANY_THREADS,
+                             env={**os.environ, "SPOOR_DISABLE": disabled})
+    source = result["processes"]["started"]["source"]
+    if source not in ("proc-connector", "perf.fork-ring"):
+        pytest.skip("there are no process events")
+    threads = result["cpu"]["threads"]
+    assert {scope: measure["value"] for scope, measure in threads.items()} == {
+        "main": 101, "descendants": 0, "combined": 101}
+    assert threads["combined"]["source"] == source
+    assert threads["combined"]["exact"] == (source == "perf.fork-ring")
+
+
 def test_unwaited_children_cause_a_warning(spoor):
     """Although samples saw their usage: the usage of their exits is unknown."""
     script = ("import os, signal, sys, time\n"

@@ -253,6 +253,9 @@ WRAP_READ(recvfrom,
           (int fd, void *restrict buf, size_t size, int flags, __SOCKADDR_ARG address,
            socklen_t *restrict address_size),
           (fd, buf, size, flags, address, address_size))
+WRAP("read", int, recvmmsg,
+     (int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout),
+     (fd, messages, count, flags, timeout), failing_how < 0 ? 0 : failing_fail())
 
 ssize_t __pread64_chk(int fd, void *buf, size_t size, off64_t offset, size_t buf_size)
 {

@@ -195,6 +195,61 @@ static void an_unwaited_child_is_not_lost(void **state)
     fake_job_end(&f);
 }
 
+static void begin_with_two_children(struct fake_job *f)
+{
+    fake_job_begin(f, &(struct fake_process){ .pid = 10, .children = "11 12 " }, true);
+    for (int pid = 11; pid <= 12; pid++)
+        fake_process_put(&f->fake,
+                         &(struct fake_process){
+                             .pid = pid, .parent = 10, .user_ticks = 50, .minor_faults = 500 });
+    fake_job_look(f);
+}
+
+/* It has waited for its children, and then called exec: they look unwaited. */
+static void put_waited(struct fake_job *f)
+{
+    fake_process_put(&f->fake, &(struct fake_process){ .pid = 10,
+                                                       .ignores_children = true,
+                                                       .child_user_ticks = 100,
+                                                       .child_minor_faults = 1000 });
+}
+
+static void end_with_two_children(struct fake_job *f)
+{
+    fake_process_end(&f->fake, 11);
+    fake_process_end(&f->fake, 12);
+    fake_job_look(f);
+    assert_int_equal(fake_job_cpu_ticks(f), 100);
+    assert_false(f->job.ledger.saw_unwaited);
+    fake_job_end(f);
+}
+
+/* Glances read the page faults of the parent, but find exits only later. */
+static void a_waited_for_child_counts_once_after_a_glance(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    begin_with_two_children(&f);
+    put_waited(&f);
+    (void)member_read_faults(roster_member(&f.job.roster, 10), f.job.root);
+    job_account_exits(&f.job);
+    end_with_two_children(&f);
+}
+
+/* The second child is reaped after it was read, while the exit of the first is accounted for. */
+static void children_that_exit_during_a_look_count_once(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    begin_with_two_children(&f);
+    put_waited(&f);
+    roster_member(&f.job.roster, 11)->account.has_left = true;
+    job_account_exits(&f.job);
+    end_with_two_children(&f);
+}
+
 /* Parent and child exit between two looks: the parent's last figures did not include the
  * child's. */
 static void a_parent_and_child_that_exit_together_both_count(void **state)
@@ -321,6 +376,8 @@ int main(void)
         cmocka_unit_test(a_process_being_reaped_is_counted_once),
         cmocka_unit_test(a_zombie_reaped_with_its_parent_is_counted_once),
         cmocka_unit_test(an_unwaited_child_is_not_lost),
+        cmocka_unit_test(a_waited_for_child_counts_once_after_a_glance),
+        cmocka_unit_test(children_that_exit_during_a_look_count_once),
         cmocka_unit_test(a_parent_and_child_that_exit_together_both_count),
         cmocka_unit_test(totals_never_fall),
         cmocka_unit_test(an_orphan_stays_a_member),

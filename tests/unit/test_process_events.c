@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -122,6 +123,74 @@ static void exit_events_may_arrive_out_of_order(void **state)
     event_at(&events, PROCESS_EXITED, MAIN + 2, 3000 + 5 * NS_PER_MS);
     event_at(&events, PROCESS_EXITED, MAIN + 1, 2000);
     assert_int_equal(events.process_peak.count, 2);
+    end(&events);
+}
+
+static void thread_at(struct process_events *events, enum process_event_kind kind,
+                      uint64_t time_ns)
+{
+    process_events_note(events,
+                        &(struct process_event){
+                            .kind = kind, .pid = MAIN, .is_thread = true, .time_ns = time_ns });
+}
+
+static void threads_at_once_are_counted(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    for (uint64_t i = 1; i <= 500; i++)
+        thread_at(&events, PROCESS_FORKED, NS_PER_SECOND + i);
+    for (uint64_t i = 1; i <= 500; i++)
+        thread_at(&events, PROCESS_EXITED, NS_PER_SECOND + 20 * NS_PER_MS + i);
+    assert_int_equal(events.main_threads_peak.count, 501);
+    assert_int_equal(events.threads_peak.count, 501);
+    assert_int_equal(events.threads_peak.confirmed, 501);
+    assert_int_equal(events.descendants_threads_peak.count, 0);
+    end(&events);
+}
+
+/* The exit of a joined thread is reported after the start of the next one. */
+static void threads_in_turn_are_not_at_once(void **state)
+{
+    struct process_events events;
+
+    (void)state;
+    begin(&events, true);
+    for (uint64_t i = 1; i <= 10; i++) {
+        thread_at(&events, PROCESS_FORKED, 2 * i * NS_PER_MS);
+        if (i > 1)
+            thread_at(&events, PROCESS_EXITED, (2 * i + 1) * NS_PER_MS);
+    }
+    assert_true(events.threads_peak.count <= 2);
+    assert_int_equal(events.peak.threads, 3); /* upper bound */
+    end(&events);
+}
+
+/* On a busy machine, the exits of a wave of threads may be reported long after the next wave
+ * has begun. */
+static void threads_of_the_last_wave_are_not_at_once(void **state)
+{
+    enum { WAVE = 8, LATE = 3 };
+    struct process_events events;
+    uint64_t now_ns = NS_PER_SECOND;
+
+    (void)state;
+    begin(&events, true);
+    for (int i = 0; i < WAVE; i++)
+        thread_at(&events, PROCESS_FORKED, now_ns);
+    now_ns += 20 * NS_PER_MS;
+    for (int i = 0; i < WAVE - LATE; i++)
+        thread_at(&events, PROCESS_EXITED, now_ns);
+    assert_int_equal(events.threads_peak.count, 1 + WAVE);
+    for (int i = 0; i < WAVE; i++)
+        thread_at(&events, PROCESS_FORKED, now_ns);
+    assert_int_equal(events.threads_peak.count, 1 + WAVE + LATE);
+    now_ns += 200 * NS_PER_MS;
+    for (int i = 0; i < LATE; i++)
+        thread_at(&events, PROCESS_EXITED, now_ns);
+    assert_int_equal(events.threads_peak.count, 1 + WAVE);
     end(&events);
 }
 
@@ -412,6 +481,53 @@ static void a_false_exit_makes_counts_inexact(void **state)
     root_close(&root);
 }
 
+static void *end_thread(void *data)
+{
+    return data;
+}
+
+static int run_many_threads(void)
+{
+    for (int i = 0; i < 6000; i++) {
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, end_thread, NULL) != 0 ||
+            pthread_join(thread, NULL) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* They would cost more than all other events. */
+static void records_of_very_many_threads_are_not_requested(void **state)
+{
+    struct gated_job job;
+    struct process_events events;
+    struct root root;
+    bool has_ended;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    gated_job_start(&job, run_many_threads);
+    process_events_open(&events, &root, &roster, job.pid, SOURCE_RING);
+    gated_job_begin(&job);
+    do {
+        has_ended = gated_job_has_ended(&job);
+        process_events_drain(&events, true);
+    } while (!has_ended);
+    gated_job_end(&job);
+    if (events.has_peaks) {
+        assert_true(events.taskstats.skips_threads);
+        assert_true(events.recorded_tasks < events.started_tasks);
+        assert_false(process_events_has_all_records(&events));
+        assert_true(is_known(events.main_peak_bytes)); /* the last thread is recorded */
+    } else {
+        print_message("no exit records: %s\n", events.reason);
+    }
+    end(&events);
+    root_close(&root);
+}
+
 static void without_a_source_counts_are_unknown(void **state)
 {
     struct process_events events;
@@ -483,6 +599,9 @@ int main(void)
         cmocka_unit_test(the_peak_is_kept),
         cmocka_unit_test(a_late_exit_event_lowers_the_peak),
         cmocka_unit_test(exit_events_may_arrive_out_of_order),
+        cmocka_unit_test(threads_at_once_are_counted),
+        cmocka_unit_test(threads_in_turn_are_not_at_once),
+        cmocka_unit_test(threads_of_the_last_wave_are_not_at_once),
         cmocka_unit_test(threads_are_not_processes),
         cmocka_unit_test(a_process_ends_with_its_last_thread),
         cmocka_unit_test(survivors_of_main_do_not_depend_on_its_exit_event),
@@ -496,6 +615,7 @@ int main(void)
         cmocka_unit_test(long_lived_processes_are_announced_parents_first),
         cmocka_unit_test(the_job_ends_with_its_last_process),
         cmocka_unit_test(a_false_exit_makes_counts_inexact),
+        cmocka_unit_test(records_of_very_many_threads_are_not_requested),
         cmocka_unit_test(without_a_source_counts_are_unknown),
         cmocka_unit_test(an_agent_is_disowned_with_its_intermediate_process),
     };

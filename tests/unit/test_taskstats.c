@@ -9,6 +9,7 @@
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/taskstats.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -334,6 +335,67 @@ static void the_kernel_reports_the_peak_of_an_exited_process(void **state)
     taskstats_close(&taskstats);
 }
 
+static void *end_thread(void *data)
+{
+    return data;
+}
+
+static int run_threads(void)
+{
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, end_thread, NULL) != 0 ||
+            pthread_join(thread, NULL) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+struct seen_records {
+    pid_t tgid;
+    int threads, processes;
+};
+
+static void count(const struct exit_record *record, void *data)
+{
+    struct seen_records *seen = data;
+
+    if (record->tgid == seen->tgid)
+        *(record->is_group_exit ? &seen->processes : &seen->threads) += 1;
+}
+
+static void records_of_threads_can_be_skipped(void **state)
+{
+    struct taskstats_socket taskstats;
+    struct root root;
+    int r;
+
+    (void)state;
+    assert_int_equal(root_open(NULL, &root), 0);
+    r = taskstats_open(&root, &taskstats);
+    root_close(&root);
+    if (r < 0) {
+        print_message("taskstats: %s\n", strerror(-r));
+        skip();
+    }
+    for (int skips = 0; skips <= 1; skips++) {
+        struct seen_records seen = { 0 };
+        struct gated_job job;
+
+        if (skips)
+            assert_int_equal(taskstats_skip_threads(&taskstats), 0);
+        gated_job_start(&job, run_threads);
+        seen.tgid = job.pid;
+        gated_job_begin(&job);
+        gated_job_end(&job);
+        taskstats_drain(&taskstats, count, &seen);
+        assert_int_equal(seen.processes, 1);
+        assert_int_equal(seen.threads, skips ? 0 : 3);
+    }
+    taskstats_close(&taskstats);
+}
+
 static void a_fixture_has_no_records(void **state)
 {
     struct taskstats_socket taskstats;
@@ -360,6 +422,7 @@ int main(void)
         cmocka_unit_test(wrong_lengths_are_refused),
         cmocka_unit_test(another_family_is_ignored),
         cmocka_unit_test(the_kernel_reports_the_peak_of_an_exited_process),
+        cmocka_unit_test(records_of_threads_can_be_skipped),
         cmocka_unit_test(a_fixture_has_no_records),
     };
 

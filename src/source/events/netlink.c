@@ -75,6 +75,30 @@ ssize_t netlink_receive(int fd, void *buf, size_t size)
     }
 }
 
+int netlink_receive_batch(int fd, struct netlink_batch *batch)
+{
+    struct sockaddr_nl senders[NETLINK_BATCH_MAX];
+    struct iovec parts[NETLINK_BATCH_MAX];
+    struct mmsghdr messages[NETLINK_BATCH_MAX];
+    int n;
+
+    for (size_t i = 0; i < NETLINK_BATCH_MAX; i++) {
+        parts[i] = (struct iovec){ batch->bytes[i], sizeof(batch->bytes[i]) };
+        messages[i] = (struct mmsghdr){ .msg_hdr = { .msg_name = &senders[i],
+                                                     .msg_namelen = sizeof(senders[i]),
+                                                     .msg_iov = &parts[i],
+                                                     .msg_iovlen = 1 } };
+    }
+    do
+        n = recvmmsg(fd, messages, NETLINK_BATCH_MAX, 0, NULL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN ? 0 : -errno;
+    for (int i = 0; i < n; i++) /* other processes can write to this socket, too */
+        batch->sizes[i] = senders[i].nl_pid == 0 ? messages[i].msg_len : 0;
+    return n;
+}
+
 static void skip(struct bytes *bytes, size_t size)
 {
     size_t padded = NLMSG_ALIGN(size);

@@ -21,6 +21,18 @@ int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const
  * were lost before the next one; or another -errno. */
 ssize_t netlink_receive(int fd, void *buf, size_t size);
 
+/* Datagrams that were read with one system call. */
+enum { NETLINK_BATCH_MAX = 16, NETLINK_DATAGRAM_MAX = 2048 };
+
+struct netlink_batch {
+    unsigned char bytes[NETLINK_BATCH_MAX][NETLINK_DATAGRAM_MAX];
+    size_t sizes[NETLINK_BATCH_MAX]; /* 0: not from the kernel */
+};
+
+/* Reads pending datagrams. Returns how many, also -errno as netlink_receive(). Fewer than
+ * NETLINK_BATCH_MAX: no more are pending. */
+int netlink_receive_batch(int fd, struct netlink_batch *batch);
+
 /* A span of memory, read from its start. */
 struct bytes {
     const unsigned char *at;

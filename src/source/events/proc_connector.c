@@ -188,27 +188,25 @@ int proc_connector_parse(const void *datagram, size_t size, struct process_event
 void proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
                           void *data)
 {
-    unsigned char datagram[DATAGRAM_MAX];
+    struct netlink_batch batch;
+    struct process_event event = { 0 };
     uint64_t started_ns = clock_now().monotonic_ns;
-    ssize_t n;
+    int n;
 
-    while ((n = netlink_receive(connector->fd, datagram, sizeof(datagram))) != 0) {
-        struct process_event event;
-        int r;
-
-        if (n == -ENOBUFS) {
+    /* A machine may fork faster than we read. */
+    do {
+        n = netlink_receive_batch(connector->fd, &batch);
+        if (n == -ENOBUFS)
             connector->lost_count++;
-            continue;
+        for (int i = 0; i < n; i++) {
+            int r = batch.sizes[i] > 0
+                        ? proc_connector_parse(batch.bytes[i], batch.sizes[i], &event)
+                        : -ENOMSG;
+
+            if (r == 0)
+                seen(&event, data);
+            else if (r == -EBADMSG)
+                connector->lost_count++;
         }
-        if (n < 0)
-            return;
-        r = proc_connector_parse(datagram, (size_t)n, &event);
-        if (r == 0)
-            seen(&event, data);
-        else if (r == -EBADMSG)
-            connector->lost_count++;
-        /* A machine may fork faster than we read. */
-        if (r == 0 && event.time_ns > started_ns)
-            return;
-    }
+    } while ((n == NETLINK_BATCH_MAX || n == -ENOBUFS) && event.time_ns <= started_ns);
 }

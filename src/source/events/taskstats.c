@@ -9,15 +9,19 @@
  */
 #include "source/events/taskstats.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/genetlink.h>
 #include <linux/taskstats.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/events/netlink.h"
@@ -136,6 +140,31 @@ int taskstats_open(const struct root *root, struct taskstats_socket *ret)
         return r;
     *ret = (struct taskstats_socket){ .fd = take_fd(&fd), .family = family };
     return 0;
+}
+
+/* The kernel runs the filter before it queues a record. The struct follows the frame, the
+ * header, the attribute of the thread and its ID; where the kernel pads it, nothing is dropped. */
+int taskstats_skip_threads(struct taskstats_socket *taskstats)
+{
+    const uint32_t at_attribute =
+        sizeof(struct nlmsghdr) + GENL_HDRLEN + 2 * sizeof(struct nlattr) + sizeof(uint32_t);
+    const uint32_t at_stats = at_attribute + sizeof(struct nlattr);
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(struct nlmsghdr, nlmsg_type)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(taskstats->family), 0, 5),
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, at_attribute + offsetof(struct nlattr, nla_type)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(TASKSTATS_TYPE_STATS), 0, 3),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, at_stats + offsetof(struct taskstats, ac_flag)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, LAST_OF_PROCESS, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    const struct sock_fprog filter = { ARRAY_SIZE(steps), steps };
+
+    taskstats->skips_threads = true;
+    return setsockopt(taskstats->fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0
+               ? -errno
+               : 0;
 }
 
 void taskstats_close(struct taskstats_socket *taskstats)
@@ -282,26 +311,27 @@ int taskstats_parse(const void *datagram, size_t size, uint16_t family, struct e
 
 void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data)
 {
-    unsigned char datagram[DATAGRAM_MAX];
-    ssize_t n;
+    struct netlink_batch batch;
+    int n = NETLINK_BATCH_MAX;
 
     /* Processes may exit faster than we read. */
-    for (int i = 0; i < DRAIN_MAX; i++) {
-        struct exit_record record;
-        int r;
+    for (int read = 0; read < DRAIN_MAX && (n == NETLINK_BATCH_MAX || n == -ENOBUFS);
+         read += NETLINK_BATCH_MAX) {
+        n = netlink_receive_batch(taskstats->fd, &batch);
+        if (n == -ENOBUFS)
+            taskstats->lost_count++;
+        for (int i = 0; i < n; i++) {
+            struct exit_record record;
+            int r = batch.sizes[i] > 0 ? taskstats_parse(batch.bytes[i], batch.sizes[i],
+                                                         taskstats->family, &record)
+                                       : -ENOMSG;
 
-        n = netlink_receive(taskstats->fd, datagram, sizeof(datagram));
-        if (n == -ENOBUFS) {
-            taskstats->lost_count++;
-            continue;
+            if (r == 0) {
+                taskstats->has_records = true;
+                seen(&record, data);
+            } else if (r == -EBADMSG) {
+                taskstats->lost_count++;
+            }
         }
-        if (n <= 0)
-            return;
-        r = taskstats_parse(datagram, (size_t)n, taskstats->family, &record);
-        if (r == 0) {
-            taskstats->has_records = true;
-            seen(&record, data);
-        } else if (r == -EBADMSG)
-            taskstats->lost_count++;
     }
 }

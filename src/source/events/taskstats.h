@@ -42,6 +42,7 @@ typedef void exit_record_seen(const struct exit_record *record, void *data);
 struct taskstats_socket {
     int fd; /* -1: closed; readable at every exit of the machine */
     uint16_t family;
+    bool skips_threads;  /* only the last thread of a process is recorded */
     bool has_records;    /* one arrived: in another network namespace none ever does */
     uint64_t lost_count; /* how often records were lost; their number is unknown */
 };
@@ -54,6 +55,10 @@ struct taskstats_socket {
 /* -EPERM: not root; -EINVAL: another namespace; -ENOENT: a kernel without it. */
 int taskstats_open(const struct root *root, struct taskstats_socket *ret);
 void taskstats_close(struct taskstats_socket *taskstats);
+
+/* Drops the records of threads from now on, except the last of each process: each costs a
+ * microsecond. Only for kernels that report the process of a thread. */
+int taskstats_skip_threads(struct taskstats_socket *taskstats);
 
 /* Calls `seen` for all pending records. */
 void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data);
