@@ -138,7 +138,8 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
 {
     const struct root *root = sharing->root;
     uint64_t started_ns = cpu_spent_ns(root), spent_ns;
-    struct survey survey = survey_plan(roster, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS);
+    struct survey survey =
+        survey_plan(roster, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS, sharing->page_ns);
     struct shared_files files;
     bool has_files;
 
@@ -215,7 +216,7 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
                           bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
-    struct survey plan = survey_plan(roster, main_pid, false);
+    struct survey plan = survey_plan(roster, main_pid, false, sharing->page_ns);
     uint64_t cost_ns = survey_cost_ns(&plan, sharing->page_ns);
     bool is_resting = sharing->activity == JOB_RESTS;
 

@@ -45,8 +45,9 @@ struct survey {
 };
 
 /* Decides which processes to walk: all, or those whose sizes are not sufficient. Reads
- * nothing. */
-struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all);
+ * nothing. `page_ns`: the cost of a page. */
+struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all,
+                          double page_ns);
 
 /* Assumed cost of a page until a walk was measured. */
 #define SURVEY_PAGE_NS 16.0
