@@ -179,6 +179,9 @@ static void unread_copies_are_expected(void **state)
     fake_process_end(&f.fake, 11);
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.combined.total_bytes, (SHARED_MB + COPIED_MB) * MB);
+    assert_int_equal(f.reading.memory.pss_bytes, (SHARED_MB + COPIED_MB) * MB);
+    assert_int_equal(f.reading.memory.combined.private_bytes, COPIED_MB * MB);
+    assert_int_equal(f.reading.memory.descendants.private_bytes, COPIED_MB * MB);
     assert_int_equal(f.reading.discount.combined,
                      COPIED_MB * MB); /* the lower bound is the value seen */
     fake_job_look(&f);
