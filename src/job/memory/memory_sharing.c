@@ -283,22 +283,22 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster, 
 }
 
 /* Includes forks that were not opened, and pages that forks may have copied since the last
- * read. All of it is private. */
+ * read. Page faults do not show whether those pages are private. */
 static void expect_unread(struct memory_sharing *sharing, const struct roster *roster)
 {
     const struct rss_delta *delta = &sharing->delta.job;
     uint64_t mapped = sub_floor0(delta->mapped, sharing->bases.job.mapped);
     uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
     struct memory_split split = sharing->followed;
-    uint64_t added = smaller(copied, sub_floor0(delta->rss, split.total_bytes)) +
-                     unopened_bytes(sharing, roster);
+    uint64_t unopened = unopened_bytes(sharing, roster);
+    uint64_t added = smaller(copied, sub_floor0(delta->rss, split.total_bytes)) + unopened;
 
     split.total_bytes += added;
     if (!sharing->has_estimate || added == 0 ||
         split.total_bytes <= sharing->expected.total_bytes)
         return;
     if (is_known(split.private_bytes))
-        split.private_bytes += added;
+        split.private_bytes += unopened;
     sharing->expected = split;
     sharing->expected_rss_bytes = delta->rss;
     sharing->expected_count = delta->count + sharing->unopened_count;
