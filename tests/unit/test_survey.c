@@ -90,9 +90,10 @@ static void many_small_processes_are_not_walked(void **state)
 }
 
 /* Only walked processes have files. */
-static void walk_some_of_many(unsigned shared_mb)
+static void walk_some_of_many(unsigned shared_mb, int each)
 {
-    enum { ALIKE = 40, EACH = 3, ALL = ALIKE + 2, OTHER = CHILD + ALIKE };
+    enum { ALIKE = 40, ALL = ALIKE + 2, OTHER = CHILD + ALIKE };
+    const int walked = (ALIKE + each - 1) / each;
     struct memory_fixture f = { 0 };
     struct memory_view views[ALL];
     struct survey survey;
@@ -102,7 +103,7 @@ static void walk_some_of_many(unsigned shared_mb)
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1 });
     for (int i = 0; i < ALIKE; i++) {
-        if (i % EACH == 0)
+        if (i % each == 0)
             memory_put(
                 &f, &(struct fake_memory){ .pid = CHILD + i, .own = 1, .shared = shared_mb });
         else
@@ -115,7 +116,7 @@ static void walk_some_of_many(unsigned shared_mb)
     for (int i = CHILD; i <= OTHER; i++)
         roster_member(&f.roster, i)->has_exec = false;
     survey = survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS);
-    assert_int_equal(survey.walk_count, ALIKE / EACH + 3);
+    assert_int_equal(survey.walk_count, walked + 2);
     survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
     survey_look_again(&survey, &f.fake.root, &f.roster);
     assert_int_equal(survey.count, ALL);
@@ -123,7 +124,7 @@ static void walk_some_of_many(unsigned shared_mb)
     for (int i = 0; i < ALL; i++)
         private_bytes += views[i].private_total;
     assert_int_equal(private_bytes, (1 + ALIKE + 3) * MB - 5 * PAGE_BYTES);
-    assert_int_equal(survey.guessed_bytes, ALIKE * (EACH - 1) / EACH * MB - 5 * PAGE_BYTES);
+    assert_int_equal(survey.guessed_bytes, (uint64_t)(ALIKE - walked) * MB - 5 * PAGE_BYTES);
     assert_int_equal(views[ALL - 2].pid, OTHER - 1);
     assert_int_equal(survey_plan(&f.roster, MAIN, true, SURVEY_PAGE_NS).walk_count, ALL);
     memory_end(&f);
@@ -132,14 +133,15 @@ static void walk_some_of_many(unsigned shared_mb)
 static void only_some_of_many_similar_copies_are_walked(void **state)
 {
     (void)state;
-    walk_some_of_many(2);
+    walk_some_of_many(2, 3);
 }
 
 /* A walk over all of them would take too long. */
 static void only_some_of_many_similar_large_copies_are_walked(void **state)
 {
     (void)state;
-    walk_some_of_many(99);
+    walk_some_of_many(99, 3);
+    walk_some_of_many(999, 21);
 }
 
 /* Twenty walks over this much memory that took this long; returns the expected time of the

@@ -84,7 +84,7 @@ enum { FEW = 16 };
 #define PAGE_LEAST_NS 0.1
 
 /* A walk that takes longer than this reads only some of many similar copies, whatever their
- * size: the budget hardly ever pays for it. */
+ * size, and as few as necessary: the budget hardly ever pays for more. */
 #define LONG_NS (10 * NS_PER_MS)
 
 /* Maximum difference between the sizes of two similar processes: they are read at different
@@ -126,17 +126,17 @@ static void find_kind(struct survey *survey, struct member *member, uint64_t mos
 }
 
 /* Whether it is assumed to be like another of its kind. */
-static bool is_like_another(struct survey *survey, const struct member *member)
+static bool is_like_another(struct survey *survey, const struct member *member, size_t models)
 {
     struct survey_kind *kind =
         member->survey.kind > 0 ? &survey->kinds[member->survey.kind - 1] : NULL;
 
-    return kind && kind->planned_count++ % (kind->count / SURVEY_MODELS + 1) != 0;
+    return kind && kind->planned_count++ % (kind->count / models + 1) != 0;
 }
 
-/* `alike_bytes`: of similar copies up to this size, only some are walked. */
+/* Of similar copies up to the size `alike_bytes`, about `models` are walked. */
 static struct survey plan(struct roster *roster, pid_t main_pid, bool walks_all,
-                          uint64_t alike_bytes)
+                          uint64_t alike_bytes, size_t models)
 {
     struct survey survey = { 0 };
 
@@ -148,7 +148,7 @@ static struct survey plan(struct roster *roster, pid_t main_pid, bool walks_all,
         survey.has_copies |= member_is_copy(member);
         member->survey.is_walked =
             walks_all || roster->count <= FEW || member->id.pid == main_pid ||
-            (member_is_copy(member) ? !is_like_another(&survey, member)
+            (member_is_copy(member) ? !is_like_another(&survey, member, models)
                                     : member->reading.rss_bytes > SMALL_BYTES);
     }
     for (size_t i = 0; i < roster->count && survey.has_copies; i++) {
@@ -172,11 +172,12 @@ static struct survey plan(struct roster *roster, pid_t main_pid, bool walks_all,
 
 struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all, double page_ns)
 {
-    struct survey survey = plan(roster, main_pid, walks_all, SMALL_BYTES);
+    struct survey survey = plan(roster, main_pid, walks_all, SMALL_BYTES, SURVEY_MODELS);
 
-    return walks_all || survey_cost_ns(&survey, page_ns) <= LONG_NS
-               ? survey
-               : plan(roster, main_pid, false, UINT64_MAX);
+    for (size_t models = SURVEY_MODELS;
+         !walks_all && models > 1 && survey_cost_ns(&survey, page_ns) > LONG_NS; models /= 2)
+        survey = plan(roster, main_pid, false, UINT64_MAX, models);
+    return survey;
 }
 
 uint64_t survey_cost_ns(const struct survey *survey, double page_ns)
