@@ -372,19 +372,29 @@ static pid_t find_crowd_parent(const struct roster *roster)
     return count >= CROWD ? last->parent_pid : 0;
 }
 
+/* Whether it is an unopened fork of a crowd. A search may have opened it already. */
+static bool is_in_crowd(const struct search *search, pid_t pid)
+{
+    const struct process *process = roster_find(&search->job->roster, pid);
+
+    return search->crowd_parent != 0 && process->member == 0 &&
+           process->parent_pid == search->crowd_parent;
+}
+
+static bool count_crowd(pid_t pid, void *data)
+{
+    struct search *search = data;
+
+    search->crowd_count += is_in_crowd(search, pid);
+    return true;
+}
+
 /* The same between samples: within the budget. */
 static bool take_affordable(pid_t pid, void *data)
 {
     struct search *search = data;
-    const struct process *process = roster_find(&search->job->roster, pid);
 
-    /* A search may have opened it already. */
-    if (search->crowd_parent != 0 && process->member == 0 &&
-        process->parent_pid == search->crowd_parent) {
-        search->crowd_count++;
-        return true;
-    }
-    return search->opened_count >= CROWD ||
+    return is_in_crowd(search, pid) || search->opened_count >= CROWD ||
            !budget_allows(&search->job->budget, SPENT_EVENTS,
                           ++search->opened_count * OPEN_COST_NS) ||
            take_newborn(pid, data);
@@ -395,7 +405,7 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
     struct look look = job_look(job, now_ns, false);
     struct search search = { .job = job, .look = &look };
     const struct process_events *events = &job->process_events;
-    uint64_t before_ns;
+    uint64_t before_ns, settled_ns;
 
     if (!events->source)
         return;
@@ -403,13 +413,16 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
     process_events_drain(&job->process_events, is_sample);
     if (job->process_events.newborns.count > 0)
         search.crowd_parent = find_crowd_parent(&job->roster);
-    if (is_sample)
-        process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
-    else
-        process_events_announce(&job->process_events,
-                                now_ns - (job->sentinel.has_grown ? 0 : SHORT_LIFE_NS),
-                                take_affordable, &search);
+    settled_ns = now_ns - (job->sentinel.has_grown ? 0 : SHORT_LIFE_NS);
+    /* Many take so long to open that they may exit before their memory is read. */
+    process_events_announce(&job->process_events, settled_ns, count_crowd, &search);
     memory_sharing_expect_forks(&job->sharing, &job->roster, search.crowd_count);
+    if (is_sample) {
+        process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
+        memory_sharing_expect_forks(&job->sharing, &job->roster, 0);
+    } else {
+        process_events_announce(&job->process_events, settled_ns, take_affordable, &search);
+    }
     budget_charge(&job->budget, SPENT_EVENTS, cpu_spent_ns(job->root) - before_ns);
     if (!events->has_peaks)
         return;

@@ -224,26 +224,40 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
     return true;
 }
 
-/* Raises the values to a peak that no look has seen. The lower bounds stay at the values
- * seen. A job of one process has the peak that the kernel keeps for that process. */
+/* Raises a value to one that no look has seen. The lower bound stays at the value seen. */
+static void raise_unseen(uint64_t *value, uint64_t *discount, uint64_t bytes)
+{
+    if (!is_known(*value) || bytes <= *value)
+        return;
+    raise_to(discount, bytes - *value);
+    *value = bytes;
+}
+
+/* `peak`: the total, and its private part if that is known. A job of one process has the peak
+ * that the kernel keeps for that process. */
 static void raise_to_unseen_peak(const struct job *job, struct job_reading *reading,
-                                 uint64_t peak_bytes, const char *source)
+                                 struct memory_split peak, const char *source)
 {
     struct memory_estimate *memory = &reading->memory;
-    uint64_t seen_bytes = memory->combined.total_bytes;
-    uint64_t others_bytes;
+    struct group_bytes *discount = &reading->discount;
+    uint64_t added_bytes = sub_floor0(peak.total_bytes, memory->combined.total_bytes);
+    uint64_t others_bytes = sub_floor0(peak.total_bytes, job->marks.main_rss_peak_bytes);
 
-    if (!is_known(seen_bytes) || peak_bytes <= seen_bytes || reading->evidence.is_alone)
+    if (reading->evidence.is_alone)
         return;
-    memory->combined.total_bytes = peak_bytes;
+    raise_unseen(&memory->combined.private_bytes, &discount->combined, peak.private_bytes);
+    raise_unseen(&memory->descendants.private_bytes, &discount->descendants,
+                 sub_floor0(peak.private_bytes, known_or_0(memory->main.private_bytes)));
+    if (added_bytes == 0)
+        return;
+    raise_unseen(&memory->combined.total_bytes, &discount->combined, peak.total_bytes);
+    raise_unseen(&memory->pss_bytes, &discount->combined,
+                 sum_u64(memory->pss_bytes, added_bytes));
     reading->origin[METRIC_JOB_RSS].source = source;
-    raise_to(&reading->discount.combined, peak_bytes - seen_bytes);
-    others_bytes = sub_floor0(peak_bytes, job->marks.main_rss_peak_bytes);
     if (!is_known(memory->descendants.total_bytes) ||
         others_bytes <= memory->descendants.total_bytes)
         return;
-    raise_to(&reading->discount.descendants, others_bytes - memory->descendants.total_bytes);
-    memory->descendants.total_bytes = others_bytes;
+    raise_unseen(&memory->descendants.total_bytes, &discount->descendants, others_bytes);
     reading->origin[METRIC_DESCENDANTS_RSS].source = source;
 }
 
@@ -254,7 +268,20 @@ static void raise_to_cgroup_peak(struct job *job, struct job_reading *reading)
         sub_floor0(reading->job_cgroup.memory_peak_bytes, not_resident_bytes(job, reading));
 
     if (job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY))
-        raise_to_unseen_peak(job, reading, peak_bytes, "cgroup.memory.peak");
+        raise_to_unseen_peak(job, reading, (struct memory_split){ .total_bytes = peak_bytes },
+                             "cgroup.memory.peak");
+}
+
+/* Raises the values to the estimate for forks that were not read. */
+static void raise_to_unread_peak(struct job *job, struct job_reading *reading)
+{
+    struct memory_split *peak = &job->sharing.unread_peak;
+    uint64_t most_bytes = reading->job_cgroup.memory_peak_bytes;
+
+    peak->total_bytes = smaller(peak->total_bytes, most_bytes);
+    peak->private_bytes = smaller(peak->private_bytes, most_bytes);
+    raise_to_unseen_peak(job, reading, *peak, "procfs.stat");
+    *peak = job->sharing.expected = (struct memory_split){ 0 };
 }
 
 void job_raise_to_peaks(struct job *job, struct job_reading *reading)
@@ -264,6 +291,7 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
     note_at_peak(job, &reading->memory.combined);
     reading->at_peak = peaks->at_peak;
     raise_known(job, &reading->memory, &peaks->memory);
+    raise_to_unread_peak(job, reading);
     if (is_known(reading->job_cgroup.memory.anon_bytes)) {
         raise_to(&reading->job_cgroup.memory.anon_bytes, peaks->job_cgroup.anon_bytes);
         raise_to(&reading->job_cgroup.memory.shmem_bytes, peaks->job_cgroup.shmem_bytes);
@@ -271,15 +299,12 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
                  peaks->job_cgroup.page_cache_bytes);
         /* Anonymous memory is mapped by a process of the job, or it would be free. */
         raise_to(&reading->memory.combined.total_bytes, reading->job_cgroup.memory.anon_bytes);
+        if (is_known(reading->memory.pss_bytes))
+            raise_to(&reading->memory.pss_bytes, reading->job_cgroup.memory.anon_bytes);
     }
     memory_estimate_order(&reading->memory);
     if (reading->missed_cgroup_peak)
         raise_to_cgroup_peak(job, reading);
-    raise_to_unseen_peak(
-        job, reading,
-        smaller(job->sharing.unread_peak_bytes, reading->job_cgroup.memory_peak_bytes),
-        "procfs.stat");
-    job->sharing.unread_peak_bytes = job->sharing.expected_bytes = 0;
     raise_to(&reading->process_count, peaks->process_count);
     /* A look takes a while: it may see a process that exits, and then another that has just
      * started. */

@@ -213,6 +213,10 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
     if (summary->tally[row->bounded_by].max_origin.is_exact)
         bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
     figure->low = fmax(figure->value - discount(summary, row->metric), 0);
+    if (row->metric == METRIC_JOB_RSS) /* the cgroup's anonymous memory belongs to the job */
+        figure->low = fmin(fmax(figure->low, metric_value(METRIC_JOB_ANON,
+                                                          summary->tally[METRIC_JOB_ANON].max)),
+                           figure->value);
     if (bound < figure->value)
         bound = near_bound(row, summary, figure->value, bound);
     figure->high = bound;

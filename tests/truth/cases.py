@@ -137,6 +137,8 @@ FAULTS = [
     Case("10000 threads joined", "joined_threads 10000", "", CPU, is_quick=False),
     Case("3000 sleepers", "crowd 3000 16", "tree", SHARING, must_rungs=("default", "no cgroup"),
          rungs=(*BURST_RUNGS, ("no events", "user")), is_heavy=True, is_quick=False),
+    Case("3000 sleepers of 8 MB", "crowd 3000 16 8", "tree", SHARING, must_rungs=("default", "no cgroup"),
+         rungs=BURST_RUNGS, is_heavy=True, is_quick=False),
     Case("nothing", "nothing", "", is_quick=False),
     Case("20 in turn", "in_turn 20 30", "sharing", SHARING),
     Case("Python pool, fork", "pool.py fork", "sharing", can_attach=False, is_quick=False),

@@ -179,10 +179,31 @@ static void unread_copies_are_expected(void **state)
     fake_process_end(&f.fake, 11);
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.combined.total_bytes, (SHARED_MB + COPIED_MB) * MB);
+    assert_int_equal(f.reading.memory.pss_bytes, (SHARED_MB + COPIED_MB) * MB);
     assert_int_equal(f.reading.discount.combined,
                      COPIED_MB * MB); /* the lower bound is the value seen */
     fake_job_look(&f);
     assert_int_equal(f.reading.memory.combined.total_bytes, SHARED_MB * MB);
+    fake_job_end(&f);
+}
+
+/* The private memory of forks that were not opened counts in each figure, and in no lower
+ * bound. */
+static void unopened_forks_have_private_memory(void **state)
+{
+    struct fake_job f;
+
+    (void)state;
+    begin_copies(&f);
+    f.job.sharing.unread_peak = (struct memory_split){ .total_bytes = 2 * SHARED_MB * MB,
+                                                       .private_bytes = SHARED_MB * MB };
+    fake_job_look(&f);
+    assert_int_equal(f.reading.memory.combined.total_bytes, 2 * SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.combined.private_bytes, SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.descendants.private_bytes, SHARED_MB * MB);
+    assert_int_equal(f.reading.memory.pss_bytes, 2 * SHARED_MB * MB);
+    assert_int_equal(f.reading.discount.combined, SHARED_MB * MB);
+    assert_int_equal(f.reading.discount.descendants, SHARED_MB * MB);
     fake_job_end(&f);
 }
 
@@ -212,6 +233,7 @@ int main(void)
         cmocka_unit_test(without_detail_a_peak_has_no_parts),
         cmocka_unit_test(a_glance_finds_a_newly_loaded_program),
         cmocka_unit_test(unread_copies_are_expected),
+        cmocka_unit_test(unopened_forks_have_private_memory),
         cmocka_unit_test(a_read_overrules_expected_copies),
     };
 

@@ -414,8 +414,9 @@ static void begin_crowd(struct memory_fixture *f)
     memory_update(f);
     assert_int_equal(f->estimate.combined.total_bytes, 13 * MB);
     memory_sharing_expect_forks(&f->sharing, &f->roster, 10);
-    assert_int_equal(f->sharing.expected_bytes, (13 + 10 * 2) * MB);
-    assert_int_equal(f->sharing.unread_peak_bytes, 0);
+    assert_int_equal(f->sharing.expected.total_bytes, (13 + 10 * 2) * MB);
+    assert_int_equal(f->sharing.expected.private_bytes, (4 + 10 * 2) * MB);
+    assert_int_equal(f->sharing.unread_peak.total_bytes, 0);
 }
 
 static void unopened_forks_are_like_those_that_were_read(void **state)
@@ -428,9 +429,10 @@ static void unopened_forks_are_like_those_that_were_read(void **state)
                &(struct fake_memory){ .pid = CHILD, .own = 3, .shared = 9, .shared_pss = 3 });
     memory_update(&f); /* a read does not show the others */
     assert_int_equal(f.sharing.reads, 2);
-    assert_int_equal(f.sharing.expected_bytes, (15 + 10 * 3) * MB);
+    assert_int_equal(f.sharing.expected.total_bytes, (15 + 10 * 3) * MB);
     memory_sharing_member_left(&f.sharing, roster_member(&f.roster, CHILD));
-    assert_int_equal(f.sharing.unread_peak_bytes, (15 + 10 * 3) * MB);
+    assert_int_equal(f.sharing.unread_peak.total_bytes, (15 + 10 * 3) * MB);
+    assert_int_equal(f.sharing.unread_peak.private_bytes, (6 + 10 * 3) * MB);
     memory_end(&f);
 }
 
@@ -448,7 +450,8 @@ static void a_full_read_overrules_the_estimate_for_forks(void **state)
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
     memory_sharing_member_left(&f.sharing, roster_member(&f.roster, CHILD));
-    assert_int_equal(f.sharing.unread_peak_bytes, 13 * MB);
+    assert_int_equal(f.sharing.unread_peak.total_bytes, 13 * MB);
+    assert_int_equal(f.sharing.unread_peak.private_bytes, 4 * MB);
     memory_end(&f);
 }
 
@@ -463,7 +466,7 @@ static void a_read_does_not_overrule_exited_processes(void **state)
     f.sharing.members_changed = true;
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
-    assert_int_equal(f.sharing.unread_peak_bytes, (13 + 10 * 2) * MB);
+    assert_int_equal(f.sharing.unread_peak.total_bytes, (13 + 10 * 2) * MB);
     memory_end(&f);
 }
 

@@ -51,7 +51,7 @@ static void pages_copied_before_their_process_is_read_count(void **state)
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 40, .shared = 60 });
     put_stat(&f, MAIN, 0);
     put_stat(&f, CHILD, 0);
-    survey = survey_plan(&f.roster, MAIN, false);
+    survey = survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS);
     survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
     survey_look_again(&survey, &f.fake.root, &f.roster);
     assert_int_equal(survey.count, 2);
@@ -73,7 +73,7 @@ static void many_small_processes_are_not_walked(void **state)
     for (int i = 0; i < CROWD - 2; i++)
         memory_add(&f, CHILD + 1 + i, MB);
     memory_put(&f, &(struct fake_memory){ .pid = CHILD, .own = 40 });
-    survey = survey_plan(&f.roster, MAIN, false);
+    survey = survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS);
     assert_int_equal(survey.walk_count, 2);
     assert_int_equal(survey.walk_bytes, 41 * MB);
     survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
@@ -84,38 +84,39 @@ static void many_small_processes_are_not_walked(void **state)
     /* Only a walk shows the pages shared by a copy and its parent. */
     roster_member(&f.roster, CHILD + 1)->has_exec = false;
     roster_member(&f.roster, CHILD + 1)->parent_pid = CHILD + 2;
-    assert_int_equal(survey_plan(&f.roster, MAIN, false).walk_count, 4);
-    assert_int_equal(survey_plan(&f.roster, MAIN, true).walk_count, CROWD);
+    assert_int_equal(survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS).walk_count, 4);
+    assert_int_equal(survey_plan(&f.roster, MAIN, true, SURVEY_PAGE_NS).walk_count, CROWD);
     memory_end(&f);
 }
 
 /* Only walked processes have files. */
-static void only_some_of_many_similar_copies_are_walked(void **state)
+static void walk_some_of_many(unsigned shared_mb, int each)
 {
-    enum { ALIKE = 40, EACH = 3, ALL = ALIKE + 2, OTHER = CHILD + ALIKE };
+    enum { ALIKE = 40, ALL = ALIKE + 2, OTHER = CHILD + ALIKE };
+    const int walked = (ALIKE + each - 1) / each;
     struct memory_fixture f = { 0 };
     struct memory_view views[ALL];
     struct survey survey;
     uint64_t private_bytes = 0;
 
-    (void)state;
     copying = &f;
     memory_begin(&f, SPOOR_DETAIL_AUTO);
     memory_put(&f, &(struct fake_memory){ .pid = MAIN, .own = 1 });
     for (int i = 0; i < ALIKE; i++) {
-        if (i % EACH == 0)
-            memory_put(&f, &(struct fake_memory){ .pid = CHILD + i, .own = 1, .shared = 2 });
+        if (i % each == 0)
+            memory_put(
+                &f, &(struct fake_memory){ .pid = CHILD + i, .own = 1, .shared = shared_mb });
         else
-            (void)memory_add(&f, CHILD + i, 3 * MB);
+            (void)memory_add(&f, CHILD + i, (1 + shared_mb) * MB);
     }
-    memory_put(&f, &(struct fake_memory){ .pid = OTHER, .own = 3 });
+    memory_put(&f, &(struct fake_memory){ .pid = OTHER, .own = 3, .shared = shared_mb - 2 });
     roster_member(&f.roster, OTHER)->reading.faults = 700; /* it has copied pages */
     roster_member(&f.roster, CHILD + 1)->reading.rss_bytes -=
         5 * PAGE_BYTES; /* it is still growing */
     for (int i = CHILD; i <= OTHER; i++)
         roster_member(&f.roster, i)->has_exec = false;
-    survey = survey_plan(&f.roster, MAIN, false);
-    assert_int_equal(survey.walk_count, ALIKE / EACH + 3);
+    survey = survey_plan(&f.roster, MAIN, false, SURVEY_PAGE_NS);
+    assert_int_equal(survey.walk_count, walked + 2);
     survey_take(&survey, &f.fake.root, &f.roster, MAIN, views);
     survey_look_again(&survey, &f.fake.root, &f.roster);
     assert_int_equal(survey.count, ALL);
@@ -123,10 +124,24 @@ static void only_some_of_many_similar_copies_are_walked(void **state)
     for (int i = 0; i < ALL; i++)
         private_bytes += views[i].private_total;
     assert_int_equal(private_bytes, (1 + ALIKE + 3) * MB - 5 * PAGE_BYTES);
-    assert_int_equal(survey.guessed_bytes, ALIKE * (EACH - 1) / EACH * MB - 5 * PAGE_BYTES);
+    assert_int_equal(survey.guessed_bytes, (uint64_t)(ALIKE - walked) * MB - 5 * PAGE_BYTES);
     assert_int_equal(views[ALL - 2].pid, OTHER - 1);
-    assert_int_equal(survey_plan(&f.roster, MAIN, true).walk_count, ALL);
+    assert_int_equal(survey_plan(&f.roster, MAIN, true, SURVEY_PAGE_NS).walk_count, ALL);
     memory_end(&f);
+}
+
+static void only_some_of_many_similar_copies_are_walked(void **state)
+{
+    (void)state;
+    walk_some_of_many(2, 3);
+}
+
+/* A walk over all of them would take too long. */
+static void only_some_of_many_similar_large_copies_are_walked(void **state)
+{
+    (void)state;
+    walk_some_of_many(99, 3);
+    walk_some_of_many(999, 21);
 }
 
 /* Twenty walks over this much memory that took this long; returns the expected time of the
@@ -176,6 +191,7 @@ int main(void)
         cmocka_unit_test(pages_copied_before_their_process_is_read_count),
         cmocka_unit_test(many_small_processes_are_not_walked),
         cmocka_unit_test(only_some_of_many_similar_copies_are_walked),
+        cmocka_unit_test(only_some_of_many_similar_large_copies_are_walked),
         cmocka_unit_test(the_cost_of_a_walk_is_estimated_from_the_last),
         cmocka_unit_test(a_slow_walk_over_little_memory_changes_the_estimate_little),
     };

@@ -37,7 +37,7 @@ void memory_sharing_member_left(struct memory_sharing *sharing, const struct mem
     sharing->members_changed = true;
     sharing->left_private_bytes += member->survey.private_bytes;
     if (member_is_copy(member))
-        raise_to(&sharing->unread_peak_bytes, sharing->expected_bytes);
+        memory_split_raise(&sharing->unread_peak, &sharing->expected);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -90,16 +90,23 @@ static uint64_t unopened_bytes(const struct memory_sharing *sharing,
 static void check_expected(struct memory_sharing *sharing, const struct survey *survey,
                            const struct roster *roster)
 {
-    uint64_t rss_bytes = 0, most_bytes = UNKNOWN;
+    struct memory_split *expected = &sharing->expected;
+    uint64_t rss_bytes = 0, most_bytes = UNKNOWN, less_bytes;
 
     for (size_t i = 0; i < survey->count; i++)
         rss_bytes += sharing->views[i].resident;
-    if (survey->count + sharing->unopened_count >= sharing->expected_count)
+    if (survey->count + sharing->unopened_count >= sharing->expected_count &&
+        !survey->has_ended)
         most_bytes = sharing->estimate.combined.total_bytes +
                      sub_floor0(sharing->expected_rss_bytes, rss_bytes) +
                      unopened_bytes(sharing, roster);
-    raise_to(&sharing->unread_peak_bytes, smaller(sharing->expected_bytes, most_bytes));
-    sharing->expected_bytes = sharing->copied_bytes = 0;
+    less_bytes = sub_floor0(expected->total_bytes, most_bytes);
+    expected->total_bytes -= less_bytes;
+    if (is_known(expected->private_bytes))
+        expected->private_bytes = sub_floor0(expected->private_bytes, less_bytes);
+    memory_split_raise(&sharing->unread_peak, expected);
+    *expected = (struct memory_split){ 0 };
+    sharing->copied_bytes = 0;
 }
 
 static void remember(struct memory_sharing *sharing, const struct survey *survey,
@@ -137,7 +144,8 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
 {
     const struct root *root = sharing->root;
     uint64_t started_ns = cpu_spent_ns(root), spent_ns;
-    struct survey survey = survey_plan(roster, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS);
+    struct survey survey =
+        survey_plan(roster, main_pid, sharing->mode == SPOOR_DETAIL_ALWAYS, sharing->page_ns);
     struct shared_files files;
     bool has_files;
 
@@ -214,7 +222,7 @@ static bool is_affordable(struct memory_sharing *sharing, struct roster *roster,
                           bool is_peak)
 {
     enum { LEFT_FOR_REST = 3, LEFT_FOR_PEAK = 2 }; /* in reads */
-    struct survey plan = survey_plan(roster, main_pid, false);
+    struct survey plan = survey_plan(roster, main_pid, false, sharing->page_ns);
     uint64_t cost_ns = survey_cost_ns(&plan, sharing->page_ns);
     bool is_resting = sharing->activity == JOB_RESTS;
 
@@ -273,13 +281,26 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster, 
         forget_sharing(ret);
 }
 
-static void expect(struct memory_sharing *sharing, uint64_t bytes)
+/* Includes forks that were not opened, and pages that forks may have copied since the last
+ * read. Page faults do not show whether those pages are private. */
+static void expect_unread(struct memory_sharing *sharing, const struct roster *roster)
 {
-    if (!sharing->has_estimate || bytes <= sharing->expected_bytes)
+    const struct rss_delta *delta = &sharing->delta.job;
+    uint64_t mapped = sub_floor0(delta->mapped, sharing->bases.job.mapped);
+    uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
+    struct memory_split split = sharing->followed;
+    uint64_t unopened = unopened_bytes(sharing, roster);
+    uint64_t added = smaller(copied, sub_floor0(delta->rss, split.total_bytes)) + unopened;
+
+    split.total_bytes += added;
+    if (!sharing->has_estimate || added == 0 ||
+        split.total_bytes <= sharing->expected.total_bytes)
         return;
-    sharing->expected_bytes = bytes;
-    sharing->expected_rss_bytes = sharing->delta.job.rss;
-    sharing->expected_count = sharing->delta.job.count + sharing->unopened_count;
+    if (is_known(split.private_bytes))
+        split.private_bytes += unopened;
+    sharing->expected = split;
+    sharing->expected_rss_bytes = delta->rss;
+    sharing->expected_count = delta->count + sharing->unopened_count;
 }
 
 void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
@@ -287,19 +308,7 @@ void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct ro
 {
     sharing->unopened_count = count;
     if (count > 0)
-        expect(sharing, sharing->followed_bytes + unopened_bytes(sharing, roster));
-}
-
-/* Includes pages that forks may have copied since the last read. */
-static void expect_copies(struct memory_sharing *sharing, const struct roster *roster)
-{
-    const struct rss_delta *delta = &sharing->delta.job;
-    uint64_t mapped = sub_floor0(delta->mapped, sharing->bases.job.mapped);
-    uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
-
-    if (copied > 0)
-        expect(sharing, smaller(sharing->followed_bytes + copied, delta->rss) +
-                            unopened_bytes(sharing, roster));
+        expect_unread(sharing, roster);
 }
 
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
@@ -307,8 +316,8 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
 {
     sharing->was_read = false;
     follow(sharing, roster, main_pid, ret);
-    sharing->followed_bytes = ret->combined.total_bytes;
-    expect_copies(sharing, roster);
+    sharing->followed = ret->combined;
+    expect_unread(sharing, roster);
     if (!should_read(sharing, roster, main_pid, is_glance, ret) ||
         reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {
@@ -321,7 +330,7 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
     sharing->is_pending = false;
     sharing->was_read = true;
     *ret = sharing->estimate;
-    sharing->followed_bytes = ret->combined.total_bytes;
+    sharing->followed = ret->combined;
     memory_sharing_expect_forks(sharing, roster, sharing->unopened_count);
     if (sharing->is_denied)
         forget_sharing(ret);

@@ -48,11 +48,11 @@ struct memory_sharing {
     uint64_t left_private_bytes;  /* of members that exited since the last read */
     uint64_t copied_bytes; /* on write since then, from the machine's memory; set by the job */
     uint64_t unopened_count;         /* living forks that are not in the list */
-    uint64_t followed_bytes;         /* the total at the last update */
-    uint64_t expected_bytes;         /* the highest total since then, with these copies */
+    struct memory_split followed;    /* the job at the last update */
+    struct memory_split expected;    /* the highest total since then, with these copies */
     uint64_t expected_count;         /* processes at that moment */
     uint64_t expected_rss_bytes;     /* the sum of resident sizes at that moment */
-    uint64_t unread_peak_bytes;      /* the same, not overruled by a read; 0: none */
+    struct memory_split unread_peak; /* the same, not overruled by a read; 0: none */
     struct memory_estimate estimate; /* of the last read */
     struct memory_estimate highest;  /* totals and private memory of all reads */
     struct rss_bases bases;          /* of the last read */

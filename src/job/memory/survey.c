@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/arithmetic.h"
+#include "base/clock.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/proc/pid_files.h"
@@ -82,6 +83,10 @@ enum { FEW = 16 };
 #define COST_PAGE_BYTES 4096u
 #define PAGE_LEAST_NS 0.1
 
+/* A walk that takes longer than this reads only some of many similar copies, whatever their
+ * size, and as few as necessary: the budget hardly ever pays for more. */
+#define LONG_NS (10 * NS_PER_MS)
+
 /* Maximum difference between the sizes of two similar processes: they are read at different
  * moments of their start. */
 #define ALIKE_BYTES ((uint64_t)128 * 1024)
@@ -100,14 +105,15 @@ static bool are_alike(const struct member *a, const struct member *b)
            is_near(a->reading.faults, b->reading.faults, ALIKE_FAULTS);
 }
 
-/* Assigns a copy to a kind of similar copies, if it has memory of its own. */
-static void find_kind(struct survey *survey, struct member *member)
+/* Assigns a copy to a kind of similar copies, if it has memory of its own, at most this
+ * much. */
+static void find_kind(struct survey *survey, struct member *member, uint64_t most_bytes)
 {
     size_t i = 0;
 
     member->survey.kind = 0;
     if (!member_is_copy(member) || member->reading.borrows_memory ||
-        member->reading.rss_bytes == 0 || member->reading.rss_bytes > SMALL_BYTES)
+        member->reading.rss_bytes == 0 || member->reading.rss_bytes > most_bytes)
         return;
     while (i < survey->kind_count && !are_alike(survey->kinds[i].first, member))
         i++;
@@ -119,28 +125,30 @@ static void find_kind(struct survey *survey, struct member *member)
     member->survey.kind = (unsigned char)(i + 1);
 }
 
-static bool is_like_another(struct survey *survey, const struct member *member)
+static bool is_like_another(struct survey *survey, const struct member *member, size_t models)
 {
     struct survey_kind *kind =
         member->survey.kind > 0 ? &survey->kinds[member->survey.kind - 1] : NULL;
 
-    return kind && kind->planned_count++ % (kind->count / SURVEY_MODELS + 1) != 0;
+    return kind && kind->planned_count++ % (kind->count / models + 1) != 0;
 }
 
-struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
+/* Of similar copies up to the size `alike_bytes`, about `models` are walked. */
+static struct survey plan(struct roster *roster, pid_t main_pid, bool walks_all,
+                          uint64_t alike_bytes, size_t models)
 {
     struct survey survey = { 0 };
 
     for (size_t i = 0; i < roster->count; i++)
-        find_kind(&survey, &roster->list[i]);
+        find_kind(&survey, &roster->list[i], alike_bytes);
     for (size_t i = 0; i < roster->count; i++) {
         struct member *member = &roster->list[i];
 
         survey.has_copies |= member_is_copy(member);
         member->survey.is_walked =
-            walks_all || roster->count <= FEW || member->reading.rss_bytes > SMALL_BYTES ||
-            member->id.pid == main_pid ||
-            (member_is_copy(member) && !is_like_another(&survey, member));
+            walks_all || roster->count <= FEW || member->id.pid == main_pid ||
+            (member_is_copy(member) ? !is_like_another(&survey, member, models)
+                                    : member->reading.rss_bytes > SMALL_BYTES);
     }
     for (size_t i = 0; i < roster->count && survey.has_copies; i++) {
         const struct member *member = &roster->list[i];
@@ -158,6 +166,16 @@ struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all)
         survey.walk_count += member->survey.is_walked;
         survey.walk_bytes += member->survey.is_walked ? member->reading.rss_bytes : 0;
     }
+    return survey;
+}
+
+struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all, double page_ns)
+{
+    struct survey survey = plan(roster, main_pid, walks_all, SMALL_BYTES, SURVEY_MODELS);
+
+    for (size_t models = SURVEY_MODELS;
+         !walks_all && models > 1 && survey_cost_ns(&survey, page_ns) > LONG_NS; models /= 2)
+        survey = plan(roster, main_pid, false, UINT64_MAX, models);
     return survey;
 }
 

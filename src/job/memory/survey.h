@@ -44,8 +44,9 @@ struct survey {
     bool is_denied;         /* a process of another user could not be read */
 };
 
-/* Decides which processes to walk: all, or those whose sizes are not sufficient. */
-struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all);
+/* Decides which processes to walk: all, or those whose sizes are not sufficient. `page_ns`: the cost of a page. */
+struct survey survey_plan(struct roster *roster, pid_t main_pid, bool walks_all,
+                          double page_ns);
 
 /* Assumed cost of a page until a walk was measured. */
 #define SURVEY_PAGE_NS 16.0

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd COUNT KILOBYTES - so many children of that size, all of them there at once. Next to that what each
- * has besides counts: its stack, and what it wrote of its parent's. It asks the kernel for it.
+ * crowd COUNT KILOBYTES [MEGABYTES] - so many children of that size, all of them there at once. Next to that what each
+ * has besides counts: its stack, and what it wrote of its parent's. It asks the kernel for it. Each also shares so many
+ * megabytes of its parent.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -52,6 +53,8 @@ int main(int argc, char **argv)
     ledger_open();
     if (!pids)
         ledger_fail("memory");
+    if (argc > 3)
+        (void)touch((size_t)number_argument(argc, argv, 3) * MB); /* until it exits */
     crowd->bytes = (size_t)number_argument(argc, argv, 2) * 1000;
     crowd->place = meeting_of((unsigned)count + 1);
     for (long i = 0; i < count; i++)
