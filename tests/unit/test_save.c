@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Linked with --wrap=fsync: the disk is the test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,6 +165,44 @@ static void a_link_to_a_file_is_not_followed(void **state)
     assert_string_equal(content(f), "precious");
 }
 
+static struct fixture *synced; /* its file had this size when fsync() was called */
+static off_t size_at_sync;
+static int sync_error;
+
+int __wrap_fsync(int fd);
+
+int __wrap_fsync(int fd)
+{
+    struct stat of_new, of_old;
+
+    assert_int_equal(fstat(fd, &of_new), 0);
+    if (!synced)
+        return 0;
+    assert_int_equal(stat(synced->path, &of_old), 0);
+    assert_true(of_new.st_ino != of_old.st_ino); /* it is still the old one */
+    size_at_sync = of_new.st_size;
+    errno = sync_error;
+    return sync_error == 0 ? 0 : -1;
+}
+
+/* After a power failure the old report is there, or the new one: not an empty file. */
+static void a_report_is_on_the_disk_before_it_replaces_another(void **state)
+{
+    struct stat status;
+
+    synced = *state;
+    fake_root_write(&synced->fake, "f", "old");
+    sync_error = EIO;
+    assert_int_equal(save(synced, SPOOR_JSON, SPOOR_REPLACE), -EIO);
+    assert_string_equal(content(synced), "old");
+    sync_error = 0;
+    assert_int_equal(save(synced, SPOOR_JSON, SPOOR_REPLACE), 0);
+    assert_int_equal(stat(synced->path, &status), 0);
+    assert_true(status.st_size > 0);
+    assert_int_equal(size_at_sync, status.st_size);
+    synced = NULL;
+}
+
 int main(void)
 {
 #define WITH_RECORD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -175,6 +214,7 @@ int main(void)
         WITH_RECORD(several_reports_are_one_table),
         WITH_RECORD(a_path_may_name_a_descriptor),
         WITH_RECORD(a_link_to_a_file_is_not_followed),
+        WITH_RECORD(a_report_is_on_the_disk_before_it_replaces_another),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

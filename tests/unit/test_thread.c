@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linked with --wrap=thread_start_quiet: threads start when this test allows it.
+ * Linked with --wrap=thread_start_quiet: threads start when this test allows it; and with
+ * --wrap=job_cgroup_remove: it checks what other threads can do meanwhile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/helper.h"
+#include "session/session.h"
 #include "spoor/spoor.h"
 
 int __real_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data);
@@ -31,6 +33,26 @@ static bool is_refused;
 int __wrap_thread_start_quiet(pthread_t *ret, void *(*run)(void *data), void *data)
 {
     return is_refused ? -EAGAIN : __real_thread_start_quiet(ret, run, data);
+}
+
+static spoor_session *ending;
+static int lock_error = -1;
+
+void __wrap_job_cgroup_remove(struct job_cgroup *job_cgroup);
+
+/* A mutex that the caller holds is not free before the deadline. */
+void __wrap_job_cgroup_remove(struct job_cgroup *job_cgroup)
+{
+    struct timespec deadline;
+
+    (void)job_cgroup; /* it has no folders */
+    if (!ending)
+        return;
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 5;
+    lock_error = pthread_mutex_timedlock(&ending->mutex, &deadline);
+    if (lock_error == 0)
+        pthread_mutex_unlock(&ending->mutex);
 }
 
 /* Counts descriptors of that kind. */
@@ -81,6 +103,20 @@ static void a_failed_thread_start_leaves_nothing_open(void **state)
     assert_int_equal(spoor_session_stop(session, &err), 0);
     assert_null(spoor_session_close(session));
     assert_int_equal(count_open("eventfd"), before);
+}
+
+/* The removal may take a second for each folder. */
+static void a_session_can_be_read_while_the_cgroup_is_removed(void **state)
+{
+    struct spoor_error err;
+
+    (void)state;
+    ending = open_session();
+    assert_int_equal(spoor_session_start(ending, &err), 0);
+    assert_int_equal(spoor_session_stop(ending, &err), 0);
+    assert_int_equal(lock_error, 0);
+    assert_null(spoor_session_close(ending));
+    ending = NULL;
 }
 
 /* ---- a thread that hangs -------------------------------------------------- */
@@ -270,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_thread_start_leaves_nothing_open),
+        cmocka_unit_test(a_session_can_be_read_while_the_cgroup_is_removed),
         cmocka_unit_test(stopping_wakes_callers_that_wait_for_a_sample),
         cmocka_unit_test(a_hanging_thread_blocks_no_caller),
         cmocka_unit_test(a_session_with_a_hanging_thread_can_be_closed),
