@@ -117,6 +117,26 @@ static void all_processes_in_the_cgroup_are_the_job(void **state)
     end(&a);
 }
 
+/* Copies on write: the last read shows less than the cgroup does. */
+static void pss_includes_the_anonymous_memory_of_the_cgroup(void **state)
+{
+    const char *rollup = "Rss: 80 kB\nPss: 40 kB\nShared_Clean: 0 kB\nShared_Dirty: 80 kB\n"
+                         "Private_Clean: 0 kB\nPrivate_Dirty: 0 kB\nAnonymous: 80 kB\n";
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    a.sampler.job.sharing.mode = SPOOR_DETAIL_AUTO;
+    fake_root_write(&a.fake, "proc/40/smaps_rollup", rollup);
+    fake_root_write(&a.fake, "proc/50/smaps_rollup", rollup);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_PSS), 80 * 1024);
+    fake_root_write(&a.fake, JOB "/memory.stat", "anon 409600\nfile 0\nshmem 0\n");
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_PSS), 400 * 1024);
+    end(&a);
+}
+
 static void a_child_in_another_cgroup_is_not_part_of_the_job(void **state)
 {
     struct adopted a;
@@ -276,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_processes_in_the_cgroup_are_the_job),
+        cmocka_unit_test(pss_includes_the_anonymous_memory_of_the_cgroup),
         cmocka_unit_test(a_child_in_another_cgroup_is_not_part_of_the_job),
         cmocka_unit_test(a_process_that_is_moved_out_leaves_the_job),
         cmocka_unit_test(there_is_no_main_process),

@@ -292,6 +292,9 @@ static void sampled_peaks_have_bounds(void **state)
     /* Pages that are mapped twice are in the marks twice. */
     OBSERVE(&machine, METRIC_JOB_RSS_DISCOUNT, 0, 50 * MB, 20 * MB);
     assert_near(find(&machine, JOB_PEAK).low, 70e6);
+    /* The anonymous memory of the cgroup is certain. */
+    OBSERVE(&machine, METRIC_JOB_ANON, 1 * MB, 90 * MB, 80 * MB);
+    assert_near(find(&machine, JOB_PEAK).low, 90e6);
 }
 
 /* The largest process alone is a lower bound for the job. */
