@@ -154,7 +154,8 @@ def test_a_command_that_cannot_run_has_a_hint(spoor, tmp_path, command, code, me
     (tmp_path / "job.py").write_text("print()\n")
     (tmp_path / "job").write_text("#!/bin/sh\n")
     (tmp_path / "folder").mkdir()
-    done = spoor("run", "--", *command, cwd=tmp_path)
+    path = "/usr/bin:/bin"  # a folder that may not be searched would be the reason
+    done = spoor("run", "--", *command, cwd=tmp_path, env={**os.environ, "PATH": path})
     assert (done.returncode, done.stderr) == (code, f"spoor: {message}\n")
 
 

@@ -87,7 +87,7 @@ for i in range(20):
 def test_a_short_job_has_a_curve(spoor, tmp_path):
     """Without --interval, samples are 10 ms apart at first; with it, they are as it says."""
     rows = tmp_path / "rows.csv"
-    _, report = spoor.result("/usr/bin/python3", "-c", STEPS, options=["--samples", rows])
+    _, report = spoor.result("/usr/bin/python3", "-c", STEPS, options=["--budget", "none", "--samples", rows])
     levels = [high for high in report["curve"]["columns"]["job_rss_bytes"]["high"] if high is not None]
     assert len({level // (5 << 20) for level in levels}) >= 10, levels
     assert len(rows.read_text(encoding="utf-8").splitlines()) > 10

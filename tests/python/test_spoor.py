@@ -339,7 +339,7 @@ def test_phase_that_cannot_be_recorded_is_a_warning(name):
 def test_text_of_a_process_that_still_runs():
     with spoor.Tracker() as tracker:
         pass
-    assert "\nstill running, started" in str(tracker.result)
+    assert "\nstill running, tracked from" in str(tracker.result)
     assert tracker.result.run.still_running is True and tracker.result.run.exit_code is None
     process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     with spoor.Tracker(process.pid) as tracker:
