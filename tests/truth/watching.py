@@ -2,8 +2,10 @@
 """The usage of a run, measured from outside: an outer cgroup, the proc connector and sampled
 PSS."""
 import contextlib
+import ctypes
 import os
 import pathlib
+import platform
 import signal
 import socket
 import struct
@@ -145,6 +147,19 @@ def read_pss(pid):
     return 0
 
 
+KCMP, KCMP_VM = {"aarch64": 272, "x86_64": 312}[platform.machine()], 1
+LIBC = ctypes.CDLL(None)
+
+
+def shares_memory_with_parent(pid):
+    """A child of vfork() has its parent's memory until it calls exec: all of it is in the PSS of both."""
+    try:
+        parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return False
+    return LIBC.syscall(KCMP, pid, parent, KCMP_VM, 0, 0) == 0
+
+
 class Pss(threading.Thread):
     """The largest sum of PSS over the live processes: no more than the true peak, except for the
     time it takes to read them."""
@@ -157,7 +172,8 @@ class Pss(threading.Thread):
 
     def run(self):
         while not self.has_ended:
-            self.peak_bytes = max(self.peak_bytes, sum(map(read_pss, self.processes.live())))
+            own = [pid for pid in self.processes.live() if not shares_memory_with_parent(pid)]
+            self.peak_bytes = max(self.peak_bytes, sum(map(read_pss, own)))
             time.sleep(PSS_PERIOD_SECONDS)
 
     def stop(self):
