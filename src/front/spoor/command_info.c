@@ -283,7 +283,7 @@ static int default_file(pid_t process, char **ret, struct spoor_error *err)
                : 0;
 }
 
-static void say_nothing(const char *message)
+static void ignore_warning(const char *message)
 {
     (void)message;
 }
@@ -307,7 +307,7 @@ static int write_row(const struct settings *settings, const struct phase_mark *m
     const char *named = named_file(settings);
     AUTO_FREE char *path = NULL;
     size_t run_count =
-        phase_send(mark->name, mark->is_stop, settings->is_quiet ? say_nothing : spoor_warn);
+        phase_send(mark->name, mark->is_stop, settings->is_quiet ? ignore_warning : spoor_warn);
     int r;
 
     if (named)
@@ -315,7 +315,7 @@ static int write_row(const struct settings *settings, const struct phase_mark *m
     if (run_count > 0)
         return 0;
     r = default_file((pid_t)mark->process_id, &path, err);
-    if (r < 0)
+    if (r < 0 || !path) /* for the analyzer, which does not know asprintf() */
         return r;
     if (!settings->is_quiet)
         note_missing_run(mark, path);
