@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of results: those of pandas, as in the predecessor, or if pandas is not installed tables that are
+"""Tables of results: DataFrames of pandas, as in the predecessor, or if pandas is not installed tables that are
 read like them. pandas takes half a second to import, so that happens when the first table is made."""
 from __future__ import annotations
 

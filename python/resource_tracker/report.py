@@ -287,7 +287,7 @@ def make_report(tracker: ResourceTracker, integration: str, history: Sequence[Ma
     facts: dict[str, Any] = {**tracker._metadata(), "name": name, "is_running": tracker.running,
              "spoor_version": spoor.__version__}
     if integration == "Metaflow":
-        facts["exit_code"] = int(status_failed)  # that of the task
+        facts["exit_code"] = int(status_failed)  # the exit code of the task
     table = tracker.get_combined_metrics()
     frame = {column: table[column] for column in table.columns}
     server = server or {}

@@ -250,7 +250,7 @@ class ResourceTracker:
     def stop(self, exit_code: int = 0, run_status: str = "finished") -> None:
         """Stops tracking, after a last row. If metrics are uploaded, waits a few seconds for the last
         ones; exit_code and run_status ("finished" or "failed") are sent to Sentinel, and
-        sentinel_result is its answer. If the tracked process is this one, exit_code is that of report(), too."""
+        sentinel_result is its answer. If this process is tracked, report() shows exit_code, too."""
         tracking = self._tracking
         if tracking is None or not (self.running or tracking.agent is not None):
             return

@@ -164,7 +164,7 @@ int cgroup_parse_oom_kills(const char *text, uint64_t *ret_count);
 /* cpu.stat of version 2 (in us) or of version 1 (in ns). */
 int cgroup_parse_throttled(const char *text, uint64_t *ret_ns);
 
-/* An existing cgroup given by the user, such as that of a container, service or batch job.
+/* An existing cgroup given by the user, such as the cgroup of a container, service or batch job.
  *
  * With version 1 it is a directory of one hierarchy. Cgroups of the same path in other
  * hierarchies are assumed to hold the same processes if they hold any. */

@@ -4,7 +4,7 @@
  * its config file.
  *
  * Each setting is taken from the first of: the option, the variable, the config file, the
- * default. If no config file is named, that of the program is read, if it exists.
+ * default. If no config file is named, the default file of the program is read, if it exists.
  *
  * Accepted on the command line: -i5, -i 5, -qi5, --interval 5, --interval=5. "--" ends the
  * options. Options may follow operands, unless the command's operands are a command line

@@ -162,7 +162,7 @@ static bool is_in_group(const struct command *command, size_t index, const char 
 }
 
 /* Every shown option, by group, in the order of the first row of each. The name of a group is between `before` and
- * `after`; that of options without a group is `other`, or NULL: they have no heading. */
+ * `after`; options without a group have the heading `other`, or none if it is NULL. */
 static void put_groups(FILE *out, const struct command *command, const char *before,
                        const char *after, const char *other,
                        void (*put)(FILE *out, const struct option *option))

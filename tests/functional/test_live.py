@@ -256,6 +256,16 @@ def test_name_of_a_process_cannot_write_to_the_terminal(spoor, terminal, tmp_pat
     assert window.end()[0] == 0
 
 
+def check_background(window):
+    """A stopped command goes on in the background, where it draws nothing."""
+    before = len(window.text)
+    window.type("bg\n")
+    window.wait_for(re.escape(PROMPT))
+    window.type("echo $((6 * 7))\n")
+    window.wait_for("42")
+    assert "\0337" not in window.text[before:]
+
+
 @pytest.mark.threads
 def test_stop_and_continue(spoor, held, terminal):
     """Ctrl-Z leaves the shell a clean terminal, fg brings the view back, and in the background
@@ -269,12 +279,7 @@ def test_stop_and_continue(spoor, held, terminal):
     window.wait_for("Stopped")
     window.wait_for(re.escape(PROMPT))
     assert termios.tcgetattr(window.slave)[3] & termios.ICANON
-    before = len(window.text)
-    window.type("bg\n")
-    window.wait_for(re.escape(PROMPT))
-    window.type("echo $((6 * 7))\n")
-    window.wait_for("42")
-    assert "\0337" not in window.text[before:]
+    check_background(window)
     window.type("fg\n")
     window.wait_for(FRAME)
     window.type("q")
@@ -533,12 +538,7 @@ def test_line_is_removed_while_the_command_is_stopped(spoor, terminal):
     window.type("\x1a")
     window.wait_for(GONE)
     window.wait_for("Stopped.*" + re.escape(PROMPT))
-    before = len(window.text)
-    window.type("bg\n")
-    window.wait_for(re.escape(PROMPT))
-    window.type("echo $((6 * 7))\n")
-    window.wait_for("42")
-    assert "\0337" not in window.text[before:]
+    check_background(window)
     window.type("fg\n")
     window.wait_for(LINE)
     window.type("\x03")

@@ -99,7 +99,7 @@ struct live_curve {
 struct live_process {
     pid_t pid;
     size_t place;  /* among all processes: those that started first come first */
-    size_t parent; /* among those of the view; SIZE_MAX: none of them */
+    size_t parent; /* its index in the view; SIZE_MAX: it is not in the view */
     double cores;  /* since the last sample; NaN: unknown */
     double rss_bytes;
     double rank;      /* by CPU and memory */

@@ -518,7 +518,7 @@ static size_t add_gpus(struct page *page, const struct live_view *view, size_t l
 
 struct tree {
     const struct live_view *view;
-    size_t count; /* those of the highest ranks are shown */
+    size_t count; /* of rows to show: the processes of the highest ranks */
 };
 
 static void add_tree_row(struct page *page, const struct live_process *process, size_t depth)
