@@ -239,6 +239,7 @@ struct job {
     struct clock_span look_span;   /* when the clocks of all processes were last read */
     bool was_thorough;             /* the last look at all processes read the slow files too */
     bool is_border;                /* set by the caller: a phase starts or stops */
+    bool is_early;                 /* likewise: memory sharing is read as by a glance */
     uint64_t glanced_memory_bytes; /* of the job cgroup, when resident sizes were last read */
     struct job_sentinel sentinel;
     struct job_peaks peaks; /* since the last reading */

@@ -146,7 +146,8 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
     struct memory_estimate *peaks = &job->peaks.memory;
 
     job->sharing.activity = activity_state(&job->activity);
-    memory_sharing_update(&job->sharing, &job->roster, job->main_pid, is_glance, ret);
+    memory_sharing_update(&job->sharing, &job->roster, job->main_pid,
+                          is_glance || job->is_early, ret);
     count_huge_pages(job, ret);
     note_at_peak(job, &ret->combined);
     raise_estimate(peaks, ret);

@@ -257,6 +257,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
         sub_known(stolen_ns(&host->cpu), stolen_ns(&sampler->first_cpu));
     sampler->job.meters.busy_ns = sub_known(busy_ns(&host->cpu), busy_ns(&sampler->first_cpu));
     sampler->job.is_border = kind == SAMPLE_BORDER;
+    sampler->job.is_early = kind == SAMPLE_EARLY;
     job_refresh(&sampler->job, now.monotonic_ns, kind > SAMPLE_REGULAR);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);

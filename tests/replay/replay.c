@@ -153,7 +153,7 @@ static void step_through(spoor_session *session, const char *machine, const char
         root_close(&session->root);
         if (root_open(path, &session->root) < 0)
             exit(fail(path));
-        session_take_sample(session, instant_of(step), is_last);
+        session_take_sample(session, instant_of(step), is_last ? SAMPLE_LAST : SAMPLE_REGULAR);
         if (stream_lists_devices(&stream))
             device_sample_read(&devices, &session->root, NULL);
         (void)stream_write_row(&stream,
