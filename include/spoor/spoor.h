@@ -65,6 +65,7 @@ enum spoor_format {
     SPOOR_JSON, /* schema spoor/1 */
     SPOOR_CSV,  /* a header and one row */
     SPOOR_HTML, /* a page with charts, if this build has it: ENOSYS otherwise */
+    SPOOR_MARKDOWN, /* a table of the key figures */
 };
 
 /* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name

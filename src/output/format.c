@@ -22,6 +22,10 @@ static const struct format formats[] = {
                      .write = html_write,
                      .write_all = html_write_all,
                      .check = html_check },
+    [SPOOR_MARKDOWN] = { .name = "markdown",
+                         .suffix = ".md",
+                         .write = markdown_write,
+                         .write_all = markdown_write_all },
 };
 
 bool path_has_suffix(const char *path, const char *suffix)

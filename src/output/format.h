@@ -70,6 +70,11 @@ void html_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 void html_write_all(const struct record *records, size_t count, struct buffer *out);
 
+/* A table of the key figures, one column per run (markdown.c). */
+void markdown_write(const struct record *record, const struct format_style *style,
+                    struct buffer *out);
+void markdown_write_all(const struct record *records, size_t count, struct buffer *out);
+
 /* One row of all figures, after a header if requested (csv.c). RFC 4180, "\n" ends lines. */
 void csv_write(const struct record *record, const struct format_style *style,
                struct buffer *out);

@@ -89,4 +89,10 @@ bool rounded_equal(double a, double b);
 /* Reads "-12.5e3" and moves the cursor behind it. 0, or -EBADMSG: there is no number. */
 int number_read(const char **cursor, double *ret);
 
+/* ---- durations ---------------------------------------------------------- */
+
+/* Reads a decimal number with a unit: us, ms, s, m, h or d; without one, seconds. Fractions
+ * of a nanosecond are dropped. -EBADMSG: not a time; -ERANGE: negative or too large. */
+int duration_parse(const char *text, uint64_t *ret_ns);
+
 #endif

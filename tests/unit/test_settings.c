@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
+#include "text/number.h"
 
 /* ---- duration ----------------------------------------------------------- */
 

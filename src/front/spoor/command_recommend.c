@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
@@ -14,7 +15,7 @@
 #include "front/spoor/settings.h"
 #include "output/recommendation.h"
 #include "recommend/scheduler_request.h"
-#include "record/load.h"
+#include "runs/run_set.h"
 #include "services/cloud/cloud.h"
 #include "services/prices/catalog.h"
 #include "services/prices/keeper.h"
@@ -169,37 +170,38 @@ static int server_search_find(struct server_search *search, const struct setting
 
 /* ---- the command -------------------------------------------------------- */
 
-/* The needs of each run. */
-struct runs {
-    struct needs *items;
-    size_t count;
-};
-
-static void runs_done(struct runs *runs)
+/* The needs of each run that was tracked. */
+static int list_needs(const struct run_set *set, double margin, struct server_search *search,
+                      struct needs **ret, size_t *ret_count, struct spoor_error *err)
 {
-    free(runs->items);
-}
-
-static int add_file(struct runs *runs, double margin, struct server_search *search,
-                    const char *path, struct spoor_error *err)
-{
-    CLEANUP(records_done) struct records records = { 0 };
-    size_t before = runs->count;
-    int r = records_load(path, &records, err);
-    struct needs *items = reallocarray(runs->items, before + records.count + 1, sizeof(*items));
+    struct needs *items = calloc(set->count + 1, sizeof(*items));
 
     if (!items)
         return error_set(err, ENOMEM, "out of memory");
-    runs->items = items;
-    for (size_t i = 0; i < records.count; i++) {
-        needs_of(&records.items[i], margin, &items[runs->count]);
-        runs->count += items[runs->count].runs;
-        server_search_add_run(search, &records.items[i]);
+    for (size_t i = 0; i < set->count; i++) {
+        needs_of(&set->runs[i], margin, &items[*ret_count]);
+        *ret_count += items[*ret_count].runs;
+        server_search_add_run(search, &set->runs[i]);
     }
-    if (r == 0 && runs->count == before)
-        return error_set(err, EBADMSG,
-                         "'%s': no job was tracked; expected a report of 'spoor run'", path);
-    return r;
+    *ret = items;
+    return 0;
+}
+
+/* A report of a machine alone is a mistake, even beside others. */
+static int check_jobs(const struct run_set *set, struct spoor_error *err)
+{
+    for (size_t i = 0; i < set->source_count; i++) {
+        const struct run_source *source = &set->sources[i];
+        bool has_job = false;
+
+        for (size_t k = 0; k < source->records.count; k++)
+            has_job |= source->records.items[k].figures != NULL;
+        if (!has_job)
+            return error_set(err, EBADMSG,
+                             "'%s': no job was tracked; expected a report of 'spoor run'",
+                             source->path);
+    }
+    return 0;
 }
 
 /* `servers`: NULL if they were not requested. */
@@ -268,20 +270,26 @@ int command_recommend(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
     CLEANUP(server_search_done) struct server_search search = { 0 };
-    CLEANUP(runs_done) struct runs runs = { 0 };
+    CLEANUP(run_set_done) struct run_set set = { 0 };
+    AUTO_FREE struct needs *items = NULL;
     struct arguments arguments;
     struct spoor_error err = { 0 };
     struct needs needs = { 0 };
+    size_t count = 0;
     int code = settings_begin(&settings, &arguments, command, argc, argv);
-    int r = 0;
+    int r;
 
     if (code >= 0)
         return code;
     if (arguments.operand_count == 0)
         return complain("missing argument: spoor recommend [OPTIONS] FILE...");
-    for (int i = 0; r == 0 && i < arguments.operand_count; i++)
-        r = add_file(&runs, settings.margin, &search, argv[arguments.first_operand + i], &err);
-    if (r == 0 && needs_combine(runs.items, runs.count, settings.quantile, &needs) < 0)
+    r = run_set_load(&set, argv + arguments.first_operand, (size_t)arguments.operand_count,
+                     &err);
+    if (r == 0)
+        r = check_jobs(&set, &err);
+    if (r == 0)
+        r = list_needs(&set, settings.margin, &search, &items, &count, &err);
+    if (r == 0 && needs_combine(items, count, settings.quantile, &needs) < 0)
         r = error_set(&err, ENOMEM, "out of memory");
     if (r < 0)
         return complain("%s", err.message);

@@ -17,61 +17,6 @@
 #include "recommend/scheduler_request.h"
 #include "text/number.h"
 
-/* ---- durations ---------------------------------------------------------- */
-
-static const struct {
-    const char *name;
-    uint64_t ns;
-} units[] = {
-    { "", NS_PER_SECOND },         { "us", NS_PER_US },
-    { "ms", NS_PER_MS },           { "s", NS_PER_SECOND },
-    { "m", 60 * NS_PER_SECOND },   { "min", 60 * NS_PER_SECOND },
-    { "h", 3600 * NS_PER_SECOND }, { "d", 86400 * NS_PER_SECOND },
-};
-
-static uint64_t unit_ns(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-        if (strcmp(units[i].name, name) == 0)
-            return units[i].ns;
-    }
-    return 0;
-}
-
-int duration_parse(const char *text, uint64_t *ret_ns)
-{
-    bool is_negative = *text == '-';
-    const char *fraction = NULL;
-    uint64_t whole = 0;
-    uint64_t scale, ns;
-    int r = 0;
-
-    if (is_negative)
-        text++;
-    if (!isdigit((unsigned char)*text) && !(*text == '.' && isdigit((unsigned char)text[1])))
-        return -EBADMSG;
-    if (isdigit((unsigned char)*text) && parse_u64(&text, &whole) < 0) {
-        r = -ERANGE; /* too many digits; the rest must still be a time */
-        text += strspn(text, "0123456789");
-    }
-    if (*text == '.') {
-        fraction = text + 1;
-        text = fraction + strspn(fraction, "0123456789");
-    }
-    scale = unit_ns(text);
-    if (scale == 0)
-        return -EBADMSG;
-    if (r < 0 || is_negative || __builtin_mul_overflow(whole, scale, &ns))
-        return -ERANGE;
-    for (; fraction && isdigit((unsigned char)*fraction); fraction++) {
-        scale /= 10;
-        if (__builtin_add_overflow(ns, scale * (uint64_t)(*fraction - '0'), &ns))
-            return -ERANGE;
-    }
-    *ret_ns = ns;
-    return 0;
-}
-
 /* ---- settings ----------------------------------------------------------- */
 
 enum {
@@ -344,9 +289,9 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt); may be repeated (default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'f',  "format",     "text|json|csv|html", "format of the report (default: from the suffix of FILE, otherwise text); with several -o files, it applies to names without a known suffix; without -o, the report replaces the summary on stderr", TRACK, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of FILE, otherwise text); with several -o files, it applies to names without a known suffix; without -o, the report replaces the summary on stderr", TRACK, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; unknown ones are null; written to the -o file that has no other format, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },

@@ -100,12 +100,6 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
 int settings_begin(struct settings *settings, struct arguments *arguments,
                    const struct command *command, int argc, char **argv);
 
-/* ---- durations ---------------------------------------------------------- */
-
-/* Reads a decimal number with a unit: us, ms, s, m, h or d; without one, seconds. Fractions
- * of a nanosecond are dropped. -EBADMSG: not a time; -ERANGE: negative or too large. */
-int duration_parse(const char *text, uint64_t *ret_ns);
-
 /* ---- GPUs --------------------------------------------------------------- */
 
 /* If the settings list single GPUs, queries the drivers for at most 2 s. -EINVAL: one of them does not

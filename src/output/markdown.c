@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* markdown.c - the key figures of runs as a table, such as for the summary of a CI job: one column per run. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/unknown.h"
+#include "output/format.h"
+#include "output/table.h"
+#include "record/run_figure.h"
+#include "text/escape.h"
+
+static void add_title(const struct record *record, struct buffer *out)
+{
+    if (record->name)
+        escape_terminal(record->name, out);
+    else
+        escape_command(record->command, out);
+    if (!out->text)
+        buffer_add_text(out, "run");
+}
+
+/* "1.46 GB", "1.46 GB (1.4 GB to 1.5 GB)" */
+static void add_figure(const struct run_figure *figure, const struct record *record,
+                       struct table *table)
+{
+    struct spoor_figure value = run_figure_get(figure, record);
+    double low = run_figure_low(&value), high = run_figure_high(&value);
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    if (isnan(value.value)) {
+        table_add_number(table, value.value, "unknown");
+        return;
+    }
+    buffer_add_text(&text, run_figure_text(figure, value.value).text);
+    if (low < high)
+        buffer_format(&text, " (%s to %s)", run_figure_text(figure, low).text,
+                      run_figure_text(figure, high).text);
+    table_add_number(table, value.value, text.text);
+}
+
+static bool is_measured(const struct run_figure *figure, const struct record *records,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!isnan(run_figure_get(figure, &records[i]).value))
+            return true;
+    }
+    return false;
+}
+
+void markdown_write_all(const struct record *records, size_t count, struct buffer *out)
+{
+    AUTO_FREE struct table_column *columns = calloc(count + 1, sizeof(*columns));
+    AUTO_FREE struct buffer *titles = calloc(count + 1, sizeof(*titles));
+    CLEANUP(table_done) struct table table = { .columns = columns, .column_count = count + 1 };
+    const struct format_style style = { 0 };
+
+    if (!columns || !titles) {
+        out->error = -ENOMEM;
+        return;
+    }
+    columns[0].heading = "";
+    for (size_t i = 0; i < count; i++) {
+        add_title(&records[i], &titles[i]);
+        columns[i + 1].heading = titles[i].text ? titles[i].text : "";
+    }
+    table_add_text(&table, "Exit code");
+    for (size_t i = 0; i < count; i++)
+        table_add_number(&table, (double)records[i].exit_code,
+                         is_known(records[i].exit_code)
+                             ? number_count((double)records[i].exit_code).text
+                             : "unknown");
+    for (size_t k = 0; k < RUN_FIGURES; k++) {
+        if (!is_measured(&run_figures[k], records, count))
+            continue;
+        table_add_text(&table, run_figures[k].label);
+        for (size_t i = 0; i < count; i++)
+            add_figure(&run_figures[k], &records[i], &table);
+    }
+    table_write(&table, SPOOR_MARKDOWN, &style, out);
+    if (table_error(&table) < 0)
+        out->error = table_error(&table);
+    for (size_t i = 0; i < count; i++)
+        buffer_done(&titles[i]);
+}
+
+void markdown_write(const struct record *record, const struct format_style *style,
+                    struct buffer *out)
+{
+    (void)style;
+    markdown_write_all(record, 1, out);
+}

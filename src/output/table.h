@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h - a table of texts and numbers in any format: aligned text, Markdown, CSV, JSON.
+ *
+ *     static const struct table_column columns[] = { { "NAME", "name" }, { "TIME", "elapsed_seconds" } };
+ *     CLEANUP(table_done) struct table table = { .columns = columns, .column_count = 2 };
+ *
+ *     table_add_text(&table, "train");
+ *     table_add_number(&table, 12.3, "12.3 s");
+ *     table_write(&table, SPOOR_TEXT, &style, &out);
+ *
+ * Cells fill the rows from left to right. A failed allocation is remembered: table_error().
+ */
+#ifndef OUTPUT_TABLE_H
+#define OUTPUT_TABLE_H
+
+#include "output/format.h"
+
+struct table_column {
+    const char *heading; /* for people */
+    const char *key;     /* in CSV and JSON */
+};
+
+struct table_cell {
+    char *text;   /* owned; for people if it is a number; NULL: unknown */
+    double value; /* of a number; NaN: unknown */
+    bool is_number;
+};
+
+/* Zeroed but for the columns. */
+struct table {
+    const struct table_column *columns;
+    size_t column_count;
+    struct table_cell *cells; /* owned; row by row */
+    size_t cell_count;
+    int error;
+};
+
+/* A text may hold anything; NULL is unknown. */
+void table_add_text(struct table *table, const char *text);
+/* `shown` is what people see of it, such as "12.3 s"; NULL: the number. */
+void table_add_number(struct table *table, double value, const char *shown);
+
+/* HTML is not a format of tables. */
+void table_write(const struct table *table, enum spoor_format format,
+                 const struct format_style *style, struct buffer *out);
+int table_error(const struct table *table);
+void table_done(struct table *table);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/run_figure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "series/figure.h"
+
+const struct run_figure run_figures[RUN_FIGURES] = {
+    { "time", "Time", NULL, RUN_SECONDS },
+    { "cpu", "CPU time", "cpu.total_seconds", RUN_SECONDS },
+    { "memory", "Peak memory", "memory.combined.total_rss_bytes", RUN_BYTES },
+    { "read", "Read from disk", "io.read_bytes", RUN_BYTES },
+    { "written", "Written to disk", "io.written_bytes", RUN_BYTES },
+    { "gpu_memory", "Peak GPU memory", "gpu.memory.combined_bytes", RUN_BYTES },
+    { "energy", "GPU energy", "energy.gpu_joules", RUN_JOULES },
+};
+
+/* The unit by the end of a path. */
+static enum run_unit unit_of(const char *path)
+{
+    static const struct {
+        const char *end;
+        enum run_unit unit;
+    } ends[] = {
+        { "seconds", RUN_SECONDS },
+        { "bytes", RUN_BYTES },
+        { "chars", RUN_BYTES },
+        { "joules", RUN_JOULES },
+    };
+    size_t length = strlen(path);
+
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+        size_t end = strlen(ends[i].end);
+
+        if (length > end && strcmp(path + length - end, ends[i].end) == 0)
+            return ends[i].unit;
+    }
+    return RUN_NUMBER;
+}
+
+int run_figure_find(const char *name, struct run_figure *ret, struct spoor_error *err)
+{
+    ssize_t index = figure_index(name);
+
+    for (size_t i = 0; i < RUN_FIGURES; i++) {
+        if (strcmp(run_figures[i].name, name) == 0) {
+            *ret = run_figures[i];
+            return 0;
+        }
+    }
+    if (index < 0)
+        return error_set(err, EINVAL,
+                         "unknown figure '%s': use time, cpu, memory, read, written, "
+                         "gpu_memory, energy, or a path of the JSON report, such as "
+                         "memory.job_peak_bytes",
+                         name);
+    *ret = (struct run_figure){
+        .name = figure_path((size_t)index),
+        .label = figure_path((size_t)index),
+        .path = figure_path((size_t)index),
+        .unit = unit_of(name),
+    };
+    return 0;
+}
+
+struct spoor_figure run_figure_get(const struct run_figure *figure, const struct record *record)
+{
+    const double unknown = (double)NAN;
+
+    if (figure->path)
+        return record->figures ? record_find(record->figures, figure->path)
+                               : record_unknown_figure("no job was tracked");
+    return (struct spoor_figure){
+        .value = record->elapsed_seconds,
+        .low = unknown,
+        .high = unknown,
+        .is_exact = true,
+    };
+}
+
+double run_figure_low(const struct spoor_figure *figure)
+{
+    return figure->is_exact || isnan(figure->low) ? figure->value : figure->low;
+}
+
+double run_figure_high(const struct spoor_figure *figure)
+{
+    return figure->is_exact || isnan(figure->high) ? figure->value : figure->high;
+}
+
+struct number run_figure_text(const struct run_figure *figure, double value)
+{
+    switch (figure->unit) {
+    case RUN_SECONDS:
+        return number_duration(value);
+    case RUN_BYTES:
+        return number_bytes(value);
+    case RUN_JOULES:
+        return number_energy(value);
+    case RUN_NUMBER:
+        break;
+    }
+    return number_short(value);
+}
+
+/* ---- values that people write ------------------------------------------- */
+
+/* The factor of a unit; 0: there is no such unit. */
+static double byte_factor(const char *unit)
+{
+    static const char letters[] = "kmgtp";
+    const char *letter = *unit ? strchr(letters, *unit | 0x20) : NULL;
+    double power = letter ? (double)(letter - letters + 1) : 0;
+    const char *rest = letter ? unit + 1 : unit;
+
+    if (letter && (*rest == '\0' || strcasecmp(rest, "i") == 0 || strcasecmp(rest, "ib") == 0))
+        return pow(1024, power);
+    return *rest == '\0' || strcasecmp(rest, "b") == 0 ? pow(1000, power) : 0;
+}
+
+static double joule_factor(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double joules;
+    } units[] = { { "", 1 }, { "J", 1 }, { "kJ", 1e3 }, { "Wh", 3600 }, { "kWh", 3.6e6 } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+        if (strcasecmp(units[i].name, unit) == 0)
+            return units[i].joules;
+    }
+    return 0;
+}
+
+static const char *const expected[] = {
+    [RUN_SECONDS] = "a time, such as 90, 10m or 3h",
+    [RUN_BYTES] = "a size, such as 500MB, 2GiB or 20G",
+    [RUN_JOULES] = "an energy, such as 500, 20kJ or 0.5kWh",
+    [RUN_NUMBER] = "a number",
+};
+
+int run_figure_parse(const struct run_figure *figure, const char *text, double *ret,
+                     struct spoor_error *err)
+{
+    const char *rest = text;
+    double number = 0, factor = 0;
+    uint64_t ns;
+
+    if (figure->unit == RUN_SECONDS) {
+        if (duration_parse(text, &ns) == 0) {
+            *ret = (double)ns / (double)NS_PER_SECOND;
+            return 0;
+        }
+    } else if (number_read(&rest, &number) == 0 && number >= 0) {
+        rest += strspn(rest, " ");
+        factor = figure->unit == RUN_BYTES    ? byte_factor(rest)
+                 : figure->unit == RUN_JOULES ? joule_factor(rest)
+                                              : *rest == '\0';
+    }
+    if (!(factor > 0))
+        return error_set(err, EINVAL, "invalid value '%s' of %s: expected %s", text,
+                         figure->name, expected[figure->unit]);
+    *ret = number * factor;
+    return 0;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runs/run_set.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "output/format.h"
+#include "record/samples_load.h"
+#include "text/escape.h"
+#include "text/line_reader.h"
+
+/* ---- one file ----------------------------------------------------------- */
+
+enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING };
+
+/* How rows of samples begin: ours, and the objects of resource-tracker-rs, whose keys are sorted. */
+static const char *const json_rows[] = { "{\"timestamp\"", "{\"actual_interval_ms\"",
+                                         "{\"cpu\"" };
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* The kind of a file by its first bytes: names are no guide, and reports and samples may both be JSON. */
+static enum file_kind kind_of(const char *path, const char *start)
+{
+    const char *text = start + strspn(start, " \t\r\n");
+    bool is_json = *text == '{' || *text == '[' || path_has_suffix(path, ".json");
+
+    if (begins_with(start, "SQLite format 3") || begins_with(start, "ram_unit,"))
+        return FILE_TRACKING;
+    if (!is_json)
+        return FILE_SAMPLES;
+    for (size_t i = 0; i < ARRAY_SIZE(json_rows); i++) {
+        if (begins_with(text, json_rows[i]))
+            return FILE_SAMPLES;
+    }
+    return FILE_REPORT;
+}
+
+static int load_report(struct line_reader *input, const char *path, struct records *ret,
+                       struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    const char *start;
+    size_t length;
+
+    if (line_reader_peek(input, 0, &start, &length) == 0)
+        buffer_add(&text, start, length);
+    return records_read(input->fd, path, &text, ret, err);
+}
+
+static int load_samples(struct line_reader *input, const char *path, struct records *ret,
+                        struct spoor_error *err)
+{
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : basename(path);
+    int r = samples_load(input, name, ret, err);
+
+    return r < 0 ? error_prefix(err, r, "'%s'", path) : 0;
+}
+
+static int load_tracking(const char *path, struct records *ret, struct spoor_error *err)
+{
+    if (strcmp(path, "-") == 0)
+        return error_set(err, EINVAL,
+                         "a tracking file cannot be read from standard input: name the file");
+    return tracking_load(path, basename(path), ret, err);
+}
+
+static int load_input(struct line_reader *input, struct run_source *source,
+                      struct spoor_error *err)
+{
+    char start[64] = "";
+    const char *text;
+    enum file_kind kind;
+    size_t length;
+    int r = line_reader_peek(input, sizeof(start) - 1, &text, &length);
+
+    if (r < 0)
+        return error_sys(err, r, "cannot read '%s'", source->path);
+    memcpy(start, text, length < sizeof(start) ? length : sizeof(start) - 1);
+    kind = kind_of(source->path, start);
+    source->is_lossy = kind != FILE_REPORT;
+    if (kind == FILE_SAMPLES)
+        return load_samples(input, source->path, &source->records, err);
+    if (kind == FILE_TRACKING)
+        return load_tracking(source->path, &source->records, err);
+    return load_report(input, source->path, &source->records, err);
+}
+
+static int load_file(struct run_source *source, struct spoor_error *err)
+{
+    CLEANUP(line_reader_done) struct line_reader input = { .fd = STDIN_FILENO };
+    AUTO_CLOSE int opened = -1;
+
+    if (strcmp(source->path, "-") != 0) {
+        opened = input.fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (opened < 0)
+            return error_sys(err, errno, "cannot read '%s'", source->path);
+    }
+    return load_input(&input, source, err);
+}
+
+/* ---- samples of a run that has a report --------------------------------- */
+
+/* Reports have whole milliseconds. Some rows have no run ID. */
+static bool is_same_run(const struct record *a, const struct record *b)
+{
+    if (a->id && b->id)
+        return strcmp(a->id, b->id) == 0;
+    return fabs(a->started_at - b->started_at) < 0.0015; /* not if unknown */
+}
+
+static struct record *find_report(struct record *runs, size_t count,
+                                  const struct record *samples)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_same_run(&runs[i], samples))
+            return &runs[i];
+    }
+    return NULL;
+}
+
+static void add_reports(struct run_set *set)
+{
+    for (size_t i = 0; i < set->source_count; i++) {
+        const struct run_source *source = &set->sources[i];
+
+        for (size_t k = 0; !source->is_lossy && k < source->records.count; k++)
+            set->runs[set->count++] = source->records.items[k];
+    }
+}
+
+static void add_samples(struct run_set *set)
+{
+    size_t report_count = set->count;
+
+    for (size_t i = 0; i < set->source_count; i++) {
+        const struct run_source *source = &set->sources[i];
+
+        for (size_t k = 0; source->is_lossy && k < source->records.count; k++) {
+            const struct record *samples = &source->records.items[k];
+            struct record *report = find_report(set->runs, report_count, samples);
+
+            if (report)
+                samples_merge(report, samples);
+            else
+                set->runs[set->count++] = *samples;
+        }
+    }
+}
+
+/* Lists the runs of all sources: those of reports, then others. */
+static int collect_runs(struct run_set *set, struct spoor_error *err)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < set->source_count; i++)
+        total += set->sources[i].records.count;
+    free(set->runs);
+    set->count = 0;
+    set->runs = calloc(total + 1, sizeof(*set->runs));
+    if (!set->runs)
+        return error_set(err, ENOMEM, "out of memory");
+    add_reports(set);
+    add_samples(set);
+    return 0;
+}
+
+/* ---- selectors ---------------------------------------------------------- */
+
+static struct run_source *append_source(struct run_set *set)
+{
+    struct run_source *sources =
+        reallocarray(set->sources, set->source_count + 1, sizeof(*sources));
+
+    if (!sources)
+        return NULL;
+    set->sources = sources;
+    sources[set->source_count] = (struct run_source){ 0 };
+    return &sources[set->source_count];
+}
+
+static int add_file(struct run_set *set, const char *path, struct spoor_error *err)
+{
+    struct run_source *source = append_source(set);
+    int r;
+
+    if (source)
+        source->path = strdup(path);
+    if (!source || !source->path)
+        return error_set(err, ENOMEM, "out of memory");
+    r = load_file(source, err);
+    if (r < 0)
+        free(source->path);
+    else
+        set->source_count++;
+    return r;
+}
+
+static int is_report_name(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && (path_has_suffix(entry->d_name, ".json") ||
+                                       path_has_suffix(entry->d_name, ".jsonl"));
+}
+
+static int add_folder(struct run_set *set, const char *folder, struct spoor_error *err)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_report_name, alphasort);
+    int r = 0;
+
+    if (count < 0)
+        return error_sys(err, errno, "cannot read '%s'", folder);
+    if (count == 0)
+        r = error_set(err, ENOENT, "'%s' has no reports (*.json, *.jsonl)", folder);
+    for (int i = 0; i < count; i++) {
+        AUTO_FREE char *path = NULL;
+
+        if (r == 0 && asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
+            r = error_set(err, ENOMEM, "out of memory");
+        if (r == 0)
+            r = add_file(set, path, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return r;
+}
+
+static int add_selector(struct run_set *set, const char *selector, struct spoor_error *err)
+{
+    struct stat status;
+
+    if (strcmp(selector, "-") != 0 && stat(selector, &status) == 0 && S_ISDIR(status.st_mode))
+        return add_folder(set, selector, err);
+    return add_file(set, selector, err);
+}
+
+int run_set_load(struct run_set *set, char **selectors, size_t count, struct spoor_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = add_selector(set, selectors[i], err);
+    return r < 0 ? r : collect_runs(set, err);
+}
+
+int run_set_add(struct run_set *set, const char *selector, struct spoor_error *err)
+{
+    int r = add_selector(set, selector, err);
+
+    return r < 0 ? r : collect_runs(set, err);
+}
+
+void run_set_done(struct run_set *set)
+{
+    for (size_t i = 0; i < set->source_count; i++) {
+        records_done(&set->sources[i].records);
+        free(set->sources[i].path);
+    }
+    free(set->sources);
+    free(set->runs);
+    *set = (struct run_set){ 0 };
+}
+
+size_t run_values(const struct record *const *runs, size_t count, const struct run_figure *figure,
+                  double *ret)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double value = run_figure_get(figure, runs[i]).value;
+
+        if (!isnan(value))
+            ret[known++] = value;
+    }
+    return known;
+}
+
+/* ---- groups ------------------------------------------------------------- */
+
+static void add_machine(const struct record *record, struct buffer *out)
+{
+    buffer_add_text(out, record->cpu_model ? record->cpu_model : "unknown CPU");
+    for (size_t i = 0; i < record->gpu_count; i++) {
+        if (record->gpus[i].is_selected)
+            buffer_format(out, ", %s", record->gpus[i].name ? record->gpus[i].name : "GPU");
+    }
+}
+
+static void add_tag(const struct record_tags *tags, const char *key, struct buffer *out)
+{
+    for (size_t i = 0; i < tags->count; i++) {
+        if (strcmp(tags->items[i].key, key) == 0)
+            buffer_add_text(out, tags->items[i].value);
+    }
+}
+
+int run_property(const struct record *record, const char *property, struct buffer *out,
+                 struct spoor_error *err)
+{
+    static const char tag[] = "tag.";
+    bool is_name = strcmp(property, "name") == 0;
+
+    buffer_add_text(out, "");
+    if (is_name && record->name)
+        buffer_add_text(out, record->name);
+    else if (is_name || strcmp(property, "command") == 0)
+        escape_command(record->command, out);
+    else if (strcmp(property, "host") == 0)
+        buffer_add_text(out, record->host ? record->host : "");
+    else if (strcmp(property, "machine") == 0)
+        add_machine(record, out);
+    else if (begins_with(property, tag) && property[strlen(tag)])
+        add_tag(&record->tags, property + strlen(tag), out);
+    else
+        return error_set(err, EINVAL,
+                         "unknown property '%s': use name, command, host, machine or tag.KEY",
+                         property);
+    return 0;
+}
+
+static struct run_group *find_group(struct run_groups *groups, const char *label)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        if (strcmp(groups->items[i].label, label) == 0)
+            return &groups->items[i];
+    }
+    return NULL;
+}
+
+/* A new group has room for every run of the set. */
+static struct run_group *add_group(struct run_groups *groups, const char *label, size_t room)
+{
+    struct run_group *items =
+        reallocarray(groups->items, groups->count + 1, sizeof(*items));
+    struct run_group *group;
+
+    if (!items)
+        return NULL;
+    groups->items = items;
+    group = &items[groups->count];
+    *group = (struct run_group){ strdup(label), calloc(room, sizeof(struct record *)), 0 };
+    groups->count++;
+    return group->label && group->runs ? group : NULL;
+}
+
+int run_groups_make(const struct run_set *set, const char *property, struct run_groups *ret,
+                    struct spoor_error *err)
+{
+    CLEANUP(run_groups_done) struct run_groups groups = { 0 };
+
+    for (size_t i = 0; i < set->count; i++) {
+        CLEANUP(buffer_done) struct buffer label = { 0 };
+        struct run_group *group;
+
+        if (run_property(&set->runs[i], property, &label, err) < 0)
+            return -EINVAL;
+        if (buffer_error(&label) < 0)
+            return error_set(err, ENOMEM, "out of memory");
+        group = find_group(&groups, label.text);
+        if (!group)
+            group = add_group(&groups, label.text, set->count - i);
+        if (!group)
+            return error_set(err, ENOMEM, "out of memory");
+        group->runs[group->count++] = &set->runs[i];
+    }
+    *ret = groups;
+    groups = (struct run_groups){ 0 };
+    return 0;
+}
+
+void run_groups_done(struct run_groups *groups)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        free(groups->items[i].label);
+        free(groups->items[i].runs);
+    }
+    free(groups->items);
+    *groups = (struct run_groups){ 0 };
+}

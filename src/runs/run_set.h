@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_set.h - a set of runs, whatever they are stored in, and its groups.
+ *
+ * Everything that looks at more than one run reads this: report, recommend, bench, compare, check and history.
+ */
+#ifndef RUNS_RUN_SET_H
+#define RUNS_RUN_SET_H
+
+#include "record/load.h"
+#include "record/record.h"
+#include "record/run_figure.h"
+#include "runs/statistics.h"
+
+/* What was read by one selector. */
+struct run_source {
+    char *path;             /* owned; NULL: not a file */
+    struct records records; /* owned */
+    bool is_lossy;          /* made from samples or a tracking file, which have more than the runs */
+};
+
+/* Zeroed is empty. */
+struct run_set {
+    struct record *runs; /* the array is owned; its items are of the sources */
+    size_t count;
+    struct run_source *sources; /* owned */
+    size_t source_count;
+};
+
+/* Adds the runs of a selector:
+ *
+ *     FILE     reports (JSON, one after the other), samples, or a tracking file of gpu-tracker
+ *     FOLDER   all reports in it (*.json, *.jsonl), by name; not in folders below
+ *     -        standard input
+ *
+ * If a report and the samples of its run are both given, they are one run. Every message names the
+ * selector. */
+int run_set_add(struct run_set *set, const char *selector, struct spoor_error *err);
+
+/* All of a command line. */
+int run_set_load(struct run_set *set, char **selectors, size_t count, struct spoor_error *err);
+void run_set_done(struct run_set *set);
+
+/* The known values of a figure. `ret` has room for one per run; returns how many there are. */
+size_t run_values(const struct record *const *runs, size_t count, const struct run_figure *figure,
+                  double *ret);
+
+/* ---- groups ------------------------------------------------------------- */
+
+/* Runs that have something in common. */
+struct run_group {
+    char *label;                /* owned */
+    const struct record **runs; /* the array is owned; in the order of the set */
+    size_t count;
+};
+
+struct run_groups {
+    struct run_group *items; /* in the order of their first runs */
+    size_t count;
+};
+
+/* Groups by "name" (the command, if a run has none), "command", "host", "machine" (CPU model and GPUs) or "tag.KEY".
+ * A run without it is in the group "". -EINVAL: there is no such property; -ENOMEM. */
+int run_groups_make(const struct run_set *set, const char *property, struct run_groups *ret,
+                    struct spoor_error *err);
+void run_groups_done(struct run_groups *groups);
+
+/* What a run is grouped by. Returns 0, or -EINVAL as above. */
+int run_property(const struct record *record, const char *property, struct buffer *out,
+                 struct spoor_error *err);
+
+#endif
