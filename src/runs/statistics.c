@@ -10,7 +10,6 @@
 
 #define SIGNIFICANT 0.05
 #define NORMAL_PER_MAD 1.4826 /* of a normal distribution */
-#define SPREAD_MIN 0.005      /* of the median */
 
 enum { EXACT_MAX = 50 }; /* the larger of two sets whose rank test is exact */
 
@@ -29,8 +28,7 @@ static void sort(double *values, size_t count)
 
 static double median_of(const double *sorted, size_t count)
 {
-    return count % 2 ? sorted[count / 2]
-                     : sorted[count / 2 - 1] / 2 + sorted[count / 2] / 2;
+    return count % 2 ? sorted[count / 2] : sorted[count / 2 - 1] / 2 + sorted[count / 2] / 2;
 }
 
 /* ---- one set ------------------------------------------------------------ */
@@ -59,7 +57,8 @@ static size_t interval_rank(size_t count)
  * again, so the nearest are found from the middle outwards. */
 static double median_deviation(const double *sorted, size_t count, double median)
 {
-    size_t below = count / 2, above = count / 2; /* sorted[below - 1] and sorted[above] are next */
+    size_t below = count / 2,
+           above = count / 2; /* sorted[below - 1] and sorted[above] are next */
     double deviation = 0, before = 0;
 
     for (size_t i = 0; i <= count / 2; i++) {
@@ -109,7 +108,8 @@ double statistics_quantile(const double *sorted, size_t count, double quantile)
 
 double statistics_tolerance(const struct statistics *statistics)
 {
-    return OUTLIER_SPREADS * fmax(statistics->spread, SPREAD_MIN * fabs(statistics->median));
+    return OUTLIER_SPREADS *
+           fmax(statistics->spread, STATISTICS_SHARE_MIN * fabs(statistics->median));
 }
 
 /* ---- two sets ----------------------------------------------------------- */

@@ -14,7 +14,9 @@ def test_two_outputs_are_two_files(spoor, tmp_path):
                  cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = load(tmp_path / "a.json")
-    assert load(tmp_path / "c") == report, "--format is that of a name without a suffix"
+    other = load(tmp_path / "c")
+    other["tracker"]["cpu_seconds"] = report["tracker"]["cpu_seconds"]  # it also has the time to write the first
+    assert other == report, "--format is that of a name without a suffix"
     with open(tmp_path / "b.csv", encoding="utf-8") as file:
         assert next(csv.DictReader(file))["run_id"] == report["run"]["id"]
     done = spoor("report", "-o", "d.json", "-o", "d.txt", "a.json", cwd=tmp_path)
@@ -221,7 +223,7 @@ def test_a_wrong_template_is_refused_before_the_job_starts(spoor, tmp_path, temp
 WRONG = {"interval": "soon", "format": "xml", "report": "a.txt", "print": "{", "processes": "many", "tag": "x",
          "samples-format": "xml", "dialect": "none", "budget": "much", "gpus": "0,,1", "detail": "some",
          "color": "red", "quiet": "maybe", "live": "maybe", "append": "maybe", "no-clobber": "maybe",
-         "config": "/nonexistent"}
+         "max": "much", "config": "/nonexistent"}
 
 
 @pytest.mark.parametrize("command, own", [("run", {"wait": "none", "cgroup": "some"}),
@@ -230,8 +232,8 @@ def test_a_variable_sets_each_option_of_run_and_attach(spoor, command, own):
     """As in spoor(1): all but --help, --version, and --cgroup of attach."""
     listed = {line.split("*--")[1].split("*")[0]
               for line in spoor("--man-options", "spoor", command).stdout.splitlines() if "*--" in line[:9]}
-    wrong = {**WRONG, **own}
-    assert listed - set(wrong) == {"output", "name", "samples", "help", "version"} | \
+    wrong = {name: value for name, value in {**WRONG, **own}.items() if name != "max" or command == "run"}
+    assert listed - set(wrong) == {"output", "name", "on-exit", "samples", "help", "version"} | \
         ({"cgroup"} if command == "attach" else set())
     operand = "true" if command == "run" else "1"
     for name, value in wrong.items():

@@ -290,7 +290,7 @@ int command_watch(const struct command *command, int argc, char **argv)
     if (!settings.has_format && settings.outputs.count == 0 && isatty(STDOUT_FILENO) &&
         live_is_possible())
         return watch_runs(&settings, table);
-    return outputs_print(&settings, write_once, &table->now);
+    return outputs_print(&settings, FORMATS_TEXT_JSON, write_once, &table->now);
 }
 
 /* ---- a run by its name -------------------------------------------------- */

@@ -276,17 +276,29 @@ int outputs_plan_stdout(struct settings *settings, struct outputs *ret, struct s
     return outputs_plan(settings, ret, err);
 }
 
+static int refuse_format(const struct output *output, unsigned formats, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer names = { 0 };
+
+    for (unsigned i = 0; formats >> i; i++) {
+        if (formats & 1u << i)
+            buffer_format(&names, "%s%s", names.length > 0 ? ", " : "",
+                          format_get((enum spoor_format)i)->name);
+    }
+    return error_set(err, EINVAL, "--output '%s': this command writes %s only", output->path,
+                     names.text ? names.text : "");
+}
+
 /* A file is replaced once all is written. */
-static int print_one(const struct output *output, output_write *write, void *data,
-                     struct spoor_error *err)
+static int print_one(const struct output *output, unsigned formats, output_write *write,
+                     void *data, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     AUTO_CLOSE int fd = -1;
     int r;
 
-    if (output->format != SPOOR_TEXT && output->format != SPOOR_JSON)
-        return error_set(err, EINVAL, "--output '%s': only text and JSON can be written",
-                         output->path);
+    if (!(formats & 1u << output->format))
+        return refuse_format(output, formats, err);
     if (output->fd >= 0)
         return write(data, output, output->fd, err);
     fd = memfd_create("output", MFD_CLOEXEC);
@@ -300,14 +312,14 @@ static int print_one(const struct output *output, output_write *write, void *dat
                  : save_text(&text, -1, output->path, output->save, err);
 }
 
-int outputs_print(struct settings *settings, output_write *write, void *data)
+int outputs_print(struct settings *settings, unsigned formats, output_write *write, void *data)
 {
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err = { 0 };
     int r = outputs_plan_stdout(settings, &outputs, &err);
 
     for (size_t i = 0; r == 0 && i < outputs.count; i++)
-        r = print_one(&outputs.items[i], write, data, &err);
+        r = print_one(&outputs.items[i], formats, write, data, &err);
     return r < 0 ? complain("%s", err.message) : 0;
 }
 

@@ -127,6 +127,51 @@ static const struct command commands[] = {
         .main = command_recommend,
     },
     {
+        .name = "compare",
+        .options = &settings_table,
+        .scope = SCOPE_COMPARE,
+        .operands = "RUNS [RUNS...]",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "compare runs, and show which figures differ",
+        .about =
+            "Compare sets of runs with the first of them. RUNS is a file of reports (JSON, one "
+            "or several), a file of --samples, a tracking file of gpu-tracker, or a directory "
+            "of reports. A single set is divided by --by. One run against one: a figure "
+            "differs "
+            "if its bounds do not overlap and it changes by more than half a percent. One "
+            "against six or more: if it is outside their usual range. Several against several: "
+            "if a rank test (Mann-Whitney) finds a difference at 5 %; the change is the "
+            "Hodges-Lehmann estimate with its 95 % interval. Exit code: 0, also if they "
+            "differ, "
+            "or 125 if a file could not be read.",
+        .example = "spoor compare before.json after.json",
+        .ignores_variables = true, /* the variables are for runs */
+        .main = command_compare,
+    },
+    {
+        .name = "check",
+        .options = &settings_table,
+        .scope = SCOPE_CHECK,
+        .operands = "RUNS...",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "check runs against limits, or against earlier runs",
+        .about =
+            "Check that runs keep the limits of --max, and use no more than the runs of "
+            "--baseline. Of these, the last 20 that succeeded on the same kind of machine "
+            "before the run are compared; a figure is too high if it exceeds their median by "
+            "more than 4 spreads (1.4826 times the median absolute deviation; at least 0.5 % "
+            "of "
+            "the median) and by more than --tolerance. Each broken limit is one line. Exit "
+            "code: "
+            "0; 1 if a limit is broken, or could not be checked because the figure is unknown; "
+            "125 if a file could not be read or there are too few earlier runs.",
+        .example = "spoor check --max memory=2GiB --max time=10m report.json",
+        .ignores_variables = true, /* the variables are for runs */
+        .main = command_check,
+    },
+    {
         .name = "doctor",
         .options = &settings_table,
         .scope = SCOPE_DOCTOR,

@@ -10,11 +10,13 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "front/spoor/file_name.h"
 #include "front/spoor/print.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
 #include "output/stream.h"
 #include "recommend/scheduler_request.h"
+#include "runs/check.h"
 #include "text/number.h"
 
 /* ---- settings ----------------------------------------------------------- */
@@ -71,6 +73,27 @@ static int check_samples_format(const char *value, struct spoor_error *err)
     struct stream stream;
 
     return stream_find("-", NULL, value, true, &stream, err);
+}
+
+static int check_limit(const char *value, struct spoor_error *err)
+{
+    struct run_limit limit;
+
+    return run_limit_parse(value, &limit, err);
+}
+
+static int apply_tolerance(void *target, const struct option *option, const char *value,
+                           struct spoor_error *err)
+{
+    struct settings *settings = target;
+    double percent;
+
+    (void)option;
+    if (number_read(&value, &percent) < 0 || strcmp(value, *value == '%' ? "%" : "") != 0 ||
+        !(percent >= 0))
+        return error_set(err, EINVAL, "invalid percentage: expected a number such as 5");
+    settings->tolerance = percent / 100;
+    return 0;
 }
 
 static int check_request(const char *value, struct spoor_error *err)
@@ -259,8 +282,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define SYSTEM SCOPE_SYSTEM
 #define EVERY                                                                              \
     (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND | \
-     SCOPE_WATCH)
-#define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND | SCOPE_WATCH)
+     SCOPE_WATCH | SCOPE_COMPARE | SCOPE_CHECK)
+#define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND | SCOPE_WATCH | SCOPE_CHECK)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 /* The groups of options in help and manual pages. */
 #define OUTPUT "Output"
@@ -285,13 +308,19 @@ static const struct option rows[] = {
 { '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
 { '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, LIST(vendors) },
 { '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, TEXT(architecture), .check = check_architecture },
-{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html or .txt), in addition to the summary on stderr; may be repeated", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html, .md or .txt), in addition to the summary on stderr; may be repeated; {name}, {host}, {pid}, {date}, {time}, {id}, {rank} and {tag.KEY} in FILE are those of the run, here and in --samples and --report", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt); may be repeated (default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ '\0', "figures",    "LIST",              "the figures to look at, separated by commas: time, cpu, memory, read, written, gpu_memory, energy, or paths of the JSON report (default: those that are known)", SCOPE_COMPARE | SCOPE_CHECK, TEXT(figures) },
+{ '\0', "by",         "PROPERTY",          "compare runs that differ in this property: name (or the command of a run without one), command, host, machine or tag.KEY", SCOPE_COMPARE, TEXT(by) },
+{ '\0', "max",        "FIGURE=VALUE",      "a limit: the figure must not be more than VALUE, such as memory=2GiB, time=10m, cpu=3h or gpu_memory=20G; may be repeated", SCOPE_CHECK | OPTION_REPEATABLE, LIST(limits), .check = check_limit },
+{ '\0', "baseline",   "RUNS",              "earlier runs to check against: a file or a directory", SCOPE_CHECK, TEXT(baseline), .complete = COMPLETE_FILES },
+{ '\0', "tolerance",  "PERCENT",           "with --baseline: what a figure may exceed the median by (default: 0; the usual range of earlier runs is always allowed)", SCOPE_CHECK, .apply = apply_tolerance },
+{ 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", SCOPE_COMPARE | OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of FILE, otherwise text); with several -o files, it applies to names without a known suffix; without -o, the report replaces the summary on stderr", TRACK, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|markdown|json|csv|html", "output format; html: a page with the runs side by side (default: from the suffix of the -o file, otherwise text)", SCOPE_COMPARE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; unknown ones are null; written to the -o file that has no other format, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
@@ -309,7 +338,8 @@ static const struct option rows[] = {
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_no_clobber) },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
+{ '\0', "on-exit",    "COMMAND",           "after the report is written, run COMMAND with sh -c; SPOOR_RUN_REPORT is the path of the report, and SPOOR_RUN_ID, _NAME, _COMMAND, _EXIT_CODE, _SIGNAL, _TIME (seconds), _CPU, _MEMORY (bytes) and others describe the run; its output goes to stderr, and its exit code has no effect", BOTH, OUTPUT, TEXT(on_exit) },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | SCOPE_COMPARE | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
 { 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, with shorter intervals during the first 16 s)", TRACK, SAMPLING, .apply = apply_interval },
 { 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, .apply = apply_interval },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) as soon as it is taken; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
@@ -324,6 +354,7 @@ static const struct option rows[] = {
 { '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --samples, until you press Ctrl-C)", SYSTEM, EXTENT, .apply = apply_duration },
 { '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, EXTENT, .apply = apply_duration },
 { '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have exited (all)", RUN, EXTENT, CHOICE(wait_for) },
+{ '\0', "max",        "FIGURE=VALUE",      "a limit: if the figure is more than VALUE at the end, print a line, and exit with 1 unless the command failed; such as memory=2GiB, time=10m, cpu=3h or gpu_memory=20G; may be repeated", RUN | OPTION_REPEATABLE, EXTENT, LIST(limits), .check = check_limit },
 { '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, EXTENT, TEXT(cgroup), .complete = COMPLETE_FILES },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", TRACK, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", SCOPE_INFO, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
@@ -331,7 +362,7 @@ static const struct option rows[] = {
 { '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, SOURCES, CHOICE(detail) },
 { '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without one (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, SOURCES, TEXT(cgroup), .check = check_cgroup, .complete = "auto off require" },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, OUTPUT, TEXT(phase_file), .complete = COMPLETE_FILES },
-{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | OTHERS | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
+{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | SCOPE_COMPARE | OTHERS | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_help },
 { 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_version },
 };
@@ -427,6 +458,8 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         return error_set(err, EINVAL, "a PID and --cgroup cannot be combined");
     if (settings->tags.count > SETTINGS_TAGS_MAX)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
+    if (arguments->command->scope & (TRACK | SYSTEM) && file_names_fill_in(settings, err) < 0)
+        return -EINVAL;
     if (finish_outputs(arguments, settings, err) < 0)
         return -EINVAL;
     return finish_streams(arguments, settings, err);

@@ -28,6 +28,8 @@ enum {
     SCOPE_SYSTEM = 1u << 7,
     SCOPE_RECOMMEND = 1u << 8,
     SCOPE_WATCH = 1u << 9,
+    SCOPE_COMPARE = 1u << 11,
+    SCOPE_CHECK = 1u << 12,
 };
 
 /* In the order of the words of their options. */
@@ -48,13 +50,20 @@ struct settings {
     bool has_no_job; /* the host is measured: spoor system */
     char *config_path;
     char *name;
+    char run_id[33]; /* empty: a random one */
     char *phase_file;
-    char *cgroup;       /* auto, off, require or a folder */
-    char *request;      /* a format of scheduler_request.h */
-    double margin;      /* of a recommendation */
-    double quantile;    /* of the runs that it is for */
-    bool wants_servers; /* recommend servers too */
-    char *catalog_path; /* that lists them; NULL: the keeper does */
+    char *cgroup;            /* auto, off, require or a folder */
+    char *request;           /* a format of scheduler_request.h */
+    double margin;           /* of a recommendation */
+    double quantile;         /* of the runs that it is for */
+    char *figures;           /* to compare or check, separated by commas */
+    char *by;                /* the property that divides runs into sets */
+    struct text_list limits; /* "FIGURE=VALUE" */
+    char *on_exit;           /* a command of a shell, to run after the report is written */
+    char *baseline;          /* earlier runs to check against */
+    double tolerance;        /* what a figure may exceed their median by: 0.1 is 10 % */
+    bool wants_servers;      /* recommend servers too */
+    char *catalog_path;      /* that lists them; NULL: the keeper does */
     char *architecture;
     struct text_list vendors;
     size_t server_count;
@@ -129,6 +138,7 @@ static inline struct spoor_options session_options(const struct settings *settin
     }
     options.gpus = settings->gpus;
     options.name = settings->name;
+    options.id = settings->run_id[0] ? settings->run_id : NULL;
     options.tags = (const char *const *)settings->tags.items;
     options.streams = settings->streams;
     options.stream_count = settings->stream_count;
