@@ -34,9 +34,9 @@ bool outputs_has_color(enum color color, int fd)
 /* Names of files that promise a format which we do not write. */
 static bool promises_other_format(const char *path)
 {
-    static const char *const suffixes[] = { ".htm",     ".xml",    ".yaml", ".yml",  ".toml",
-                                            ".jsonl",   ".ndjson", ".tsv",  ".xlsx", ".md",
-                                            ".parquet", ".sqlite", ".db",   ".pdf" };
+    static const char *const suffixes[] = { ".htm",    ".xml",    ".yaml", ".yml",  ".toml",
+                                            ".jsonl",  ".ndjson", ".tsv",  ".xlsx", ".parquet",
+                                            ".sqlite", ".db",     ".pdf" };
 
     for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
         if (path_has_suffix(basename(path), suffixes[i]))
