@@ -300,16 +300,16 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 /* Most used first; help lists the groups in the order of their first rows. */
 /* clang-format off */
 static const struct option rows[] = {
-{ '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool, to paste", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
+{ '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
 { '\0', "margin",     "X",                 "multiply memory and time by X, from 1 to 10 (default: 1.2)", SCOPE_RECOMMEND, .apply = apply_margin },
-{ '\0', "quantile",   "Q",                 "with several runs: recommend what suffices for the share Q of them, such as 0.95 (default: 1, all), and count those that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
+{ '\0', "quantile",   "Q",                 "with several runs: recommend enough for this share of them, such as 0.95 (default: 1, all), and count the runs that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
 { '\0', "server",     NULL,                "also list the cheapest cloud servers that fit, with the cost of a run; queries the Spare Cores keeper (https://keeper.sparecores.net), unless --catalog is given", SCOPE_RECOMMEND, FLAG(wants_servers) },
 { '\0', "catalog",    "FILE",              "with --server: search FILE (CSV or JSON) instead of querying the keeper", SCOPE_RECOMMEND, TEXT(catalog_path), .complete = COMPLETE_FILES },
 { '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
 { '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, LIST(vendors) },
 { '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, TEXT(architecture), .check = check_architecture },
 { 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html, .md or .txt), in addition to the summary on stderr; may be repeated; {name}, {host}, {pid}, {date}, {time}, {id}, {rank} and {tag.KEY} in FILE are those of the run, here and in --samples and --report", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt); may be repeated (default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv, .md or .txt); may be repeated (default: a page named after the first file, with the suffix .html; stdout if --format or --text is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { '\0', "figures",    "LIST",              "the figures to look at, separated by commas: time, cpu, memory, read, written, gpu_memory, energy, or paths of the JSON report (default: those that are known)", SCOPE_COMPARE | SCOPE_CHECK, TEXT(figures) },
 { '\0', "by",         "PROPERTY",          "compare runs that differ in this property: name (or the command of a run without one), command, host, machine or tag.KEY", SCOPE_COMPARE, TEXT(by) },
@@ -317,15 +317,16 @@ static const struct option rows[] = {
 { '\0', "baseline",   "RUNS",              "earlier runs to check against: a file or a directory", SCOPE_CHECK, TEXT(baseline), .complete = COMPLETE_FILES },
 { '\0', "tolerance",  "PERCENT",           "with --baseline: what a figure may exceed the median by (default: 0; the usual range of earlier runs is always allowed)", SCOPE_CHECK, .apply = apply_tolerance },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", SCOPE_COMPARE | OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of FILE, otherwise text); with several -o files, it applies to names without a known suffix; without -o, the report replaces the summary on stderr", TRACK, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|markdown|json|csv|html", "output format; html: a page with the runs side by side (default: from the suffix of the -o file, otherwise text)", SCOPE_COMPARE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
-{ '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; unknown ones are null; written to the -o file that has no other format, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
-{ '\0', "print",      "TEMPLATE",          "print figures for scripts: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; one line for each run", REPORT, OUTPUT, TEXT(print), .check = print_check },
-{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH | SYSTEM, OUTPUT, FLAG(is_quiet) },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more; an unknown figure is null; written to the -o file if it is a text file, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts, one line for each run: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more", REPORT, OUTPUT, TEXT(print), .check = print_check },
+{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH, OUTPUT, FLAG(is_quiet) },
+{ 'q',  "quiet",      NULL,                "show no live view and, with --samples, no summary", SYSTEM, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print the name of the page", REPORT | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print warnings", SCOPE_PHASE | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, OUTPUT, FLAG(wants_charts) },
@@ -347,7 +348,7 @@ static const struct option rows[] = {
 { '\0', "stream",     "FILE",              "old name of --samples; stdout if no FILE is given", ATTACH | SYSTEM | OPTION_REPEATABLE | OPTION_OPTIONAL | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
 { '\0', "samples-format", "csv|jsonl",     "format of --samples (default: from the suffix of FILE, csv for stdout)", BOTH | SYSTEM, SAMPLING, TEXT(samples_format), .check = check_samples_format },
 { '\0', "stream-format", "csv|jsonl",      "old name of --samples-format", BOTH | SYSTEM | OPTION_HIDDEN, SAMPLING, TEXT(samples_format), .check = check_samples_format },
-{ '\0', "dialect",    "NAME",              "columns of --samples: spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects process, system or combined", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
+{ '\0', "dialect",    "NAME",              "columns of the --samples files: those of spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects a table, such as resource-tracker:combined (process, system or combined)", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
 { '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK, SAMPLING, .apply = apply_budget, .complete = "none" },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, EXTENT, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, EXTENT, .apply = apply_pid, .complete = COMPLETE_PIDS },
@@ -430,8 +431,7 @@ static int finish_outputs(const struct arguments *arguments, struct settings *se
     if (settings->outputs.count > SETTINGS_OUTPUTS_MAX)
         return error_set(err, EINVAL, "--output: at most %d files are allowed",
                          SETTINGS_OUTPUTS_MAX);
-    settings->ignores_suffix =
-        settings->outputs.count == 1 && arguments_source(arguments, "format") == SET_BY_OPTION;
+    settings->is_format_option = arguments_source(arguments, "format") == SET_BY_OPTION;
     return 0;
 }
 
