@@ -31,7 +31,7 @@ static double quantile_of(const struct span *sorted, size_t count, double total,
     for (size_t i = 0; i < count; i++) {
         seconds += sorted[i].seconds;
         if (seconds >= quantile * total * (1 - 1e-9)) /* sums are not exact */
-            return rounded_value(sorted[i].value);    /* as in the curve */
+            return decimal_round(sorted[i].value, 6); /* the curve has floats */
     }
     return (double)NAN;
 }
