@@ -37,8 +37,9 @@ static const struct command commands[] = {
         .about =
             "Track a running process and all its descendants until it exits, --duration has "
             "passed, or you press Ctrl-C, which stops the tracking but not the process. NAME "
-            "is the --name of a 'spoor run', or the name of a process of yours, which must be "
-            "the only one apart from its descendants. With --cgroup, track every process in a "
+            "is the --name of a 'spoor run', or the name of a process of yours; no other "
+            "process may have that name, except its descendants. With --cgroup, track every "
+            "process in a "
             "cgroup until it is empty, or until only spoor "
             "itself is left in it. On a terminal, show the current figures; q or Ctrl-C ends "
             "with the report. Exit code: 0, or 125 if there was nothing to track.",
@@ -83,9 +84,11 @@ static const struct command commands[] = {
         .summary = "show the runs of this user that are in progress",
         .about =
             "List every 'spoor run' of this user on this machine with its time, CPU, memory "
-            "and GPU memory. On a terminal, refresh the list every second until q or Ctrl-C is "
-            "pressed; otherwise, or with -f or -o, list once. The figures are those of the "
-            "latest sample of each run: nothing is measured. Exit code: 0, also without a run.",
+            "and, if it uses GPUs, GPU memory. Jobs tracked by 'spoor attach', gpu-tracker, "
+            "resource-tracker or Python are not listed. On a terminal, refresh the list every "
+            "second until q or Ctrl-C is pressed; otherwise, or with -f or -o, list once. The "
+            "figures come from the latest sample of each run; watch measures nothing itself. "
+            "Exit code: 0, even if there are no runs.",
         .example = "spoor watch -f json",
         .ignores_variables = true, /* the variables are for runs */
         .main = command_watch,
