@@ -478,6 +478,10 @@ static void a_line_has_what_fits(void **state)
     add_with(&view, 1, 1, 1e9, 1e9, deep_sample(processes, 1));
     live_view_write_line(&view, &style, &out);
     assert_string_equal(out.text, "1.00 s  CPU 1.00 of 2 cores  Memory 1.00 GB of 8 GiB");
+    buffer_clear(&out);
+    add(&view, 2, 1, 1e9, 0); /* the job has exited */
+    live_view_write_line(&view, &style, &out);
+    assert_string_equal(out.text, "2.00 s  CPU 1.00 of 2 cores  Memory 1.00 GB of 8 GiB");
     for (style.columns = 0; style.columns < 80; style.columns++) {
         buffer_clear(&out);
         live_view_write_line(&view, &style, &out);

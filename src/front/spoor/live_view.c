@@ -52,6 +52,8 @@ enum live_unit {
 
 enum live_limit { LIMIT_NONE, LIMIT_CPU, LIMIT_MEMORY };
 
+enum { MEMORY_ROW = 1 };
+
 /* In the order of the screen: the last ones are left out if there is no room. */
 struct live_row {
     const char *label;
@@ -296,6 +298,9 @@ void live_view_done(struct live_view *view)
 
 void live_view_add(struct live_view *view, const struct spoor_sample *sample)
 {
+    view->elapsed_seconds = sample->elapsed_seconds;
+    if (sample->moments[view->curves[MEMORY_ROW].metric] <= 0)
+        return; /* the job has exited: keep its last figures */
     shift_columns(view, sample->elapsed_seconds);
     for (size_t i = 0; i < LIVE_ROWS_MAX; i++) {
         struct live_curve *curve = &view->curves[i];
@@ -307,7 +312,6 @@ void live_view_add(struct live_view *view, const struct spoor_sample *sample)
         else
             add_counter(curve, sample, view->rate_seconds);
     }
-    view->elapsed_seconds = sample->elapsed_seconds;
     view->cpu_limit = sample->cpu_limit;
     view->memory_limit_bytes = sample->memory_limit_bytes;
     view->gpu_count = sample->gpu_count < LIVE_GPUS_MAX ? sample->gpu_count : LIVE_GPUS_MAX;
