@@ -51,7 +51,8 @@ static int file_format(const struct settings *settings, const char *path,
 {
     bool has_suffix = spoor_format_for_path(path, ret);
 
-    if (settings->has_format && (settings->ignores_suffix || !has_suffix))
+    if (settings->has_format &&
+        ((settings->is_format_option && settings->outputs.count == 1) || !has_suffix))
         *ret = settings->format;
     else if (!has_suffix && promises_other_format(path))
         return error_set(
@@ -231,6 +232,15 @@ static int plan_files(const struct settings *settings, struct outputs *plan,
     return r;
 }
 
+/* With an option -f, there must be a place for the report. */
+static bool writes_to_stderr(const struct settings *settings, const struct outputs *plan)
+{
+    bool is_requested = settings->is_format_option && settings->format != SPOOR_TEXT &&
+                        settings->outputs.count == 0;
+
+    return (!settings->is_quiet || is_requested) && !has_text(plan);
+}
+
 static int plan_all(const struct settings *settings, struct outputs *plan,
                     struct spoor_error *err)
 {
@@ -248,7 +258,7 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     if (settings->print && !place_template(settings, plan)) {
         add(plan, SPOOR_TEXT, STDERR_FILENO, "stderr");
         plan->items[plan->count - 1].print = settings->print;
-    } else if (!settings->is_quiet && !has_text(plan)) {
+    } else if (writes_to_stderr(settings, plan)) {
         format = settings->outputs.count > 0 ? SPOOR_TEXT : format;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
     }

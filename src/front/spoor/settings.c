@@ -344,13 +344,13 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt); may be repeated (default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'f',  "format",     "text|json|csv|html", "format of the report (default: from the suffix of FILE, otherwise text); with several -o files, it applies to names without a known suffix; without -o, the report replaces the summary on stderr", TRACK, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html", "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
-{ '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; unknown ones are null; written to the -o file that has no other format, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
-{ '\0', "print",      "TEMPLATE",          "print figures for scripts: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; one line for each run", REPORT, OUTPUT, TEXT(print), .check = print_check },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more; an unknown figure is null; written to the -o file if it is a text file, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts, one line for each run: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more", REPORT, OUTPUT, TEXT(print), .check = print_check },
 { 'q',  "quiet",      NULL,                "do not print the summary", BOTH | SYSTEM, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print the name of the page", REPORT | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print warnings", SCOPE_PHASE | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
@@ -372,7 +372,7 @@ static const struct option rows[] = {
 { '\0', "stream",     "FILE",              "old name of --samples; stdout if no FILE is given", ATTACH | SYSTEM | OPTION_REPEATABLE | OPTION_OPTIONAL | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
 { '\0', "samples-format", "csv|jsonl",     "format of --samples (default: from the suffix of FILE, csv for stdout)", BOTH | SYSTEM, SAMPLING, TEXT(samples_format), .check = check_samples_format },
 { '\0', "stream-format", "csv|jsonl",      "old name of --samples-format", BOTH | SYSTEM | OPTION_HIDDEN, SAMPLING, TEXT(samples_format), .check = check_samples_format },
-{ '\0', "dialect",    "NAME",              "columns of --samples: spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects process, system or combined", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
+{ '\0', "dialect",    "NAME",              "columns of the --samples files: those of spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects a table, such as resource-tracker:combined (process, system or combined)", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
 { '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK, SAMPLING, .apply = apply_budget, .complete = "none" },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, EXTENT, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, EXTENT, .apply = apply_pid, .complete = COMPLETE_PIDS },
@@ -454,8 +454,7 @@ static int finish_outputs(const struct arguments *arguments, struct settings *se
     if (settings->outputs.count > SETTINGS_OUTPUTS_MAX)
         return error_set(err, EINVAL, "--output: at most %d files are allowed",
                          SETTINGS_OUTPUTS_MAX);
-    settings->ignores_suffix =
-        settings->outputs.count == 1 && arguments_source(arguments, "format") == SET_BY_OPTION;
+    settings->is_format_option = arguments_source(arguments, "format") == SET_BY_OPTION;
     return 0;
 }
 

@@ -63,7 +63,7 @@ struct settings {
     enum setting_source gpus_source;
     struct text_list tags; /* "KEY=VALUE" */
     bool has_format;       /* a format was given */
-    bool ignores_suffix;   /* and it is that of the only file, whatever its name */
+    bool is_format_option; /* it was given by an option, not by a variable or config file */
     enum spoor_format format;
     enum spoor_detail detail;
     uint64_t budget_millionths; /* of the job's CPU time; 0: the default */
