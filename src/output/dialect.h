@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dialect.h - the rows of the predecessors: tables of columns with their names, units, rounding and
+ * dialect.h - writes samples in the columns of the predecessors: with their names, units, rounding and
  * order.
  *
- * A dialect is data. A column names its raw values of a sample and the format of the number; a table is a
- * list of columns; a dialect has a table for the job ("process"), one for the machine ("system"), or one for
+ * A dialect is data. A column names the raw values of a sample that it is made from, and the format of the
+ * number; a table is a list of columns; a dialect has a table for the job ("process"), one for the machine ("system"), or one for
  * both ("combined"), and the format of a CSV file.
  *
  * A row covers the time between two samples: counters are written as their growth, so the first sample makes

@@ -578,7 +578,7 @@ static bool read_json_row(const struct sample_table *table, const char *line,
 
 /* ---- tables ----------------------------------------------------------------------- */
 
-/* With a parent: "parent.name". */
+/* Adds a column name, as "parent.name" if there is a parent. */
 static int add_name(struct sample_table *table, const char *parent, const char *text,
                     size_t length)
 {

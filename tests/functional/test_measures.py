@@ -295,11 +295,9 @@ def test_oom_kill_is_reported(spoor, workload):
     assert "Next run" in spoor("report", "-f", "text", path).stdout
 
 
-def test_limit_of_memory_is_reported(spoor):
+def test_memory_limit_is_reported(spoor):
     if os.geteuid() != 0:
-        limits = spoor.result("true")[1]["limits"]
-        assert limits["cpus"] is None or limits["cpus"] > 0
-        return
+        pytest.skip("only root may make a cgroup")
     folder, limit = memory_group()
     group = f"{folder}/spoor-limit-{os.getpid()}"
     try:

@@ -198,7 +198,7 @@ static void the_link_count_equals_the_list(void **state)
     fake_root_done(&fake);
 }
 
-static void in_another_namespace_the_link_count_is_not_used(void **state)
+static void link_count_is_ignored_in_another_pid_namespace(void **state)
 {
     struct process_count count = { 0 };
     struct fake_root fake;
@@ -549,7 +549,7 @@ int main(void)
         cmocka_unit_test(damaged_cpu_lines_are_refused),
         cmocka_unit_test(processes_are_counted_and_other_folders_are_not),
         cmocka_unit_test(the_link_count_equals_the_list),
-        cmocka_unit_test(in_another_namespace_the_link_count_is_not_used),
+        cmocka_unit_test(link_count_is_ignored_in_another_pid_namespace),
         cmocka_unit_test(the_live_machine_is_counted),
         cmocka_unit_test(the_total_of_some_is_taken),
         cmocka_unit_test(a_total_that_does_not_fit_is_unknown),

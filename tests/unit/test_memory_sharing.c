@@ -168,7 +168,7 @@ static void memory_of_a_new_program_counts_in_full(void **state)
 }
 
 /* Main has forked, and has not written since: no page is private. */
-static void shared_memory_is_not_new(void **state)
+static void unchanged_shared_memory_is_not_added_again(void **state)
 {
     struct memory_fixture f;
 
@@ -480,7 +480,7 @@ int main(void)
         cmocka_unit_test(between_reads_values_follow_the_resident_sizes),
         cmocka_unit_test(growth_that_main_also_maps_is_not_added),
         cmocka_unit_test(memory_of_a_new_program_counts_in_full),
-        cmocka_unit_test(shared_memory_is_not_new),
+        cmocka_unit_test(unchanged_shared_memory_is_not_added_again),
         cmocka_unit_test(growth_during_a_read_causes_another),
         cmocka_unit_test(growth_after_the_walk_is_not_lost),
         cmocka_unit_test(without_detail_only_totals_are_known),

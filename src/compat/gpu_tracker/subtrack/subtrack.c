@@ -311,13 +311,13 @@ static int check_map(const char *value, struct spoor_error *err)
 #define TEXT(member) OPTION_ANY_TEXT(struct subtrack_settings, member)
 #define LIST(member) OPTION_LIST(struct subtrack_settings, member)
 
-/* The config file is that of compare. Its sessions are a list of their own: those of -m are
- * added to them. */
+/* Only compare reads a config file. Its sessions are kept in their own list, and the sessions of -m are added
+ * to them. */
 /* clang-format off */
 static const struct option rows[] = {
 { '\0', "tf",      "<tracking-file>",  "the file written by 'gpu-tracker --tf' (.csv or .sqlite)", ANALYZE | NO_FILE | OPTION_REQUIRED, TEXT(tracking_file), .complete = COMPLETE_FILES },
 { '\0', "stf",     "<sub-track-file>", "the file of code block starts and stops (.csv or .sqlite), with the columns process_id, code_block_name, position (0: start, 1: stop) and timestamp; combine creates it", COMBINE | ANALYZE | NO_FILE | OPTION_REQUIRED, TEXT(sub_tracking_file), .complete = COMPLETE_FILES },
-{ 'p',  "path",    "<file-path>",      "a sub-tracking file to combine; may be repeated. If only one is given, it is a directory whose files are combined", COMBINE | NO_FILE | OPTION_REQUIRED | OPTION_REPEATABLE, LIST(paths), .complete = COMPLETE_FILES },
+{ 'p',  "path",    "<file-path>",      "a sub-tracking file to combine; may be repeated. A single path must be a directory: all its files are combined", COMBINE | NO_FILE | OPTION_REQUIRED | OPTION_REPEATABLE, LIST(paths), .complete = COMPLETE_FILES },
 { 'o',  "output",  "<output>",         "write the report to this file instead of stdout", ANALYZE | COMPARE | NO_FILE, TEXT(output), .complete = COMPLETE_FILES },
 { 'f',  "format",  "<format>",         "format of the report: text (default) or json; compare reads the json of analyze", ANALYZE | COMPARE | NO_FILE, TEXT(format), .complete = "text json" },
 { '\0', "cconfig", "<config-file>",    "read file_path_map and statistic from a JSON file; options override them", COMPARE | NO_FILE | OPTION_CONFIG_FILE, TEXT(config), .complete = COMPLETE_FILES },
