@@ -171,7 +171,7 @@ struct record {
     struct record_cloud *cloud; /* NULL: not known */
     const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
 
-    struct spoor_figure *figures;     /* figure_count() of them; NULL: of a machine alone */
+    struct spoor_figure *figures; /* figure_count() of them; NULL: the machine without a job */
     struct record_process *processes; /* in order of their start */
     size_t process_count;
     struct record_process_sum *other_processes;

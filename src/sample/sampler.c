@@ -363,7 +363,7 @@ void device_sample_read(struct device_sample *sample, const struct root *root,
                         struct space *space)
 {
     device_sample_done(sample);
-    (void)devices_read(root, space, &sample->devices); /* without memory, there are none */
+    (void)devices_read(root, space, &sample->devices); /* on failure the list is empty */
     read_cpus(sample, root);
 }
 

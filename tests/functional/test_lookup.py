@@ -126,13 +126,13 @@ def test_servers_of_a_catalogue(lookup, tmp_path):
         assert answer["code"] == "ENOENT" and path in answer["message"]
 
 
-def test_prices(lookup, keeper):
+def test_price_of_a_server_depends_on_the_region(lookup, keeper):
     assert lookup("price", vendor="aws", server="m5.large", region="eu-west-1") == {"price": 0.107}
     assert lookup("price", vendor="aws", server="m5.large") == {"price": 0.096}
     assert "status 404" in lookup("price", vendor="aws", server="x")["message"]
 
 
-def test_wrong_requests(lookup, resource_tracker):
+def test_wrong_requests_are_refused(lookup, resource_tracker):
     for what, request in (("servers", {}), ("servers", {"cpus": "x", "memory_mib": 1}), ("price", {}),
                           ("price", {"vendor": 1, "server": "x"}), ("x", {})):
         assert lookup(what, **request)["code"] == "EINVAL"

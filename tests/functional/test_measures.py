@@ -74,7 +74,7 @@ def test_cpu_time_of_children_belongs_to_the_job(spoor, workload):
     assert value(result, "cpu.descendants.mean_cores") > 10 * value(result, "cpu.main.mean_cores")
 
 
-def test_held_memory(spoor, workload):
+def test_held_memory_is_measured(spoor, workload):
     _, result = spoor.result(workload("hold"), "200")
     for scope in ("main", "combined"):
         assert value(result, f"memory.{scope}.total_rss_bytes") == \

@@ -68,7 +68,7 @@ def test_names_and_tags_are_the_same_again(spoor):
     assert_same(spoor, path)
 
 
-def test_phases_are_the_same_again(spoor, held):
+def test_phases_are_unchanged_after_loading(spoor, held):
     path = spoor.new_path("r.json")
     agent = ready(spoor, "--pid", str(held.pid), "-i", "0.02", "-o", path, "--tag", "a=b")
     for request in (("phase-start", "load \u202e\x1b\n"), ("phase-start", "\ufffd"), ("sample",),

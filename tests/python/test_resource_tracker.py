@@ -167,7 +167,7 @@ def test_the_first_and_the_last_partial_interval_are_kept():
     assert abs(duration - (tracker.stop_time - tracker.start_time)) < 1
 
 
-def test_totals_of_the_run():
+def test_run_totals_agree_with_the_rows():
     with ResourceTracker(interval=0.05) as tracker:
         burn(0.3)
         while_it_runs = tracker.stats()["run_totals"]["cpu.total_seconds"]

@@ -68,7 +68,7 @@ static void the_cgroup_counts_processes_that_were_never_waited_for(void **state)
     assert_false(choice.is_confirmed);
 }
 
-static void a_cgroup_with_less_than_its_processes_was_left(void **state)
+static void a_cgroup_with_less_cpu_time_than_its_processes_is_not_used(void **state)
 {
     struct cpu_choice choice = choose(2000, 7, UNKNOWN);
 
@@ -247,7 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cgroup_is_exact_if_nothing_contradicts_it),
         cmocka_unit_test(the_cgroup_counts_processes_that_were_never_waited_for),
-        cmocka_unit_test(a_cgroup_with_less_than_its_processes_was_left),
+        cmocka_unit_test(a_cgroup_with_less_cpu_time_than_its_processes_is_not_used),
         cmocka_unit_test(after_processes_left_the_cgroup_the_larger_count_is_used),
         cmocka_unit_test(the_sum_is_exact_if_perf_confirms_it),
         cmocka_unit_test(much_more_by_perf_means_unwaited_processes),

@@ -92,7 +92,7 @@ static void without_a_job_no_process_belongs(void **state)
     fake_root_done(&fake);
 }
 
-static void a_descendant_belongs_before_it_is_in_the_roster(void **state)
+static void a_descendant_that_is_not_in_the_roster_belongs_to_the_job(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -199,7 +199,7 @@ int main(void)
         cmocka_unit_test(processes_of_the_roster_belong),
         cmocka_unit_test(descendants_may_be_left_out),
         cmocka_unit_test(without_a_job_no_process_belongs),
-        cmocka_unit_test(a_descendant_belongs_before_it_is_in_the_roster),
+        cmocka_unit_test(a_descendant_that_is_not_in_the_roster_belongs_to_the_job),
         cmocka_unit_test(foreign_processes_are_looked_up_again),
         cmocka_unit_test(an_exited_process_is_kept_for_a_while),
         cmocka_unit_test(main_is_kept_and_surplus_exited_processes_are_dropped),

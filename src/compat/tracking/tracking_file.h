@@ -67,7 +67,7 @@ struct tracking_facts {
 /* The unit of the column: one of the facts, percent, or that of the metric. */
 enum tracking_unit { TRACKING_COUNTS, TRACKING_IN_RAM, TRACKING_IN_GPU_RAM, TRACKING_PERCENT };
 
-/* When: in the last sample in which the command lived, in the sample of the row, or how much more per
+/* The time of a value: the last sample before the command exited, or the sample of the row; or the growth per
  * second since the row before. */
 enum tracking_moment { TRACKING_HELD, TRACKING_NOW, TRACKING_RATE };
 

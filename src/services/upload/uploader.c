@@ -402,7 +402,7 @@ struct trim {
     bool is_counting;
 };
 
-/* Twice: it adds them up, and then removes some. */
+/* Called twice for each run: first adds up the sizes, then removes runs until the rest fits. */
 static void trim(const char *path, void *data)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
@@ -461,7 +461,7 @@ struct child {
     struct upload_settings settings;
     struct spool spool;
     struct uploader uploader;
-    bool is_over;          /* the run, or we were left alone */
+    bool is_over;          /* the run has ended, or its tracker has exited */
     bool is_refused;       /* the service refused the run: `err` has the reason */
     uint64_t dropped_rows; /* of other runs */
     uint64_t back_off_ns;

@@ -83,7 +83,7 @@ struct gpu_process {
 /* The driver's accounting record of a process on a device, kept after the process exits. */
 struct gpu_record {
     pid_t pid;
-    unsigned device; /* index among this vendor's */
+    unsigned device; /* index among the devices of the vendor */
     uint64_t peak_memory_bytes;
 };
 

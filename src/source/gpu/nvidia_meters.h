@@ -143,7 +143,7 @@ struct nvidia_meter {
     struct nvidia_pace pace;
     uint64_t polled_ns;   /* METER_POLLED: when it was last polled */
     uint64_t gpu_busy_ns; /* count of METER_GPU when this one was last read */
-    bool may_have_worked; /* since then, by the samples of processes */
+    bool may_have_worked; /* samples of processes show work since polled_ns or gpu_busy_ns */
 };
 
 /* Zeroed: closed. */
