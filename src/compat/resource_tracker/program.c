@@ -624,7 +624,7 @@ static const struct command track_command = {
         "only the machine is measured, until you press Ctrl-C. Exit code: that of the "
         "command; 127 if it was not found; 126 if it could not be executed; 1 if "
         "resource-tracker failed before starting it. If signal N kills the command, "
-        "resource-tracker dies of it too: $? is 128+N in a shell.",
+        "the same signal ends resource-tracker: $? is 128+N in a shell.",
     .notes =
         "TRACKER_OUTPUT, TRACKER_QUIET, TRACKER_JOB_NAME and variables for the options that "
         "describe the run (TRACKER_TEAM) set these options. If SENTINEL_API_TOKEN is set, "

@@ -21,7 +21,7 @@ static const struct command commands[] = {
                  "keeps its own input, output, terminal, signals and exit code. Exit code: "
                  "that of the command; 127 if it was not found; 126 if it could not be "
                  "executed; 125 if spoor failed before starting it. If signal N kills the "
-                 "command, spoor dies of it too: $? is 128+N in a shell.",
+                 "command, the same signal ends spoor: $? is 128+N in a shell.",
         .notes = PRECEDENCE,
         .example = "spoor run -o report.json -- make -j8",
         .main = command_run,
@@ -70,7 +70,7 @@ static const struct command commands[] = {
         .about =
             "Measure this machine for one interval, or for --duration, and show its CPU, "
             "memory, disks, network, GPUs and pressure on standard output. Rates are means "
-            "over that time; levels are those at its end. On a terminal, show the current "
+            "over that time; levels are read at its end. On a terminal, show the current "
             "figures until q or Ctrl-C is pressed, and then the report. Exit code: 0, or 125 "
             "if the report could not be written.",
         .example = "spoor system -i 5 -f json",
@@ -104,7 +104,8 @@ static const struct command commands[] = {
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
             "format. A FILE is a report stored as JSON (- for stdin), a file of --samples, "
-            "also of an interrupted run, or a tracking file of gpu-tracker. If a "
+            "even "
+            "of an interrupted run, or a tracking file of gpu-tracker. If a "
             "report and the samples of the same run are given, the page has both. Exit code: "
             "0, "
             "or 125 if a file could not be read or written.",
@@ -161,13 +162,13 @@ static const struct command commands[] = {
         .summary = "mark the start or end of a phase of the calling job",
         .about =
             "Mark the start or end of a phase. In a 'spoor run', the report lists the "
-            "phase with its own figures. With a FILE, append a row to it: the calling "
+            "phase with its own figures. With --file, append a row to FILE: the calling "
             "process, the name of the phase, start or stop, and the time; 'gpu-tracker "
             "sub-track analyze' reports what each phase used. Outside a run and without "
-            "--file, the file is "
-            "PID-START.csv in the working directory: the PID and start time of the calling "
-            "process, and a warning names it. Exit code: 0, also outside a run or if a phase "
-            "was not started, which is a warning; 125 if the row could not be written.",
+            "--file, the row goes to PID-START.csv in the working directory, named after the "
+            "PID and start time of the calling process, with a warning. Exit code: 0, even "
+            "outside a run or if the phase was not started, which is a warning; 125 if the row "
+            "could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
     },
