@@ -79,7 +79,7 @@ static void label_cpu(const struct job *job, struct clock_span perf_span,
     evidence.left_cgroup = reading->cpu.left_cgroup;
     reading->origin[METRIC_JOB_CPU] = reading->origin[METRIC_DESCENDANTS_CPU] =
         (struct origin){ sources[source].name, reading->origin[METRIC_JOB_CPU].reason,
-                         !inexact_reason(&evidence, sources[source].counted_by) };
+                         count_is_exact(&evidence, sources[source].counted_by) };
     reading->cpu_span = sources[source].span;
     /* A running process is counted up to its last tick. */
     reading->cpu_error_ns = source == CPU_FROM_TREE ? tick_error_ns(job) : TICK_NS;
@@ -160,7 +160,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     evidence->cpu_ns = counts.tree_ns;
     evidence->has_unwaited = reading->cpu.has_unwaited;
     evidence->is_confirmed = reading->cpu.is_confirmed;
-    reading->all_waited = !inexact_reason(evidence, COUNTED_BY_PROCESSES);
+    reading->all_waited = count_is_exact(evidence, COUNTED_BY_PROCESSES);
     label_cpu(job, perf_span, reading);
     reading->missed_cpu_ns = cpu_total_add(&job->ledger.cpu, &counts, reading->cpu.source);
     counter[USAGE_CPU_NS] = job->ledger.cpu.has_begun ? job->ledger.cpu.reported_ns : UNKNOWN;

@@ -4,15 +4,11 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/error.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/source_names.h"
@@ -28,7 +24,6 @@
 struct event_source {
     unsigned disabled_by;
     const char *source;
-    const char *name; /* used in a reason */
     bool is_machine_wide;
     int (*open)(struct process_events *events);
     void (*drain)(struct process_events *events);
@@ -88,64 +83,18 @@ static size_t capacity_of_connector(const struct process_events *events)
 
 /* Best first: the ring costs the job at each fork and context switch. */
 static const struct event_source sources[] = {
-    { SOURCE_CONNECTOR, "proc-connector", "proc connector", true, open_connector,
-      drain_connector, lost_by_connector, capacity_of_connector },
-    { SOURCE_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
-      lost_by_ring, capacity_of_ring },
+    { SOURCE_CONNECTOR, "proc-connector", true, open_connector, drain_connector,
+      lost_by_connector, capacity_of_connector },
+    { SOURCE_RING, "perf.fork-ring", false, open_ring, drain_ring, lost_by_ring,
+      capacity_of_ring },
 };
 
 /* ---- open and close ----------------------------------------------------- */
 
-static void add_reason(struct process_events *events, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-/* A reason that does not fit is truncated. */
-static void add_reason(struct process_events *events, const char *fmt, ...)
+void process_events_mark_incomplete(struct process_events *events)
 {
-    size_t used = strlen(events->reason);
-    va_list args;
-
-    if (used > 0 && used + 2 < sizeof(events->reason)) {
-        memcpy(events->reason + used, "; ", 3);
-        used += 2;
-    }
-    va_start(args, fmt);
-    (void)vsnprintf(events->reason + used, sizeof(events->reason) - used, fmt, args);
-    va_end(args);
-}
-
-void process_events_mark_inexact(struct process_events *events, const char *why)
-{
-    if (!events->is_exact)
-        return; /* the first reason is enough */
-    events->is_exact = false;
-    add_reason(events, "%s", why);
-}
-
-/* New processes may be missed from now on, or were. */
-void process_events_mark_incomplete(struct process_events *events, const char *why)
-{
-    events->is_complete = false;
+    events->is_exact = events->is_complete = false;
     events->was_incomplete = true;
-    process_events_mark_inexact(events, why);
-}
-
-static bool open_source(struct process_events *events, const struct event_source *source,
-                        unsigned disabled)
-{
-    char text[96];
-    int r = disabled & source->disabled_by ? -ECANCELED : source->open(events);
-
-    if (r == 0) {
-        events->reader = source;
-        return true;
-    }
-    if (r == -ECANCELED)
-        add_reason(events, "%s: disabled", source->name);
-    else if (r == -E2BIG)
-        add_reason(events, "%s: more than %d CPUs", source->name, FORK_RING_CPU_MAX);
-    else
-        add_reason(events, "%s: %s", source->name, error_text(-r, text, sizeof(text)));
-    return false;
 }
 
 void process_events_open(struct process_events *events, const struct root *root,
@@ -161,14 +110,15 @@ void process_events_open(struct process_events *events, const struct root *root,
         .connector = PROC_CONNECTOR_CLOSED,
         .taskstats = TASKSTATS_CLOSED,
     };
-    for (size_t i = 0; i < ARRAY_SIZE(sources) && !events->reader; i++)
-        (void)open_source(events, &sources[i], disabled); /* on failure it adds a reason */
+    for (size_t i = 0; i < ARRAY_SIZE(sources) && !events->reader; i++) {
+        if (!(disabled & sources[i].disabled_by) && sources[i].open(events) == 0)
+            events->reader = &sources[i];
+    }
     usage_clear(&events->recorded);
     if (!events->reader)
         return;
     if (!process_events_add_main(events)) {
         process_events_close(events);
-        add_reason(events, "out of memory");
         return;
     }
     events->source = events->reader->source;
@@ -177,10 +127,8 @@ void process_events_open(struct process_events *events, const struct root *root,
     events->suspended_ns = clock_suspended_ns();
     events->drain_gap_ns = GAP_LEAST_NS;
     events->is_exact = events->is_complete = true;
-    events->reason[0] = '\0';
     if (events->ring.is_partial)
-        process_events_mark_incomplete(events,
-                                       "the job may run on CPUs whose forks are not reported");
+        process_events_mark_incomplete(events);
     events->has_peaks =
         !(disabled & SOURCE_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
     if (events->has_peaks)
@@ -285,8 +233,7 @@ static void check_losses(struct process_events *events)
     if (lost_count == events->lost_count)
         return;
     events->lost_count = lost_count;
-    process_events_mark_incomplete(
-        events, "events were lost: processes started faster than events could be read");
+    process_events_mark_incomplete(events);
     events->needs_search = true;
     end_lost(events);
 }

@@ -43,7 +43,7 @@ static bool is_exact(struct cpu_choice choice)
         .cpu_ns = UNKNOWN,
     };
 
-    return !inexact_reason(&evidence, by[choice.source]);
+    return count_is_exact(&evidence, by[choice.source]);
 }
 
 static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
