@@ -90,7 +90,9 @@ void job_remember(struct job *job, struct member *member)
     } else if (member->reading.rss_peak_bytes > job->marks.largest_peak_bytes) {
         job->marks.largest_peak_bytes = member->reading.rss_peak_bytes;
     }
-    job->ledger.has_waited |= member->reading.child_faults > 0 && job->is_spawned;
+    job->ledger.has_waited |=
+        (job->is_spawned || job->was_read) &&
+        member->account.waited_faults >= member->notes.first_waited_faults + FORK_FAULTS_MIN;
     job->untracked |= untracked_bit(member->comm);
     if (member->reading.hugetlb_bytes > 0 && member->reading.rss_bytes > 0) {
         raise_to(&job->marks.hugetlb_bytes, member->reading.hugetlb_bytes);
