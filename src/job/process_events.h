@@ -25,8 +25,6 @@
 #include "source/events/proc_connector.h"
 #include "source/events/taskstats.h"
 
-struct event_source; /* one of the two */
-
 /* Processes and threads alive at once. */
 struct heads {
     uint64_t processes;
@@ -88,7 +86,6 @@ struct process_events {
     /* Private. */
     const struct root *root; /* borrowed */
     pid_t main_pid;
-    const struct event_source *reader;
     bool is_machine_wide; /* its events are not limited to the job */
     struct fork_ring ring;
     struct proc_connector connector;

@@ -142,7 +142,7 @@ void process_events_adopt(struct process_events *events, pid_t pid)
 {
     struct process *process;
 
-    if (!events->reader)
+    if (!events->source)
         return;
     events->is_exact = false;
     process = roster_add(events->roster, pid);
@@ -185,7 +185,7 @@ static void disown(struct process_events *events, struct process *process)
 
 void process_events_disown(struct process_events *events, pid_t pid)
 {
-    struct process *process = events->reader ? roster_find(events->roster, pid) : NULL;
+    struct process *process = events->source ? roster_find(events->roster, pid) : NULL;
 
     if (!process || process->threads == 0 || process->is_foreign)
         return;

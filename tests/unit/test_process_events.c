@@ -371,7 +371,7 @@ static void lost_processes_are_adopted(void **state)
     assert_int_equal(root_open(NULL, &root), 0);
     begin(&events, true);
     events.root = &root;
-    events.reader = (const struct event_source *)""; /* there is one */
+    events.source = "a source";
     events.needs_search = true;
     add_open(MAIN + 1, 1);
     process_events_resume(&events);
@@ -551,7 +551,7 @@ static void an_agent_is_disowned_with_its_intermediate_process(void **state)
 
     (void)state;
     begin(&events, false);
-    events.reader = (const struct event_source *)""; /* there is one */
+    events.source = "a source";
     forked(&events, MAIN, MAIN + 1);
     forked(&events, MAIN + 1, MAIN + 2);
     exited(&events, MAIN + 1);
@@ -578,7 +578,7 @@ static void a_child_of_an_agent_is_not_counted(void **state)
 
     (void)state;
     begin(&events, true);
-    events.reader = (const struct event_source *)""; /* there is one */
+    events.source = "a source";
     forked(&events, MAIN, MAIN + 1);
     process_events_disown(&events, MAIN + 1);
     forked(&events, MAIN + 1, MAIN + 2);
