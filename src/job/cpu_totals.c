@@ -85,26 +85,6 @@ static void label_cpu(const struct job *job, struct clock_span perf_span,
     reading->cpu_error_ns = source == CPU_FROM_TREE ? tick_error_ns(job) : TICK_NS;
 }
 
-/* Splits the CPU time in proportion to two counts, as the kernel does: these are in ticks or
- * incomplete. Neither part ever falls. */
-static void split_cpu(struct job *job, uint64_t user_ns, uint64_t system_ns, uint64_t *counter)
-{
-    struct job_ledger *ledger = &job->ledger;
-    uint64_t total_ns = counter[USAGE_CPU_NS], divided_ns = sum_u64(user_ns, system_ns);
-
-    counter[USAGE_USER_NS] = counter[USAGE_SYSTEM_NS] = UNKNOWN;
-    if (!is_known(total_ns) || !is_known(divided_ns))
-        return;
-    if (system_ns > 0)
-        user_ns = (uint64_t)((double)total_ns * ((double)user_ns / (double)divided_ns));
-    else
-        user_ns = total_ns;
-    user_ns =
-        smaller(larger(user_ns, ledger->user_ns), sub_floor0(total_ns, ledger->system_ns));
-    counter[USAGE_USER_NS] = ledger->user_ns = user_ns;
-    counter[USAGE_SYSTEM_NS] = ledger->system_ns = total_ns - user_ns;
-}
-
 static void read_split(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
@@ -115,11 +95,15 @@ static void read_split(struct job *job, struct job_reading *reading)
                      is_known(reading->job_cgroup.user_ns) &&
                      is_known(reading->job_cgroup.system_ns);
     struct origin *user = &reading->origin[METRIC_JOB_USER];
+    const struct cpu_split counted = {
+        by_cgroup ? reading->job_cgroup.user_ns : counter[USAGE_USER_NS],
+        by_cgroup ? reading->job_cgroup.system_ns : counter[USAGE_SYSTEM_NS],
+    };
+    struct cpu_split split =
+        cpu_split_divide(&job->ledger.split, counter[USAGE_CPU_NS], counted);
 
-    if (by_cgroup)
-        split_cpu(job, reading->job_cgroup.user_ns, reading->job_cgroup.system_ns, counter);
-    else
-        split_cpu(job, counter[USAGE_USER_NS], counter[USAGE_SYSTEM_NS], counter);
+    counter[USAGE_USER_NS] = split.user_ns;
+    counter[USAGE_SYSTEM_NS] = split.system_ns;
     /* The files of running processes are in ticks. */
     user->is_exact = reading->origin[METRIC_JOB_CPU].is_exact &&
                      (!by_cgroup ? evidence->has_ended || !evidence->has_begun

@@ -159,11 +159,11 @@ struct job_ledger {
     struct cpu_total cpu;
     /* The most that the sum over processes had without main's CPU time. */
     uint64_t descendants_ns;
-    uint64_t waited_ns;          /* CPU time that wait4 reported for the processes we reaped */
-    uint64_t user_ns, system_ns; /* as last reported: they add up to the CPU time */
-    bool has_waited;             /* a process has reaped a child of this run, seen or not */
-    bool saw_unwaited;           /* a process exited and its parent did not wait for it */
-    bool is_suspect;             /* a process that ignores SIGCHLD had children */
+    uint64_t waited_ns;     /* CPU time that wait4 reported for the processes we reaped */
+    struct cpu_split split; /* as last reported */
+    bool has_waited;        /* a process has reaped a child of this run, seen or not */
+    bool saw_unwaited;      /* a process exited and its parent did not wait for it */
+    bool is_suspect;        /* a process that ignores SIGCHLD had children */
     /* A process was moved into an adopted cgroup: its usage there before it was found is
      * unknown. */
     bool has_joined;
