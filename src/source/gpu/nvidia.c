@@ -477,7 +477,7 @@ static void begin_device(struct nvidia *nvidia, struct nvidia_device *device, ui
     (void)read_energy(device, nvml, now_ns); /* starts the counter */
     if (device->has_parts)
         return;
-    device->has_usage = nvml->process_usage || nvml->processes_usage;
+    device->has_usage = nvml->process_usage;
     nvidia_clients_begin(&device->clients, clock_now().realtime_ns / NS_PER_US);
     device->clients_pace.due_ns = now_ns + NVIDIA_USAGE_LEAST_NS;
 }
