@@ -352,6 +352,23 @@ void job_note_status_read(struct job *job);
 /* Records the CPU time of the job so far; or UNKNOWN. */
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 
+/* exits.c: whether ru_maxrss of main, which has waited for children, is its own peak or one of theirs.
+ * Memory comes by page faults, and the kernel counts those of both separately; one fault may bring a
+ * huge page. */
+struct peak_evidence {
+    uint64_t maxrss_bytes;
+    uint64_t seen_bytes;   /* main's own peak at the last look */
+    uint64_t faults;       /* its own since then */
+    uint64_t child_faults; /* of all children that it waited for */
+    uint64_t page_bytes;
+};
+
+struct peak_owner {
+    bool is_main, is_certain;
+};
+
+struct peak_owner peak_owner_of(const struct peak_evidence *evidence);
+
 /* memory_totals.c */
 /* `is_glance`: between samples. */
 void job_read_discount(const struct job *job, struct group_bytes *ret);
