@@ -21,12 +21,10 @@
 
 #include "base/cleanup.h"
 #include "source/events/netlink.h"
+#include "source/proc/pid_files.h"
 
 /* An event takes up 832 bytes of the buffer. */
 enum { BUFFER_BYTES = 16 << 20, DATAGRAM_MAX = 1024, EVENT_BYTES = 1024 };
-
-/* Inode of the initial PID namespace: a constant of the kernel. */
-#define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 
 /* The second form of the request, which is missing in some <linux/cn_proc.h>. */
 struct filtered_request {
@@ -117,12 +115,10 @@ static size_t count_room(int fd)
 int proc_connector_open(const struct root *root, struct proc_connector *ret)
 {
     AUTO_CLOSE int fd = -1;
-    char name[64];
     int r;
 
     *ret = (struct proc_connector)PROC_CONNECTOR_CLOSED;
-    if (!root->is_live || root_read_link(root, name, sizeof(name), "proc/self/ns/pid") < 0 ||
-        strcmp(name, INITIAL_PID_NAMESPACE) != 0)
+    if (!root->is_live || !pid_namespace_is_first(root))
         return -ENOTSUP;
     fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC, BUFFER_BYTES);
     if (fd < 0)

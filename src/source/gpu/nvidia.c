@@ -21,6 +21,7 @@
 #include "base/parse.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
+#include "source/proc/pid_files.h"
 
 #define DEVICES_MAX 1024
 #define SENSOR_GPU 0
@@ -448,7 +449,7 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         r = find_devices(nvidia, err);
     if (r < 0)
         return r;
-    nvidia->is_nested = !gpu_sees_host_pids(root);
+    nvidia->is_nested = !pid_namespace_is_first(root);
     nvidia->is_too_old =
         nvidia->is_nested && nvidia_driver_is_too_old(nvidia->devices[0].facts.driver_version);
     nvidia->opened_us = clock_now().realtime_ns / NS_PER_US;
