@@ -534,7 +534,6 @@ static void refresh(void *vendor)
         struct nvidia_device *device = &nvidia->devices[i];
 
         nvidia_meters_refresh(&device->meters);
-        nvidia_lists_refresh(&device->lists);
         device->listed_ns = 0;
         device->energy.pace.due_ns = device->energy.idle_due_ns = 0;
         device->clients_pace.due_ns = 0;
