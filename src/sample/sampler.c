@@ -330,11 +330,6 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
     hide_untracked(sampler, ret);
 }
 
-void sampler_glance(struct sampler *sampler, struct instant now)
-{
-    job_glance(&sampler->job, now.monotonic_ns);
-}
-
 /* ---- device sample --------------------------------------------------------- */
 
 enum { CPUS_MAX = 8192 };

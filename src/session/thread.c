@@ -169,7 +169,7 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
     struct job *job = &session->sampler.job;
     uint64_t cost_ns, now_ns;
 
-    sampler_glance(&session->sampler, clock_now());
+    job_glance(&session->sampler.job, clock_now().monotonic_ns);
     cost_ns = charge(session, bill, SPENT_GLANCES);
     now_ns = clock_now().monotonic_ns;
     pace_glanced(pace, now_ns, cost_ns, activity_state(&job->activity), &job->budget);
