@@ -15,7 +15,7 @@
 #include "base/parse.h"
 #include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
-#include "compat/tracking/tracking_file.h"
+#include "compat/tracking/table.h"
 #include "front/arguments.h"
 #include "run/signals.h"
 #include "run/track.h"
@@ -297,8 +297,8 @@ static int check_all(const struct gpu_tracker_texts *texts, struct gpu_tracker_s
     if (r == 0)
         r = check_unit(texts->time_unit, usage_time_units, "hours", "time", &ret->time_unit,
                        err);
-    if (r == 0 && texts->tracking_path)
-        r = tracking_file_check_name(texts->tracking_path, err);
+    if (r == 0 && texts->tracking_path && table_check_name(texts->tracking_path, err) < 0)
+        r = -EINVAL;
     if (r == 0)
         r = check_brand(texts->gpu_brand, err);
     if (r == 0)
