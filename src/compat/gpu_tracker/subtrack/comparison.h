@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "compat/gpu_tracker/report.h"
 #include "compat/gpu_tracker/subtrack/results.h"
 #include "spoor/spoor.h"
 
@@ -32,9 +33,7 @@ int comparison_statistic(const char *name, enum statistic *ret, struct spoor_err
 
 /* Writes sessions that match, those with smaller figures first. 0 or -ENOMEM. Nothing follows the last
  * line of JSON. */
-int comparison_write_text(const struct compared *sessions, size_t count,
-                          enum statistic statistic, struct buffer *out);
-int comparison_write_json(const struct compared *sessions, size_t count,
-                          enum statistic statistic, struct buffer *out);
+int comparison_write(const struct compared *sessions, size_t count, enum statistic statistic,
+                     enum gpu_tracker_format format, struct buffer *out);
 
 #endif
