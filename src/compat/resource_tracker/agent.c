@@ -19,12 +19,10 @@
 #include "base/error.h"
 #include "base/root.h"
 #include "base/unknown.h"
-#include "compat/resource_tracker/lookup.h"
 #include "compat/resource_tracker/program.h"
 #include "compat/resource_tracker/upload.h"
 #include "front/agent.h"
 #include "front/arguments.h"
-#include "output/dialect.h"
 #include "output/format.h"
 #include "output/recommendation.h"
 #include "run/watch.h"
@@ -34,39 +32,33 @@
 
 /* ---- the machine -------------------------------------------------------- */
 
+/* Zeroed is closed. */
 struct machine {
+    bool is_open;
     struct root root;
     struct host host;
     struct space space;
 };
 
-/* On success the caller frees it. */
-static int machine_open(struct machine **ret, struct spoor_error *err)
+static int machine_open(struct machine *machine, struct spoor_error *err)
 {
-    struct machine *machine = calloc(1, sizeof(*machine));
-    int r;
+    int r = machine->is_open ? 0 : root_open(NULL, &machine->root);
 
-    if (!machine)
-        return error_set(err, ENOMEM, "out of memory");
-    r = root_open(NULL, &machine->root);
-    if (r < 0) {
-        free(machine);
+    if (r < 0)
         return error_sys(err, r, "cannot open '/'");
-    }
-    host_init(&machine->host);
-    machine->host.counts_processes = true;
-    *ret = machine;
+    if (!machine->is_open)
+        host_init(&machine->host);
+    machine->host.counts_processes = machine->is_open = true;
     return 0;
 }
 
-static void machine_free(struct machine *machine)
+static void machine_close(struct machine *machine)
 {
-    if (!machine)
+    if (!machine->is_open)
         return;
     host_done(&machine->host);
     space_done(&machine->space);
     root_close(&machine->root);
-    free(machine);
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -155,13 +147,14 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
  * SIGCHLD does not inherit their counters.
  */
 
-/* Processes, with and without their descendants. The least recently requested one makes room for another. */
+/* Processes, with and without their descendants, and the machine. The oldest makes room for another. */
 enum { STATS_MAX = 8 };
 
 /* Zeroed is empty. */
 struct stats {
-    struct observed *observed[STATS_MAX]; /* the latest first; owned */
-    struct machine *machine;              /* NULL until it is requested; owned */
+    struct observed *observed[STATS_MAX]; /* owned */
+    size_t count;                         /* so far */
+    struct machine machine;
 };
 
 #define BYTES_PER_MIB 1048576.0
@@ -317,60 +310,30 @@ static bool is_alive(struct observed *observed)
     return observed->pid == 0 || has_processes;
 }
 
-/* ---- the list ------------------------------------------------------------- */
-
-/* Takes one out of the list. */
-static struct observed *take(struct stats *stats, size_t index)
-{
-    struct observed *observed = stats->observed[index];
-
-    for (size_t i = index; i + 1 < STATS_MAX; i++)
-        stats->observed[i] = stats->observed[i + 1];
-    stats->observed[STATS_MAX - 1] = NULL;
-    return observed;
-}
-
-static struct observed *take_matching(struct stats *stats, pid_t pid, bool has_children)
-{
-    for (size_t i = 0; i < STATS_MAX && stats->observed[i]; i++) {
-        if (stats->observed[i]->pid == pid && stats->observed[i]->has_children == has_children)
-            return take(stats, i);
-    }
-    return NULL;
-}
-
-static void put_first(struct stats *stats, struct observed *observed)
-{
-    observed_free(take(stats, STATS_MAX - 1)); /* the last, if the list is full */
-    for (size_t i = STATS_MAX - 1; i > 0; i--)
-        stats->observed[i] = stats->observed[i - 1];
-    stats->observed[0] = observed;
-}
-
 static void stats_done(struct stats *stats)
 {
     for (size_t i = 0; i < STATS_MAX; i++)
         observed_free(stats->observed[i]);
-    machine_free(stats->machine);
+    machine_close(&stats->machine);
     *stats = (struct stats){ 0 };
 }
 
-/* Observes it from now on, or as before. It has a new sample and is the first of the list. NULL as
- * observe(). */
+/* Observes it from now on, or as before. It has a new sample. NULL as observe(). */
 static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_children,
                                      struct spoor_error *err)
 {
-    struct observed *observed = take_matching(stats, pid, has_children);
+    size_t place = 0;
+    struct observed *observed;
 
-    if (observed && !is_alive(observed)) {
-        observed_free(observed);
-        observed = NULL;
-    }
-    if (!observed)
-        observed = observe(pid, has_children, err);
-    if (observed)
-        put_first(stats, observed);
-    return observed;
+    while (place < STATS_MAX && !((observed = stats->observed[place]) && observed->pid == pid &&
+                                  observed->has_children == has_children))
+        place++;
+    if (place < STATS_MAX && is_alive(observed))
+        return observed;
+    if (place == STATS_MAX)
+        place = stats->count++ % STATS_MAX;
+    observed_free(stats->observed[place]);
+    return stats->observed[place] = observe(pid, has_children, err);
 }
 
 /* ---- responses: each is of one sample, with the mutex held ------------------- */
@@ -434,12 +397,12 @@ static void add_machine_gpus(struct stats *stats, struct json_writer *json)
 static int stats_add_system(struct stats *stats, struct json_writer *json,
                             struct spoor_error *err)
 {
-    int r = stats->machine ? 0 : machine_open(&stats->machine, err);
+    int r = machine_open(&stats->machine, err);
 
     if (r < 0)
         return r;
     json_begin(json, "stats", '{');
-    r = machine_add_stats(stats->machine, json, err);
+    r = machine_add_stats(&stats->machine, json, err);
     if (r == 0)
         add_machine_gpus(stats, json);
     json_end(json);
@@ -450,12 +413,11 @@ static int stats_add_system(struct stats *stats, struct json_writer *json,
 
 #define NEWEST_DIALECT "resource-tracker"
 #define UPLOAD_DIALECT "resource-tracker:combined"
-#define NO_UPLOAD "nothing is uploaded"
 
 /* One of the two tables. */
 struct table {
-    int fd; /* of the file of its rows, -1: there is none */
-    size_t row_bytes;
+    const char *name;
+    int fd;        /* of the file of its rows, -1: there is none */
     size_t stream; /* its number in the session */
 };
 
@@ -464,7 +426,6 @@ struct tracking {
     spoor_session *session; /* NULL: nothing is tracked */
     struct table process, system;
     bool has_process; /* one is tracked */
-    bool has_exited;  /* it did */
     struct stats stats;
     struct upload_process upload; /* pid 0: nothing is uploaded, or it has ended */
 };
@@ -484,24 +445,9 @@ static uint64_t next_multiple_ns(uint64_t interval_ns)
     return now.monotonic_ns + left_ns;
 }
 
-static size_t row_bytes(const char *dialect_name)
-{
-    const struct dialect *dialect;
-    const struct dialect_table *table;
-    const char *prefix;
-    size_t count = 0;
-
-    if (!dialect_find(dialect_name, false, &dialect, &table))
-        return SIZE_MAX; /* then the session cannot be opened */
-    while (dialect_column(table, count, &prefix))
-        count++;
-    return count * sizeof(double);
-}
-
 /* A table and its stream. */
 struct table_request {
     struct table *table;
-    const char *name;
     const char *path; /* NULL: without rows */
     char dialect[64];
     char descriptor[32];
@@ -523,9 +469,8 @@ static int add_stream(struct table_request *request, const char *dialect,
         return error_sys(err, errno, "rows file '%s'", request->path);
     (void)snprintf(request->descriptor, sizeof(request->descriptor), "/dev/fd/%d", table->fd);
     (void)snprintf(request->dialect, sizeof(request->dialect), "%s:%s", dialect,
-                   request->name); /* one that is cut off is unknown */
+                   table->name); /* one that is cut off is unknown */
     table->stream = options->stream_count;
-    table->row_bytes = row_bytes(request->dialect);
     streams[options->stream_count++] =
         (struct spoor_stream){ request->descriptor, request->dialect, "f64" };
     return 0;
@@ -538,8 +483,8 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
     const char *dialect = settings->dialect ? settings->dialect : NEWEST_DIALECT;
     const bool has_upload = tracking->upload.pid != 0;
     struct table_request requests[] = {
-        { .table = &tracking->system, .name = "system", .path = settings->system_rows_path },
-        { .table = &tracking->process, .name = "process", .path = settings->process_rows_path },
+        { .table = &tracking->system, .path = settings->system_rows_path },
+        { .table = &tracking->process, .path = settings->process_rows_path },
     };
     struct spoor_stream streams[ARRAY_SIZE(requests) + 1];
     struct spoor_options options = SPOOR_OPTIONS_INIT;
@@ -601,30 +546,6 @@ static void close_tracking(struct tracking *tracking)
 
 /* ---- operations ----------------------------------------------------------- */
 
-static void add_row_count(const struct table *table, const char *key, struct json_writer *json)
-{
-    struct stat status;
-
-    if (table->fd >= 0 && fstat(table->fd, &status) == 0)
-        json_add_u64(json, key, (uint64_t)status.st_size / table->row_bytes);
-    else
-        json_add_null(json, key);
-}
-
-static int show_rows(void *data, const struct agent_request *request, struct json_writer *json,
-                     struct spoor_error *err)
-{
-    const struct tracking *tracking = data;
-    const char *status = tracking->has_exited ? "exited" : "running";
-
-    (void)request;
-    (void)err;
-    add_row_count(&tracking->process, "process", json);
-    add_row_count(&tracking->system, "system", json);
-    json_add_text(json, "status", tracking->has_process ? status : NULL);
-    return 0;
-}
-
 static int show_figures(void *data, const struct agent_request *request,
                         struct json_writer *json, struct spoor_error *err)
 {
@@ -663,20 +584,8 @@ static int show_figures(void *data, const struct agent_request *request,
     return 0;
 }
 
-static void add_lost_rows(const struct tracking *tracking, const struct table *table,
-                          const char *key, struct json_writer *json)
-{
-    const char *reason;
-
-    if (table->fd >= 0)
-        json_add_u64(json, key,
-                     spoor_session_lost_rows(tracking->session, table->stream, &reason));
-    else
-        json_add_null(json, key);
-}
-
 static void add_warning(const struct tracking *tracking, const struct table *table,
-                        const char *name, struct json_writer *json)
+                        struct json_writer *json)
 {
     const char *reason = NULL;
     uint64_t count =
@@ -686,7 +595,7 @@ static void add_warning(const struct tracking *tracking, const struct table *tab
     if (count == 0)
         return;
     (void)snprintf(message, sizeof(message), "could not write %llu row%s of the %s table: %s",
-                   (unsigned long long)count, count == 1 ? "" : "s", name, reason);
+                   (unsigned long long)count, count == 1 ? "" : "s", table->name, reason);
     json_add_text(json, NULL, message);
 }
 
@@ -696,14 +605,9 @@ static int show_result(void *data, const struct agent_request *request,
     struct tracking *tracking = data;
 
     stop(tracking);
-    (void)show_rows(data, request, json, err); /* cannot fail */
-    json_begin(json, "lost", '{');
-    add_lost_rows(tracking, &tracking->process, "process", json);
-    add_lost_rows(tracking, &tracking->system, "system", json);
-    json_end(json);
     json_begin(json, "warnings", '[');
-    add_warning(tracking, &tracking->process, "process", json);
-    add_warning(tracking, &tracking->system, "system", json);
+    add_warning(tracking, &tracking->process, json);
+    add_warning(tracking, &tracking->system, json);
     json_end(json);
     return show_figures(data, request, json, err);
 }
@@ -733,43 +637,16 @@ static int show_system_stats(void *data, const struct agent_request *request,
     return stats_add_system(&tracking->stats, json, err);
 }
 
-static int show_upload(void *data, const struct agent_request *request,
-                       struct json_writer *json, struct spoor_error *err)
-{
-    const struct tracking *tracking = data;
-
-    (void)request;
-    if (tracking->upload.pid == 0)
-        return error_set(err, EINVAL, NO_UPLOAD);
-    json_begin(json, "upload", '{');
-    upload_process_add_state(&tracking->upload, json);
-    json_end(json);
-    return 0;
-}
-
 static int finish_upload(void *data, const struct agent_request *request,
                          struct json_writer *json, struct spoor_error *err)
 {
     struct tracking *tracking = data;
 
     if (tracking->upload.pid == 0)
-        return error_set(err, EINVAL, NO_UPLOAD);
+        return error_set(err, EINVAL, "nothing is uploaded");
     stop(tracking);
     return agent_upload_finish(&tracking->upload, request->arguments[0], request->arguments[1],
                                json, err);
-}
-
-static int show_facts(void *data, const struct agent_request *request, struct json_writer *json,
-                      struct spoor_error *err)
-{
-    CLEANUP(buffer_done) struct buffer answer = { 0 };
-    const char *text = request->argument_count > 1 ? request->arguments[1] : "";
-    int r = lookup_answer(request->arguments[0], text, strlen(text), &answer, err);
-
-    (void)data;
-    if (r == 0)
-        json_add_text(json, "answer", answer.text);
-    return r;
 }
 
 /* ---- the next run --------------------------------------------------------- */
@@ -838,14 +715,11 @@ static int show_recommendation(void *data, const struct agent_request *request,
 }
 
 static const struct agent_op ops[] = {
-    { "rows", 0, 0, show_rows },
     { "process-stats", 2, 2, show_process_stats },
     { "system-stats", 0, 0, show_system_stats },
-    { "lookup", 1, 2, show_facts },
     { "recommend", USED_COUNT, USED_COUNT, show_recommendation },
     { "figures", 0, 0, show_figures },
     { "stop", 0, 0, show_result },
-    { "upload", 0, 0, show_upload },
     { "finish", 2, 2, finish_upload },
 };
 
@@ -855,8 +729,7 @@ static void serve(struct tracking *tracking)
 {
     struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = tracking };
 
-    tracking->has_exited = agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED;
-    if (tracking->has_exited &&
+    if (agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED &&
         tracking->process.fd >= 0) /* the session of the machine goes on */
         (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
     agent_finish(&agent);
@@ -869,8 +742,8 @@ int resource_tracker_agent(const struct command *command, int argc, char **argv)
     CLEANUP(tracker_settings_done) struct tracker_settings settings;
     CLEANUP(close_tracking)
     struct tracking tracking = { .watch = WATCH_CLOSED,
-                                 .process = { .fd = -1 },
-                                 .system = { .fd = -1 } };
+                                 .process = { .name = "process", .fd = -1 },
+                                 .system = { .name = "system", .fd = -1 } };
     struct arguments arguments = ARGUMENTS_INIT(&resource_tracker_program, command, &settings);
     struct agent_answer ready;
     struct spoor_error err = { 0 };

@@ -12,24 +12,18 @@
  * both are taken at the same moments, which are multiples of the interval since 1970. The first
  * and the last row may cover less than an interval. The operations:
  *
- *     rows             {"process": N, "system": N, "status": "running"}: the number of whole rows
- *                      that can be read now, null without a file. The status is "exited" once the
- *                      tracked process has ended, and null if none is tracked.
  *     process-stats PID CHILDREN, system-stats
  *                      "stats": {...}, totals so far; see agent.c. CHILDREN is true or false.
- *     lookup WHAT [REQUEST]
- *                      "answer": TEXT, a JSON object; see lookup.h
  *     recommend CPUS_MEAN MEMORY_BYTES GPUS_MEAN GPUS_MAX VRAM_BYTES SECONDS RUNS
  *                      "recommendation": {...}, as in the report page of spoor(1), but by the formulas
  *                      of the predecessor, from what RUNS runs used; empty: unknown
  *     figures          "figures": {PATH: MEASURE, ...}: totals and peaks of the run so far, as in
  *                      the JSON report of spoor(1); null if no process is tracked
- *     stop             takes the last rows, closes the files and answers as rows and figures
- *                      together, and with "lost": {"process": N, "system": N}, the number of rows
- *                      that could not be written, and "warnings": [TEXT, ...], why; may be repeated
- *     upload           with --upload, see upload.h: how far the upload is
+ *     stop             takes the last rows, closes the files and answers as figures, and with
+ *                      "warnings": [TEXT, ...], which rows could not be written and why; may be
+ *                      repeated
  *     finish CODE STATUS
- *                      likewise: stops, and ends the upload
+ *                      with --upload, see upload.h: stops, and ends the upload
  *
  * The files may be deleted once the agent is ready.
  *

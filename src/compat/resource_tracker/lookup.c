@@ -189,24 +189,18 @@ static const struct lookup {
     { "server", false, add_server },
     { "servers", true, add_servers },
     { "price", true, add_price },
+    { 0 },
 };
-
-static const struct lookup *find(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(lookups); i++) {
-        if (strcmp(lookups[i].name, name) == 0)
-            return &lookups[i];
-    }
-    return NULL;
-}
 
 int lookup_answer(const char *what, const char *request, size_t length, struct buffer *out,
                   struct spoor_error *err)
 {
     json_auto_t *object = NULL;
-    const struct lookup *lookup = find(what);
+    const struct lookup *lookup = lookups;
 
-    if (!lookup)
+    while (lookup->name && strcmp(lookup->name, what) != 0)
+        lookup++;
+    if (!lookup->name)
         return error_set(err, EINVAL, "expected cloud, server, servers or price");
     if (lookup->has_request) {
         object = json_loadb(request, length, 0, NULL);

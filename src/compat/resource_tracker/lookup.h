@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lookup.h - facts for the Python package that need no tracking, as JSON objects. It gets them from
- * `resource-tracker agent-lookup WHAT`, which exits after its response, or from the op `lookup` of an agent
- * that it has started for other reasons. Both belong to no job (see front/agent.h).
+ * `resource-tracker agent-lookup WHAT`, which belongs to no job (see front/agent.h) and exits after its response.
  *
  * WHAT is one of:
  *

@@ -289,10 +289,9 @@ int agent_upload_start(const char *path, struct upload_process *ret, struct spoo
 static void add_result(const struct upload_process *process, const struct upload_result *result,
                        struct json_writer *json)
 {
-    json_auto_t *summary = json_loadb(result->summary.text ? result->summary.text : "",
-                                      result->summary.length, 0, NULL);
-    const char *key;
-    json_t *value;
+    json_auto_t *answer = result->answer.length > 0
+                              ? json_loadb(result->answer.text, result->answer.length, 0, NULL)
+                              : NULL;
 
     json_begin(json, "upload", '{');
     json_add_bool(json, "is_complete", result->is_complete);
@@ -300,10 +299,10 @@ static void add_result(const struct upload_process *process, const struct upload
     json_add_u64(json, "kept_rows", result->kept_rows);
     json_add_u64(json, "dropped_rows", result->dropped_rows);
     json_add_text(json, "folder", result->is_complete ? NULL : process->path);
-    json_object_foreach(summary, key, value)
-    {
-        upload_add_value(json, key, value);
-    }
+    if (answer)
+        upload_add_value(json, "result", answer);
+    else
+        json_add_null(json, "result");
     json_end(json);
 }
 
@@ -323,7 +322,7 @@ int agent_upload_finish(struct upload_process *process, const char *exit_code,
                          status);
     upload_process_end(process, (int)code, has_failed, &result);
     add_result(process, &result, json);
-    buffer_done(&result.summary);
+    buffer_done(&result.answer);
     return 0;
 }
 
@@ -334,7 +333,7 @@ void agent_upload_abandon(struct upload_process *process)
     if (process->pid == 0)
         return;
     upload_process_end(process, 1, true, &result);
-    buffer_done(&result.summary);
+    buffer_done(&result.answer);
 }
 
 /* ---- uploads of a run --------------------------------------------------- */
@@ -385,7 +384,7 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
         warn("%" PRIu64 " %s dropped: too many waited to be uploaded; see "
              "TRACKER_UPLOAD_DISK_LIMIT",
              result.dropped_rows, result.dropped_rows == 1 ? "sample was" : "samples were");
-    buffer_done(&result.summary);
+    buffer_done(&result.answer);
 }
 
 /* ---- resource-tracker upload ------------------------------------------------ */

@@ -542,13 +542,6 @@ int spool_create(const struct buffer *description, struct spool *ret, int *ret_r
     return r < 0 ? error_sys(err, r, "cannot write to '%s'", base) : 0;
 }
 
-static int load(struct spool *spool)
-{
-    int r = load_run(spool);
-
-    return r < 0 ? r : load_state(spool);
-}
-
 int spool_open(const char *path, struct spool *ret)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
@@ -559,7 +552,9 @@ int spool_open(const char *path, struct spool *ret)
     memcpy(spool.path, path, strlen(path) + 1);
     r = lock_directory(&spool, LOCK_EX | LOCK_NB);
     if (r == 0)
-        r = load(&spool);
+        r = load_run(&spool);
+    if (r == 0)
+        r = load_state(&spool);
     if (r == -ENODATA)
         spool_remove(&spool); /* its owner was killed while it created or removed it */
     if (r < 0)
@@ -567,20 +562,6 @@ int spool_open(const char *path, struct spool *ret)
     *ret = spool;
     spool.lock_fd = -1;
     return 0;
-}
-
-int spool_peek(const char *path, struct spool *ret)
-{
-    struct spool spool = SPOOL_CLOSED;
-    int r;
-
-    if (strlen(path) >= sizeof(spool.path))
-        return -ENAMETOOLONG;
-    memcpy(spool.path, path, strlen(path) + 1);
-    r = load(&spool);
-    if (r == 0)
-        *ret = spool;
-    return r;
 }
 
 void spool_close(struct spool *spool)

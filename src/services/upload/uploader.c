@@ -304,20 +304,6 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
     return r < 0 ? r : finish(uploader, spool, NULL, answer, err);
 }
 
-void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
-                          struct json_writer *json)
-{
-    json_auto_t *result =
-        answer->length > 0 ? json_loadb(answer->text, answer->length, 0, NULL) : NULL;
-
-    json_add_text(json, "run_id", *spool->run.id ? spool->run.id : NULL);
-    add_uris(spool, json);
-    if (result)
-        upload_add_value(json, "result", result);
-    else
-        json_add_null(json, "result");
-}
-
 /* ---- runs that are kept ------------------------------------------------- */
 
 struct round {
@@ -442,7 +428,7 @@ static int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
  *
  * The protocol of both sides, over a socket: we write a byte when the run begins, and close our direction
  * when it is over. The child writes a byte after each request that succeeded, and at its end a newline, the
- * number of rows that were dropped, a blank, the failure (or nothing), a zero, and a summary in JSON.
+ * number of rows that were dropped, a blank, the failure (or nothing), a zero, and the response of the service.
  */
 
 enum { REQUEST_TIMEOUT_MS = 30000, LAST_REQUEST_TIMEOUT_MS = 10000 };
@@ -561,15 +547,12 @@ static void follow_run(struct child *child)
 static void send_result(const struct child *child, int r, const struct buffer *answer)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct json_writer json = { .out = &text, .style = &json_compact };
     const char *message = r < 0 ? child->err.message : "";
     uint64_t dropped_rows = child->spool.dropped_rows + child->dropped_rows;
 
     buffer_format(&text, "%c%" PRIu64 " %s", RESULT, dropped_rows, message);
     buffer_add(&text, "", 1);
-    json_begin(&json, NULL, '{');
-    uploader_add_summary(&child->spool, answer, &json);
-    json_end(&json);
+    buffer_add(&text, answer->text, answer->length);
     (void)buffer_write(&text, SOCKET_FD);
 }
 
@@ -689,17 +672,6 @@ void upload_process_begin(const struct upload_process *process)
         (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void upload_process_add_state(const struct upload_process *process, struct json_writer *json)
-{
-    struct pollfd news = { .fd = process->fd }; /* always for POLLHUP */
-    const struct buffer none = { 0 };
-    struct spool spool = SPOOL_CLOSED;
-
-    (void)spool_peek(process->path, &spool); /* if it fails, nothing is known */
-    json_add_bool(json, "is_alive", poll(&news, 1, 0) == 0);
-    uploader_add_summary(&spool, &none, json);
-}
-
 /* Kill the process in any state: a spool can be left at any moment. */
 static void stop(struct upload_process *process)
 {
@@ -806,7 +778,7 @@ static void read_result(const struct buffer *said, bool has_ended, struct upload
     ret->is_complete = zero == cursor;
     if (!ret->is_complete)
         (void)error_set(&ret->err, EIO, "%s", cursor);
-    buffer_add(&ret->summary, zero + 1, (size_t)(end - zero - 1));
+    buffer_add(&ret->answer, zero + 1, (size_t)(end - zero - 1));
 }
 
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
