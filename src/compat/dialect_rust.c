@@ -18,13 +18,13 @@
 static const struct column csv_host[] = {
     TIME(0, INTEGER),
     PROCESSES,
-    HOST_UTIME(SECONDS, 3, FIXED),
-    HOST_STIME(SECONDS, 3, FIXED),
+    HOST_UTIME("utime", SECONDS, 3, FIXED),
+    HOST_STIME("stime", SECONDS, 3, FIXED),
     { "cpu_usage", COLUMN_CORES, 1, 4, FIXED, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
     LEVEL("memory_free_mib", MIB, 0, INTEGER, memory.free_bytes),
-    { "memory_used_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.total_bytes) }, .minus = { HOST(memory.available_bytes) } },
+    MEMORY_USED("memory_used_mib", MIB, 0, INTEGER),
     LEVEL("memory_buffers_mib", MIB, 0, INTEGER, memory.buffers_bytes),
-    { "memory_cached_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.page_cache_bytes), HOST(memory.reclaimable_bytes) } },
+    MEMORY_CACHED("memory_cached_mib", MIB, 0, INTEGER),
     LEVEL("memory_active_mib", MIB, 0, INTEGER, memory.active_bytes),
     LEVEL("memory_inactive_mib", MIB, 0, INTEGER, memory.inactive_bytes),
     HOST_IO,
@@ -35,13 +35,13 @@ static const struct column csv_host[] = {
 
 static const struct column job[] = {
     PID,
-    CHILDREN(0),
-    JOB_UTIME(SECONDS, 4, FIXED),
-    JOB_STIME(SECONDS, 4, FIXED),
+    CHILDREN("children", 0),
+    JOB_UTIME("utime", SECONDS, 4, FIXED),
+    JOB_STIME("stime", SECONDS, 4, FIXED),
     JOB_CPU(FIXED),
     JOB_MEMORY("memory_mib", MIB, 0, INTEGER),
-    JOB_BYTES("disk_read_bytes", METRIC_JOB_READ),
-    JOB_BYTES("disk_write_bytes", METRIC_JOB_WRITTEN),
+    JOB_BYTES("disk_read_bytes", 0, METRIC_JOB_READ),
+    JOB_BYTES("disk_write_bytes", 0, METRIC_JOB_WRITTEN),
     JOB_GPU_USAGE("gpu_usage", 4, FIXED),
     JOB_GPU_MEMORY("gpu_vram_mib", 4, FIXED),
     JOB_GPU_COUNT("gpu_utilized", FIXED),
@@ -76,21 +76,21 @@ static const struct column cgroup[] = { /* of the job, if it has one of its own 
 };
 
 static const struct column cpu[] = { /* behind per_core_pct */
-    { "process_child_count",        COLUMN_CHILDREN, 1, 0, INTEGER | OPTIONAL, .plus = { 0 } },
+    CHILDREN("process_child_count", OPTIONAL),
     { "process_cores_used",         COLUMN_CORES, 1, 4, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU },
     { "process_count",              COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } },
-    { "process_disk_read_bytes",    COLUMN_GROWTH, BYTES, 0, INTEGER | OPTIONAL, .plus = { VALUE(METRIC_JOB_READ) } },
-    { "process_disk_write_bytes",   COLUMN_GROWTH, BYTES, 0, INTEGER | OPTIONAL, .plus = { VALUE(METRIC_JOB_WRITTEN) } },
+    JOB_BYTES("process_disk_read_bytes", OPTIONAL, METRIC_JOB_READ),
+    JOB_BYTES("process_disk_write_bytes", OPTIONAL, METRIC_JOB_WRITTEN),
     JOB_GPU_USAGE("process_gpu_usage", ALL, OPTIONAL),
     JOB_GPU_COUNT("process_gpu_utilized", OPTIONAL),
     JOB_GPU_MEMORY("process_gpu_vram_mib", ALL, OPTIONAL),
-    { "process_pss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_PSS), VALUE(METRIC_JOB_PSS) } },
-    { "process_rss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_RSS) } },
-    { "process_stime_secs",         COLUMN_REST, SECONDS, 9, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } },
-    { "process_utime_secs",         COLUMN_PART, SECONDS, 9, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } },
-    { "stime_secs",                 COLUMN_GROWTH, SECONDS, 9, 0, .plus = { HOST(cpu.system_ns) }, .minus = { HOST(cpu.interrupt_ns) } },
+    { "process_pss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_PSS), VALUE(METRIC_JOB_PSS) }, .read_as = { METRIC_JOB_PSS } },
+    { "process_rss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_RSS) }, .read_as = { METRIC_JOB_RSS } },
+    JOB_STIME("process_stime_secs", SECONDS, 9, OPTIONAL),
+    JOB_UTIME("process_utime_secs", SECONDS, 9, OPTIONAL),
+    HOST_STIME("stime_secs", SECONDS, 9, 0),
     { "utilization_pct",            COLUMN_CORES, 1, 4, 0, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
-    { "utime_secs",                 COLUMN_GROWTH, SECONDS, 9, 0, .plus = { HOST(cpu.user_ns) } },
+    HOST_UTIME("utime_secs", SECONDS, 9, 0),
 };
 
 /* Before the percentages, which follow. */
@@ -98,19 +98,26 @@ static const struct column memory[] = {
     LEVEL("active_mib", MIB, 0, INTEGER, memory.active_bytes),
     LEVEL("available_mib", MIB, 0, INTEGER, memory.available_bytes),
     LEVEL("buffers_mib", MIB, 0, INTEGER, memory.buffers_bytes),
-    { "cached_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.page_cache_bytes), HOST(memory.reclaimable_bytes) } },
+    MEMORY_CACHED("cached_mib", MIB, 0, INTEGER),
     LEVEL("free_mib", MIB, 0, INTEGER, memory.free_bytes),
     LEVEL("inactive_mib", MIB, 0, INTEGER, memory.inactive_bytes),
     LEVEL("swap_total_mib", MIB, 0, INTEGER, memory.swap_total_bytes),
-    LEVEL("swap_used_mib", MIB, 0, INTEGER, memory.swap_used_bytes),
+    { "swap_used_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.swap_used_bytes) }, .read_as = { METRIC_HOST_SWAP_USED } },
 };
 
 static const struct column more_memory[] = {
     LEVEL("total_mib", MIB, 0, INTEGER, memory.total_bytes),
-    { "used_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.total_bytes) }, .minus = { HOST(memory.available_bytes) } },
+    MEMORY_USED("used_mib", MIB, 0, INTEGER),
 };
 
 /* clang-format on */
+
+const struct dialect_table dialect_rust_objects = {
+    "objects",
+    { { cpu, ARRAY_SIZE(cpu), "cpu." },
+      { memory, ARRAY_SIZE(memory), "memory." },
+      { more_memory, ARRAY_SIZE(more_memory), "memory." } },
+};
 
 /* ---- members ---------------------------------------------------------------- */
 

@@ -28,35 +28,35 @@ const char *const statistic_names[STATISTICS] = {
 };
 
 /* Welford's recurrence: no large sums, no second pass. */
-void tally_add(struct tally *tally, double value)
+void spread_add(struct spread *spread, double value)
 {
     long double exact = (long double)value;
-    long double distance = exact - tally->mean;
+    long double distance = exact - spread->mean;
 
-    tally->min = tally->count == 0 || value < tally->min ? value : tally->min;
-    tally->max = tally->count == 0 || value > tally->max ? value : tally->max;
-    tally->count++;
-    tally->mean += distance / (long double)tally->count;
-    tally->squares += distance * (exact - tally->mean);
-    tally->total += exact;
+    spread->min = spread->count == 0 || value < spread->min ? value : spread->min;
+    spread->max = spread->count == 0 || value > spread->max ? value : spread->max;
+    spread->count++;
+    spread->mean += distance / (long double)spread->count;
+    spread->squares += distance * (exact - spread->mean);
+    spread->total += exact;
 }
 
-void tally_get(const struct tally *tally, double ret[STATISTICS])
+void spread_get(const struct spread *spread, double ret[STATISTICS])
 {
-    if (tally->count == 0) {
+    if (spread->count == 0) {
         for (size_t i = 0; i < STATISTICS; i++)
             ret[i] = (double)NAN;
         return;
     }
-    ret[STATISTIC_MIN] = tally->min;
-    ret[STATISTIC_MAX] = tally->max;
-    ret[STATISTIC_MEAN] = (double)tally->mean;
-    ret[STATISTIC_STD] = (double)sqrtl(tally->squares / (long double)tally->count);
+    ret[STATISTIC_MIN] = spread->min;
+    ret[STATISTIC_MAX] = spread->max;
+    ret[STATISTIC_MEAN] = (double)spread->mean;
+    ret[STATISTIC_STD] = (double)sqrtl(spread->squares / (long double)spread->count);
 }
 
-double tally_total(const struct tally *tally)
+double spread_total(const struct spread *spread)
 {
-    return (double)tally->total;
+    return (double)spread->total;
 }
 
 /* ---- calls -------------------------------------------------------------- */
@@ -564,13 +564,13 @@ struct block {
     size_t call_count;
     struct call *joined; /* the times at which any of them ran */
     size_t joined_count;
-    struct tally usage[MEASUREMENTS];
+    struct spread usage[MEASUREMENTS];
 };
 
 struct analysis {
     struct block *blocks; /* by name */
     size_t block_count;
-    struct tally overall[MEASUREMENTS];
+    struct spread overall[MEASUREMENTS];
     double *timestamps;
     size_t timestamp_count, timestamp_capacity;
 };
@@ -654,10 +654,10 @@ static int keep_timestamp(struct analysis *analysis, double timestamp)
     return 0;
 }
 
-static void add_row(struct tally tallies[MEASUREMENTS], const double row[TRACKING_COLUMNS])
+static void add_row(struct spread tallies[MEASUREMENTS], const double row[TRACKING_COLUMNS])
 {
     for (size_t i = 0; i < MEASUREMENTS; i++)
-        tally_add(&tallies[i], row[i]);
+        spread_add(&tallies[i], row[i]);
 }
 
 int analysis_add(const double row[TRACKING_COLUMNS], void *data)
@@ -701,7 +701,7 @@ static bool has_sample(const struct analysis *analysis, const struct call *call)
 static int find_block(const struct analysis *analysis, const struct block *block,
                       struct block_result *ret)
 {
-    struct tally time = { 0 };
+    struct spread time = { 0 };
 
     ret->name = strdup(block->name);
     if (!ret->name)
@@ -709,13 +709,13 @@ static int find_block(const struct analysis *analysis, const struct block *block
     ret->num_calls = block->call_count;
     ret->num_timepoints = block->usage[0].count;
     for (size_t i = 0; i < block->call_count; i++) {
-        tally_add(&time, block->calls[i].stop - block->calls[i].start);
+        spread_add(&time, block->calls[i].stop - block->calls[i].start);
         ret->num_non_empty_calls += has_sample(analysis, &block->calls[i]);
     }
-    tally_get(&time, ret->compute_time);
-    ret->compute_time_total = tally_total(&time);
+    spread_get(&time, ret->compute_time);
+    ret->compute_time_total = spread_total(&time);
     for (size_t i = 0; i < MEASUREMENTS; i++)
-        tally_get(&block->usage[i], ret->usage[i]);
+        spread_get(&block->usage[i], ret->usage[i]);
     return 0;
 }
 
@@ -730,7 +730,7 @@ int analysis_get(struct analysis *analysis, struct results *ret)
         qsort(analysis->timestamps, analysis->timestamp_count, sizeof(*analysis->timestamps),
               compare_timestamps);
     for (size_t i = 0; i < MEASUREMENTS; i++)
-        tally_get(&analysis->overall[i], results.overall[i]);
+        spread_get(&analysis->overall[i], results.overall[i]);
     for (size_t i = 0; i < analysis->block_count; i++) {
         results.block_count++;
         if (find_block(analysis, &analysis->blocks[i], &results.blocks[i]) < 0) {

@@ -17,7 +17,7 @@ enum statistic { STATISTIC_MIN, STATISTIC_MAX, STATISTIC_MEAN, STATISTIC_STD, ST
 extern const char *const statistic_names[STATISTICS];
 
 /* Zeroed is "nothing seen". Equal numbers have a spread of exactly 0. */
-struct tally {
+struct spread {
     size_t count;
     double min, max;
     long double mean;
@@ -25,13 +25,13 @@ struct tally {
     long double total;
 };
 
-void tally_add(struct tally *tally, double value);
+void spread_add(struct spread *spread, double value);
 
 /* Statistics of all values added; the standard deviation is that of a population. NaN: none was added. */
-void tally_get(const struct tally *tally, double ret[STATISTICS]);
+void spread_get(const struct spread *spread, double ret[STATISTICS]);
 
 /* 0 if none was added. */
-double tally_total(const struct tally *tally);
+double spread_total(const struct spread *spread);
 
 /* ---- calls --------------------------------------------------------------
  *
