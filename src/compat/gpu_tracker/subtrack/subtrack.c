@@ -89,34 +89,24 @@ static int compare_names(const struct dirent **left, const struct dirent **right
     return strcmp((*left)->d_name, (*right)->d_name);
 }
 
-/* Takes the names, and frees them. */
-static int add_paths(struct text_list *list, const char *folder, struct dirent **entries,
-                     size_t count)
-{
-    size_t length = strlen(folder);
-    const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
-    int r = 0;
-
-    list->items = calloc(count + 1, sizeof(*list->items));
-    for (size_t i = 0; i < count; i++) {
-        if (list->items && r == 0 &&
-            asprintf(&list->items[i], "%s%s%s", folder, slash, entries[i]->d_name) >= 0)
-            list->count++;
-        else
-            r = -ENOMEM;
-        free(entries[i]);
-    }
-    free(entries);
-    return r;
-}
-
 /* All files of a folder, sorted. 0 or -errno. */
 static int list_folder(const char *folder, struct text_list *ret)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_wanted, compare_names);
+    int r = count < 0 ? -errno : 0;
 
-    return count < 0 ? -errno : add_paths(ret, folder, entries, (size_t)count);
+    for (int i = 0; i < count; i++) {
+        CLEANUP(buffer_done) struct buffer path = { 0 };
+
+        buffer_format(&path, "%s%s%s", folder, strchr(folder, '\0')[-1] == '/' ? "" : "/",
+                      entries[i]->d_name);
+        if (r == 0)
+            r = buffer_error(&path) < 0 ? -ENOMEM : text_list_add(ret, path.text, NULL);
+        free(entries[i]);
+    }
+    free(entries);
+    return r;
 }
 
 /* Each returns the exit code; errors are on stderr. */
