@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/root.h"
-#include "compat/resource_tracker/lookup.h"
+#include "compat/resource_tracker/program.h"
 #include "fuzz.h"
 #include "services/cloud/cloud.h"
 #include "services/http.h"

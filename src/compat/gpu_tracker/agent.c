@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/gpu_tracker/report.h"
-#include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
 #include "front/agent.h"
 #include "front/arguments.h"

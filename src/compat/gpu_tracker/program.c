@@ -13,7 +13,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
 #include "compat/tracking/table.h"
 #include "front/arguments.h"

@@ -79,7 +79,7 @@ extern const struct program gpu_tracker_program;
  *
  * The tracker behind the Python class (front/agent.h), with options of gpu-tracker, and --pid=PID, or
  * --check: then the options are checked and nothing is tracked. With sub-track as the first
- * argument it is that of subtrack.h.
+ * argument it is that of subtrack.c.
  *
  * The responses "ready" and "result" have warnings, a list of texts; "result" has the usage as JSON and as
  * text.
@@ -87,5 +87,24 @@ extern const struct program gpu_tracker_program;
 
 /* Returns the exit code. */
 int gpu_tracker_agent(const struct command *command, int argc, char **argv);
+
+/* ---- sub-track combine|analyze|compare ---------------------------------- */
+
+/* Which commands have an option: bits of option.flags. */
+enum {
+    SUBTRACK_COMBINE = 1u << 0,
+    SUBTRACK_ANALYZE = 1u << 1,
+    SUBTRACK_COMPARE = 1u << 2,
+    SUBTRACK_EVERY = SUBTRACK_COMBINE | SUBTRACK_ANALYZE | SUBTRACK_COMPARE
+};
+
+extern const struct option_table subtrack_table;
+extern const struct command subtrack_commands[];
+
+/* Returns the exit code: 0 or 1. */
+int subtrack_main(const struct command *command, int argc, char **argv);
+
+/* The agent, see subtrack.c. Returns the exit code. */
+int subtrack_agent(int argument_count);
 
 #endif

@@ -1,5 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/resource_tracker/lookup.h"
+/*
+ * lookup.c - facts for the Python package that need no tracking, as JSON objects. It gets them from
+ * `resource-tracker agent-lookup WHAT`, which belongs to no job (see front/agent.h) and exits after its response.
+ *
+ * WHAT is one of:
+ *
+ *     cloud    {"vendor": "aws", "region": "us-west-2", "zone": ..., "instance_type": ..., "account": ...,
+ *              "reason": null, "seconds": 0.004}; null: unknown, as `reason` explains; all of them are null
+ *              outside a cloud. `seconds` is how long it took.
+ *     server   as `spoor info --format json`, without the cloud
+ *     servers  {"servers": {...}} as `spoor recommend --server --format json`, for a request on standard
+ *              input; only the first two members are required:
+ *              {"cpus": 4, "memory_mib": 8192, "gpus": 1, "vram_mib": 4096, "count": 10,
+ *              "vendors": ["aws"], "architecture": "x86_64", "catalog": "servers.csv"}
+ *     price    {"price": 0.096} in US dollars per hour, or null; the request on standard input is
+ *              {"vendor": "aws", "server": "m5.large", "region": "us-west-2", "catalog": null}
+ *
+ * If that fails, the response is an error of the agent protocol.
+ */
 
 #include <errno.h>
 #include <jansson.h>
@@ -13,6 +31,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "compat/resource_tracker/program.h"
 #include "front/agent.h"
 #include "services/cloud/cloud.h"
 #include "services/prices/catalog.h"

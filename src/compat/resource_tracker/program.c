@@ -16,8 +16,6 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "compat/resource_tracker/agent.h"
-#include "compat/resource_tracker/lookup.h"
 #include "compat/resource_tracker/upload.h"
 #include "front/agent.h"
 #include "output/stream.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/gpu_tracker/subtrack/comparison.h"
+#include "compat/gpu_tracker/subtrack/results.h"
 
 #include <errno.h>
 #include <math.h>

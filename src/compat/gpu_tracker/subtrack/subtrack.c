@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/gpu_tracker/subtrack/subtrack.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -364,7 +362,20 @@ int subtrack_main(const struct command *command, int argc, char **argv)
     return subtrack_compare(&settings);
 }
 
-/* ---- the agent ---------------------------------------------------------- */
+/* ---- the agent ----------------------------------------------------------
+ *
+ * Gpu-tracker agent sub-track: an agent (front/agent.h) that does the sub-tracking of the Python package. Its
+ * operations, with the members of their responses:
+ *
+ *     analyze TRACKING-FILE [SUB-TRACKING-FILE]   "results": {...}, "text": "..."
+ *     calls SUB-TRACKING-FILE BLOCK               "calls": [[PROCESS-ID, START, STOP], ...]
+ *     combine NEW-FILE FILE...
+ *     compare [SESSION RESULTS-FILE]...           "warnings": ["...", ...],
+ *                                                 "statistics": {"min": {"results": {...},
+ *                                                 "text": "..."}, ...}
+ *
+ * "results" and "text" are the output of gpu-tracker sub-track.
+ */
 
 /* Adds the two forms of a report to the object that is open. */
 static int add_report(struct json_writer *json, subtrack_writer *write, const void *data,
