@@ -20,8 +20,6 @@ struct uploader {
     const struct upload_settings *settings;
     /* Adds members about this machine to the description of a run. NULL: none. */
     void (*add_machine)(struct json_writer *json);
-    /* Called after each request that succeeded. NULL: none. */
-    void (*progressed)(void *data);
     /* Whether to leave the rest for later; called before each batch, which then fails with -ECANCELED.
      * NULL: never. */
     bool (*is_hurried)(void *data);
@@ -107,8 +105,7 @@ struct upload_result {
     struct buffer answer;   /* of the service; empty: none; owned */
 };
 
-/* The run is over, and the rows are written. Waits as long as the settings allow, and less without
- * progress. Unsent rows stay in the spool. The caller ends ret->answer with buffer_done(). */
+/* The run is over, and the rows are written. Waits as long as the settings allow. Unsent rows stay in the spool. The caller ends ret->answer with buffer_done(). */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
 
