@@ -63,8 +63,11 @@ static int compare_texts(const void *a, const void *b)
 
 static void join(const struct text_list *list, const char *separator, struct buffer *out)
 {
-    for (size_t i = 0; i < list->count; i++)
-        buffer_format(out, "%s%s", i > 0 ? separator : "", list->items[i]);
+    for (size_t i = 0; i < list->count; i++) {
+        buffer_add_text(out, i > 0 ? separator : "");
+        buffer_add(out, list->items[i],
+                   strlen(list->items[i])); /* a message is escaped later */
+    }
 }
 
 static int refuse_uuid(const struct gpu_tracker_found *found, const char *uuid, size_t length,

@@ -95,12 +95,13 @@ static int list_folder(const char *folder, struct text_list *ret)
     int r = count < 0 ? -errno : 0;
 
     for (int i = 0; i < count; i++) {
-        CLEANUP(buffer_done) struct buffer path = { 0 };
+        AUTO_FREE char *path = NULL;
 
-        buffer_format(&path, "%s%s%s", folder, strchr(folder, '\0')[-1] == '/' ? "" : "/",
-                      entries[i]->d_name);
+        if (asprintf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
+                     entries[i]->d_name) < 0)
+            path = NULL;
         if (r == 0)
-            r = buffer_error(&path) < 0 ? -ENOMEM : text_list_add(ret, path.text, NULL);
+            r = path ? text_list_add(ret, path, NULL) : -ENOMEM;
         free(entries[i]);
     }
     free(entries);
