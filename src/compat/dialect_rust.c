@@ -146,12 +146,6 @@ static void add_columns(struct json_writer *json, const struct column *columns, 
     }
 }
 
-/* A text that the machine does not have is null. */
-static void add_text(struct json_writer *json, const char *key, const char *text)
-{
-    json_add_text(json, key, *text ? text : NULL);
-}
-
 static double percent(uint64_t part, uint64_t whole)
 {
     if (!is_known(part) || !is_known(whole))
@@ -219,7 +213,7 @@ static void add_disk(struct json_writer *json, const struct disk_device *disk,
     json_add_u64(json, "capacity_bytes", disk->capacity_bytes);
     json_add_text(json, "device", disk->name);
     json_add_text(json, "device_type", disk_type_name(disk->type));
-    add_text(json, "model", disk->model);
+    json_add_known_text(json, "model", disk->model);
     json_begin(json, "mounts", '[');
     for (size_t i = 0; i < devices->mount_count; i++) {
         if (strcmp(devices->mounts[i].disk, disk->name) == 0)
@@ -229,8 +223,8 @@ static void add_disk(struct json_writer *json, const struct disk_device *disk,
     add_rate(json, "read_bytes_per_sec", before ? before->read_bytes : UNKNOWN,
              disk->read_bytes, row);
     json_add_u64(json, "read_bytes_total", disk->read_bytes);
-    add_text(json, "serial", disk->serial);
-    add_text(json, "vendor", disk->vendor);
+    json_add_known_text(json, "serial", disk->serial);
+    json_add_known_text(json, "vendor", disk->vendor);
     add_rate(json, "write_bytes_per_sec", before ? before->written_bytes : UNKNOWN,
              disk->written_bytes, row);
     json_add_u64(json, "write_bytes_total", disk->written_bytes);
@@ -269,11 +263,11 @@ static void add_interfaces(struct json_writer *json, const struct stream_row *ro
             devices_find_interface(&devices_before(row)->devices, now->name);
 
         json_begin(json, NULL, '{');
-        add_text(json, "driver", now->driver);
+        json_add_known_text(json, "driver", now->driver);
         json_add_text(json, "interface", now->name);
-        add_text(json, "mac_address", now->mac_address);
+        json_add_known_text(json, "mac_address", now->mac_address);
         json_add_u64(json, "mtu", now->mtu);
-        add_text(json, "operstate", now->state);
+        json_add_known_text(json, "operstate", now->state);
         add_rate(json, "rx_bytes_per_sec", before ? before->received_bytes : UNKNOWN,
                  now->received_bytes, row);
         json_add_u64(json, "rx_bytes_total", now->received_bytes);
@@ -296,7 +290,7 @@ static void add_gpu(struct json_writer *json, const struct gpu_unit *unit,
     json_begin(json, "detail", '{');
     if (*unit->device.driver_version)
         json_add_text(json, "driver_version", unit->device.driver_version);
-    add_text(json, "pci_bus_id", unit->device.pci_address);
+    json_add_known_text(json, "pci_bus_id", unit->device.pci_address);
     json_end(json);
     json_add_text(json, "device_type", unit->vendor);
     add_float(json, "frequency_mhz", as_number(view->figures[GPU_CLOCK].measure.value));

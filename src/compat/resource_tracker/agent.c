@@ -447,7 +447,9 @@ static int stats_add_system(struct stats *stats, struct json_writer *json,
 /* One of the two tables. */
 struct table {
     const char *name;
-    int fd;        /* of the file of its rows, -1: there is none */
+    int fd; /* of the file of its rows, -1: there is none */
+    char dialect[64];
+    char descriptor[32];
     size_t stream; /* its number in the session */
 };
 
@@ -475,34 +477,25 @@ static uint64_t next_multiple_ns(uint64_t interval_ns)
     return now.monotonic_ns + left_ns;
 }
 
-/* A table and its stream. */
-struct table_request {
-    struct table *table;
-    const char *path; /* NULL: without rows */
-    char dialect[64];
-    char descriptor[32];
-};
-
 /* The program deletes the file as soon as it may: no process opens it later than here. */
-static int add_stream(struct table_request *request, const char *dialect,
+static int add_stream(struct table *table, const char *path, const char *dialect,
                       struct spoor_options *options, struct spoor_stream *streams,
                       struct spoor_error *err)
 {
     /* Not O_CLOEXEC: a session takes a descriptor that is for its own process for a mistake. */
     const int flags = O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW;
-    struct table *table = request->table;
 
-    if (!request->path)
+    if (!path)
         return 0;
-    table->fd = open(request->path, flags, 0666);
+    table->fd = open(path, flags, 0666);
     if (table->fd < 0)
-        return error_sys(err, errno, "rows file '%s'", request->path);
-    (void)snprintf(request->descriptor, sizeof(request->descriptor), "/dev/fd/%d", table->fd);
-    (void)snprintf(request->dialect, sizeof(request->dialect), "%s:%s", dialect,
+        return error_sys(err, errno, "rows file '%s'", path);
+    (void)snprintf(table->descriptor, sizeof(table->descriptor), "/dev/fd/%d", table->fd);
+    (void)snprintf(table->dialect, sizeof(table->dialect), "%s:%s", dialect,
                    table->name); /* one that is cut off is unknown */
     table->stream = options->stream_count;
     streams[options->stream_count++] =
-        (struct spoor_stream){ request->descriptor, request->dialect, "f64" };
+        (struct spoor_stream){ table->descriptor, table->dialect, "f64" };
     return 0;
 }
 
@@ -512,13 +505,9 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
 {
     const char *dialect = settings->dialect ? settings->dialect : NEWEST_DIALECT;
     const bool has_upload = tracking->upload.pid != 0;
-    struct table_request requests[] = {
-        { .table = &tracking->system, .path = settings->system_rows_path },
-        { .table = &tracking->process, .path = settings->process_rows_path },
-    };
-    struct spoor_stream streams[ARRAY_SIZE(requests) + 1];
+    struct spoor_stream streams[3];
     struct spoor_options options = SPOOR_OPTIONS_INIT;
-    int r = 0;
+    int r;
 
     options.pid = settings->pid;
     options.flags = settings->excludes_children ? SPOOR_MAIN_ONLY : 0;
@@ -527,8 +516,11 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
     options.streams = streams;
     if (settings->system_rows_path || has_upload)
         options.gpus = "all";
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(requests); i++)
-        r = add_stream(&requests[i], dialect, &options, streams, err);
+    r = add_stream(&tracking->system, settings->system_rows_path, dialect, &options, streams,
+                   err);
+    if (r == 0)
+        r = add_stream(&tracking->process, settings->process_rows_path, dialect, &options,
+                       streams, err);
     if (has_upload)
         streams[options.stream_count++] =
             (struct spoor_stream){ tracking->upload.rows_path, UPLOAD_DIALECT, "csv" };

@@ -70,11 +70,11 @@ static int add_cloud(const json_t *request, struct buffer *out, struct spoor_err
         return error_sys(err, r, "/");
     r = cloud_find(&root, &facts, err);
     json_begin(&json, NULL, '{');
-    json_add_text(&json, "vendor", *facts.vendor ? facts.vendor : NULL);
-    json_add_text(&json, "region", *facts.region ? facts.region : NULL);
-    json_add_text(&json, "zone", *facts.zone ? facts.zone : NULL);
-    json_add_text(&json, "instance_type", *facts.instance_type ? facts.instance_type : NULL);
-    json_add_text(&json, "account", *facts.account ? facts.account : NULL);
+    json_add_known_text(&json, "vendor", facts.vendor);
+    json_add_known_text(&json, "region", facts.region);
+    json_add_known_text(&json, "zone", facts.zone);
+    json_add_known_text(&json, "instance_type", facts.instance_type);
+    json_add_known_text(&json, "account", facts.account);
     json_add_text(&json, "reason", r < 0 && r != -ENODEV ? err->message : NULL);
     json_add_number(&json, "seconds", (double)(clock_now().monotonic_ns - start_ns) / 1e9);
     json_end(&json);

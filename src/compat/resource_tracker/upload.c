@@ -81,12 +81,6 @@ static void run_description_write(const struct tracker_settings *settings,
 
 /* ---- the machine ------------------------------------------------------------ */
 
-/* NULL: unknown. */
-static const char *or_null(const char *text)
-{
-    return *text ? text : NULL;
-}
-
 static uint64_t in_mib(uint64_t bytes)
 {
     return is_known(bytes) ? bytes >> 20 : UNKNOWN;
@@ -103,7 +97,7 @@ static void add_host_id(const struct root *root, struct json_writer *json)
             text[0] = '\0';
         text[strcspn(text, "\r\n")] = '\0';
     }
-    json_add_text(json, "host_id", or_null(text));
+    json_add_known_text(json, "host_id", text);
 }
 
 /* The first IPv4 address that others can reach. */
@@ -124,7 +118,7 @@ static void add_address(struct json_writer *json)
         (void)inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
     }
     freeifaddrs(list);
-    json_add_text(json, "host_ip", or_null(text));
+    json_add_known_text(json, "host_ip", text);
 }
 
 static void add_storage(const struct root *root, struct json_writer *json)
@@ -167,7 +161,7 @@ static void add_gpus(struct json_writer *json)
 
     if (spoor_may_have_gpus(NULL))
         (void)spoor_gpu_list(NULL, "all", count_gpu, &gpus, NULL);
-    json_add_text(json, "host_gpu_model", or_null(gpus.model));
+    json_add_known_text(json, "host_gpu_model", gpus.model);
     json_add_u64(json, "host_gpu_count", gpus.count);
     json_add_u64(json, "host_gpu_memory_mib",
                  in_mib(gpus.count > 0 ? gpus.memory_bytes : UNKNOWN));
@@ -179,11 +173,11 @@ static void add_cloud(const struct root *root, struct json_writer *json)
     struct cloud_facts facts;
 
     (void)cloud_find(root, &facts, NULL); /* unknown values are empty */
-    json_add_text(json, "cloud_vendor_id", or_null(facts.vendor));
-    json_add_text(json, "cloud_account_id", or_null(facts.account));
-    json_add_text(json, "cloud_region_id", or_null(facts.region));
-    json_add_text(json, "cloud_zone_id", or_null(facts.zone));
-    json_add_text(json, "cloud_instance_type", or_null(facts.instance_type));
+    json_add_known_text(json, "cloud_vendor_id", facts.vendor);
+    json_add_known_text(json, "cloud_account_id", facts.account);
+    json_add_known_text(json, "cloud_region_id", facts.region);
+    json_add_known_text(json, "cloud_zone_id", facts.zone);
+    json_add_known_text(json, "cloud_instance_type", facts.instance_type);
 }
 
 /* Adds members about this machine: host_... and cloud_..., null if unknown. May take seconds. */
@@ -196,11 +190,11 @@ static void run_description_add_machine(struct json_writer *json)
         return;
     host_facts_read(&root, &facts);
     add_host_id(&root, json);
-    json_add_text(json, "host_hostname", or_null(facts.hostname));
+    json_add_known_text(json, "host_hostname", facts.hostname);
     add_address(json);
     json_add_null(json, "host_server_allocation");
     json_add_u64(json, "host_vcpus", facts.cpus);
-    json_add_text(json, "host_cpu_model", or_null(facts.cpu_model));
+    json_add_known_text(json, "host_cpu_model", facts.cpu_model);
     json_add_u64(json, "host_memory_mib", in_mib(facts.memory_bytes));
     add_gpus(json);
     add_storage(&root, json);

@@ -574,9 +574,7 @@ static void describe(const struct cloud_cache_key *key, const char *boot_id,
     json_add_text(&json, "boot_id", boot_id);
     json_add_text(&json, "service", key->url);
     for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-        const char *text = (const char *)facts + members[i].offset;
-
-        json_add_text(&json, members[i].key, *text ? text : NULL);
+        json_add_known_text(&json, members[i].key, (const char *)facts + members[i].offset);
     }
     json_end(&json);
     buffer_add(out, "\n", 1);

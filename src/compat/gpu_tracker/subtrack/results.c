@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
@@ -219,17 +220,12 @@ static size_t width(const char *text)
     return safe.text ? width_of_safe(safe.text) : 0;
 }
 
-static size_t wider(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static size_t index_width(const struct text_table *table)
 {
     size_t result = 0;
 
     for (size_t row = 0; row < table->rows && table->index; row++)
-        result = wider(result, width(table->index[row]));
+        result = larger(result, width(table->index[row]));
     return result;
 }
 
@@ -238,8 +234,8 @@ static size_t column_width(const struct text_table *table, size_t column)
     size_t result = width(table->headers[column]) + !table->has_words;
 
     for (size_t row = 0; row < table->rows; row++)
-        result = wider(result, width(table->cells[row * table->columns + column].text) +
-                                   table->has_words);
+        result = larger(result, width(table->cells[row * table->columns + column].text) +
+                                    table->has_words);
     return result;
 }
 
@@ -677,9 +673,7 @@ int analysis_add(const double row[TRACKING_COLUMNS], void *data)
 
 static int compare_timestamps(const void *left, const void *right)
 {
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
+    return compare_numbers(*(const double *)left, *(const double *)right);
 }
 
 /* Was a sample taken during this call? The timestamps are sorted. */
