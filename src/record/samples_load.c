@@ -634,7 +634,7 @@ static int load(struct loading *loading)
     if (!loading->table.is_json) /* it was the header */
         line = (struct line){ .text = line.text + line.length };
     r = add_run(loading);
-    if (r == 0)
+    if (r == 0 && loading->runs) /* there are, for clang-tidy too */
         r = read_rows(loading, line);
     for (size_t i = 0; r >= 0 && i < loading->run_count; i++)
         r = end_run(loading, &loading->runs[i]);
