@@ -67,12 +67,10 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-static int compare_events(const void *left, const void *right, void *names)
+static int compare_events(const void *left, const void *right)
 {
     const struct block_event *a = left, *b = right;
-    int order = a->name == b->name
-                    ? 0
-                    : strcmp((const char *)names + a->name, (const char *)names + b->name);
+    int order = strcmp(a->name, b->name);
 
     if (order == 0)
         order = (a->process_id > b->process_id) - (a->process_id < b->process_id);
@@ -81,10 +79,19 @@ static int compare_events(const void *left, const void *right, void *names)
     return order ? order : (a->order > b->order) - (a->order < b->order);
 }
 
+size_t calls_block_end(const struct block_log *log, size_t first)
+{
+    size_t end = first;
+
+    while (end < log->count && strcmp(log->events[end].name, log->events[first].name) == 0)
+        end++;
+    return end;
+}
+
 void calls_sort_events(struct block_log *log)
 {
     if (log->count > 0)
-        qsort_r(log->events, log->count, sizeof(*log->events), compare_events, log->names);
+        qsort(log->events, log->count, sizeof(*log->events), compare_events);
 }
 
 /* A stop with nothing open before it: it is described with the row that comes next. */
@@ -555,7 +562,7 @@ int results_parse(const char *text, size_t length, const char *path, struct resu
 /* ---- analysis ----------------------------------------------------------- */
 
 struct block {
-    char *name;
+    const char *name;   /* borrowed from the log */
     struct call *calls; /* as they were */
     size_t call_count;
     struct call *joined; /* the times at which any of them ran */
@@ -571,16 +578,16 @@ struct analysis {
     size_t timestamp_count, timestamp_capacity;
 };
 
-static int add_block(struct analysis *analysis, const char *name,
-                     const struct block_event *events, size_t count, struct spoor_error *err)
+static int add_block(struct analysis *analysis, const struct block_event *events, size_t count,
+                     struct spoor_error *err)
 {
     struct block *block = &analysis->blocks[analysis->block_count++];
     int calls;
 
-    block->name = strdup(name);
+    block->name = events->name;
     block->calls = calloc(count / 2 + 1, sizeof(*block->calls));
     block->joined = calloc(count / 2 + 1, sizeof(*block->joined));
-    if (!block->name || !block->calls || !block->joined)
+    if (!block->calls || !block->joined)
         return error_set(err, ENOMEM, "out of memory");
     calls = calls_pair(events, count, block->calls, err);
     if (calls < 0)
@@ -591,33 +598,21 @@ static int add_block(struct analysis *analysis, const char *name,
     return 0;
 }
 
-/* Where the events of the block end that begin at `first`. */
-static size_t block_end(const struct block_log *log, size_t first)
-{
-    const char *name = block_log_name(log, &log->events[first]);
-    size_t end = first + 1;
-
-    while (end < log->count && strcmp(block_log_name(log, &log->events[end]), name) == 0)
-        end++;
-    return end;
-}
-
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err)
 {
     CLEANUP(analysis_close) struct analysis *analysis = calloc(1, sizeof(*analysis));
     size_t blocks = 0;
 
     calls_sort_events(log);
-    for (size_t i = 0; i < log->count; i = block_end(log, i))
+    for (size_t i = 0; i < log->count; i = calls_block_end(log, i))
         blocks++;
     if (!analysis || !(analysis->blocks = calloc(blocks + 1, sizeof(*analysis->blocks))))
         return error_set(err, ENOMEM, "out of memory");
     for (size_t i = 0, end; i < log->count; i = end) {
         int r;
 
-        end = block_end(log, i);
-        r = add_block(analysis, block_log_name(log, &log->events[i]), &log->events[i], end - i,
-                      err);
+        end = calls_block_end(log, i);
+        r = add_block(analysis, &log->events[i], end - i, err);
         if (r < 0)
             return r;
     }
@@ -632,7 +627,6 @@ void analysis_close(struct analysis **ret)
     if (!analysis)
         return;
     for (size_t i = 0; i < analysis->block_count; i++) {
-        free(analysis->blocks[i].name);
         free(analysis->blocks[i].calls);
         free(analysis->blocks[i].joined);
     }

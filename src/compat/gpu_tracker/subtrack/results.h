@@ -48,6 +48,9 @@ struct call {
 /* By name, process, time; rows of the same time stay as the file has them. */
 void calls_sort_events(struct block_log *log);
 
+/* Where the events of the block end that begin at `first`. */
+size_t calls_block_end(const struct block_log *log, size_t first);
+
 /* The calls of the events of one block, which are sorted; there is room for half as many as
  * there are events. Returns their number; -EBADMSG: a stop has no start; or -ENOMEM. */
 int calls_pair(const struct block_event *events, size_t count, struct call *ret,
@@ -131,7 +134,7 @@ void text_tabs(unsigned tabs, struct buffer *out);
 
 struct analysis;
 
-/* Takes the log apart; it may be freed afterwards. -EBADMSG: it contradicts itself. */
+/* Sorts the log, which must outlive the analysis. -EBADMSG: it contradicts itself. */
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err);
 void analysis_close(struct analysis **ret); /* for CLEANUP */
 

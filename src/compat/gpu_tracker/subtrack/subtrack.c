@@ -147,8 +147,8 @@ static int write_results(enum gpu_tracker_format format, const void *data, struc
 static int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
                             struct results *ret, struct spoor_error *err)
 {
-    CLEANUP(analysis_close) struct analysis *analysis = NULL;
     CLEANUP(block_log_done) struct block_log log = { 0 };
+    CLEANUP(analysis_close) struct analysis *analysis = NULL;
     struct tracking_facts facts;
     int r = table_check_name(tracking_file, err);
 
@@ -406,33 +406,21 @@ static int analyze(void *data, const struct agent_request *request, struct json_
     return r < 0 ? r : add_report(json, write_results, &results, err);
 }
 
-/* The events of one block; they are sorted by name. */
-static size_t find_block(const struct block_log *log, const char *name, size_t *ret_count)
-{
-    size_t first = 0, end;
-
-    while (first < log->count && strcmp(block_log_name(log, &log->events[first]), name) != 0)
-        first++;
-    end = first;
-    while (end < log->count && strcmp(block_log_name(log, &log->events[end]), name) == 0)
-        end++;
-    *ret_count = end - first;
-    return first;
-}
-
 static int list_calls(void *data, const struct agent_request *request, struct json_writer *json,
                       struct spoor_error *err)
 {
     CLEANUP(block_log_done) struct block_log log = { 0 };
     AUTO_FREE struct call *calls = NULL;
-    size_t first, count;
+    size_t first = 0, count;
     int call_count, r = sub_tracking_read(request->arguments[0], &log, err);
 
     (void)data;
     if (r < 0)
         return r;
     calls_sort_events(&log);
-    first = find_block(&log, request->arguments[1], &count);
+    while (first < log.count && strcmp(log.events[first].name, request->arguments[1]) != 0)
+        first++;
+    count = calls_block_end(&log, first) - first;
     calls = calloc(count / 2 + 1, sizeof(*calls));
     if (!calls)
         return error_set(err, ENOMEM, "out of memory");
