@@ -19,15 +19,15 @@ static void check(const char *text, const char *expected)
 {
     struct spoor_error err = { 0 };
     char joined[200] = "";
-    char **words;
+    struct text_list words = { 0 };
 
     assert_int_equal(words_split(text, &words, &err), 0);
-    for (char **word = words; *word; word++) {
-        (void)strncat(joined, *word, sizeof(joined) - strlen(joined) - 1);
+    for (size_t i = 0; i < words.count; i++) {
+        (void)strncat(joined, words.items[i], sizeof(joined) - strlen(joined) - 1);
         (void)strncat(joined, "|", sizeof(joined) - strlen(joined) - 1);
     }
     assert_string_equal(joined, expected);
-    words_free(words);
+    text_list_done(&words);
 }
 
 static void blanks_separate_words(void **state)

@@ -16,10 +16,9 @@
 
 /* Blanks separate words. Quotes and backslashes work as in a POSIX shell; nothing else does: no variables,
  * no patterns, no pipes. A text with an unclosed quote ("echo it's"), or with a backslash at its end, is
- * split at its blanks alone, as the predecessor did. *ret is ended by NULL, may be empty, and is freed
- * with words_free(). 0 or -ENOMEM. */
-int words_split(const char *text, char ***ret, struct spoor_error *err);
-void words_free(char **words);
+ * split at its blanks alone, as the predecessor did. The words are added to *ret, which the caller frees. 0
+ * or -ENOMEM. */
+int words_split(const char *text, struct text_list *ret, struct spoor_error *err);
 
 /* ---- options ------------------------------------------------------------
  *
@@ -53,7 +52,7 @@ struct gpu_tracker_texts {
 /* The options, checked. */
 struct gpu_tracker_settings {
     const struct gpu_tracker_texts *given; /* borrowed */
-    char **words;                          /* of the command; owned; NULL: an agent's */
+    struct text_list words;                /* of the command; empty: an agent's */
     struct report_style style;
     double sleep_seconds; /* at most an hour */
     const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
