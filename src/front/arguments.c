@@ -37,21 +37,21 @@ static const char *key_of(const struct option *option)
 /* ["a", "b"] as "a,b"; to be freed. NULL: it is not a list of strings. */
 static char *join(json_t *list)
 {
-    AUTO_FREE char *text = calloc(1, CONFIG_MAX_BYTES); /* the whole file fits */
-    size_t used = 0;
+    struct buffer text = { 0 };
     json_t *element;
     size_t i;
+    bool is_text = true;
 
+    buffer_add(&text, "", 0);
     json_array_foreach(list, i, element)
     {
-        if (!text || !json_is_string(element))
-            return NULL;
-        if (i > 0)
-            text[used++] = ',';
-        memcpy(text + used, json_string_value(element), json_string_length(element));
-        used += json_string_length(element);
+        is_text &= json_is_string(element);
+        buffer_add_text(&text, i > 0 ? "," : "");
+        buffer_add_text(&text, is_text ? json_string_value(element) : "");
     }
-    return take_ptr(text);
+    if (!is_text || buffer_error(&text) < 0)
+        buffer_done(&text);
+    return text.text;
 }
 
 /* The value as on the command line; to be freed. NULL: the value is of a wrong type. */

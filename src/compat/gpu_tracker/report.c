@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/output_file.h"
+#include "record/replay.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
 #include "text/number.h"
@@ -296,15 +297,6 @@ struct resource_usage usage_of(const struct usage_facts *facts, const struct usa
 
 /* ---- rows --------------------------------------------------------------- */
 
-static size_t find_metric(const char *name)
-{
-    for (size_t i = 0; name && i < spoor_metric_count(); i++) {
-        if (strcmp(spoor_metric_get(i)->name, name) == 0)
-            return i;
-    }
-    return SIZE_MAX;
-}
-
 void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds)
 {
     static const char *const peaks[ROWS_PEAKS] = { "main_rss_peak_bytes",
@@ -312,9 +304,12 @@ void rows_init(struct rows *rows, const struct usage_facts *facts, double interv
                                                    "job_rss_peak_bytes" };
 
     *rows = (struct rows){ .facts = facts, .interval_seconds = interval_seconds };
-    for (size_t i = 0; i < ROWS_METRICS; i++)
-        rows->metric[i] = find_metric(i < TRACKING_COLUMNS ? tracking_row_fields[i].metric
-                                                           : peaks[i - TRACKING_COLUMNS]);
+    for (size_t i = 0; i < ROWS_METRICS; i++) {
+        const char *name =
+            i < TRACKING_COLUMNS ? tracking_row_fields[i].metric : peaks[i - TRACKING_COLUMNS];
+
+        rows->metric[i] = name ? (size_t)replay_metric(name) : SIZE_MAX;
+    }
 }
 
 static struct rows_sample keep(const struct rows *rows, const struct spoor_sample *sample)

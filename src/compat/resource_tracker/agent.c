@@ -47,6 +47,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/measure.h"
 #include "base/root.h"
 #include "base/unknown.h"
 #include "compat/resource_tracker/program.h"
@@ -192,23 +193,23 @@ struct stats {
 /* A member of a response: a metric and its divisor. */
 struct stats_member {
     const char *key;
-    const char *metric;
+    enum metric metric;
     double unit;
 };
 
 static const struct stats_member process_members[] = {
-    { "utime", "job_user_seconds", 1 },
-    { "stime", "job_system_seconds", 1 },
-    { "memory_mib", "job_pss_bytes", BYTES_PER_MIB },
-    { "disk_read_bytes", "job_read_bytes", 1 },
-    { "disk_write_bytes", "job_written_bytes", 1 },
-    { "gpu_usage", "job_gpu_utilization_gpus", 1 },
-    { "gpu_vram_mib", "job_gpu_memory_bytes", BYTES_PER_MIB },
+    { "utime", METRIC_JOB_USER, 1 },
+    { "stime", METRIC_JOB_SYSTEM, 1 },
+    { "memory_mib", METRIC_JOB_PSS, BYTES_PER_MIB },
+    { "disk_read_bytes", METRIC_JOB_READ, 1 },
+    { "disk_write_bytes", METRIC_JOB_WRITTEN, 1 },
+    { "gpu_usage", METRIC_JOB_GPU_UTILIZATION, 1 },
+    { "gpu_vram_mib", METRIC_JOB_GPU_MEMORY, BYTES_PER_MIB },
 };
 
 static const struct stats_member machine_members[] = {
-    { "gpu_usage", "host_gpu_utilization_gpus", 1 },
-    { "gpu_vram_mib", "host_gpu_memory_bytes", BYTES_PER_MIB },
+    { "gpu_usage", METRIC_HOST_GPU_UTILIZATION, 1 },
+    { "gpu_vram_mib", METRIC_HOST_GPU_MEMORY, BYTES_PER_MIB },
 };
 
 enum { GPUS_MAX = 256 };
@@ -221,8 +222,8 @@ struct observed {
     spoor_session *session;
     pthread_mutex_t mutex;
     double unix_seconds;
-    double *moments; /* by metric */
-    bool has_gpus;   /* they are known */
+    double moments[METRIC_COUNT];
+    bool has_gpus; /* they are known */
     unsigned busy_gpus[GPUS_MAX];
     size_t busy_gpu_count;
 };
@@ -248,7 +249,7 @@ static void keep_sample(const struct spoor_sample *sample, void *data)
 
     pthread_mutex_lock(&observed->mutex);
     observed->unix_seconds = sample->unix_seconds;
-    memcpy(observed->moments, sample->moments, sample->count * sizeof(*sample->moments));
+    memcpy(observed->moments, sample->moments, sizeof(observed->moments));
     note_busy_gpus(observed, sample);
     pthread_mutex_unlock(&observed->mutex);
 }
@@ -265,7 +266,6 @@ static void observed_free(struct observed *observed)
         return;
     observed->session = spoor_session_close(observed->session);
     (void)pthread_mutex_destroy(&observed->mutex);
-    free(observed->moments);
     free(observed);
 }
 
@@ -298,15 +298,13 @@ static struct observed *observe(pid_t pid, bool has_children, struct spoor_error
     }
     *observed = (struct observed){ .pid = pid, .has_children = has_children };
     (void)pthread_mutex_init(&observed->mutex, NULL); /* cannot fail with defaults */
-    observed->moments = calloc(spoor_metric_count(), sizeof(*observed->moments));
     options.pid = pid;
     options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* samples are taken on request */
     options.detail = SPOOR_DETAIL_ALWAYS;
     options.flags = has_children ? 0 : SPOOR_MAIN_ONLY;
     options.sample_seen = keep_sample;
     options.sample_data = observed;
-    r = observed->moments ? spoor_session_open(&options, &observed->session, err)
-                          : error_set(err, ENOMEM, "out of memory");
+    r = spoor_session_open(&options, &observed->session, err);
     if (r == 0)
         r = spoor_session_start(observed->session, err);
     if (r < 0) {
@@ -317,16 +315,6 @@ static struct observed *observe(pid_t pid, bool has_children, struct spoor_error
     return observed;
 }
 
-/* With the mutex held. */
-static double get_value(const struct observed *observed, const char *metric)
-{
-    for (size_t i = 0; i < spoor_metric_count(); i++) {
-        if (strcmp(spoor_metric_get(i)->name, metric) == 0)
-            return observed->moments[i];
-    }
-    return (double)NAN;
-}
-
 /* A new sample of it. False: it has ended, and its number may be another's. */
 static bool is_alive(struct observed *observed)
 {
@@ -335,7 +323,7 @@ static bool is_alive(struct observed *observed)
     if (spoor_session_sample(observed->session, NULL) < 0)
         return false;
     pthread_mutex_lock(&observed->mutex);
-    has_processes = get_value(observed, "job_processes") > 0;
+    has_processes = observed->moments[METRIC_JOB_PROCESSES] > 0;
     pthread_mutex_unlock(&observed->mutex);
     return observed->pid == 0 || has_processes;
 }
@@ -373,7 +361,7 @@ static void add_members(const struct observed *observed, const struct stats_memb
 {
     for (size_t i = 0; i < count; i++)
         json_add_number(json, members[i].key,
-                        get_value(observed, members[i].metric) / members[i].unit);
+                        observed->moments[members[i].metric] / members[i].unit);
 }
 
 static void add_busy_gpus(const struct observed *observed, struct json_writer *json)
@@ -399,7 +387,7 @@ static int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
     json_add_number(json, "timestamp", observed->unix_seconds);
     json_add_u64(json, "pid", (uint64_t)pid);
     if (has_children)
-        json_add_number(json, "children", get_value(observed, "job_processes") - 1);
+        json_add_number(json, "children", observed->moments[METRIC_JOB_PROCESSES] - 1);
     else
         json_add_null(json, "children");
     add_members(observed, process_members, ARRAY_SIZE(process_members), json);
