@@ -11,7 +11,6 @@ import pytest
 from conftest import DEADLINE_SECONDS
 from fake_keeper import SERVERS, Keeper, price
 from fake_services import DMI, METADATA, Service, with_dmi
-from test_agent import ready
 
 pytestmark = pytest.mark.any_user
 
@@ -82,16 +81,6 @@ def test_in_a_cloud(resource_tracker, tmp_path):
 def test_this_server(lookup, spoor):
     info = json.loads(spoor("info", "-f", "json", "--gpus=all").stdout)
     assert lookup("server") == {**info, "cloud": None, "cloud_reason": None}
-
-
-def test_an_agent_supports_lookups_too(resource_tracker, lookup, keeper):
-    agent = ready(resource_tracker)
-    request = {"cpus": 2, "memory_mib": 4000}
-    assert json.loads(agent.ask("lookup", "server")["answer"]) == lookup("server")
-    assert json.loads(agent.ask("lookup", "servers", json.dumps(request))["answer"]) == lookup(
-        "servers", **request)
-    assert agent.ask("lookup", "servers")["code"] == agent.ask("lookup", "x", "{}")["code"] == "EINVAL"
-    assert agent.end() == b""
 
 
 def test_servers_that_fit(lookup, keeper):

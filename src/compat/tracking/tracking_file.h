@@ -86,9 +86,6 @@ extern const struct tracking_field tracking_row_fields[TRACKING_COLUMNS];
 
 struct tracking_file;
 
-/* Does the name end in .csv or .sqlite? 0, or -EINVAL with a message. Nothing is opened. */
-int tracking_file_check_name(const char *path, struct spoor_error *err);
-
 /* Creates the file and writes the facts. An existing file is refused (-EEXIST) unless
  * `overwrite` is set; then the new one waits beside it until there are rows. */
 int tracking_file_open(const char *path, bool overwrite, const struct tracking_facts *facts,
