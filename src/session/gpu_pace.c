@@ -16,6 +16,9 @@
 /* A quick look waits this long for the budget. A slow one waits until samples might be lost. */
 #define POSTPONED_MOST_NS NS_PER_SECOND
 
+/* A change of the address space causes a look that the budget cannot pay, this often at most. */
+#define FORCED_GAP_NS (100 * NS_PER_MS)
+
 enum {
     SPACE_SHARE = 16,  /* and changes below this part of the job's GPU memory */
     SLOW_SHARE = 1000, /* gap of a slow look, as a multiple of its cost */
@@ -107,6 +110,10 @@ static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, bool came_to_re
     if (sub_floor0(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
         allows(pace, GPU_LOOK_QUICK, budget))
         return true;
+    if (space_has_changed(pace) && sub_floor0(now_ns, pace->forced_ns) >= FORCED_GAP_NS) {
+        pace->forced_ns = now_ns;
+        return true;
+    }
     pace->due_ns =
         smaller(pace->looked_ns + POSTPONED_MOST_NS,
                 larger(pace->due_ns, now_ns + budget_wait_ns(budget, SPENT_GPUS, cost_ns)));

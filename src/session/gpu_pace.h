@@ -10,9 +10,9 @@
  *   process of the job uses a GPU, the gaps are 100 and 400 ms. An idle job allocates nothing:
  *   there is one quick look when it becomes idle, and none until it runs again.
  * - If the address space of the processes that use GPUs changes, a quick look comes at once:
- *   GPU
- *   memory is mapped there when it is allocated. Reading the size takes 1 us, a call of the
- *   driver 100 us.
+ *   GPU memory is mapped there when much of it is allocated. Reading the size takes 15 us after a rest of 20 ms, a
+ *   call of the driver 60 us and more. The job may have rested, and the opening of the drivers is still to be paid, so
+ *   that look does not wait for the budget.
  * - Slow looks come every second, or up to every 5 s if they are expensive; every 10 s while the job
  *   uses no GPU, or both the job and its GPUs are idle. Drivers keep utilization samples for 14 s.
  * - Both wait until the budget can pay for them, but not forever.
@@ -56,6 +56,7 @@ struct gpu_pace {
     bool is_for_host; /* the GPUs matter even if the job is idle, or there is none */
     enum gpu_look looking;
     uint64_t looked_ns; /* when the last look began; 0: the drivers are not open */
+    uint64_t forced_ns; /* when the last look began that the budget could not pay */
     uint64_t slow_ns;   /* when the last slow look began */
     uint64_t gap_ns;    /* between quick looks; 0: the drivers are not open */
     uint64_t cost_ns[GPU_LOOK_KINDS]; /* CPU time, smoothed; 0: not known yet */

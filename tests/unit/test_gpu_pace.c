@@ -211,6 +211,32 @@ static void a_change_of_the_address_space_causes_a_look(void **state)
     }
 }
 
+/* The opening of the drivers is not paid yet when a job that has rested allocates GPU memory for 30 ms. */
+static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **state)
+{
+    struct run run;
+    unsigned before;
+
+    (void)state;
+    begin(&run, false);
+    run.limit = &run.budget;
+    run.job.space_bytes = (uint64_t)17 << 30;
+    run.job.rests = true;
+    go_on_until(&run, S(2));
+    budget_charge(&run.budget, SPENT_GPUS, MS(100));
+    before = run.quick;
+    for (unsigned i = 1; i <= 5; i++) {
+        run.now_ns += MS(100);
+        run.job.space_bytes += (uint64_t)i << 32;
+        look(&run);
+        assert_int_equal(run.quick - before, i);
+        run.now_ns += MS(30); /* it is released: that is seen when the budget can pay */
+        run.job.space_bytes -= (uint64_t)i << 32;
+        look(&run);
+        assert_int_equal(run.quick - before, i);
+    }
+}
+
 static void the_budget_is_respected(void **state)
 {
     struct run run;
@@ -265,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_quiet_gpu_is_read_every_10_seconds),
         cmocka_unit_test(the_machines_gpus_are_read_even_if_the_job_is_idle),
         cmocka_unit_test(a_change_of_the_address_space_causes_a_look),
+        cmocka_unit_test(a_change_of_the_address_space_does_not_wait_for_the_budget),
         cmocka_unit_test(the_budget_is_respected),
         cmocka_unit_test(with_an_empty_budget_there_is_a_look_per_second),
         cmocka_unit_test(a_long_look_is_checked_less_and_less_often),
