@@ -34,7 +34,8 @@ static void add_escaped(const struct buffer *json, struct buffer *out)
     }
 }
 
-static void add_data(const struct record *records, size_t count, struct buffer *out)
+static void add_data(const struct record *records, size_t count, const struct buffer *bench,
+                     struct buffer *out)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct json_writer json = { .out = &text, .style = &json_compact };
@@ -45,6 +46,8 @@ static void add_data(const struct record *records, size_t count, struct buffer *
     for (size_t i = 0; i < count; i++)
         json_add_report(&json, &records[i], points_of(&records[i]), true);
     json_end(&json);
+    if (bench)
+        json_add_document(&json, "bench", bench);
     json_end(&json);
     if (buffer_error(&text) < 0) {
         out->error = buffer_error(&text);
@@ -56,7 +59,7 @@ static void add_data(const struct record *records, size_t count, struct buffer *
 }
 
 void html_write_template(const char *template, size_t length, const struct record *records,
-                         size_t count, struct buffer *out)
+                         size_t count, const struct buffer *bench, struct buffer *out)
 {
     const size_t marker_length = strlen(REPORT_TEMPLATE_MARKER);
     const char *marker = memmem(template, length, REPORT_TEMPLATE_MARKER, marker_length);
@@ -66,7 +69,7 @@ void html_write_template(const char *template, size_t length, const struct recor
         return;
     }
     buffer_add(out, template, (size_t)(marker - template));
-    add_data(records, count, out);
+    add_data(records, count, bench, out);
     buffer_add(out, marker + marker_length,
                length - (size_t)(marker - template) - marker_length);
 }
@@ -80,9 +83,15 @@ int html_check(struct spoor_error *err)
                      "another format");
 }
 
+void html_write_bench(const struct record *records, size_t count, const struct buffer *bench,
+                      struct buffer *out)
+{
+    html_write_template(report_template, report_template_length, records, count, bench, out);
+}
+
 void html_write_all(const struct record *records, size_t count, struct buffer *out)
 {
-    html_write_template(report_template, report_template_length, records, count, out);
+    html_write_bench(records, count, NULL, out);
 }
 
 void html_write(const struct record *record, const struct format_style *style,

@@ -35,7 +35,7 @@ static void the_marker_is_replaced_by_the_runs(void **state)
 
     example_fill(*state, &records[0]);
     example_fill(*state, &records[1]);
-    html_write_template(TEMPLATE, strlen(TEMPLATE), records, 2, &out);
+    html_write_template(TEMPLATE, strlen(TEMPLATE), records, 2, NULL, &out);
     assert_int_equal(buffer_error(&out), 0);
     assert_ptr_equal(strstr(out.text,
                             "<p>a</p>\n" BEGIN "{\"schema\":\"spoor-page/1\",\"runs\":["
@@ -58,7 +58,7 @@ static void text_cannot_end_the_script(void **state)
 
     example->input.name = "</script><script>alert(1)</script><!--";
     example_fill(example, &record);
-    html_write_template(TEMPLATE, strlen(TEMPLATE), &record, 1, &out);
+    html_write_template(TEMPLATE, strlen(TEMPLATE), &record, 1, NULL, &out);
     json = strstr(out.text, BEGIN) + strlen(BEGIN);
     end = strchr(json, '<');
     assert_ptr_equal(end, strstr(json, "</script>"));
@@ -76,7 +76,7 @@ static void a_template_without_marker_is_refused(void **state)
     struct buffer out = { 0 };
 
     example_fill(*state, &record);
-    html_write_template("<p>", 3, &record, 1, &out);
+    html_write_template("<p>", 3, &record, 1, NULL, &out);
     assert_int_equal(buffer_error(&out), -EINVAL);
     record_done(&record);
     buffer_done(&out);
