@@ -13,10 +13,11 @@
 /* All of it is owned. */
 struct bench_command {
     char **words;  /* ended by NULL */
-    char *name;    /* NULL: none was given */
+    char *name;    /* NULL: it is the command */
     char *prepare; /* a command line for a shell; NULL: none */
     char **tags;   /* "NAME=value" of each parameter; ended by NULL */
-    char *label;   /* the name, or the command as a shell takes it */
+    char
+        *label; /* the name, or the command as a shell takes it: what its runs are grouped by */
 };
 
 /* Zeroed is empty. */

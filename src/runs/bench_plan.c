@@ -78,9 +78,19 @@ struct template
     size_t parameter_count;
 };
 
+/* Whether a command with another value looks different. */
+static bool shows(const struct template *template, const char *parameter)
+{
+    bool is_shown = template->name && find_place(template->name, parameter);
+
+    for (size_t i = 0; !template->name && i < template->word_count; i++)
+        is_shown |= find_place(template->words[i], parameter) != NULL;
+    return is_shown;
+}
+
 static bool uses(const struct template *template, const char *parameter)
 {
-    bool is_used = (template->name && find_place(template->name, parameter)) ||
+    bool is_used = shows(template, parameter) ||
                    (template->prepare && find_place(template->prepare, parameter));
 
     for (size_t i = 0; i < template->word_count; i++)
@@ -150,14 +160,40 @@ static void command_done(struct bench_command *command)
     free(command->label);
 }
 
-static char *make_label(const struct bench_command *command)
+/* The name, or the command as a shell takes it, with the parameters that it does not show: "make (branch=main)". */
+static char *make_label(const struct template *template, const struct bench_command *command)
 {
     struct buffer label = { 0 };
+    size_t tag = 0;
 
-    if (command->name)
-        return strdup(command->name);
-    escape_command((const char *const *)command->words, &label);
+    buffer_add_text(&label, command->name ? command->name : "");
+    if (!command->name)
+        escape_command((const char *const *)command->words, &label);
+    for (size_t i = 0; i < template->parameter_count; i++) {
+        if (!uses(template, template->parameters[i]))
+            continue;
+        if (!shows(template, template->parameters[i]))
+            buffer_format(&label, " (%s)", command->tags[tag]);
+        tag++;
+    }
+    if (buffer_error(&label) < 0)
+        buffer_done(&label);
     return label.text;
+}
+
+/* Names the runs of a command whose words do not show all parameters. */
+static int name_by_label(const struct template *template, struct bench_command *command)
+{
+    bool is_shown = true;
+
+    for (size_t i = 0; i < template->parameter_count; i++)
+        is_shown &= shows(template, template->parameters[i]) ||
+                    !uses(template, template->parameters[i]);
+    if (is_shown)
+        return 0;
+    free(command->name);
+    command->name = strdup(command->label);
+    return command->name ? 0 : -ENOMEM;
 }
 
 static int make_command(const struct template *template, size_t combination,
@@ -182,10 +218,10 @@ static int make_command(const struct template *template, size_t combination,
     ret->name = expand(template, template->name, combination);
     ret->prepare = expand(template, template->prepare, combination);
     if (is_complete)
-        ret->label = make_label(ret);
-    return ret->label && !ret->name == !template->name && !ret->prepare == !template->prepare
-               ? 0
-               : -ENOMEM;
+        ret->label = make_label(template, ret);
+    is_complete =
+        ret->label && !ret->name == !template->name && !ret->prepare == !template->prepare;
+    return is_complete ? name_by_label(template, ret) : -ENOMEM;
 }
 
 /* ---- all commands ------------------------------------------------------- */
@@ -274,9 +310,11 @@ int bench_plan_make(const struct bench_request *request, struct bench_plan *ret,
     CLEANUP(bench_plan_done) struct bench_plan plan = { 0 };
     size_t parameter_count = list_length(request->parameters);
     AUTO_FREE size_t *used = calloc(parameter_count + 1, sizeof(*used));
-    int r = used ? add_commands(request, used, &plan, err)
-                 : error_set(err, ENOMEM, "out of memory");
+    int r;
 
+    if (!used)
+        return error_set(err, ENOMEM, "out of memory");
+    r = add_commands(request, used, &plan, err);
     for (size_t i = 0; r == 0 && i < parameter_count; i++) {
         const char *parameter = request->parameters[i];
 

@@ -134,8 +134,9 @@ static int warn_about_group(struct bench_summary *summary, size_t group)
     if (failed > 0 && count == 0)
         r = add_warning(summary, "every run of '%s' failed", runs->label);
     else if (failed > 0)
-        r = add_warning(summary, "%zu runs of '%s' failed; their figures are %s", failed,
-                        runs->label, summary->counts_failed ? "counted" : "left out");
+        r = add_warning(summary, "%zu of %zu runs of '%s' failed; their figures %s", failed,
+                        summary->counts_failed ? count : count + failed, runs->label,
+                        summary->counts_failed ? "count" : "are left out");
     if (r == 0 && time->outliers > 0 && !isnan(time->low))
         r = add_warning(summary,
                         "outliers: %zu of %zu times of '%s' (a busy machine, or a cold cache: "
