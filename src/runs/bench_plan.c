@@ -172,8 +172,11 @@ static char *make_label(const struct template *template, const struct bench_comm
     for (size_t i = 0; i < template->parameter_count; i++) {
         if (!uses(template, template->parameters[i]))
             continue;
-        if (!shows(template, template->parameters[i]))
-            buffer_format(&label, " (%s)", command->tags[tag]);
+        if (!shows(template, template->parameters[i])) {
+            buffer_add_text(&label, " (");
+            escape_shell(command->tags[tag], &label);
+            buffer_add_text(&label, ")");
+        }
         tag++;
     }
     if (buffer_error(&label) < 0)

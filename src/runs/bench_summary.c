@@ -137,14 +137,14 @@ static int warn_about_group(struct bench_summary *summary, size_t group)
         r = add_warning(summary, "%zu of %zu runs of '%s' failed; their figures %s", failed,
                         summary->counts_failed ? count : count + failed, runs->label,
                         summary->counts_failed ? "count" : "are left out");
-    if (r == 0 && time->outliers > 0 && !isnan(time->low))
+    if (r == 0 && time->median < TIME_MIN_SECONDS)
+        r = add_warning(summary, "'%s' takes less than %g ms: mostly the start of a process",
+                        runs->label, TIME_MIN_SECONDS * 1e3);
+    else if (r == 0 && time->outliers > 0 && !isnan(time->low))
         r = add_warning(summary,
                         "outliers: %zu of %zu times of '%s' (a busy machine, or a cold cache: "
                         "see --warmup)",
                         time->outliers, time->count, runs->label);
-    if (r == 0 && time->median < TIME_MIN_SECONDS)
-        r = add_warning(summary, "'%s' takes less than %g ms: mostly the start of a process",
-                        runs->label, TIME_MIN_SECONDS * 1e3);
     return r;
 }
 
@@ -437,7 +437,7 @@ static void write_for_people(const struct bench_summary *summary, enum spoor_for
         if (!text.text)
             continue;
         if (format == SPOOR_TEXT)
-            page_note(&page, PAGE_RED, "Warning", text.text);
+            page_note(&page, PAGE_RED, "warning", text.text);
         else
             buffer_format(out, "- Warning: %s\n", text.text);
     }

@@ -134,7 +134,7 @@ def test_a_failed_run_counts_if_that_is_requested(spoor, tmp_path):
 
 
 def test_a_command_that_always_fails_has_no_figures(spoor):
-    assert bench(spoor, "-n", "2", "false", code=1).split() == "Warning every run of 'false' failed".split()
+    assert bench(spoor, "-n", "2", "false", code=1).split() == "warning every run of 'false' failed".split()
     result = summary(spoor, "-n", "2", "sh", "-c", "kill -9 $$", "--vs", "true", code=1)
     assert [command["failed"] for command in result["commands"]] == [2, 0]
 
