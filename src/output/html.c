@@ -9,14 +9,17 @@
 #include "output/format.h"
 #include "text/json_writer.h"
 
-/* A page with many columns has fewer points: it stays below 3 MB. */
-enum { VALUES_MAX = 110000 };
+/* A run with many columns has fewer points: it stays below 3 MB. So do the runs of a page with many. */
+enum { VALUES_MAX = 110000, FULL_RUNS = 8, POINTS_MIN = 2 };
 
-static size_t points_of(const struct record *record)
+static size_t points_of(const struct record *record, size_t runs)
 {
-    size_t points = VALUES_MAX / (record->curve.column_count + 1);
+    size_t values = runs > FULL_RUNS ? (size_t)VALUES_MAX * FULL_RUNS / runs : VALUES_MAX;
+    size_t points = values / (record->curve.column_count + 1);
 
-    return points < CURVE_PAGE_POINTS ? points : CURVE_PAGE_POINTS;
+    return points < POINTS_MIN          ? POINTS_MIN
+           : points < CURVE_PAGE_POINTS ? points
+                                        : CURVE_PAGE_POINTS;
 }
 
 /* Without '<' no text can end the script element that it is in. In JSON it stands in texts only. */
@@ -44,7 +47,7 @@ static void add_data(const struct record *records, size_t count, const struct bu
     json_add_text(&json, "schema", "spoor-page/1");
     json_begin(&json, "runs", '[');
     for (size_t i = 0; i < count; i++)
-        json_add_report(&json, &records[i], points_of(&records[i]), true);
+        json_add_report(&json, &records[i], points_of(&records[i], count), true);
     json_end(&json);
     if (bench)
         json_add_document(&json, "bench", bench);

@@ -74,12 +74,11 @@ static int fill_cells(struct bench_summary *summary, size_t figure)
 /* A figure that is 0 in all runs is not shown. */
 static void drop_zeros(struct bench_summary *summary, size_t figure)
 {
-    double max = 0;
-
-    for (size_t group = 0; group < summary->groups.count; group++)
-        max = fmax(max, cell_at(summary, figure, group)->statistics.max);
-    if (!(max > 0))
-        summary->best[figure] = SIZE_MAX;
+    for (size_t group = 0; group < summary->groups.count; group++) {
+        if (cell_at(summary, figure, group)->statistics.max > 0)
+            return;
+    }
+    summary->best[figure] = SIZE_MAX;
 }
 
 static int compare_cells(struct bench_summary *summary, size_t figure)

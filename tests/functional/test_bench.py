@@ -73,6 +73,13 @@ def test_a_failed_prepare_stops(spoor, log):
     assert log.read_text() == ""
 
 
+def test_a_later_failure_of_prepare_ends_with_the_runs_so_far(spoor, log):
+    done = spoor("bench", "-f", "json", "--prepare", f"[ $(wc -l <{log}) -lt 2 ]", *note(log, "run"))
+    assert done.returncode == 125
+    assert done.stderr.startswith("spoor: --prepare failed (exit code 1)")
+    assert json.loads(done.stdout)["commands"][0]["runs"] == [0, 1]
+
+
 def test_parameters_are_combined(spoor, log, tmp_path):
     runs = tmp_path / "runs.jsonl"
     result = summary(spoor, "-n", "1", "-o", runs, "-L", "x=1,2", "-L", "y=a,b", "-L", "z=9", "--name", "{x}{y}",

@@ -70,6 +70,46 @@ static void text_cannot_end_the_script(void **state)
     buffer_done(&out);
 }
 
+enum { RUNS = 100, COLUMNS = 50, POINTS = 256 };
+
+/* The length of a page with that many runs, all of them the same. */
+static size_t page_length(const struct record *record, size_t count)
+{
+    static struct record records[RUNS];
+    struct buffer out = { 0 };
+    size_t length;
+
+    for (size_t i = 0; i < count; i++)
+        records[i] = *record;
+    html_write_template(TEMPLATE, strlen(TEMPLATE), records, count, NULL, &out);
+    assert_int_equal(buffer_error(&out), 0);
+    length = out.length;
+    buffer_done(&out);
+    return length;
+}
+
+static void many_runs_have_fewer_points(void **state)
+{
+    static double seconds[POINTS];
+    static float high[POINTS], low[POINTS], mean[POINTS];
+    static struct curve_column columns[COLUMNS];
+    struct record record;
+
+    for (size_t i = 0; i < POINTS; i++) {
+        seconds[i] = (double)i + 1;
+        mean[i] = 0.12345F * (float)(i + 1);
+        high[i] = 1.1F * mean[i];
+        low[i] = 0.9F * mean[i];
+    }
+    for (size_t i = 0; i < COLUMNS; i++)
+        columns[i] = (struct curve_column){ "job_rss_bytes", false, high, low, mean };
+    example_fill(*state, &record);
+    record.curve = (struct record_curve){ POINTS, POINTS, seconds, columns, COLUMNS };
+    assert_true(page_length(&record, 8) > 7 * page_length(&record, 1));
+    assert_true(page_length(&record, RUNS) < RUNS * 3 / 4 * page_length(&record, 1));
+    record_done(&record);
+}
+
 static void a_template_without_marker_is_refused(void **state)
 {
     struct record record;
@@ -101,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_marker_is_replaced_by_the_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(text_cannot_end_the_script, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_runs_have_fewer_points, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_template_without_marker_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test(a_build_without_the_page_returns_an_error),

@@ -425,8 +425,11 @@ int command_bench(const struct command *command, int argc, char **argv)
     block_signals(&bench);
     code = run_all(&bench);
     (void)sigprocmask(SIG_SETMASK, &bench.mask, NULL);
-    if (code == 0 && bench.set.count > 0)
-        code = write_results(&bench);
+    if (bench.set.count > 0) {
+        int written = write_results(&bench);
+
+        code = code != 0 ? code : written;
+    }
     if (bench.signal) {
         reraise(bench.signal);
         code = 128 + bench.signal;
