@@ -61,10 +61,10 @@ struct spoor_error {
 };
 
 enum spoor_format {
-    SPOOR_TEXT, /* one screen for people */
-    SPOOR_JSON, /* schema spoor/1 */
-    SPOOR_CSV,  /* a header and one row */
-    SPOOR_HTML, /* a page with charts, if this build has it: ENOSYS otherwise */
+    SPOOR_TEXT,     /* one screen for people */
+    SPOOR_JSON,     /* schema spoor/1 */
+    SPOOR_CSV,      /* a header and one row */
+    SPOOR_HTML,     /* a page with charts, if this build has it: ENOSYS otherwise */
     SPOOR_MARKDOWN, /* a table of the key figures */
 };
 
@@ -204,11 +204,12 @@ struct spoor_options {
                                   interval after the first */
     uint64_t budget_millionths; /* of the job's CPU time: the tracker's limit, see
                                    --budget; UINT64_MAX: without limit; 0: the default */
+    const char *id;             /* of the run: 32 hexadecimal digits; NULL: a random one */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0          \
+            NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL    \
     }
 
 /* Checks the syntax of a list for options.gpus. Does not query any driver. */

@@ -125,7 +125,7 @@ class _Loop:
                 pause = min(self.interval / 10, _LOOK_SECONDS)
             if time.monotonic() - asked > self.interval + 1 and tracking.agent is not None:
                 asked = time.monotonic()
-                tracking.agent.ask("rows")  # fails if it was killed
+                tracking.agent.ask("figures")  # fails if it was killed
 
     def _write_last_rows(self, tracking: Tracking, file: Any) -> None:
         try:

@@ -28,10 +28,9 @@ def _ask(op: str, *arguments: str) -> dict[str, Any]:
 
 def read_server() -> dict[str, Any]:
     """This machine, as `spoor info --format json` describes it, without the cloud."""
-    import json
+    from spoor._agent import Call
 
-    found: dict[str, Any] = json.loads(_ask("lookup", "server")["answer"])
-    return found
+    return Call("resource-tracker", "agent-lookup", "server").result()
 
 
 def _may_have_gpus() -> bool:

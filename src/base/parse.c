@@ -214,7 +214,7 @@ size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t co
         if (!field || has_value(into, field->offset))
             continue;
         cursor = text + strlen(field->key);
-        if (parse_u64(&cursor, &value) < 0)
+        if (parse_u64(&cursor, &value) < 0 || *cursor == '\0') /* truncated */
             continue;
         put_value(into, field->offset, product_u64(value, field->scale));
         found++;

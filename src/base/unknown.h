@@ -19,7 +19,7 @@ static inline bool is_known(uint64_t value)
     return value != UNKNOWN;
 }
 
-/* The same as a derived figure. */
+/* Converts a raw value to a derived one. */
 static inline double as_number(uint64_t value)
 {
     return is_known(value) ? (double)value : (double)NAN;

@@ -404,28 +404,6 @@ int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret)
     return 0;
 }
 
-/* Same method as the kernel's for cpu.stat of version 2. */
-void cgroup_split_cpu(struct cgroup_cpu *cpu, uint64_t user_before_ns,
-                      uint64_t system_before_ns)
-{
-    uint64_t ticks_ns = sum_u64(cpu->user_ns, cpu->system_ns);
-
-    if (!is_known(cpu->total_ns) || !is_known(ticks_ns))
-        return;
-    cpu->system_ns =
-        ticks_ns > 0
-            ? (uint64_t)((double)cpu->total_ns * (double)cpu->system_ns / (double)ticks_ns)
-            : 0;
-    if (is_known(system_before_ns))
-        cpu->system_ns = larger(cpu->system_ns, system_before_ns);
-    cpu->system_ns = smaller(cpu->system_ns, cpu->total_ns);
-    cpu->user_ns = cpu->total_ns - cpu->system_ns;
-    if (!is_known(user_before_ns) || cpu->user_ns >= user_before_ns)
-        return;
-    cpu->user_ns = smaller(user_before_ns, cpu->total_ns);
-    cpu->system_ns = cpu->total_ns - cpu->user_ns;
-}
-
 /* Both versions count shared memory as page cache, but no file backs it. */
 int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
 {

@@ -107,11 +107,6 @@ struct cgroup_cpu {
 
 int cgroup_parse_cpu_stat(const char *text, struct cgroup_cpu *ret);
 
-/* Scales user and system time of version 1, which are counted in ticks, so that they add up
- * to the total and neither falls below its previous value. */
-void cgroup_split_cpu(struct cgroup_cpu *cpu, uint64_t user_before_ns,
-                      uint64_t system_before_ns);
-
 struct cgroup_memory {
     uint64_t anon_bytes;       /* memory without a file, except shared memory */
     uint64_t shmem_bytes;      /* shared memory and tmpfs */

@@ -35,58 +35,71 @@
 #define TIME(decimals, flags) \
     { "timestamp", COLUMN_LEVEL, SECONDS, decimals, flags, .plus = { AT(realtime_ns) } }
 #define PID { "pid", COLUMN_PID, 1, 0, INTEGER, .plus = { 0 } }
-#define CHILDREN(flags) { "children", COLUMN_CHILDREN, 1, 0, INTEGER | (flags), .plus = { 0 } }
-#define JOB_UTIME(per, decimals, flags)                                    \
-    { "utime", COLUMN_PART, per, decimals, flags,                          \
-      .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } }
-#define JOB_STIME(per, decimals, flags)                                    \
-    { "stime", COLUMN_REST, per, decimals, flags,                          \
-      .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } }
+#define CHILDREN(name, flags) \
+    { name, COLUMN_CHILDREN, 1, 0, INTEGER | (flags), .plus = { 0 }, .read_as = { METRIC_JOB_PROCESSES } }
+#define JOB_TIME(name, kind, per, decimals, flags, metric)                  \
+    { name, kind, per, decimals, flags,                                    \
+      .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) }, \
+      .read_as = { METRIC_JOB_CPU, metric } }
+#define JOB_UTIME(name, per, decimals, flags) JOB_TIME(name, COLUMN_PART, per, decimals, flags, METRIC_JOB_USER)
+#define JOB_STIME(name, per, decimals, flags) JOB_TIME(name, COLUMN_REST, per, decimals, flags, METRIC_JOB_SYSTEM)
 #define JOB_CPU(flags) \
     { "cpu_usage", COLUMN_CORES, 1, 4, flags, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU }
 #define JOB_MEMORY(name, per, decimals, flags)                             \
     { name, COLUMN_FIRST, per, decimals, flags,                            \
       .plus = { MOMENT(METRIC_JOB_PSS), MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_PSS), VALUE(METRIC_JOB_RSS) }, \
-      .fallback = VALUE(METRIC_JOB_RSS_PEAK) }
-#define JOB_BYTES(name, metric) { name, COLUMN_GROWTH, BYTES, 0, INTEGER, .plus = { VALUE(metric) } }
+      .fallback = VALUE(METRIC_JOB_RSS_PEAK), .read_as = { METRIC_JOB_RSS, METRIC_JOB_PSS } }
+#define JOB_BYTES(name, flags, metric) \
+    { name, COLUMN_GROWTH, BYTES, 0, INTEGER | (flags), .plus = { VALUE(metric) }, .read_as = { metric } }
 
 #define PROCESSES { "processes", COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } }
 /* Without the time of interrupts. */
-#define HOST_UTIME(per, decimals, flags) \
-    { "utime", COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.user_ns) } }
-#define HOST_STIME(per, decimals, flags)                                   \
-    { "stime", COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.system_ns) }, .minus = { HOST(cpu.interrupt_ns) } }
+#define HOST_UTIME(name, per, decimals, flags) \
+    { name, COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.user_ns) },           \
+      .read_as = { METRIC_HOST_CPU, METRIC_HOST_CPU_USER } }
+#define HOST_STIME(name, per, decimals, flags)                             \
+    { name, COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.system_ns) },         \
+      .minus = { HOST(cpu.interrupt_ns) }, .read_as = { METRIC_HOST_CPU, METRIC_HOST_CPU_SYSTEM } }
 #define HOST_CPU                                                           \
     { "cpu_usage", COLUMN_CORES, 1, 4, ZERO, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns) }, \
       .minus = { HOST(cpu.interrupt_ns) }, .clock = CLOCK_HOST_CPU }
 #define LEVEL(name, per, decimals, flags, member) \
     { name, COLUMN_LEVEL, per, decimals, flags, .plus = { HOST(member) } }
-#define HOST_BYTES(name, member) { name, COLUMN_GROWTH, BYTES, 0, INTEGER, .plus = { HOST(member) } }
+#define MEMORY_USED(name, per, decimals, flags)                            \
+    { name, COLUMN_LEVEL, per, decimals, flags, .plus = { HOST(memory.total_bytes) },     \
+      .minus = { HOST(memory.available_bytes) }, .read_as = { METRIC_HOST_MEMORY_USED } }
+#define MEMORY_CACHED(name, per, decimals, flags)                          \
+    { name, COLUMN_LEVEL, per, decimals, flags,                            \
+      .plus = { HOST(memory.page_cache_bytes), HOST(memory.reclaimable_bytes) },          \
+      .read_as = { METRIC_HOST_MEMORY_CACHED } }
+#define HOST_BYTES(name, member, metric) \
+    { name, COLUMN_GROWTH, BYTES, 0, INTEGER, .plus = { HOST(member) }, .read_as = { metric } }
 #define SPACE(per, decimals, flags)                                        \
     LEVEL("disk_space_total_gb", per, decimals, flags, space.total_bytes), \
     { "disk_space_used_gb", COLUMN_LEVEL, per, decimals, flags,            \
       .plus = { HOST(space.total_bytes) }, .minus = { HOST(space.free_bytes) } },           \
     LEVEL("disk_space_free_gb", per, decimals, flags, space.free_bytes)
 #define HOST_IO                                                            \
-    HOST_BYTES("disk_read_bytes", disk.in),                        \
-    HOST_BYTES("disk_write_bytes", disk.out)
+    HOST_BYTES("disk_read_bytes", disk.in, METRIC_HOST_DISK_READ),          \
+    HOST_BYTES("disk_write_bytes", disk.out, METRIC_HOST_DISK_WRITTEN)
 #define NETWORK                                                            \
-    HOST_BYTES("net_recv_bytes", network.in),                  \
-    HOST_BYTES("net_sent_bytes", network.out)
+    HOST_BYTES("net_recv_bytes", network.in, METRIC_HOST_NETWORK_RECEIVED),  \
+    HOST_BYTES("net_sent_bytes", network.out, METRIC_HOST_NETWORK_SENT)
 
 /* The three columns of GPUs; `kind` counts them. */
 #define GPU(vram, decimals, flags, utilization, memory, kind)              \
-    { "gpu_usage", COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(utilization) } }, \
-    { vram, COLUMN_LEVEL, MIB, decimals, flags, .plus = { MOMENT(memory) } },      \
+    { "gpu_usage", COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(utilization) },   \
+      .read_as = { utilization } },                                        \
+    { vram, COLUMN_LEVEL, MIB, decimals, flags, .plus = { MOMENT(memory) }, .read_as = { memory } }, \
     { "gpu_utilized", kind, 1, 0, INTEGER | (flags), .plus = { 0 } }
 
 /* The same of the job and, without one, of the machine. */
 #define JOB_GPU_USAGE(name, decimals, flags)                               \
     { name, COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(METRIC_JOB_GPU_UTILIZATION) }, \
-      .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION) }
+      .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION), .read_as = { METRIC_JOB_GPU_UTILIZATION } }
 #define JOB_GPU_MEMORY(name, decimals, flags)                              \
     { name, COLUMN_LEVEL, MIB, decimals, flags, .plus = { MOMENT(METRIC_JOB_GPU_MEMORY) }, \
-      .fallback = MOMENT(METRIC_HOST_GPU_MEMORY) }
+      .fallback = MOMENT(METRIC_HOST_GPU_MEMORY), .read_as = { METRIC_JOB_GPU_MEMORY } }
 #define JOB_GPU_COUNT(name, flags)                                         \
     { name, COLUMN_JOB_GPUS, 1, 0, INTEGER | (flags), .plus = { 0 },       \
       .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION) }

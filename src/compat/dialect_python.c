@@ -21,26 +21,26 @@
 static const struct column process[] = {
     TIME(3, 0),
     PID,
-    CHILDREN(COLUMN_ZERO_NONE),
-    JOB_UTIME(SECONDS, 6, ZERO),
-    JOB_STIME(SECONDS, 6, ZERO),
+    CHILDREN("children", COLUMN_ZERO_NONE),
+    JOB_UTIME("utime", SECONDS, 6, ZERO),
+    JOB_STIME("stime", SECONDS, 6, ZERO),
     JOB_CPU(ZERO),
     JOB_MEMORY("memory_mib", MIB, 4, 0),
-    JOB_BYTES("disk_read_bytes", METRIC_JOB_READ),
-    JOB_BYTES("disk_write_bytes", METRIC_JOB_WRITTEN),
+    JOB_BYTES("disk_read_bytes", 0, METRIC_JOB_READ),
+    JOB_BYTES("disk_write_bytes", 0, METRIC_JOB_WRITTEN),
     JOB_GPU("gpu_vram_mib", 4),
 };
 
 static const struct column system_[] = {
     TIME(3, 0),
     PROCESSES,
-    HOST_UTIME(SECONDS, 6, ZERO),
-    HOST_STIME(SECONDS, 6, ZERO),
+    HOST_UTIME("utime", SECONDS, 6, ZERO),
+    HOST_STIME("stime", SECONDS, 6, ZERO),
     HOST_CPU,
     LEVEL("memory_free_mib", MIB, 4, 0, memory.free_bytes),
-    { "memory_used_mib", COLUMN_LEVEL, MIB, 4, 0, .plus = { HOST(memory.total_bytes) }, .minus = { HOST(memory.available_bytes) } },
+    MEMORY_USED("memory_used_mib", MIB, 4, 0),
     LEVEL("memory_buffers_mib", MIB, 4, 0, memory.buffers_bytes),
-    { "memory_cached_mib", COLUMN_LEVEL, MIB, 4, 0, .plus = { HOST(memory.page_cache_bytes), HOST(memory.reclaimable_bytes) } },
+    MEMORY_CACHED("memory_cached_mib", MIB, 4, 0),
     LEVEL("memory_active_mib", MIB, 4, 0, memory.active_bytes),
     LEVEL("memory_inactive_mib", MIB, 4, 0, memory.inactive_bytes),
     HOST_IO,
@@ -69,26 +69,28 @@ const struct dialect dialect_resource_tracker = {
 #define OLD_PROCESS(memory)                          \
     TIME(ALL, 0),                                    \
     PID,                                             \
-    CHILDREN(0),                                     \
-    JOB_UTIME(TICKS, 0, INTEGER),                    \
-    JOB_STIME(TICKS, 0, INTEGER),                    \
+    CHILDREN("children", 0),                                     \
+    JOB_UTIME("utime", TICKS, 0, INTEGER),                    \
+    JOB_STIME("stime", TICKS, 0, INTEGER),                    \
     JOB_CPU(ZERO),                                   \
     JOB_MEMORY(memory, KIB, 0, INTEGER),             \
-    JOB_BYTES("read_bytes", METRIC_JOB_READ),        \
-    JOB_BYTES("write_bytes", METRIC_JOB_WRITTEN),    \
+    JOB_BYTES("read_bytes", 0, METRIC_JOB_READ),        \
+    JOB_BYTES("write_bytes", 0, METRIC_JOB_WRITTEN),    \
     JOB_GPU("gpu_vram", ALL)
 
 #define OLD_SYSTEM(active, active_bytes_, inactive, inactive_bytes_)\
     TIME(ALL, 0),                                                               \
     PROCESSES,                                                                  \
-    HOST_UTIME(TICKS, 0, INTEGER),                                              \
-    HOST_STIME(TICKS, 0, INTEGER),                                              \
+    HOST_UTIME("utime", TICKS, 0, INTEGER),                                              \
+    HOST_STIME("stime", TICKS, 0, INTEGER),                                              \
     HOST_CPU,                                                                   \
     LEVEL("memory_free", KIB, 0, INTEGER, memory.free_bytes),                   \
     { "memory_used", COLUMN_LEVEL, KIB, 0, INTEGER, .plus = { HOST(memory.total_bytes) },  \
-      .minus = { HOST(memory.free_bytes), HOST(memory.buffers_bytes), HOST(memory.page_cache_bytes) } }, \
+      .minus = { HOST(memory.free_bytes), HOST(memory.buffers_bytes), HOST(memory.page_cache_bytes) },   \
+      .read_as = { METRIC_HOST_MEMORY_USED } },                                 \
     LEVEL("memory_buffers", KIB, 0, INTEGER, memory.buffers_bytes),             \
-    LEVEL("memory_cached", KIB, 0, INTEGER, memory.page_cache_bytes),           \
+    { "memory_cached", COLUMN_LEVEL, KIB, 0, INTEGER, .plus = { HOST(memory.page_cache_bytes) }, \
+      .read_as = { METRIC_HOST_MEMORY_CACHED } },                               \
     LEVEL(active, KIB, 0, INTEGER, memory.active_bytes_),                        \
     LEVEL(inactive, KIB, 0, INTEGER, memory.inactive_bytes_),                    \
     HOST_IO,                                                                    \

@@ -18,13 +18,13 @@
 static const struct column csv_host[] = {
     TIME(0, INTEGER),
     PROCESSES,
-    HOST_UTIME(SECONDS, 3, FIXED),
-    HOST_STIME(SECONDS, 3, FIXED),
+    HOST_UTIME("utime", SECONDS, 3, FIXED),
+    HOST_STIME("stime", SECONDS, 3, FIXED),
     { "cpu_usage", COLUMN_CORES, 1, 4, FIXED, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
     LEVEL("memory_free_mib", MIB, 0, INTEGER, memory.free_bytes),
-    { "memory_used_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.total_bytes) }, .minus = { HOST(memory.available_bytes) } },
+    MEMORY_USED("memory_used_mib", MIB, 0, INTEGER),
     LEVEL("memory_buffers_mib", MIB, 0, INTEGER, memory.buffers_bytes),
-    { "memory_cached_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.page_cache_bytes), HOST(memory.reclaimable_bytes) } },
+    MEMORY_CACHED("memory_cached_mib", MIB, 0, INTEGER),
     LEVEL("memory_active_mib", MIB, 0, INTEGER, memory.active_bytes),
     LEVEL("memory_inactive_mib", MIB, 0, INTEGER, memory.inactive_bytes),
     HOST_IO,
@@ -35,13 +35,13 @@ static const struct column csv_host[] = {
 
 static const struct column job[] = {
     PID,
-    CHILDREN(0),
-    JOB_UTIME(SECONDS, 4, FIXED),
-    JOB_STIME(SECONDS, 4, FIXED),
+    CHILDREN("children", 0),
+    JOB_UTIME("utime", SECONDS, 4, FIXED),
+    JOB_STIME("stime", SECONDS, 4, FIXED),
     JOB_CPU(FIXED),
     JOB_MEMORY("memory_mib", MIB, 0, INTEGER),
-    JOB_BYTES("disk_read_bytes", METRIC_JOB_READ),
-    JOB_BYTES("disk_write_bytes", METRIC_JOB_WRITTEN),
+    JOB_BYTES("disk_read_bytes", 0, METRIC_JOB_READ),
+    JOB_BYTES("disk_write_bytes", 0, METRIC_JOB_WRITTEN),
     JOB_GPU_USAGE("gpu_usage", 4, FIXED),
     JOB_GPU_MEMORY("gpu_vram_mib", 4, FIXED),
     JOB_GPU_COUNT("gpu_utilized", FIXED),
@@ -76,21 +76,21 @@ static const struct column cgroup[] = { /* of the job, if it has one of its own 
 };
 
 static const struct column cpu[] = { /* behind per_core_pct */
-    { "process_child_count",        COLUMN_CHILDREN, 1, 0, INTEGER | OPTIONAL, .plus = { 0 } },
+    CHILDREN("process_child_count", OPTIONAL),
     { "process_cores_used",         COLUMN_CORES, 1, 4, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU) }, .clock = CLOCK_JOB_CPU },
     { "process_count",              COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } },
-    { "process_disk_read_bytes",    COLUMN_GROWTH, BYTES, 0, INTEGER | OPTIONAL, .plus = { VALUE(METRIC_JOB_READ) } },
-    { "process_disk_write_bytes",   COLUMN_GROWTH, BYTES, 0, INTEGER | OPTIONAL, .plus = { VALUE(METRIC_JOB_WRITTEN) } },
+    JOB_BYTES("process_disk_read_bytes", OPTIONAL, METRIC_JOB_READ),
+    JOB_BYTES("process_disk_write_bytes", OPTIONAL, METRIC_JOB_WRITTEN),
     JOB_GPU_USAGE("process_gpu_usage", ALL, OPTIONAL),
     JOB_GPU_COUNT("process_gpu_utilized", OPTIONAL),
     JOB_GPU_MEMORY("process_gpu_vram_mib", ALL, OPTIONAL),
-    { "process_pss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_PSS), VALUE(METRIC_JOB_PSS) } },
-    { "process_rss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_RSS) } },
-    { "process_stime_secs",         COLUMN_REST, SECONDS, 9, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } },
-    { "process_utime_secs",         COLUMN_PART, SECONDS, 9, OPTIONAL, .plus = { VALUE(METRIC_JOB_CPU), VALUE(METRIC_JOB_USER), VALUE(METRIC_JOB_SYSTEM) } },
-    { "stime_secs",                 COLUMN_GROWTH, SECONDS, 9, 0, .plus = { HOST(cpu.system_ns) }, .minus = { HOST(cpu.interrupt_ns) } },
+    { "process_pss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_PSS), VALUE(METRIC_JOB_PSS) }, .read_as = { METRIC_JOB_PSS } },
+    { "process_rss_mib",            COLUMN_FIRST, MIB, 0, INTEGER | OPTIONAL, .plus = { MOMENT(METRIC_JOB_RSS), VALUE(METRIC_JOB_RSS) }, .read_as = { METRIC_JOB_RSS } },
+    JOB_STIME("process_stime_secs", SECONDS, 9, OPTIONAL),
+    JOB_UTIME("process_utime_secs", SECONDS, 9, OPTIONAL),
+    HOST_STIME("stime_secs", SECONDS, 9, 0),
     { "utilization_pct",            COLUMN_CORES, 1, 4, 0, .plus = { HOST(cpu.user_ns), HOST(cpu.system_ns), HOST(cpu.steal_ns) }, .clock = CLOCK_HOST_CPU },
-    { "utime_secs",                 COLUMN_GROWTH, SECONDS, 9, 0, .plus = { HOST(cpu.user_ns) } },
+    HOST_UTIME("utime_secs", SECONDS, 9, 0),
 };
 
 /* Before the percentages, which follow. */
@@ -98,19 +98,26 @@ static const struct column memory[] = {
     LEVEL("active_mib", MIB, 0, INTEGER, memory.active_bytes),
     LEVEL("available_mib", MIB, 0, INTEGER, memory.available_bytes),
     LEVEL("buffers_mib", MIB, 0, INTEGER, memory.buffers_bytes),
-    { "cached_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.page_cache_bytes), HOST(memory.reclaimable_bytes) } },
+    MEMORY_CACHED("cached_mib", MIB, 0, INTEGER),
     LEVEL("free_mib", MIB, 0, INTEGER, memory.free_bytes),
     LEVEL("inactive_mib", MIB, 0, INTEGER, memory.inactive_bytes),
     LEVEL("swap_total_mib", MIB, 0, INTEGER, memory.swap_total_bytes),
-    LEVEL("swap_used_mib", MIB, 0, INTEGER, memory.swap_used_bytes),
+    { "swap_used_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.swap_used_bytes) }, .read_as = { METRIC_HOST_SWAP_USED } },
 };
 
 static const struct column more_memory[] = {
     LEVEL("total_mib", MIB, 0, INTEGER, memory.total_bytes),
-    { "used_mib", COLUMN_LEVEL, MIB, 0, INTEGER, .plus = { HOST(memory.total_bytes) }, .minus = { HOST(memory.available_bytes) } },
+    MEMORY_USED("used_mib", MIB, 0, INTEGER),
 };
 
 /* clang-format on */
+
+const struct dialect_table dialect_rust_objects = {
+    "objects",
+    { { cpu, ARRAY_SIZE(cpu), "cpu." },
+      { memory, ARRAY_SIZE(memory), "memory." },
+      { more_memory, ARRAY_SIZE(more_memory), "memory." } },
+};
 
 /* ---- members ---------------------------------------------------------------- */
 
@@ -137,12 +144,6 @@ static void add_columns(struct json_writer *json, const struct column *columns, 
         else
             json_add_u64(json, columns[i].name, (uint64_t)cell.value);
     }
-}
-
-/* A text that the machine does not have is null. */
-static void add_text(struct json_writer *json, const char *key, const char *text)
-{
-    json_add_text(json, key, *text ? text : NULL);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -212,7 +213,7 @@ static void add_disk(struct json_writer *json, const struct disk_device *disk,
     json_add_u64(json, "capacity_bytes", disk->capacity_bytes);
     json_add_text(json, "device", disk->name);
     json_add_text(json, "device_type", disk_type_name(disk->type));
-    add_text(json, "model", disk->model);
+    json_add_known_text(json, "model", disk->model);
     json_begin(json, "mounts", '[');
     for (size_t i = 0; i < devices->mount_count; i++) {
         if (strcmp(devices->mounts[i].disk, disk->name) == 0)
@@ -222,8 +223,8 @@ static void add_disk(struct json_writer *json, const struct disk_device *disk,
     add_rate(json, "read_bytes_per_sec", before ? before->read_bytes : UNKNOWN,
              disk->read_bytes, row);
     json_add_u64(json, "read_bytes_total", disk->read_bytes);
-    add_text(json, "serial", disk->serial);
-    add_text(json, "vendor", disk->vendor);
+    json_add_known_text(json, "serial", disk->serial);
+    json_add_known_text(json, "vendor", disk->vendor);
     add_rate(json, "write_bytes_per_sec", before ? before->written_bytes : UNKNOWN,
              disk->written_bytes, row);
     json_add_u64(json, "write_bytes_total", disk->written_bytes);
@@ -262,11 +263,11 @@ static void add_interfaces(struct json_writer *json, const struct stream_row *ro
             devices_find_interface(&devices_before(row)->devices, now->name);
 
         json_begin(json, NULL, '{');
-        add_text(json, "driver", now->driver);
+        json_add_known_text(json, "driver", now->driver);
         json_add_text(json, "interface", now->name);
-        add_text(json, "mac_address", now->mac_address);
+        json_add_known_text(json, "mac_address", now->mac_address);
         json_add_u64(json, "mtu", now->mtu);
-        add_text(json, "operstate", now->state);
+        json_add_known_text(json, "operstate", now->state);
         add_rate(json, "rx_bytes_per_sec", before ? before->received_bytes : UNKNOWN,
                  now->received_bytes, row);
         json_add_u64(json, "rx_bytes_total", now->received_bytes);
@@ -289,7 +290,7 @@ static void add_gpu(struct json_writer *json, const struct gpu_unit *unit,
     json_begin(json, "detail", '{');
     if (*unit->device.driver_version)
         json_add_text(json, "driver_version", unit->device.driver_version);
-    add_text(json, "pci_bus_id", unit->device.pci_address);
+    json_add_known_text(json, "pci_bus_id", unit->device.pci_address);
     json_end(json);
     json_add_text(json, "device_type", unit->vendor);
     add_float(json, "frequency_mhz", as_number(view->figures[GPU_CLOCK].measure.value));

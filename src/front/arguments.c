@@ -37,21 +37,21 @@ static const char *key_of(const struct option *option)
 /* ["a", "b"] as "a,b"; to be freed. NULL: it is not a list of strings. */
 static char *join(json_t *list)
 {
-    AUTO_FREE char *text = calloc(1, CONFIG_MAX_BYTES); /* the whole file fits */
-    size_t used = 0;
+    struct buffer text = { 0 };
     json_t *element;
     size_t i;
+    bool is_text = true;
 
+    buffer_add(&text, "", 0);
     json_array_foreach(list, i, element)
     {
-        if (!text || !json_is_string(element))
-            return NULL;
-        if (i > 0)
-            text[used++] = ',';
-        memcpy(text + used, json_string_value(element), json_string_length(element));
-        used += json_string_length(element);
+        is_text &= json_is_string(element);
+        buffer_add_text(&text, i > 0 ? "," : "");
+        buffer_add_text(&text, is_text ? json_string_value(element) : "");
     }
-    return take_ptr(text);
+    if (!is_text || buffer_error(&text) < 0)
+        buffer_done(&text);
+    return text.text;
 }
 
 /* The value as on the command line; to be freed. NULL: the value is of a wrong type. */
@@ -274,17 +274,20 @@ enum setting_source arguments_source(const struct arguments *arguments, const ch
 
 /* ---- finding an option ----------------------------------------------------- */
 
-/* The option of the command, or else that of another command. */
-static const struct option *find_name(const struct command *command, const char *name,
-                                      size_t length)
+/* The option of the command, or else that of another command: with this name or, if that is NULL, with this
+ * letter. */
+static const struct option *find_word(const struct command *command, const char *name,
+                                      size_t length, char letter)
 {
     const struct option *found = NULL;
 
     for (size_t i = 0; i < command->options->count; i++) {
         const struct option *option = &command->options->rows[i];
+        bool is_named = name && !(option->flags & OPTION_FILE_ONLY) &&
+                        strlen(option->name) == length &&
+                        memcmp(option->name, name, length) == 0;
 
-        if (option->flags & OPTION_FILE_ONLY || strlen(option->name) != length ||
-            memcmp(option->name, name, length) != 0)
+        if (name ? !is_named : option->letter != letter)
             continue;
         if (option->flags & command->scope)
             return option;
@@ -293,27 +296,27 @@ static const struct option *find_name(const struct command *command, const char 
     return found;
 }
 
-static const struct option *find_letter(const struct command *command, char letter)
+/* `shown`: as the user wrote it. `near`: what may have been meant; empty: unknown. */
+static int refuse_unknown(const struct arguments *arguments, const char *shown,
+                          const char *near, struct spoor_error *err)
 {
-    const struct option *found = NULL;
+    const struct command *command = arguments->command;
 
-    for (size_t i = 0; i < command->options->count; i++) {
-        const struct option *option = &command->options->rows[i];
-
-        if (option->letter == letter && option->flags & command->scope)
-            return option;
-        if (option->letter == letter)
-            found = option;
-    }
-    return found;
+    if (*near)
+        return error_set(err, EINVAL, "unknown option %s; did you mean %s?", shown, near);
+    if (arguments->program->has_full_usage)
+        return error_set(err, EINVAL, "unknown option %s", shown);
+    return error_set(err, EINVAL, "unknown option %s; see '%s%s%s --help'", shown,
+                     arguments->program->name, *command->name ? " " : "", command->name);
 }
 
-static int unknown_name(const struct arguments *arguments, const char *name,
+static int unknown_name(const struct arguments *arguments, const char *shown,
                         struct spoor_error *err)
 {
     const struct command *command = arguments->command;
-    struct nearest nearest = NEAREST_TO(name);
+    struct nearest nearest = NEAREST_TO(shown + 2);
     const char *near;
+    char hint[80] = "";
 
     for (size_t i = 0; i < command->options->count; i++) {
         if (option_is_shown(&command->options->rows[i], command->scope))
@@ -321,28 +324,21 @@ static int unknown_name(const struct arguments *arguments, const char *name,
     }
     near = nearest_get(&nearest);
     if (near)
-        return error_set(err, EINVAL, "unknown option --%s; did you mean --%s?", name, near);
-    if (arguments->program->has_full_usage)
-        return error_set(err, EINVAL, "unknown option --%s", name);
-    return error_set(err, EINVAL, "unknown option --%s; see '%s%s%s --help'", name,
-                     arguments->program->name, *command->name ? " " : "", command->name);
+        (void)snprintf(hint, sizeof(hint), "--%s", near); /* fits: ours */
+    return refuse_unknown(arguments, shown, hint, err);
 }
 
-static int unknown_letter(const struct arguments *arguments, char letter,
+static int unknown_letter(const struct arguments *arguments, const char *shown,
                           struct spoor_error *err)
 {
-    int other = islower((unsigned char)letter) ? toupper((unsigned char)letter)
-                                               : tolower((unsigned char)letter);
-    const struct option *near = find_letter(arguments->command, (char)other);
+    unsigned char letter = (unsigned char)shown[1];
+    int other = islower(letter) ? toupper(letter) : tolower(letter);
+    const struct option *near = find_word(arguments->command, NULL, 0, (char)other);
+    char hint[80] = "";
 
     if (near && option_is_in(near, arguments->command->scope))
-        return error_set(err, EINVAL, "unknown option -%c; did you mean -%c (--%s)?", letter,
-                         near->letter, near->name);
-    if (arguments->program->has_full_usage)
-        return error_set(err, EINVAL, "unknown option -%c", letter);
-    return error_set(err, EINVAL, "unknown option -%c; see '%s%s%s --help'", letter,
-                     arguments->program->name, *arguments->command->name ? " " : "",
-                     arguments->command->name);
+        (void)snprintf(hint, sizeof(hint), "-%c (--%s)", near->letter, near->name); /* fits */
+    return refuse_unknown(arguments, shown, hint, err);
 }
 
 /* The only option of the command that begins so. NULL: there is none, or more than one, with a message. */
@@ -415,7 +411,7 @@ static int parse_long(struct cursor *cursor, const char *text, struct spoor_erro
 {
     const struct arguments *arguments = cursor->arguments;
     size_t length = strcspn(text, "=");
-    const struct option *option = find_name(arguments->command, text, length);
+    const struct option *option = find_word(arguments->command, text, length, 0);
     struct spoor_error ambiguous = { 0 };
     char shown[64];
 
@@ -426,20 +422,20 @@ static int parse_long(struct cursor *cursor, const char *text, struct spoor_erro
     if (ambiguous.code)
         return error_set(err, EINVAL, "%s", ambiguous.message);
     if (!option)
-        return unknown_name(arguments, shown + 2, err);
+        return unknown_name(arguments, shown, err);
     return apply(cursor, option, shown, text[length] == '=' ? text + length + 1 : NULL, err);
 }
 
 static int parse_letters(struct cursor *cursor, const char *text, struct spoor_error *err)
 {
     for (; *text; text++) {
-        const struct option *option = find_letter(cursor->arguments->command, *text);
+        const struct option *option = find_word(cursor->arguments->command, NULL, 0, *text);
         const char shown[] = { '-', *text, '\0' };
         const char *value = NULL;
         int r;
 
         if (!option)
-            return unknown_letter(cursor->arguments, *text, err);
+            return unknown_letter(cursor->arguments, shown, err);
         if (option->value && text[1])
             value = text + 1;
         r = apply(cursor, option, shown, value, err);

@@ -48,8 +48,8 @@ struct arguments {
 int arguments_parse(struct arguments *arguments, int argc, char **argv,
                     struct spoor_error *err);
 
-/* Then the variables and the config file, for options that are not set yet. Their messages name the
- * variable, or the file and its key. */
+/* Sets the options that the command line does not set, from variables and then the config file. A
+ * message names the variable, or the file and its key. */
 int arguments_complete(struct arguments *arguments, struct spoor_error *err);
 
 /* The origin of an option's value. */

@@ -290,8 +290,8 @@ struct line {
     const struct command *command; /* NULL: there is no such command */
     char **words;                  /* without the name of the program */
     int count;                     /* the last word is to be completed */
-    int job;                     /* where the command to run starts; -1: not before the last */
-    const struct option *option; /* whose value the last word is; NULL: of none */
+    int job;                       /* index of the command to run; -1: the last word, or none */
+    const struct option *option;   /* the last word is its value; NULL: it is no value */
 };
 
 /* A phrase up to the first comma, semicolon, colon or parenthesis. */

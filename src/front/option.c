@@ -64,7 +64,7 @@ const char *nearest_get(const struct nearest *nearest)
 {
     size_t length = strlen(nearest->word);
 
-    /* Beyond half its letters it is another word. */
+    /* A word that differs in more than half its letters is no typing error. */
     return nearest->distance <= smaller(length / 2, 3) ? nearest->best : NULL;
 }
 

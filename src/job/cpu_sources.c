@@ -123,3 +123,17 @@ uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
     }
     return missed_ns - grown_ns;
 }
+
+struct cpu_split cpu_split_divide(struct cpu_split *last, uint64_t total_ns,
+                                  struct cpu_split counted)
+{
+    uint64_t divided_ns = sum_u64(counted.user_ns, counted.system_ns), user_ns = total_ns;
+
+    if (!is_known(total_ns) || !is_known(divided_ns))
+        return (struct cpu_split){ UNKNOWN, UNKNOWN };
+    if (counted.system_ns > 0)
+        user_ns = (uint64_t)((double)total_ns * ((double)counted.user_ns / (double)divided_ns));
+    user_ns = smaller(larger(user_ns, last->user_ns), sub_floor0(total_ns, last->system_ns));
+    *last = (struct cpu_split){ user_ns, total_ns - user_ns };
+    return *last;
+}

@@ -63,4 +63,14 @@ struct cpu_total {
 uint64_t cpu_total_add(struct cpu_total *total, const struct cpu_counts *counts,
                        enum cpu_source source);
 
+/* The parts of a CPU time, which add up to it. */
+struct cpu_split {
+    uint64_t user_ns, system_ns;
+};
+
+/* Divides a CPU time in proportion to two counts, as the kernel does: these are in ticks or
+ * incomplete. Neither part falls below its last value. UNKNOWN: one of the three is. */
+struct cpu_split cpu_split_divide(struct cpu_split *last, uint64_t total_ns,
+                                  struct cpu_split counted);
+
 #endif

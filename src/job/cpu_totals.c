@@ -79,30 +79,10 @@ static void label_cpu(const struct job *job, struct clock_span perf_span,
     evidence.left_cgroup = reading->cpu.left_cgroup;
     reading->origin[METRIC_JOB_CPU] = reading->origin[METRIC_DESCENDANTS_CPU] =
         (struct origin){ sources[source].name, reading->origin[METRIC_JOB_CPU].reason,
-                         !inexact_reason(&evidence, sources[source].counted_by) };
+                         count_is_exact(&evidence, sources[source].counted_by) };
     reading->cpu_span = sources[source].span;
     /* A running process is counted up to its last tick. */
     reading->cpu_error_ns = source == CPU_FROM_TREE ? tick_error_ns(job) : TICK_NS;
-}
-
-/* Splits the CPU time in proportion to two counts, as the kernel does: these are in ticks or
- * incomplete. Neither part ever falls. */
-static void split_cpu(struct job *job, uint64_t user_ns, uint64_t system_ns, uint64_t *counter)
-{
-    struct job_ledger *ledger = &job->ledger;
-    uint64_t total_ns = counter[USAGE_CPU_NS], divided_ns = sum_u64(user_ns, system_ns);
-
-    counter[USAGE_USER_NS] = counter[USAGE_SYSTEM_NS] = UNKNOWN;
-    if (!is_known(total_ns) || !is_known(divided_ns))
-        return;
-    if (system_ns > 0)
-        user_ns = (uint64_t)((double)total_ns * ((double)user_ns / (double)divided_ns));
-    else
-        user_ns = total_ns;
-    user_ns =
-        smaller(larger(user_ns, ledger->user_ns), sub_floor0(total_ns, ledger->system_ns));
-    counter[USAGE_USER_NS] = ledger->user_ns = user_ns;
-    counter[USAGE_SYSTEM_NS] = ledger->system_ns = total_ns - user_ns;
 }
 
 static void read_split(struct job *job, struct job_reading *reading)
@@ -115,11 +95,15 @@ static void read_split(struct job *job, struct job_reading *reading)
                      is_known(reading->job_cgroup.user_ns) &&
                      is_known(reading->job_cgroup.system_ns);
     struct origin *user = &reading->origin[METRIC_JOB_USER];
+    const struct cpu_split counted = {
+        by_cgroup ? reading->job_cgroup.user_ns : counter[USAGE_USER_NS],
+        by_cgroup ? reading->job_cgroup.system_ns : counter[USAGE_SYSTEM_NS],
+    };
+    struct cpu_split split =
+        cpu_split_divide(&job->ledger.split, counter[USAGE_CPU_NS], counted);
 
-    if (by_cgroup)
-        split_cpu(job, reading->job_cgroup.user_ns, reading->job_cgroup.system_ns, counter);
-    else
-        split_cpu(job, counter[USAGE_USER_NS], counter[USAGE_SYSTEM_NS], counter);
+    counter[USAGE_USER_NS] = split.user_ns;
+    counter[USAGE_SYSTEM_NS] = split.system_ns;
     /* The files of running processes are in ticks. */
     user->is_exact = reading->origin[METRIC_JOB_CPU].is_exact &&
                      (!by_cgroup ? evidence->has_ended || !evidence->has_begun
@@ -160,7 +144,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     evidence->cpu_ns = counts.tree_ns;
     evidence->has_unwaited = reading->cpu.has_unwaited;
     evidence->is_confirmed = reading->cpu.is_confirmed;
-    reading->all_waited = !inexact_reason(evidence, COUNTED_BY_PROCESSES);
+    reading->all_waited = count_is_exact(evidence, COUNTED_BY_PROCESSES);
     label_cpu(job, perf_span, reading);
     reading->missed_cpu_ns = cpu_total_add(&job->ledger.cpu, &counts, reading->cpu.source);
     counter[USAGE_CPU_NS] = job->ledger.cpu.has_begun ? job->ledger.cpu.reported_ns : UNKNOWN;

@@ -40,17 +40,16 @@ struct evidence {
     uint64_t exited_count;
 
     /* the other counts */
-    bool left_cgroup;         /* a process was seen outside the job cgroup */
-    bool cgroup_is_gone;      /* it was removed */
-    bool has_all_records;     /* an exit record came for every thread that was started */
-    const char *events_fault; /* why events are incomplete; NULL: complete */
+    bool left_cgroup;     /* a process was seen outside the job cgroup */
+    bool cgroup_is_gone;  /* it was removed */
+    bool has_all_records; /* an exit record came for every thread that was started */
+    bool has_all_events;  /* every fork and exit was reported */
 };
 
 /* The kernel charges up to this much CPU time to a thread's cgroup after the thread has left the count of its
  * process. */
 #define EXIT_CPU_NS UINT64_C(10000)
 
-/* The reason why a count is not exact; NULL: it is exact. The text is static, or evidence->events_fault. */
-const char *inexact_reason(const struct evidence *evidence, enum counted_by counted_by);
+bool count_is_exact(const struct evidence *evidence, enum counted_by counted_by);
 
 #endif

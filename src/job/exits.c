@@ -19,7 +19,6 @@
 #include "base/unknown.h"
 #include "job/agents.h"
 #include "job/job.h"
-#include "job/memory/peak_owner.h"
 #include "job/untracked.h"
 #include "source/proc/pid_files.h"
 
@@ -90,7 +89,9 @@ void job_remember(struct job *job, struct member *member)
     } else if (member->reading.rss_peak_bytes > job->marks.largest_peak_bytes) {
         job->marks.largest_peak_bytes = member->reading.rss_peak_bytes;
     }
-    job->ledger.has_waited |= member->reading.child_faults > 0 && job->is_spawned;
+    job->ledger.has_waited |=
+        (job->is_spawned || job->was_read) &&
+        member->account.waited_faults >= member->notes.first_waited_faults + FORK_FAULTS_MIN;
     job->untracked |= untracked_bit(member->comm);
     if (member->reading.hugetlb_bytes > 0 && member->reading.rss_bytes > 0) {
         raise_to(&job->marks.hugetlb_bytes, member->reading.hugetlb_bytes);
@@ -205,6 +206,24 @@ static bool read_final_rusage(pid_t pid, struct rusage *ret, int *ret_wait_statu
  * does not include yet. */
 #define COUNTING_STEP_BYTES ((uint64_t)256 * 1024)
 
+/* If both can have had it: the one with more faults, relative to the growth that each needed. It
+ * is unlikely that a child came close to a size at which main was seen. */
+struct peak_owner peak_owner_of(const struct peak_evidence *evidence)
+{
+    uint64_t huge_page = evidence->page_bytes * (evidence->page_bytes / 8);
+    uint64_t growth = sub_floor0(evidence->maxrss_bytes, evidence->seen_bytes);
+    bool main_can = product_u64(evidence->faults, huge_page) >= growth;
+    bool child_can = product_u64(evidence->child_faults, huge_page) >= growth;
+
+    if (growth <= evidence->maxrss_bytes / 64 + 2 * COUNTING_STEP_BYTES)
+        return (struct peak_owner){ .is_main = true };
+    if (!main_can || !child_can)
+        return (struct peak_owner){ .is_main = main_can, .is_certain = true };
+    return (struct peak_owner){ .is_main =
+                                    product_u64(evidence->faults, evidence->maxrss_bytes) >=
+                                    product_u64(evidence->child_faults, growth) };
+}
+
 /* ru_maxrss of main is its own peak, or that of a child it waited for. Its floor is the size
  * of the spawner at the fork. `faults`: page faults since its peak was last read. */
 static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss_bytes,
@@ -219,20 +238,21 @@ static void take_main_peak(struct job *job, struct member *main, uint64_t maxrss
     };
     bool is_same = maxrss_bytes <= main->reading.rss_peak_bytes +
                                        smaller(COUNTING_STEP_BYTES, maxrss_bytes / 128);
-    enum peak_owner owner =
-        main->reading.child_faults > 0 && !is_same ? peak_owner_of(&evidence) : OWNER_SELF;
-    bool is_own = owner == OWNER_SELF || owner == OWNER_PROBABLY_SELF;
-    uint64_t *peak = is_own ? &main->reading.rss_peak_bytes : &job->marks.largest_peak_bytes;
-    uint64_t *discount = is_own ? &job->marks.discount.main : &job->marks.discount.descendants;
+    struct peak_owner owner = main->reading.child_faults > 0 && !is_same
+                                  ? peak_owner_of(&evidence)
+                                  : (struct peak_owner){ true, true };
+    uint64_t *peak =
+        owner.is_main ? &main->reading.rss_peak_bytes : &job->marks.largest_peak_bytes;
 
     job->marks.main_peak_is_exact |=
-        owner == OWNER_SELF && maxrss_bytes > job->marks.spawn_rss_bytes;
+        owner.is_main && owner.is_certain && maxrss_bytes > job->marks.spawn_rss_bytes;
     if (maxrss_bytes <= job->marks.spawn_rss_bytes ||
         maxrss_bytes <= main->reading.rss_peak_bytes ||
         (maxrss_bytes <= job->marks.largest_peak_bytes && !job->marks.main_peak_is_exact))
         return;
-    if (owner == OWNER_PROBABLY_SELF || owner == OWNER_PROBABLY_CHILD)
-        raise_to(discount, maxrss_bytes - *peak);
+    if (!owner.is_certain)
+        raise_to(owner.is_main ? &job->marks.discount.main : &job->marks.discount.descendants,
+                 maxrss_bytes - *peak);
     *peak = maxrss_bytes;
 }
 

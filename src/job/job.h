@@ -159,11 +159,11 @@ struct job_ledger {
     struct cpu_total cpu;
     /* The most that the sum over processes had without main's CPU time. */
     uint64_t descendants_ns;
-    uint64_t waited_ns;          /* CPU time that wait4 reported for the processes we reaped */
-    uint64_t user_ns, system_ns; /* as last reported: they add up to the CPU time */
-    bool has_waited;             /* a process of the job has reaped a child, seen or not */
-    bool saw_unwaited;           /* a process exited and its parent did not wait for it */
-    bool is_suspect;             /* a process that ignores SIGCHLD had children */
+    uint64_t waited_ns;     /* CPU time that wait4 reported for the processes we reaped */
+    struct cpu_split split; /* as last reported */
+    bool has_waited;        /* a process has reaped a child of this run, seen or not */
+    bool saw_unwaited;      /* a process exited and its parent did not wait for it */
+    bool is_suspect;        /* a process that ignores SIGCHLD had children */
     /* A process was moved into an adopted cgroup: its usage there before it was found is
      * unknown. */
     bool has_joined;
@@ -351,6 +351,23 @@ void job_note_status_read(struct job *job);
 
 /* Records the CPU time of the job so far; or UNKNOWN. */
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
+
+/* exits.c: whether ru_maxrss of main, which has waited for children, is its own peak or one of theirs.
+ * Memory comes by page faults, and the kernel counts those of both separately; one fault may bring a
+ * huge page. */
+struct peak_evidence {
+    uint64_t maxrss_bytes;
+    uint64_t seen_bytes;   /* main's own peak at the last look */
+    uint64_t faults;       /* its own since then */
+    uint64_t child_faults; /* of all children that it waited for */
+    uint64_t page_bytes;
+};
+
+struct peak_owner {
+    bool is_main, is_certain;
+};
+
+struct peak_owner peak_owner_of(const struct peak_evidence *evidence);
 
 /* memory_totals.c */
 /* `is_glance`: between samples. */

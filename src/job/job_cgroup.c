@@ -366,7 +366,6 @@ static void read_cpu(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
         cpu.total_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU);
         cpu.user_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_USER);
         cpu.system_ns = read_number(job_cgroup, JOB_CGROUP_FILE_CPU_SYSTEM);
-        cgroup_split_cpu(&cpu, job_cgroup->last.user_ns, job_cgroup->last.system_ns);
         reading->split_is_by_ticks = true;
     }
     reading->cpu_ns = cpu.total_ns;

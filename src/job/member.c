@@ -141,7 +141,8 @@ static int read_stat(struct member *member, const struct look *look)
     member->reading.child_faults = member->account.waited_faults =
         stat.child_minor_faults + stat.child_major_faults;
     if (member->reading.child_faults < FORK_FAULTS_MIN)
-        member->reading.child_faults = 0; /* of children without memory of their own */
+        member->reading.child_faults =
+            0; /* faults of vfork children, which have no memory of their own */
     member->reading.is_zombie = !has_first_thread && stat.threads <= 1;
     if (!has_first_thread && !member->reading.is_zombie && member->reading.memory_tid == 0) {
         follow_threads(member, root);

@@ -130,6 +130,7 @@ struct member_notes {
     bool lacks_records;            /* those of its other threads may be missing */
     uint64_t recorded_cpu_ns;      /* its CPU time by that record */
     uint64_t first_cpu_ns;         /* cpu_ns at the first reading of the job */
+    uint64_t first_waited_faults;  /* waited_faults at that time */
 };
 
 struct member {

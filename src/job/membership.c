@@ -416,10 +416,11 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
     settled_ns = now_ns - (job->sentinel.has_grown ? 0 : SHORT_LIFE_NS);
     /* Many take so long to open that they may exit before their memory is read. */
     process_events_announce(&job->process_events, settled_ns, count_crowd, &search);
-    memory_sharing_expect_forks(&job->sharing, &job->roster, search.crowd_count);
+    memory_sharing_expect_forks(&job->sharing, &job->roster, search.crowd_count,
+                                search.crowd_parent);
     if (is_sample) {
         process_events_announce(&job->process_events, UINT64_MAX, take_newborn, &search);
-        memory_sharing_expect_forks(&job->sharing, &job->roster, 0);
+        memory_sharing_expect_forks(&job->sharing, &job->roster, 0, 0);
     } else {
         process_events_announce(&job->process_events, settled_ns, take_affordable, &search);
     }

@@ -188,7 +188,7 @@ static uint64_t not_resident_bytes(struct job *job, const struct job_reading *re
 
     if (!is_known(current_bytes) || !is_known(backed_bytes) ||
         (reading->evidence.has_unwaited &&
-         inexact_reason(&reading->evidence, COUNTED_BY_EXIT_RECORDS)))
+         !count_is_exact(&reading->evidence, COUNTED_BY_EXIT_RECORDS)))
         return UNKNOWN;
     raise_to(&job->marks.page_cache_bytes, memory->page_cache_bytes);
     raise_to(&processes, reading->process_bound);

@@ -4,15 +4,10 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arithmetic.h"
 #include "base/clock.h"
-#include "base/compiler.h"
-#include "base/error.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
 #include "job/source_names.h"
@@ -25,19 +20,6 @@
 /* The time between two events in a burst of 2000 processes a second. */
 #define STORM_EVENT_NS (250 * NS_PER_US)
 
-struct event_source {
-    unsigned disabled_by;
-    const char *source;
-    const char *name; /* used in a reason */
-    bool is_machine_wide;
-    int (*open)(struct process_events *events);
-    void (*drain)(struct process_events *events);
-    uint64_t (*lost_count)(const struct process_events *events);
-    size_t (*capacity)(const struct process_events *events); /* of its buffer, in events */
-};
-
-/* ---- the two sources ---------------------------------------------------- */
-
 static void note(const struct process_event *event, void *data)
 {
     struct process_events *events = data;
@@ -46,106 +28,25 @@ static void note(const struct process_event *event, void *data)
     process_events_note(events, event);
 }
 
-static int open_ring(struct process_events *events)
+/* Returns the lost events of the source so far, and how many its buffer holds. */
+static uint64_t count_lost(const struct process_events *events)
 {
-    return fork_ring_open(events->root, events->main_pid, &events->ring);
+    return events->is_machine_wide ? events->connector.lost_count
+                                   : events->ring.lost_count + events->ring.was_full;
 }
 
-static void drain_ring(struct process_events *events)
+static size_t event_capacity(const struct process_events *events)
 {
-    fork_ring_drain(&events->ring, note, events);
+    return events->is_machine_wide ? events->connector.capacity
+                                   : fork_ring_capacity(&events->ring);
 }
-
-static uint64_t lost_by_ring(const struct process_events *events)
-{
-    return events->ring.lost_count + events->ring.was_full;
-}
-
-static size_t capacity_of_ring(const struct process_events *events)
-{
-    return fork_ring_capacity(&events->ring);
-}
-
-static int open_connector(struct process_events *events)
-{
-    return proc_connector_open(events->root, &events->connector);
-}
-
-static void drain_connector(struct process_events *events)
-{
-    proc_connector_drain(&events->connector, note, events);
-}
-
-static uint64_t lost_by_connector(const struct process_events *events)
-{
-    return events->connector.lost_count;
-}
-
-static size_t capacity_of_connector(const struct process_events *events)
-{
-    return events->connector.capacity;
-}
-
-/* Best first: the ring costs the job at each fork and context switch. */
-static const struct event_source sources[] = {
-    { SOURCE_CONNECTOR, "proc-connector", "proc connector", true, open_connector,
-      drain_connector, lost_by_connector, capacity_of_connector },
-    { SOURCE_RING, "perf.fork-ring", "perf's fork ring", false, open_ring, drain_ring,
-      lost_by_ring, capacity_of_ring },
-};
 
 /* ---- open and close ----------------------------------------------------- */
 
-static void add_reason(struct process_events *events, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-/* A reason that does not fit is truncated. */
-static void add_reason(struct process_events *events, const char *fmt, ...)
+void process_events_mark_incomplete(struct process_events *events)
 {
-    size_t used = strlen(events->reason);
-    va_list args;
-
-    if (used > 0 && used + 2 < sizeof(events->reason)) {
-        memcpy(events->reason + used, "; ", 3);
-        used += 2;
-    }
-    va_start(args, fmt);
-    (void)vsnprintf(events->reason + used, sizeof(events->reason) - used, fmt, args);
-    va_end(args);
-}
-
-void process_events_mark_inexact(struct process_events *events, const char *why)
-{
-    if (!events->is_exact)
-        return; /* the first reason is enough */
-    events->is_exact = false;
-    add_reason(events, "%s", why);
-}
-
-/* New processes may be missed from now on, or were. */
-void process_events_mark_incomplete(struct process_events *events, const char *why)
-{
-    events->is_complete = false;
+    events->is_exact = events->is_complete = false;
     events->was_incomplete = true;
-    process_events_mark_inexact(events, why);
-}
-
-static bool open_source(struct process_events *events, const struct event_source *source,
-                        unsigned disabled)
-{
-    char text[96];
-    int r = disabled & source->disabled_by ? -ECANCELED : source->open(events);
-
-    if (r == 0) {
-        events->reader = source;
-        return true;
-    }
-    if (r == -ECANCELED)
-        add_reason(events, "%s: disabled", source->name);
-    else if (r == -E2BIG)
-        add_reason(events, "%s: more than %d CPUs", source->name, FORK_RING_CPU_MAX);
-    else
-        add_reason(events, "%s: %s", source->name, error_text(-r, text, sizeof(text)));
-    return false;
 }
 
 void process_events_open(struct process_events *events, const struct root *root,
@@ -161,26 +62,23 @@ void process_events_open(struct process_events *events, const struct root *root,
         .connector = PROC_CONNECTOR_CLOSED,
         .taskstats = TASKSTATS_CLOSED,
     };
-    for (size_t i = 0; i < ARRAY_SIZE(sources) && !events->reader; i++)
-        (void)open_source(events, &sources[i], disabled); /* on failure it adds a reason */
     usage_clear(&events->recorded);
-    if (!events->reader)
-        return;
-    if (!process_events_add_main(events)) {
+    /* The ring costs the job at each fork and context switch. */
+    if (!(disabled & SOURCE_CONNECTOR) && proc_connector_open(root, &events->connector) == 0)
+        events->source = "proc-connector";
+    else if (!(disabled & SOURCE_RING) && fork_ring_open(root, main_pid, &events->ring) == 0)
+        events->source = "perf.fork-ring";
+    events->is_machine_wide = events->connector.fd >= 0;
+    if (events->source && !process_events_add_main(events))
         process_events_close(events);
-        add_reason(events, "out of memory");
+    if (!events->source)
         return;
-    }
-    events->source = events->reader->source;
-    events->is_machine_wide = events->reader->is_machine_wide;
     events->drained_ns = clock_now().monotonic_ns;
     events->suspended_ns = clock_suspended_ns();
     events->drain_gap_ns = GAP_LEAST_NS;
     events->is_exact = events->is_complete = true;
-    events->reason[0] = '\0';
     if (events->ring.is_partial)
-        process_events_mark_incomplete(events,
-                                       "the job may run on CPUs whose forks are not reported");
+        process_events_mark_incomplete(events);
     events->has_peaks =
         !(disabled & SOURCE_TASKSTATS) && taskstats_open(root, &events->taskstats) == 0;
     if (events->has_peaks)
@@ -201,7 +99,7 @@ void process_events_close(struct process_events *events)
     events->newborns = events->ended = (struct pid_queue){ 0 };
     events->records.list = NULL;
     events->records.count = events->records.capacity = 0;
-    events->reader = NULL;
+    events->source = NULL;
 }
 
 /* ---- drain -------------------------------------------------------------- */
@@ -277,7 +175,7 @@ static void end_lost(struct process_events *events)
 
 static void check_losses(struct process_events *events)
 {
-    uint64_t lost_count = events->reader->lost_count(events);
+    uint64_t lost_count = count_lost(events);
 
     if (events->taskstats.lost_count > 0 ||
         (!events->taskstats.has_records && events->now.processes < events->started_count))
@@ -285,8 +183,7 @@ static void check_losses(struct process_events *events)
     if (lost_count == events->lost_count)
         return;
     events->lost_count = lost_count;
-    process_events_mark_incomplete(
-        events, "events were lost: processes started faster than events could be read");
+    process_events_mark_incomplete(events);
     events->needs_search = true;
     end_lost(events);
 }
@@ -296,7 +193,7 @@ static void check_losses(struct process_events *events)
  * often start with a burst. */
 static void set_gap(struct process_events *events, uint64_t now_ns)
 {
-    uint64_t capacity = events->reader->capacity(events);
+    uint64_t capacity = event_capacity(events);
     uint64_t span_ns = sub_floor0(now_ns, events->drained_ns);
     uint64_t gap_ns = smaller(2 * events->drain_gap_ns, GAP_MOST_NS);
 
@@ -312,11 +209,14 @@ void process_events_drain(struct process_events *events, bool is_sample)
 {
     uint64_t now_ns, suspended_ns;
 
-    if (!events->reader)
+    if (!events->source)
         return;
     now_ns = clock_now().monotonic_ns;
     suspended_ns = clock_suspended_ns();
-    events->reader->drain(events);
+    if (events->is_machine_wide)
+        proc_connector_drain(&events->connector, note, events);
+    else
+        fork_ring_drain(&events->ring, note, events);
     events->suspended_ns = suspended_ns;
     set_gap(events, now_ns);
     note_kept_records(events);

@@ -25,8 +25,6 @@
 #include "source/events/proc_connector.h"
 #include "source/events/taskstats.h"
 
-struct event_source; /* one of the two */
-
 /* Processes and threads alive at once. */
 struct heads {
     uint64_t processes;
@@ -55,7 +53,6 @@ struct process_events {
     /* For the caller to read; as of the last drain. Processes, not threads, including the
      * main process. UNKNOWN if there is no source. */
     const char *source; /* "perf.fork-ring", "proc-connector" or NULL */
-    char reason[192];   /* why there is no source, or why it is not exact; or empty */
     bool is_exact;
     uint64_t started_count;
     struct heads now;
@@ -89,7 +86,6 @@ struct process_events {
     /* Private. */
     const struct root *root; /* borrowed */
     pid_t main_pid;
-    const struct event_source *reader;
     bool is_machine_wide; /* its events are not limited to the job */
     struct fork_ring ring;
     struct proc_connector connector;
@@ -172,8 +168,7 @@ bool process_events_note_record(struct process_events *events,
                                 const struct exit_record *record);
 /* A process has exited. It is released, or kept until its exit records are read. */
 void process_events_end(struct process_events *events, struct process *process);
-void process_events_mark_inexact(struct process_events *events, const char *why);
 /* New processes may be missed from now on, or were missed before. */
-void process_events_mark_incomplete(struct process_events *events, const char *why);
+void process_events_mark_incomplete(struct process_events *events);
 
 #endif

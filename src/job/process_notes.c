@@ -125,6 +125,8 @@ void job_note_first_reading(struct job *job)
         if (!job->root->is_live) /* time begins now */
             member->notes.started_ns = job->look_span.from_ns;
         member->notes.first_cpu_ns = member->reading.cpu_ns;
+        if (!job->is_spawned)
+            member->notes.first_waited_faults = member->account.waited_faults;
         member->notes.foreign_io =
             (struct process_io){ first_known(counter[USAGE_READ_BYTES], 0),
                                  first_known(counter[USAGE_WRITTEN_BYTES], 0) };

@@ -142,9 +142,9 @@ void process_events_adopt(struct process_events *events, pid_t pid)
 {
     struct process *process;
 
-    if (!events->reader)
+    if (!events->source)
         return;
-    process_events_mark_inexact(events, "the job was already running");
+    events->is_exact = false;
     process = roster_add(events->roster, pid);
     if (!process)
         return;
@@ -185,7 +185,7 @@ static void disown(struct process_events *events, struct process *process)
 
 void process_events_disown(struct process_events *events, pid_t pid)
 {
-    struct process *process = events->reader ? roster_find(events->roster, pid) : NULL;
+    struct process *process = events->source ? roster_find(events->roster, pid) : NULL;
 
     if (!process || process->threads == 0 || process->is_foreign)
         return;
@@ -266,7 +266,7 @@ static void note_fork(struct process_events *events, const struct process_event 
     events->started_tasks++;
     note_parent(events, event->parent_pid);
     if (!process || !queue(&events->newborns, event->pid)) {
-        process_events_mark_incomplete(events, "too many processes to follow");
+        process_events_mark_incomplete(events);
         return;
     }
     /* If it is already alive, its exit was lost and its PID reused. */
@@ -334,7 +334,7 @@ static void note_exit(struct process_events *events, const struct process_event 
 
     if (!process || process->threads == 0) {
         if (!events->is_machine_wide)
-            process_events_mark_incomplete(events, "an exit event without a fork event");
+            process_events_mark_incomplete(events);
         return;
     }
     process->ended_ns = event->time_ns;
@@ -350,8 +350,7 @@ static void note_exit(struct process_events *events, const struct process_event 
         correct_event_peak(&events->process_peak, event->time_ns, 0);
     note_wait_status(events, process, event);
     if (!events->is_machine_wide && !process->is_foreign && lives_on(events, event))
-        process_events_mark_incomplete(
-            events, "the job ran a set-uid program, whose children are not seen");
+        process_events_mark_incomplete(events); /* its children are not reported */
     process_events_end(events, process);
 }
 

@@ -21,7 +21,7 @@ bool job_cgroup_is_exact(const struct job *job, const struct job_reading *readin
 
     evidence.left_cgroup =
         job->meters.escape.has_left[job_cgroup_tree(&job->meters.job_cgroup, tree)];
-    return !inexact_reason(&evidence, COUNTED_BY_CGROUP);
+    return count_is_exact(&evidence, COUNTED_BY_CGROUP);
 }
 
 static bool has_living(const struct job *job)
@@ -49,9 +49,7 @@ static struct evidence gather_evidence(const struct job *job, const struct job_r
         .exited_count = events->exited_threads,
         .cgroup_is_gone = reading->job_cgroup.is_gone,
         .has_all_records = process_events_has_all_records(events),
-        .events_fault = !events->source    ? "no source of process events is available"
-                        : events->is_exact ? NULL
-                                           : events->reason,
+        .has_all_events = events->source && events->is_exact,
     };
 }
 
@@ -81,10 +79,10 @@ static void take_recorded(struct job *job, struct job_reading *reading,
     const struct process_events *events = &job->process_events;
     uint64_t *value = &reading->usage.counter[counter];
     uint64_t recorded = events->recorded.counter[counter];
-    bool has_records = !inexact_reason(evidence, COUNTED_BY_EXIT_RECORDS);
+    bool has_records = count_is_exact(evidence, COUNTED_BY_EXIT_RECORDS);
     bool is_chars = counter == USAGE_READ_CHARS || counter == USAGE_WRITTEN_CHARS;
-    bool sum_is_exact = !inexact_reason(evidence, COUNTED_BY_PROCESSES) &&
-                        !(is_chars && job->ledger.lost_chars);
+    bool sum_is_exact =
+        count_is_exact(evidence, COUNTED_BY_PROCESSES) && !(is_chars && job->ledger.lost_chars);
     uint64_t lacking =
         product_u64(events->recorded_tasks,
                     counter < USAGE_MINOR_FAULTS ? UNRECORDED_BYTES : UNRECORDED_EVENTS);
@@ -328,7 +326,7 @@ static void read_thread_peaks(struct job *job, const struct heads *by_events,
     if (events->source && !events->is_machine_wide && !events->saw_agent) {
         reading->thread_peaks = *by_events;
         peak->source = events->source;
-        peak->is_exact = !inexact_reason(&reading->evidence, COUNTED_BY_EVENTS);
+        peak->is_exact = count_is_exact(&reading->evidence, COUNTED_BY_EVENTS);
         origins[METRIC_MAIN_THREADS_PEAK] = origins[METRIC_DESCENDANTS_THREADS_PEAK] = *peak;
         return;
     }
@@ -364,7 +362,7 @@ static void read_process_events(struct job *job, struct job_reading *reading)
     /* Unsettled values are reported only at the end of the run. */
     const struct heads *peak = is_final(job) ? &events->peak : &events->settled_peak;
     struct origin by_events = { events->source, NULL,
-                                !inexact_reason(&reading->evidence, COUNTED_BY_EVENTS) };
+                                count_is_exact(&reading->evidence, COUNTED_BY_EVENTS) };
 
     read_thread_peaks(job, peak, reading);
     reading->started_count = job->root->proc_fault ? UNKNOWN : job->started_count;

@@ -218,7 +218,8 @@ static void draw(const double *cells, size_t columns, double max, enum chart_uni
     buffer_add(out, "\n", 1);
 }
 
-/* The figures of the report, else those of the points, which have fewer digits: no mean is above its peak. */
+/* Uses the figures of the report, if they are known: points have fewer digits, and their mean might exceed the
+ * peak. */
 static struct curve_value label_values(const struct chart_line *line,
                                        const struct record *record, struct curve_value value)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dialect.h - the rows of the predecessors: tables of columns with their names, units, rounding and
+ * dialect.h - writes samples in the columns of the predecessors: with their names, units, rounding and
  * order.
  *
- * A dialect is data. A column names its raw values of a sample and the format of the number; a table is a
- * list of columns; a dialect has a table for the job ("process"), one for the machine ("system"), or one for
+ * A dialect is data. A column names the raw values of a sample that it is made from, and the format of the
+ * number; a table is a list of columns; a dialect has a table for the job ("process"), one for the machine ("system"), or one for
  * both ("combined"), and the format of a CSV file.
  *
  * A row covers the time between two samples: counters are written as their growth, so the first sample makes
  * no row. A counter that steps back has not grown.
+ *
+ * The same tables are read in the other direction by compat/dialect_read.c.
  */
 #ifndef OUTPUT_DIALECT_H
 #define OUTPUT_DIALECT_H
@@ -57,6 +59,7 @@ struct column {
     size_t plus[4], minus[3]; /* offsets of raw values in struct sample; 0: no more */
     size_t fallback;          /* likewise */
     enum metric_clock clock;  /* of COLUMN_CORES */
+    enum metric read_as[2]; /* the metrics that it is, or is a part of, for a reader; 0: none */
 };
 
 /* Columns in a row, with a prefix to their names. */
@@ -124,6 +127,9 @@ void dialect_f64_row(const struct stream *stream, const struct stream_row *row,
 
 /* For the dialect resource-tracker-rs. */
 void dialect_rust_json_row(const struct stream_row *row, struct buffer *out);
+
+/* The columns of those rows. */
+extern const struct dialect_table dialect_rust_objects;
 
 /* ---- the tables: compat/dialect_*.c --------------------------------------------------------------- */
 

@@ -469,6 +469,8 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     add_system(json, record);
     add_phases(json, record);
     add_recommendation(json, record, is_page ? RECOMMENDATION_REQUESTS : RECOMMENDATION_PLAIN);
+    if (!record->system)
+        add_sections(json, &record_distribution_fields, record);
     add_sections(json, &record_tracker_fields, record);
     curve_add_json(json, &record->curve, curve_points);
     add_rows(json, "warnings", &record_warning_fields, record->warnings, record->warning_count,

@@ -174,7 +174,7 @@ static void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
 /* ---- stream ---------------------------------------------------------------- */
 
 struct encoding {
-    const char *name; /* the suffix of file names is that with a dot */
+    const char *name; /* after a dot, it is the suffix of file names */
     bool is_lines;    /* and so can be appended to */
     /* Our columns; NULL: none, or not in this encoding. */
     void (*begin)(const struct gpu_columns *gpus, struct buffer *out);

@@ -14,7 +14,7 @@
 #include "text/number.h"
 #include "text/utf8.h"
 
-enum { GAP = 2, COLUMNS_MAX = 64, TEXT_MIN = 8 };
+enum { GAP = 2, COLUMNS_MAX = 64, TEXT_MIN = 16, HEADING_MAX = 24 };
 
 /* ---- cells -------------------------------------------------------------- */
 
@@ -102,6 +102,8 @@ static void measure(const struct table *table, const struct format_style *style,
 
     for (size_t column = 0; column < table->column_count; column++) {
         widths[column] = utf8_columns(table->columns[column].heading);
+        if (widths[column] > HEADING_MAX)
+            widths[column] = HEADING_MAX;
         for (size_t row = 0; row < row_count(table); row++) {
             size_t width;
 

@@ -263,6 +263,16 @@ static bool is_of_host(const struct record *record, const char *path)
     return figure.source && strncmp(figure.source, "host.", 5) == 0;
 }
 
+/* Other processes may cause all pressure of the host: it matters only to a job that ran or used disks. */
+static bool has_been_idle(const struct record *record)
+{
+    static const double notable_cores = 0.01;
+
+    return !(record_value(record, "cpu.mean_cores") >= notable_cores ||
+             record_value(record, "io.read_bytes") > 0 ||
+             record_value(record, "io.written_bytes") > 0);
+}
+
 /* "23 %  of the time waiting for CPU, 12 % for I/O". */
 static void pressure_write(const struct record *record, struct page *page)
 {
@@ -276,7 +286,10 @@ static void pressure_write(const struct record *record, struct page *page)
     static const double notable = 0.1; /* of the time */
     struct number first = { "" };
     struct buffer details = { 0 };
+    bool is_shared = is_of_host(record, kinds[0].path);
 
+    if (is_shared && has_been_idle(record))
+        return;
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         double stalled = record_value(record, kinds[i].path) / record->elapsed_seconds;
         struct number percent = number_percent(fmin(stalled, 1));
@@ -291,7 +304,7 @@ static void pressure_write(const struct record *record, struct page *page)
         }
     }
     if (details.length > 0) {
-        buffer_add_text(&details, is_of_host(record, kinds[0].path) ? " (whole host)" : "");
+        buffer_add_text(&details, is_shared ? " (whole host)" : "");
         page_row(page, "Stalled", first.text, details.text);
     }
     buffer_done(&details);

@@ -580,15 +580,19 @@ static void set_note(struct needs *needs)
     };
 
     for (size_t i = 0; i < RUN_CONDITIONS; i++) {
+        bool is_partial = i == RUN_SHORT && needs->partial_runs > 0;
+
         if (needs->conditions[i] == 0 ||
             (i == RUN_SHORT && needs->conditions[i] < needs->runs) ||
             (i == RUN_OUT_OF_MEMORY && !needs->memory_bytes.is_guess))
             continue;
         if (needs->runs > 1)
             (void)snprintf(needs->note, sizeof(needs->note), "%zu of %zu runs %s",
-                           needs->conditions[i], needs->runs, sentences[i]);
+                           needs->conditions[i], needs->runs,
+                           is_partial ? "were tracked for less than 10 s." : sentences[i]);
         else
-            (void)snprintf(needs->note, sizeof(needs->note), "The run %s", sentences[i]);
+            (void)snprintf(needs->note, sizeof(needs->note), "The run %s",
+                           is_partial ? "was tracked for less than 10 s." : sentences[i]);
         return;
     }
 }
@@ -616,6 +620,7 @@ void needs_of(const struct record *record, double margin, struct needs *ret)
         return;
     ret->runs = 1;
     ret->failed_runs = has_failed(record);
+    ret->partial_runs = record->is_attached || record->is_still_running;
     find_cpus_and_time(record, ret);
     ret->memory_bytes = find_memory(record, margin);
     ret->gpus = find_gpus(record);
@@ -754,6 +759,7 @@ int needs_combine(struct needs *list, size_t count, double quantile, struct need
     for (size_t i = 0; i < count; i++) {
         ret->runs += list[i].runs;
         ret->failed_runs += list[i].failed_runs;
+        ret->partial_runs += list[i].partial_runs;
         ret->would_fail_runs += is_beyond(&list[i], ret);
         for (size_t j = 0; j < RUN_CONDITIONS; j++)
             ret->conditions[j] += list[i].conditions[j];

@@ -40,6 +40,7 @@ struct needs {
     double margin, quantile;
     size_t runs;
     size_t failed_runs;     /* of these: their exit code is known and not 0 */
+    size_t partial_runs;    /* of these: they ran before or after they were tracked */
     size_t would_fail_runs; /* of these: they used more memory, GPUs or time than this */
     size_t conditions[RUN_CONDITIONS]; /* of these: so many had it */
     char note[160];                    /* a sentence on the conditions; empty: there is none */

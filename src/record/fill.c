@@ -832,6 +832,7 @@ int record_fill(const struct record_input *input, struct record *ret)
     fill_processes(ret, input);
     fill_phases(ret, input);
     fill_curve(ret, input->series, input->summary);
+    record_fill_distribution(ret);
     fill_warnings(ret, input);
     if (!input->is_tracked)
         fill_system(ret, input);

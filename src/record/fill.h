@@ -53,10 +53,10 @@ struct record_input {
     const char *cwd;            /* likewise */
     pid_t pid;                  /* 0: there is no main process */
     bool is_tracked;            /* there is a job */
-    bool is_attached;           /* it had started before that */
+    bool is_attached;           /* the job had started before it was tracked */
     bool has_ended;             /* the wait status below is known */
     int wait_status;            /* as wait(2) reports it */
-    bool is_still_running;      /* the main process was, at the last sample */
+    bool is_still_running;      /* the main process was alive at the last sample */
     uint64_t interval_ns;
 
     const struct host_facts *host;

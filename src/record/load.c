@@ -576,6 +576,8 @@ static int load_all(struct loader *loader, const json_t *root)
     if (r == 0)
         r = load_fields(loader, root, &record_machine_fields, record);
     if (r == 0)
+        r = load_fields(loader, root, &record_distribution_fields, record);
+    if (r == 0)
         r = load_fields(loader, root, &record_tracker_fields, record);
     if (r == 0)
         r = load_gpus(loader, root);

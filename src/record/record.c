@@ -109,6 +109,8 @@ void record_init(struct record *record)
         .cpus_limit = (double)NAN,
         .memory_limit_bytes = UNKNOWN,
         .whole_gpus = UNKNOWN,
+        .cores = { (double)NAN, (double)NAN, (double)NAN },
+        .memory = { (double)NAN, (double)NAN, (double)NAN },
         .tracker_cpu_seconds = (double)NAN,
         .tracker_max_rss_bytes = UNKNOWN,
         .late_samples = UNKNOWN,
@@ -285,6 +287,14 @@ static const struct field machine[] = {
     { "limits.memory_source", FIELD_TEXT, AT(memory_limit_source) },
 };
 
+static const struct field distribution[] = {
+    { "distribution.cores.p50", FIELD_NUMBER, AT(cores.p50) },
+    { "distribution.cores.p95", FIELD_NUMBER, AT(cores.p95) },
+    { "distribution.memory_bytes.p50", FIELD_NUMBER, AT(memory.p50) },
+    { "distribution.memory_bytes.p95", FIELD_NUMBER, AT(memory.p95) },
+    { "distribution.near_memory_limit_seconds", FIELD_NUMBER, AT(memory.near_limit_seconds) },
+};
+
 static const struct field tracker[] = {
     { "tracker.cpu_seconds", FIELD_NUMBER, AT(tracker_cpu_seconds) },
     { "tracker.max_rss_bytes", FIELD_COUNT, AT(tracker_max_rss_bytes) },
@@ -415,6 +425,7 @@ static const struct field mount[] = {
 
 const struct field_table record_run_fields = TABLE(run);
 const struct field_table record_machine_fields = TABLE(machine);
+const struct field_table record_distribution_fields = TABLE(distribution);
 const struct field_table record_tracker_fields = TABLE(tracker);
 const struct field_table record_warning_fields = TABLE(warning);
 const struct field_table record_phase_fields = TABLE(phase);

@@ -139,6 +139,12 @@ struct record_process_sum {
     uint64_t peak_rss_bytes; /* the largest of one */
 };
 
+/* The distribution of a quantity over the time of the run: means of the points of its curve. NaN: unknown. */
+struct record_quantiles {
+    double p50, p95; /* half of the time, and 95 % of it, the value was not above this */
+    double near_limit_seconds; /* so long it was above 90 % of the limit */
+};
+
 struct record {
     /* the run */
     const char *id, *name;
@@ -171,7 +177,7 @@ struct record {
     struct record_cloud *cloud; /* NULL: not known */
     const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
 
-    struct spoor_figure *figures;     /* figure_count() of them; NULL: of a machine alone */
+    struct spoor_figure *figures; /* figure_count() of them; NULL: the machine without a job */
     struct record_process *processes; /* in order of their start */
     size_t process_count;
     struct record_process_sum *other_processes;
@@ -183,6 +189,7 @@ struct record {
     struct record_phase *phases;
     size_t phase_count;
     struct record_curve curve;
+    struct record_quantiles cores, memory; /* cores have no limit here */
 
     /* the cost of the tracker itself */
     double tracker_cpu_seconds;
@@ -222,6 +229,9 @@ struct spoor_figure record_find(const struct spoor_figure *figures, const char *
 
 /* The value of a figure of the run; NaN: unknown. */
 double record_value(const struct record *record, const char *path);
+
+/* Sets `cores` and `memory` by the curve (distribution.c). */
+void record_fill_distribution(struct record *record);
 
 /* The memory that counts against the limit of a cgroup: the peak of the job's cgroup, without pages that
  * are charged to another cgroup. NaN: unknown, or a cgroup does not set the limit. */
@@ -263,6 +273,7 @@ struct field_table {
 
 extern const struct field_table record_run_fields;
 extern const struct field_table record_machine_fields; /* host and limits */
+extern const struct field_table record_distribution_fields;
 extern const struct field_table record_tracker_fields;
 extern const struct field_table record_warning_fields;
 extern const struct field_table record_phase_fields; /* before its figures */

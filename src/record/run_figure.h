@@ -28,7 +28,8 @@ extern const struct run_figure run_figures[RUN_FIGURES];
 int run_figure_find(const char *name, struct run_figure *ret, struct spoor_error *err);
 
 /* A figure of a run; `value` is NaN if it is unknown. */
-struct spoor_figure run_figure_get(const struct run_figure *figure, const struct record *record);
+struct spoor_figure run_figure_get(const struct run_figure *figure,
+                                   const struct record *record);
 
 /* The bounds of a figure: equal to its value if it is exact or has none. */
 double run_figure_low(const struct spoor_figure *figure);

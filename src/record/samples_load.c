@@ -13,129 +13,12 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/unknown.h"
-#include "record/replay.h"
 #include "series/figure.h"
 #include "text/number.h"
 
 /* ---- sample table ---------------------------------------------------------- */
 
-/* ---- sample columns -------------------------------------------------------- */
-
-/* Which metrics the columns of a table of samples are: a table of ours, or one in
- * the columns of resource-tracker (docs/DIALECTS.md). Members of nested objects are named "cpu.utime_secs". */
-
-enum sample_column_use {
-    COLUMN_OTHER,
-    COLUMN_UNIX,
-    COLUMN_ELAPSED,
-    COLUMN_INTERVAL_MS,
-    COLUMN_RUN_ID,
-    COLUMN_METRIC,
-    COLUMN_GPU,
-};
-
-struct sample_column {
-    enum sample_column_use use;
-    int metrics[2]; /* that it is, or a part of; -1: none */
-    enum replay_kind kind;
-    double unit, offset; /* base units = value * unit + offset */
-    struct gpu_place gpu;
-    size_t gpu_measure; /* as in series_gpu_measure() */
-};
-
-#define MIB 1048576.0
-#define KIB 1024.0
-
 #define RUN_ID "run_id"
-#define NESTED_TIME "timestamp_secs"
-#define NESTED_INTERVAL "actual_interval_ms"
-
-/* A column of resource-tracker. Units of 0: that of CPU time, which depends on the version. */
-struct rule {
-    const char *name;
-    const char *metrics[2];
-    enum replay_kind kind;
-    double unit, offset;
-};
-
-/* clang-format off */
-static const struct rule process_rules[] = {
-    { "utime",            { "job_cpu_seconds", "job_user_seconds" },   REPLAY_GROWTH, 0, 0 },
-    { "stime",            { "job_cpu_seconds", "job_system_seconds" }, REPLAY_GROWTH, 0, 0 },
-    { "children",         { "job_processes" },                         REPLAY_VALUE, 1, 1 },
-    { "memory_mib",       { "job_rss_bytes", "job_pss_bytes" },        REPLAY_VALUE, MIB, 0 },
-    { "memory",           { "job_rss_bytes", "job_pss_bytes" },        REPLAY_VALUE, KIB, 0 },
-    { "pss",              { "job_rss_bytes", "job_pss_bytes" },        REPLAY_VALUE, KIB, 0 },
-    { "disk_read_bytes",  { "job_read_bytes" },                        REPLAY_GROWTH, 1, 0 },
-    { "disk_write_bytes", { "job_written_bytes" },                     REPLAY_GROWTH, 1, 0 },
-    { "read_bytes",       { "job_read_bytes" },                        REPLAY_GROWTH, 1, 0 },
-    { "write_bytes",      { "job_written_bytes" },                     REPLAY_GROWTH, 1, 0 },
-    { "gpu_usage",        { "job_gpu_utilization_gpus" },              REPLAY_VALUE, 1, 0 },
-    { "gpu_vram_mib",     { "job_gpu_memory_bytes" },                  REPLAY_VALUE, MIB, 0 },
-    { "gpu_vram",         { "job_gpu_memory_bytes" },                  REPLAY_VALUE, MIB, 0 },
-};
-static const struct rule system_rules[] = {
-    { "utime",             { "host_cpu_seconds", "host_cpu_user_seconds" },   REPLAY_GROWTH, 0, 0 },
-    { "stime",             { "host_cpu_seconds", "host_cpu_system_seconds" }, REPLAY_GROWTH, 0, 0 },
-    { "memory_used_mib",   { "host_memory_used_bytes" },                      REPLAY_VALUE, MIB, 0 },
-    { "memory_used",       { "host_memory_used_bytes" },                      REPLAY_VALUE, KIB, 0 },
-    { "memory_cached_mib", { "host_memory_cached_bytes" },                    REPLAY_VALUE, MIB, 0 },
-    { "memory_cached",     { "host_memory_cached_bytes" },                    REPLAY_VALUE, KIB, 0 },
-    { "disk_read_bytes",   { "host_disk_read_bytes" },                        REPLAY_GROWTH, 1, 0 },
-    { "disk_write_bytes",  { "host_disk_written_bytes" },                     REPLAY_GROWTH, 1, 0 },
-    { "net_recv_bytes",    { "host_network_received_bytes" },                 REPLAY_GROWTH, 1, 0 },
-    { "net_sent_bytes",    { "host_network_sent_bytes" },                     REPLAY_GROWTH, 1, 0 },
-    { "gpu_usage",         { "host_gpu_utilization_gpus" },                   REPLAY_VALUE, 1, 0 },
-    { "gpu_vram_mib",      { "host_gpu_memory_bytes" },                       REPLAY_VALUE, MIB, 0 },
-    { "gpu_vram",          { "host_gpu_memory_bytes" },                       REPLAY_VALUE, MIB, 0 },
-};
-
-/* The objects of resource-tracker-rs. Rows have the time in whole seconds, and exact intervals. */
-static const struct rule nested_rules[] = {
-    { "cpu.process_utime_secs",       { "job_cpu_seconds", "job_user_seconds" },          REPLAY_GROWTH, 1, 0 },
-    { "cpu.process_stime_secs",       { "job_cpu_seconds", "job_system_seconds" },        REPLAY_GROWTH, 1, 0 },
-    { "cpu.process_child_count",      { "job_processes" },                                REPLAY_VALUE, 1, 1 },
-    { "cpu.process_rss_mib",          { "job_rss_bytes" },                                REPLAY_VALUE, MIB, 0 },
-    { "cpu.process_pss_mib",          { "job_pss_bytes" },                                REPLAY_VALUE, MIB, 0 },
-    { "cpu.process_disk_read_bytes",  { "job_read_bytes" },                               REPLAY_GROWTH, 1, 0 },
-    { "cpu.process_disk_write_bytes", { "job_written_bytes" },                            REPLAY_GROWTH, 1, 0 },
-    { "cpu.process_gpu_usage",        { "job_gpu_utilization_gpus" },                     REPLAY_VALUE, 1, 0 },
-    { "cpu.process_gpu_vram_mib",     { "job_gpu_memory_bytes" },                         REPLAY_VALUE, MIB, 0 },
-    { "cpu.utime_secs",               { "host_cpu_seconds", "host_cpu_user_seconds" },    REPLAY_GROWTH, 1, 0 },
-    { "cpu.stime_secs",               { "host_cpu_seconds", "host_cpu_system_seconds" },  REPLAY_GROWTH, 1, 0 },
-    { "memory.used_mib",              { "host_memory_used_bytes" },                       REPLAY_VALUE, MIB, 0 },
-    { "memory.cached_mib",            { "host_memory_cached_bytes" },                     REPLAY_VALUE, MIB, 0 },
-    { "memory.swap_used_mib",         { "host_swap_used_bytes" },                         REPLAY_VALUE, MIB, 0 },
-    { "disk.read_bytes_per_sec",      { "host_disk_read_bytes" },                         REPLAY_RATE, 1, 0 },
-    { "disk.write_bytes_per_sec",     { "host_disk_written_bytes" },                      REPLAY_RATE, 1, 0 },
-    { "network.rx_bytes_per_sec",     { "host_network_received_bytes" },                  REPLAY_RATE, 1, 0 },
-    { "network.tx_bytes_per_sec",     { "host_network_sent_bytes" },                      REPLAY_RATE, 1, 0 },
-};
-static const struct {
-    const char *name;
-    const char *measure;
-    double unit;
-} nested_gpu_rules[] = {
-    { "gpu.utilization_pct",     "utilization",         0.01 },
-    { "gpu.vram_used_bytes",     "memory_bytes",        1 },
-    { "gpu.power_watts",         "power_watts",         1 },
-    { "gpu.temperature_celsius", "temperature_celsius", 1 },
-};
-
-/* Each table has a column that no other has; a combined one has prefixes. */
-static const struct table {
-    const char *mark;
-    const char *prefix;
-    const struct rule *rules;
-    size_t count;
-} tables[] = {
-    { "pid",              "",         process_rules, ARRAY_SIZE(process_rules) },
-    { "process_pid",      "process_", process_rules, ARRAY_SIZE(process_rules) },
-    { "processes",        "",         system_rules,  ARRAY_SIZE(system_rules) },
-    { "system_processes", "system_",  system_rules,  ARRAY_SIZE(system_rules) },
-    { NESTED_TIME,        "",         nested_rules,  ARRAY_SIZE(nested_rules) },
-};
-/* clang-format on */
 
 static bool has(const char *const *names, size_t count, const char *name)
 {
@@ -144,56 +27,6 @@ static bool has(const char *const *names, size_t count, const char *name)
             return true;
     }
     return false;
-}
-
-/* ---- tables of resource-tracker --------------------------------------------- */
-
-/* Versions that write MiB write seconds; before, CPU time was in ticks. */
-static double cpu_unit(const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strstr(names[i], "memory") && strstr(names[i], "_mib"))
-            return 1;
-    }
-    return 0.01;
-}
-
-static void apply_table(const struct table *table, const char *name, double cpu,
-                        struct sample_column *ret)
-{
-    size_t prefix = strlen(table->prefix);
-
-    if (strncmp(name, table->prefix, prefix) != 0)
-        return;
-    for (size_t i = 0; i < table->count; i++) {
-        const struct rule *rule = &table->rules[i];
-
-        if (strcmp(name + prefix, rule->name) != 0)
-            continue;
-        *ret = (struct sample_column){
-            .use = COLUMN_METRIC,
-            .metrics = { replay_metric(rule->metrics[0]),
-                         rule->metrics[1] ? replay_metric(rule->metrics[1]) : -1 },
-            .kind = rule->kind,
-            .unit = rule->unit > 0 ? rule->unit : cpu,
-            .offset = rule->offset,
-        };
-    }
-}
-
-static bool find_foreign(const char *const *names, size_t count, struct sample_column *items)
-{
-    double cpu = cpu_unit(names, count);
-    bool is_found = false;
-
-    for (size_t k = 0; k < ARRAY_SIZE(tables); k++) {
-        if (!has(names, count, tables[k].mark))
-            continue;
-        is_found = true;
-        for (size_t i = 0; i < count; i++)
-            apply_table(&tables[k], names[i], cpu, &items[i]);
-    }
-    return is_found;
 }
 
 /* ---- our columns -------------------------------------------------------------- */
@@ -255,17 +88,6 @@ static void find_common(const char *name, struct sample_column *ret)
         ret->use = COLUMN_ELAPSED;
     else if (strcmp(name, RUN_ID) == 0)
         ret->use = COLUMN_RUN_ID;
-    else if (strcmp(name, NESTED_INTERVAL) == 0)
-        ret->use = COLUMN_INTERVAL_MS;
-    for (size_t i = 0; i < ARRAY_SIZE(nested_gpu_rules); i++) {
-        if (strcmp(name, nested_gpu_rules[i].name) == 0)
-            *ret = (struct sample_column){
-                .use = COLUMN_GPU,
-                .gpu.part = -1,
-                .gpu_measure = (size_t)sample_column_gpu_measure(nested_gpu_rules[i].measure),
-                .unit = nested_gpu_rules[i].unit,
-            };
-    }
 }
 
 /* -EBADMSG: it is not a table of samples; -ENOMEM. */
@@ -280,7 +102,7 @@ static int find_columns(struct sample_table *table)
     table->columns = columns;
     if (!columns)
         return -ENOMEM;
-    if (!is_timed || (!is_own && !find_foreign(names, count, columns)))
+    if (!is_timed || (!is_own && !sample_columns_find_foreign(names, count, columns)))
         return -EBADMSG;
     for (size_t i = 0; i < count; i++) {
         if (is_own)
@@ -290,22 +112,10 @@ static int find_columns(struct sample_table *table)
     return 0;
 }
 
-/* Columns that the first row of such a table may lack, in any order; NULL at the end. */
-static const char *optional_column(const char *const *names, size_t count, size_t index)
-{
-    if (!has(names, count, NESTED_TIME)) /* rows of an earlier version have no ID */
-        return index == 0 ? RUN_ID : NULL;
-    if (index < ARRAY_SIZE(nested_rules))
-        return nested_rules[index].name;
-    index -= ARRAY_SIZE(nested_rules);
-    if (index < ARRAY_SIZE(nested_gpu_rules))
-        return nested_gpu_rules[index].name;
-    return index == ARRAY_SIZE(nested_gpu_rules) ? NESTED_INTERVAL : NULL;
-}
-
 /* ---- rows ----------------------------------------------------------------------- */
 
-void sample_table_set_kinds(const struct sample_table *table, struct replay *replay)
+/* Sets the kind of each counter of the table in a replay. */
+static void sample_table_set_kinds(const struct sample_table *table, struct replay *replay)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct sample_column *column = &table->columns[i];
@@ -578,7 +388,7 @@ static bool read_json_row(const struct sample_table *table, const char *line,
 
 /* ---- tables ----------------------------------------------------------------------- */
 
-/* With a parent: "parent.name". */
+/* Adds a column name, as "parent.name" if there is a parent. */
 static int add_name(struct sample_table *table, const char *parent, const char *text,
                     size_t length)
 {
@@ -630,14 +440,17 @@ static int add_key(void *data, const struct leaf *leaf)
 static int add_keys(struct sample_table *table, const char *at)
 {
     int r = walk_row(at, add_key, table);
-    const char *name;
+    bool is_nested = has((const char *const *)table->names, table->count, NESTED_TIME);
 
     table->first_count = table->count;
-    for (size_t i = 0; r == 0; i++) {
-        name = optional_column((const char *const *)table->names, table->first_count, i);
-        if (!name)
+    if (r == 0 && !is_nested) /* rows of an earlier version have no ID */
+        r = add_name(table, NULL, RUN_ID, strlen(RUN_ID));
+    for (size_t i = 0; r == 0 && is_nested; i++) {
+        struct sample_column_name name = sample_columns_nested(i);
+
+        if (*name.text == '\0')
             break;
-        r = add_name(table, NULL, name, strlen(name));
+        r = add_name(table, NULL, name.text, strlen(name.text));
     }
     return r;
 }
@@ -821,7 +634,7 @@ static int load(struct loading *loading)
     if (!loading->table.is_json) /* it was the header */
         line = (struct line){ .text = line.text + line.length };
     r = add_run(loading);
-    if (r == 0)
+    if (r == 0 && loading->runs) /* there are, for clang-tidy too */
         r = read_rows(loading, line);
     for (size_t i = 0; r >= 0 && i < loading->run_count; i++)
         r = end_run(loading, &loading->runs[i]);

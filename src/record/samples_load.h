@@ -12,12 +12,44 @@
 #include <stddef.h>
 
 #include "record/load.h"
+#include "record/replay.h"
 #include "text/line_reader.h"
 
-/* ---- Tables of samples, CSV or JSONL, as rows of a replay. Pure ------------ */
+/* ---- columns ------------------------------------------------------------ */
 
-struct replay;
-struct replay_row;
+enum sample_column_use {
+    COLUMN_OTHER,
+    COLUMN_UNIX,
+    COLUMN_ELAPSED,
+    COLUMN_INTERVAL_MS,
+    COLUMN_RUN_ID,
+    COLUMN_METRIC,
+    COLUMN_GPU,
+};
+
+struct sample_column {
+    enum sample_column_use use;
+    int metrics[2]; /* that it is, or a part of; -1: none */
+    enum replay_kind kind;
+    double unit, offset; /* base units = value * unit + offset */
+    struct gpu_place gpu;
+    size_t gpu_measure; /* as in series_gpu_measure() */
+};
+
+/* The time of a row with nested objects, and of the row before it. */
+#define NESTED_TIME "timestamp_secs"
+
+/* Finds the columns of a predecessor (compat/dialect_read.c). Members of nested objects are named
+ * "cpu.utime_secs". False: it is no table of theirs. */
+bool sample_columns_find_foreign(const char *const *names, size_t count,
+                                 struct sample_column *columns);
+
+/* The name of a column that rows with nested objects may have, by its number; empty: no more. */
+struct sample_column_name {
+    char text[64];
+} sample_columns_nested(size_t index);
+
+/* ---- Tables of samples, CSV or JSONL, as rows of a replay. Pure ------------ */
 
 /* Zeroed is empty. */
 struct sample_table {
@@ -33,9 +65,6 @@ struct sample_table {
  * JSONL. -EBADMSG: it is not a table of samples; -ENOMEM. */
 int sample_table_begin(struct sample_table *table, const char *line);
 void sample_table_done(struct sample_table *table);
-
-/* Sets the kind of each counter of the table in a replay. */
-void sample_table_set_kinds(const struct sample_table *table, struct replay *replay);
 
 /* Reads a row into one that was cleared. false: it is not a whole row. */
 bool sample_table_read(const struct sample_table *table, const char *line,

@@ -274,8 +274,8 @@ void run_set_done(struct run_set *set)
     *set = (struct run_set){ 0 };
 }
 
-size_t run_values(const struct record *const *runs, size_t count, const struct run_figure *figure,
-                  double *ret)
+size_t run_values(const struct record *const *runs, size_t count,
+                  const struct run_figure *figure, double *ret)
 {
     size_t known = 0;
 
@@ -343,8 +343,7 @@ static struct run_group *find_group(struct run_groups *groups, const char *label
 /* A new group has room for every run of the set. */
 static struct run_group *add_group(struct run_groups *groups, const char *label, size_t room)
 {
-    struct run_group *items =
-        reallocarray(groups->items, groups->count + 1, sizeof(*items));
+    struct run_group *items = reallocarray(groups->items, groups->count + 1, sizeof(*items));
     struct run_group *group;
 
     if (!items)

@@ -16,7 +16,7 @@
 struct run_source {
     char *path;             /* owned; NULL: not a file */
     struct records records; /* owned */
-    bool is_lossy;          /* made from samples or a tracking file, which have more than the runs */
+    bool is_lossy; /* made from samples or a tracking file, which have more than the runs */
 };
 
 /* Zeroed is empty. */
@@ -42,8 +42,8 @@ int run_set_load(struct run_set *set, char **selectors, size_t count, struct spo
 void run_set_done(struct run_set *set);
 
 /* The known values of a figure. `ret` has room for one per run; returns how many there are. */
-size_t run_values(const struct record *const *runs, size_t count, const struct run_figure *figure,
-                  double *ret);
+size_t run_values(const struct record *const *runs, size_t count,
+                  const struct run_figure *figure, double *ret);
 
 /* ---- groups ------------------------------------------------------------- */
 

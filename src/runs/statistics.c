@@ -10,7 +10,6 @@
 
 #define SIGNIFICANT 0.05
 #define NORMAL_PER_MAD 1.4826 /* of a normal distribution */
-#define SPREAD_MIN 0.005      /* of the median */
 
 enum { EXACT_PAIRS = 2500 }; /* of two sets whose rank test is exact */
 
@@ -109,7 +108,8 @@ double statistics_quantile(const double *sorted, size_t count, double quantile)
 
 double statistics_tolerance(const struct statistics *statistics)
 {
-    return OUTLIER_SPREADS * fmax(statistics->spread, SPREAD_MIN * fabs(statistics->median));
+    return OUTLIER_SPREADS *
+           fmax(statistics->spread, STATISTICS_SHARE_MIN * fabs(statistics->median));
 }
 
 /* ---- two sets ----------------------------------------------------------- */

@@ -16,8 +16,8 @@ struct statistics {
     size_t count;
     double min, max, mean, median;
     double low, high; /* the 95 % interval of the median, by order statistics */
-    double spread;    /* 1.4826 x the median absolute deviation: a standard deviation, if normal */
-    size_t outliers;  /* values that differ from the median by more than OUTLIER_SPREADS */
+    double spread; /* 1.4826 x the median absolute deviation: a standard deviation, if normal */
+    size_t outliers; /* values that differ from the median by more than OUTLIER_SPREADS */
 };
 
 #define OUTLIER_SPREADS 4.0
@@ -29,16 +29,19 @@ void statistics_of(double *values, size_t count, struct statistics *ret);
  * values. */
 double statistics_quantile(const double *sorted, size_t count, double quantile);
 
+/* Smaller differences do not matter to anyone, however exact the figures are: half a percent. */
+#define STATISTICS_SHARE_MIN 0.005
+
 /* How far a value may be from the median of earlier ones: OUTLIER_SPREADS spreads, where a spread is at least
- * half a percent of the median. Twenty runs that happen to be equal do not make the next page an alarm. */
+ * STATISTICS_SHARE_MIN of the median. Twenty runs that happen to be equal do not make the next page an alarm. */
 double statistics_tolerance(const struct statistics *statistics);
 
 /* Two sets of values, sorted. */
 struct comparison {
-    double p;               /* of the two-sided Mann-Whitney test; NaN: too few values for p < 0.05 */
-    double ratio;           /* b / a, the Hodges-Lehmann estimate; NaN: a value is not positive */
-    double low, high;       /* its 95 % interval; NaN: too few values */
-    bool is_significant;    /* p < 0.05 */
+    double p;         /* of the two-sided Mann-Whitney test; NaN: too few values for p < 0.05 */
+    double ratio;     /* b / a, the Hodges-Lehmann estimate; NaN: a value is not positive */
+    double low, high; /* its 95 % interval; NaN: too few values */
+    bool is_significant; /* p < 0.05 */
 };
 
 /* -ENOMEM. Of more than STATISTICS_PAIRED_MAX values, those at equal ranks stand for all in the ratio. */

@@ -330,11 +330,6 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
     hide_untracked(sampler, ret);
 }
 
-void sampler_glance(struct sampler *sampler, struct instant now)
-{
-    job_glance(&sampler->job, now.monotonic_ns);
-}
-
 /* ---- device sample --------------------------------------------------------- */
 
 enum { CPUS_MAX = 8192 };
@@ -363,7 +358,7 @@ void device_sample_read(struct device_sample *sample, const struct root *root,
                         struct space *space)
 {
     device_sample_done(sample);
-    (void)devices_read(root, space, &sample->devices); /* without memory, there are none */
+    (void)devices_read(root, space, &sample->devices); /* on failure the list is empty */
     read_cpus(sample, root);
 }
 

@@ -74,9 +74,6 @@ void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind 
 void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
                       struct sample *ret);
 
-/* Reads memory between samples to find peaks: job_glance(). */
-void sampler_glance(struct sampler *sampler, struct instant now);
-
 /* ---- The machine by device, for streams that list devices ------------------- */
 
 /* Owns its lists. Zeroed is empty. */

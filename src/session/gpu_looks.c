@@ -29,13 +29,6 @@ static const char too_early[] = "the run ended before the drivers had reported t
 static const char is_mute[] = "the GPU driver does not respond";
 static const char has_stopped[] = "the GPU driver stopped responding";
 
-enum gpu_request {
-    GPU_REQUEST_QUICK, /* the first request opens the drivers, whatever its kind */
-    GPU_REQUEST_SLOW,
-    GPU_REQUEST_LAST,
-    GPU_REQUEST_CLOSE,
-};
-
 struct gpu_look_data {
     struct gpu_owners owners;
 
@@ -47,7 +40,7 @@ struct gpu_look_data {
     uint64_t cost_ns;  /* its CPU time, including the wake-up */
 
     /* Private. */
-    enum gpu_request request;
+    enum gpu_look request;
     char *root_path;
     struct gpu_choice choice;
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
@@ -91,11 +84,11 @@ static void look(struct gpu_look_data *data)
     if (data->error < 0)
         return;
     now_ns = is_first ? clock_now().monotonic_ns : now_ns;
-    if (data->request == GPU_REQUEST_QUICK)
+    if (data->request == GPU_LOOK_QUICK)
         gpu_watch_poll(&data->watch, now_ns);
     else
-        gpu_watch_read(&data->watch, now_ns, data->request == GPU_REQUEST_LAST);
-    if (data->request == GPU_REQUEST_LAST)
+        gpu_watch_read(&data->watch, now_ns, data->request == GPU_LOOK_LAST);
+    if (data->request == GPU_LOOK_LAST)
         gpu_watch_accounts(&data->watch);
 }
 
@@ -105,7 +98,7 @@ static void make_call(void *argument)
     uint64_t cpu_ns;
 
     atomic_store(&data->thread_id, gettid());
-    if (data->request == GPU_REQUEST_CLOSE)
+    if (data->request == GPU_LOOK_CLOSE)
         close_watch(data);
     else
         look(data);
@@ -173,8 +166,7 @@ static int prepare(struct gpu_look_data *data, const struct gpu_looks_options *o
                                         .is_main_only = options->is_main_only };
     if (!data->root_path)
         return -ENOMEM;
-    return options->main_pid != 0 ? gpu_owners_add_ended(&data->owners, options->main_pid, 0)
-                                  : 0;
+    return options->main_pid != 0 ? gpu_owners_set(&data->owners, options->main_pid, 0) : 0;
 }
 
 int gpu_looks_open(struct gpu_looks *looks, const struct gpu_looks_options *options)
@@ -249,7 +241,7 @@ static bool wait_for_call(struct gpu_looks *looks)
     return has_ended;
 }
 
-static int start_call(struct gpu_looks *looks, enum gpu_request request)
+static int start_call(struct gpu_looks *looks, enum gpu_look request)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
     int r;
@@ -274,7 +266,7 @@ static void close_drivers(struct gpu_looks *looks)
     root_close(&looks->root);
     if (looks->leaves_drivers && (!has_ended || looks->data->is_open))
         return;
-    if (has_ended && looks->data->is_open && start_call(looks, GPU_REQUEST_CLOSE) == 0)
+    if (has_ended && looks->data->is_open && start_call(looks, GPU_LOOK_CLOSE) == 0)
         (void)wait_for_call(looks);
     looks->helper = helper_close(looks->helper);
 }
@@ -294,7 +286,7 @@ void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid)
 {
     if (gpu_looks_are_idle(looks) && looks->state == GPU_READY)
         /* On failure its use is not counted. */
-        (void)gpu_owners_add_ended(&looks->data->owners, pid, clock_now().monotonic_ns);
+        (void)gpu_owners_set(&looks->data->owners, pid, clock_now().monotonic_ns);
 }
 
 /* If we attached to the job, use found by the first look is old and does not count. The
@@ -307,17 +299,12 @@ void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster)
         gpu_owners_update(owners, roster, clock_now().monotonic_ns);
 }
 
-static int start(struct gpu_looks *looks, enum gpu_request request, const struct roster *roster)
+int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct roster *roster)
 {
     gpu_looks_note(looks, roster);
     if (looks->reason == origins_gpus_not_opened)
         looks->reason = too_early;
-    return start_call(looks, request);
-}
-
-int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct roster *roster)
-{
-    return start(looks, look == GPU_LOOK_QUICK ? GPU_REQUEST_QUICK : GPU_REQUEST_SLOW, roster);
+    return start_call(looks, look);
 }
 
 bool gpu_looks_are_idle(const struct gpu_looks *looks)
@@ -378,7 +365,7 @@ static void learn(struct gpu_looks *looks)
 
 bool gpu_looks_collect(struct gpu_looks *looks)
 {
-    const struct gpu_watch *watch = &looks->data->watch;
+    struct gpu_watch *watch = &looks->data->watch;
     const struct measure *latest = looks->latest.measures;
 
     if (looks->started_ns == 0 || !helper_wait(looks->helper, 0))
@@ -411,7 +398,7 @@ void gpu_looks_begin_last(struct gpu_looks *looks, const struct roster *roster)
 {
     (void)gpu_looks_collect(looks);
     if (looks->started_ns == 0 && !looks->is_last && looks->state == GPU_READY)
-        looks->is_last = start(looks, GPU_REQUEST_LAST, roster) == 0;
+        looks->is_last = gpu_looks_start(looks, GPU_LOOK_LAST, roster) == 0;
 }
 
 void gpu_looks_finish(struct gpu_looks *looks, const struct roster *roster)

@@ -25,8 +25,16 @@
 
 #include "job/budget.h"
 
-enum gpu_look { GPU_LOOK_NONE, GPU_LOOK_QUICK, GPU_LOOK_SLOW };
-enum { GPU_LOOK_KINDS = GPU_LOOK_SLOW + 1 };
+/* The first look opens the drivers, whatever its kind. The last one also reads accounting records; after it
+ * the drivers may be closed. */
+enum gpu_look {
+    GPU_LOOK_NONE,
+    GPU_LOOK_QUICK,
+    GPU_LOOK_SLOW,
+    GPU_LOOK_KINDS, /* the others are not paced */
+    GPU_LOOK_LAST = GPU_LOOK_KINDS,
+    GPU_LOOK_CLOSE,
+};
 
 struct gpu_job_state {
     bool rests;

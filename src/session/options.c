@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "record/record.h"
 #include "session/session.h"
 
 static int check_job(const struct spoor_options *options, struct spoor_error *err)
@@ -43,6 +44,9 @@ int session_copy_options(const struct spoor_options *from, struct spoor_options 
         return error_set(err, EINVAL, "invalid cgroup mode %d", (int)options.cgroup);
     if ((unsigned)options.detail > SPOOR_DETAIL_NEVER)
         return error_set(err, EINVAL, "invalid detail mode %d", (int)options.detail);
+    if (options.id && (strlen(options.id) != RUN_ID_SIZE - 1 ||
+                       options.id[strspn(options.id, "0123456789abcdef")] != '\0'))
+        return error_set(err, EINVAL, "invalid ID of the run: must be 32 hexadecimal digits");
     if (options.gpus && gpu_choice_check(options.gpus, err) < 0)
         return error_prefix(err, EINVAL, "gpus");
     *ret = options;

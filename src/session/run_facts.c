@@ -110,7 +110,10 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
     int r = 0;
 
     *facts = (struct run_facts){ 0 };
-    record_make_id(facts->id);
+    if (options->id)
+        (void)snprintf(facts->id, sizeof(facts->id), "%s", options->id); /* fits */
+    else
+        record_make_id(facts->id);
     if (options->name) {
         facts->name = strdup(options->name);
         if (!facts->name)

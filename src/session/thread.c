@@ -107,9 +107,9 @@ static void watch_memory(spoor_session *session, struct pace *pace, struct bill 
 /* A sample this late means that the tracker was stopped or the machine is very busy. */
 #define GAP_NS (100 * NS_PER_MS)
 
-/* Takes no sample if the job has ended in a gap: the last sample covers its end. The tracker
- * may have been stopped since it woke up, or during a sample. It follows a job that it
- * started only until the job ends. */
+/* Takes no sample if the job has ended while the tracker was stopped: the last sample covers its end. The
+ * tracker may have been stopped since it woke up, or during a sample. It follows a job that it started only
+ * until the job ends. */
 static void take_sample(spoor_session *session, enum sample_kind kind, const struct pace *pace)
 {
     struct job *job = &session->sampler.job;
@@ -169,7 +169,7 @@ static void glance(spoor_session *session, struct pace *pace, struct bill *bill)
     struct job *job = &session->sampler.job;
     uint64_t cost_ns, now_ns;
 
-    sampler_glance(&session->sampler, clock_now());
+    job_glance(&session->sampler.job, clock_now().monotonic_ns);
     cost_ns = charge(session, bill, SPENT_GLANCES);
     now_ns = clock_now().monotonic_ns;
     pace_glanced(pace, now_ns, cost_ns, activity_state(&job->activity), &job->budget);

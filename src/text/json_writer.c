@@ -97,6 +97,11 @@ void json_add_null(struct json_writer *json, const char *key)
     buffer_add_text(json->out, "null");
 }
 
+void json_add_known_text(struct json_writer *json, const char *key, const char *text)
+{
+    json_add_text(json, key, text && *text ? text : NULL);
+}
+
 void json_add_text(struct json_writer *json, const char *key, const char *text)
 {
     if (!text) {

@@ -56,6 +56,8 @@ void json_add_document(struct json_writer *json, const char *key,
                        const struct buffer *document);
 
 void json_add_text(struct json_writer *json, const char *key, const char *text);
+void json_add_known_text(struct json_writer *json, const char *key,
+                         const char *text); /* empty: null */
 void json_add_number(struct json_writer *json, const char *key, double value);
 void json_add_u64(struct json_writer *json, const char *key, uint64_t value);
 void json_add_seconds(struct json_writer *json, const char *key, uint64_t nanoseconds);

@@ -85,20 +85,6 @@ int utf8_decode(const char *text, uint32_t *ret)
     return -EILSEQ;
 }
 
-int utf8_put(uint32_t character, char ret[4])
-{
-    size_t form = ARRAY_SIZE(forms) - 1;
-
-    if (!is_character(character))
-        return -EILSEQ;
-    while (character < forms[form].least)
-        form--;
-    for (int i = forms[form].length - 1; i > 0; i--, character >>= 6)
-        ret[i] = (char)(0x80 | (character & 0x3f));
-    ret[0] = (char)(forms[form].lead | character);
-    return forms[form].length;
-}
-
 bool utf8_is_unsafe(uint32_t character)
 {
     return is_in(unsafe, ARRAY_SIZE(unsafe), character);

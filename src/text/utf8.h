@@ -16,9 +16,6 @@
  * has, 0 at the end of the text, or -EILSEQ: the first byte starts no character. */
 int utf8_decode(const char *text, uint32_t *ret);
 
-/* Writes a character. Returns how many bytes it has, or -EILSEQ: there is no such character. */
-int utf8_put(uint32_t character, char ret[4]);
-
 /* May this character change what a terminal or editor does or shows of the others:
  * controls (C0, DEL, C1), bidirectional marks, invisible characters, line separators? */
 bool utf8_is_unsafe(uint32_t character);

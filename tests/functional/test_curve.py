@@ -96,3 +96,14 @@ def test_a_short_job_has_a_curve(spoor, tmp_path):
     assert integral(curve, "job_cpu_seconds") == pytest.approx(total, rel=2e-3, abs=1e-4)
     _, report = spoor.result("/usr/bin/python3", "-c", STEPS, options=["-i", "1"])
     assert len(report["curve"]["seconds"]) <= report["run"]["elapsed_seconds"] + 3
+
+
+@pytest.mark.parametrize("held, spike, is_spike", [(10, 1, False), (1, 10, True)])
+def test_quantiles_distinguish_a_spike_from_steady_use(spoor, held, spike, is_spike):
+    """Memory is held for most of the time, or for a small part of it."""
+    program = f"import time\nx = bytearray(80 << 20)\ntime.sleep({0.1 * held})\ndel x\ntime.sleep({0.1 * spike})\n"
+    _, report = spoor.result("/usr/bin/python3", "-c", program, options=["-i", "20ms"])
+    memory = report["distribution"]["memory_bytes"]
+    peak = report["memory"]["combined"]["total_rss_bytes"]["value"]
+    assert memory["p50"] <= memory["p95"] <= peak
+    assert (memory["p50"] < peak / 2) == is_spike

@@ -272,8 +272,7 @@ def test_parts_of_a_device(spoor, machine):
                  "device 0.0 total 70000000000", "device 0.0 used 1500000000",
                  "device 0.0 instance 3", "gpm 0 3 40", "gpm 0 all 25",
                  *(f"fail nvmlDeviceGet{name} {NOT_SUPPORTED}"
-                   for name in ("Samples", "UtilizationRates", "ProcessUtilization",
-                                "ProcessesUtilizationInfo")))
+                   for name in ("Samples", "UtilizationRates", "ProcessUtilization")))
     run = Run(spoor, machine)
     machine.play(f"process 0.0 compute {run.pid} {GIB}")
     machine.wait_for("nvmlGpmMetricsGet", times=4)

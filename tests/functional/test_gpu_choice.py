@@ -29,7 +29,7 @@ pytestmark = pytest.mark.any_user
     ((), {"ROCR_VISIBLE_DEVICES": "0"}, [0, 1, 2]),
     ((), {"SPOOR_GPUS": "1"}, [1]),
 ])
-def test_assigned_gpus(spoor, machine, options, variables, selected):
+def test_gpus_are_selected_by_options_and_variables(spoor, machine, options, variables, selected):
     machine.play(card(0), card(1), card(2))
     run = Run(spoor, machine, *options, **variables)
     machine.play(*(f"process {i} compute {run.pid} {GIB}" for i in range(3)))

@@ -124,7 +124,7 @@ def test_cpu_of_short_lived_children_counts(gpu_tracker, workload, tmp_path):
     assert seconds == cpu_time(float(path.read_text()))
 
 
-def test_time_while_the_tracker_was_stopped_is_not_the_commands(spoor, gpu_tracker, workload, tmp_path):
+def test_command_time_excludes_the_time_the_tracker_was_stopped(spoor, gpu_tracker, workload, tmp_path):
     """The command ended while its tracker was stopped."""
     started = spoor.result("true")[1]["processes"]["started"]
     if started["source"] not in ("proc-connector", "perf.fork-ring"):

@@ -187,7 +187,7 @@ GPU_TRACKER = {
 
 
 @pytest.mark.parametrize("case", list(GPU_TRACKER))
-def test_arguments_of_gpu_tracker(gpu_tracker, case, hostile):
+def test_hostile_arguments_of_gpu_tracker_are_escaped(gpu_tracker, case, hostile):
     check(call(gpu_tracker, *GPU_TRACKER[case](hostile)))
 
 

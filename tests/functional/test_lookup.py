@@ -11,7 +11,6 @@ import pytest
 from conftest import DEADLINE_SECONDS
 from fake_keeper import SERVERS, Keeper, price
 from fake_services import DMI, METADATA, Service, with_dmi
-from test_agent import ready
 
 pytestmark = pytest.mark.any_user
 
@@ -84,16 +83,6 @@ def test_this_server(lookup, spoor):
     assert lookup("server") == {**info, "cloud": None, "cloud_reason": None}
 
 
-def test_an_agent_supports_lookups_too(resource_tracker, lookup, keeper):
-    agent = ready(resource_tracker)
-    request = {"cpus": 2, "memory_mib": 4000}
-    assert json.loads(agent.ask("lookup", "server")["answer"]) == lookup("server")
-    assert json.loads(agent.ask("lookup", "servers", json.dumps(request))["answer"]) == lookup(
-        "servers", **request)
-    assert agent.ask("lookup", "servers")["code"] == agent.ask("lookup", "x", "{}")["code"] == "EINVAL"
-    assert agent.end() == b""
-
-
 def test_servers_that_fit(lookup, keeper):
     answer = lookup("servers", cpus=2, memory_mib=4000)
     assert names(answer) == ["cax11", "cx22", "m5.large", "g4ad.xlarge", "n2-highmem-8",
@@ -126,13 +115,13 @@ def test_servers_of_a_catalogue(lookup, tmp_path):
         assert answer["code"] == "ENOENT" and path in answer["message"]
 
 
-def test_prices(lookup, keeper):
+def test_price_of_a_server_depends_on_the_region(lookup, keeper):
     assert lookup("price", vendor="aws", server="m5.large", region="eu-west-1") == {"price": 0.107}
     assert lookup("price", vendor="aws", server="m5.large") == {"price": 0.096}
     assert "status 404" in lookup("price", vendor="aws", server="x")["message"]
 
 
-def test_wrong_requests(lookup, resource_tracker):
+def test_wrong_requests_are_refused(lookup, resource_tracker):
     for what, request in (("servers", {}), ("servers", {"cpus": "x", "memory_mib": 1}), ("price", {}),
                           ("price", {"vendor": 1, "server": "x"}), ("x", {})):
         assert lookup(what, **request)["code"] == "EINVAL"

@@ -74,7 +74,7 @@ def test_cpu_time_of_children_belongs_to_the_job(spoor, workload):
     assert value(result, "cpu.descendants.mean_cores") > 10 * value(result, "cpu.main.mean_cores")
 
 
-def test_held_memory(spoor, workload):
+def test_held_memory_is_measured(spoor, workload):
     _, result = spoor.result(workload("hold"), "200")
     for scope in ("main", "combined"):
         assert value(result, f"memory.{scope}.total_rss_bytes") == \
@@ -295,11 +295,9 @@ def test_oom_kill_is_reported(spoor, workload):
     assert "Next run" in spoor("report", "-f", "text", path).stdout
 
 
-def test_limit_of_memory_is_reported(spoor):
+def test_memory_limit_is_reported(spoor):
     if os.geteuid() != 0:
-        limits = spoor.result("true")[1]["limits"]
-        assert limits["cpus"] is None or limits["cpus"] > 0
-        return
+        pytest.skip("only root may make a cgroup")
     folder, limit = memory_group()
     group = f"{folder}/spoor-limit-{os.getpid()}"
     try:

@@ -80,7 +80,7 @@ def test_full_device_behind_a_descriptor(spoor):
     assert json.loads(report)["run"]["exit_code"] == 6, "it is not lost"
 
 
-def test_closed_pipe_behind_a_descriptor(spoor):
+def test_closed_pipe_as_output_does_not_change_the_exit_code(spoor):
     read, write = os.pipe()
     os.close(read)
     done = spoor("run", "-q", "-o", f"/dev/fd/{write}", "--", "sh", "-c", "exit 6",

@@ -407,7 +407,7 @@ def test_tags_are_in_every_format(spoor, tmp_path):
     assert "two words" in (tmp_path / "r.txt").read_text()
 
 
-@pytest.mark.parametrize("suffix", ["xml", "yaml", "htm", "jsonl", "tsv", "sqlite", "parquet", "md"])
+@pytest.mark.parametrize("suffix", ["xml", "yaml", "htm", "jsonl", "tsv", "sqlite", "parquet"])
 def test_name_of_another_format_is_refused(spoor, tmp_path, suffix):
     path = tmp_path / f"r.{suffix}"
     done = spoor("run", "-o", path, "--", "touch", tmp_path / "ran")

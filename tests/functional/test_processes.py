@@ -136,7 +136,7 @@ def test_attach_to_a_running_process(spoor, workload, held):
     assert process["command"] == workload("hold") + " 50"
 
 
-def test_memory_on_a_gpu(spoor, machine):
+def test_gpu_memory_of_a_process_is_the_sum_over_gpus(spoor, machine):
     machine.play(card(0), card(1))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"process 1 compute {run.pid} {2 * GIB}")

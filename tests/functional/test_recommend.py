@@ -115,6 +115,7 @@ def test_the_report_has_the_same_recommendation(spoor, store):
 
 NOTES = {
     "short": ({}, {"elapsed_seconds": 9.9}, "The run took less than 10 s."),
+    "attached": ({}, {"elapsed_seconds": 9.9, "attached": True}, "The run was tracked for less than 10 s."),
     "failed": ({}, {"exit_code": 3}, "The run failed: a complete run may need more."),
     "starved": ({"pressure.cpu_seconds": 24.5}, {}, "The run waited for a CPU for a tenth of the time "
                 "or more: with more CPUs, it may take less time."),

@@ -68,7 +68,7 @@ def test_names_and_tags_are_the_same_again(spoor):
     assert_same(spoor, path)
 
 
-def test_phases_are_the_same_again(spoor, held):
+def test_phases_are_unchanged_after_loading(spoor, held):
     path = spoor.new_path("r.json")
     agent = ready(spoor, "--pid", str(held.pid), "-i", "0.02", "-o", path, "--tag", "a=b")
     for request in (("phase-start", "load \u202e\x1b\n"), ("phase-start", "\ufffd"), ("sample",),
@@ -169,7 +169,7 @@ REFUSED = {
     "not samples": (["rows.csv"], "'rows.csv': not a table of samples; expected a report, or samples"),
     "no rows": (["head.csv"], "'head.csv': no complete row; expected a report, or samples"),
     "nothing": (["empty.csv"], "'empty.csv': the file is empty; expected a report, or samples"),
-    "a directory": (["."], "cannot read '.': Is a directory"),
+    "a directory": (["."], "'./bad.json': not valid JSON"),
     "charts of a format": (["--text", "-f", "json", "bad.json"], "--text and --format cannot be combined"),
     "charts in a page": (["--text", "-o", "t.html", "bad.json"], "--text cannot write 't.html': name a .txt file"),
     "opening a table": (["--open", "-f", "json", "bad.json"], "--open requires a page"),

@@ -314,17 +314,17 @@ def test_unknown_toml_values_do_not_stop_the_job(resource_tracker):
     pathlib.Path("all.toml").write_text(
         'title = "\\u00e9"\nabout = """\nseveral\nlines"""\nraw = \'\'\'a\nb\'\'\'\n'
         'owner = { name = "x", born = 1979-05-27 07:32:00Z }\nlist = [{ a = [1, inf] }]\n'
-        '"dotted.key" = 1\njob = { name = "inline" }\n')
+        '"dotted.key" = 1\n[job]\nname = "own line"\n')
     done = resource_tracker("-c", "all.toml", "-o", "rows", "true")
     assert (done.returncode, done.stderr) == (0, "")
-    assert {row["job_name"] for row in samples(pathlib.Path("rows").read_text())} == {"inline"}
+    assert {row["job_name"] for row in samples(pathlib.Path("rows").read_text())} == {"own line"}
 
 
-def test_a_foreign_default_config_file_is_ignored(resource_tracker):
-    pathlib.Path("resource-tracker.toml").write_text("job = {\n")
+def test_an_invalid_default_config_file_is_ignored(resource_tracker):
+    pathlib.Path("resource-tracker.toml").write_text("[job]\npid = {\n")
     done = resource_tracker("--quiet", "true")
     assert (done.returncode, done.stderr) == \
-        (0, "warn: resource-tracker.toml:1: expected a key; ignored\n")
+        (0, "warn: resource-tracker.toml:2: job.pid: invalid process ID '{'; ignored\n")
 
 
 def test_an_empty_token_counts_as_unset(resource_tracker, monkeypatch):

@@ -44,9 +44,8 @@ class Tables:
     def system_rows(self):
         return self.read(self.system, SYSTEM)
 
-
-def counts(answer):
-    return answer["process"], answer["system"]
+    def counts(self):
+        return len(self.process_rows()), len(self.system_rows())
 
 
 @pytest.mark.threads
@@ -61,11 +60,9 @@ def test_rows_are_taken_at_multiples_of_the_interval(resource_tracker, held):
     # On a busy machine samples are sometimes late.
     eventually(lambda: is_on_time(tables.process_rows()) and is_on_time(tables.system_rows()),
                "a row of each table at a multiple of the interval")
-    eventually(lambda: min(counts(agent.ask("rows"))) >= 3, "three rows")
-    answer = agent.ask("stop")
+    eventually(lambda: min(tables.counts()) >= 3, "three rows")
+    assert agent.ask("stop")["warnings"] == []
     process, system = tables.process_rows(), tables.system_rows()
-    assert counts(answer) == (len(process), len(system))
-    assert answer["status"] == "running"
     assert agent.end() == b""
     # Both tables have the same times, even if a sample was skipped.
     assert [row["timestamp"] for row in process] == [row["timestamp"] for row in system]
@@ -80,22 +77,22 @@ def test_rows_are_taken_at_multiples_of_the_interval(resource_tracker, held):
 def test_a_short_run_has_its_first_and_last_row(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
-    assert counts(agent.ask("rows")) == (0, 0)
-    assert counts(agent.ask("stop")) == (1, 1)
-    assert counts(agent.ask("stop")) == (1, 1)  # for a program that lost the answer
-    assert len(tables.process_rows()) == len(tables.system_rows()) == 1
+    assert tables.counts() == (0, 0)
+    answer = agent.ask("stop")
+    assert tables.counts() == (1, 1)
+    assert agent.ask("stop") == answer  # for a program that lost the answer
+    assert tables.counts() == (1, 1)
 
 
 def test_the_end_of_the_process_gives_a_last_row(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "0.1", *tables.options)
     held.stdin.close()
-    eventually(lambda: agent.ask("rows")["status"] == "exited", "the end of the process")
-    process, system = counts(agent.ask("rows"))
-    assert process >= 1
-    eventually(lambda: counts(agent.ask("rows"))[1] > system, "another row of the machine")
+    held.wait()
+    eventually(lambda: tables.counts()[1] > tables.counts()[0] + 2, "rows of the machine alone")
+    process = tables.counts()[0]
     answer = agent.ask("stop")
-    assert (answer["process"], answer["status"]) == (process, "exited")
+    assert tables.counts()[0] == process >= 1
     moments = [row["timestamp"] for row in tables.system_rows()]
     assert [row["timestamp"] for row in tables.process_rows()] == moments[:process]
     assert answer["figures"]["memory.main.total_rss_bytes"]["value"] >= 50 << 20
@@ -111,17 +108,15 @@ def test_files_are_whole_without_a_stop(resource_tracker, held):
 def test_either_table_may_be_omitted(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--interval", "3600", "--system-rows", tables.system)
-    answer = agent.ask("stop")
-    assert (*counts(answer), answer["status"], answer["figures"]) == (None, 1, None, None)
+    assert agent.ask("stop")["figures"] is None and len(tables.system_rows()) == 1
     agent = ready(resource_tracker, "--interval", "3600", "--pid", str(held.pid),
                   "--process-rows", tables.process)
-    answer = agent.ask("stop")
-    assert (*counts(answer), answer["status"]) == (1, None, "running")
+    assert agent.ask("stop")["figures"] is not None and len(tables.process_rows()) == 1
     agent = ready(resource_tracker)  # for totals only
-    assert counts(agent.ask("rows")) == (None, None)
+    assert agent.ask("figures")["figures"] is None
 
 
-def test_lost_rows_are_counted_for_each_table(resource_tracker, held):
+def test_lost_rows_of_each_table_are_a_warning(resource_tracker, held):
     tables = Tables(resource_tracker)
     agent = ready(resource_tracker, "--pid", str(held.pid), "--interval", "3600", *tables.options)
     system, process = map(int, children(agent.process.pid))  # processes that write the rows
@@ -129,8 +124,7 @@ def test_lost_rows_are_counted_for_each_table(resource_tracker, held):
     os.kill(system, signal.SIGKILL)
     for _ in range(2):
         answer = agent.ask("stop")
-        assert counts(answer) == (0, 0)
-        assert answer["lost"] == {"process": 1, "system": 1}
+        assert tables.counts() == (0, 0)
         assert answer["warnings"] == [
             "could not write 1 row of the process table: File too large",
             "could not write 1 row of the system table: its writer process was killed"]
@@ -139,8 +133,7 @@ def test_lost_rows_are_counted_for_each_table(resource_tracker, held):
 def test_no_rows_are_lost(resource_tracker):
     agent = ready(resource_tracker, "--interval", "3600", "--system-rows",
                   Tables(resource_tracker).system)
-    answer = agent.ask("stop")
-    assert (answer["lost"], answer["warnings"]) == ({"process": None, "system": 0}, [])
+    assert agent.ask("stop")["warnings"] == []
 
 
 CHILDREN = """
@@ -237,11 +230,11 @@ def test_totals_of_the_machine(resource_tracker):
 
 def test_the_agent_is_not_part_of_the_numbers(resource_tracker):
     """The tracked process starts it."""
-    agent = Agent(resource_tracker, "--interval", "0.1", "--pid", str(os.getpid()),
-                  *Tables(resource_tracker).options)
+    tables = Tables(resource_tracker)
+    agent = Agent(resource_tracker, "--interval", "0.1", "--pid", str(os.getpid()), *tables.options)
     agent.answer()
     assert agent.ask("process-stats", str(agent.process.pid), "true")["event"] == "done"
-    eventually(lambda: counts(agent.ask("rows"))[0] >= 2, "two rows")
+    eventually(lambda: len(tables.process_rows()) >= 2, "two rows")
     assert agent.ask("stop")["figures"]["processes.max_concurrent"]["value"] == 1
 
 

@@ -44,9 +44,9 @@ def plant_link(path, target):
     return path
 
 
-# ---- traps in a public folder ------------------------------------------------
+# ---- planted files in a public folder ------------------------------------------------
 
-def test_trap_report_is_not_given_to_a_stranger(spoor, public):
+def test_planted_file_does_not_get_the_report(spoor, public):
     """Nor can it be read through a descriptor that was opened before."""
     path = plant(public / "report.json")
     with open(path, encoding="utf-8") as before:
@@ -58,7 +58,7 @@ def test_trap_report_is_not_given_to_a_stranger(spoor, public):
 
 
 @pytest.mark.parametrize("options", [["--samples"], ["--append", "--samples"], ["--append", "-o"]], ids=str)
-def test_trap_file_is_not_written_in_place(spoor, public, options):
+def test_planted_file_is_not_written_in_place(spoor, public, options):
     """It may be a hard link to any file, if the kernel does not protect hard links."""
     path = plant(public / "s.csv", "")
     done = spoor("run", "-q", *options, path, "--", "true")
@@ -67,7 +67,7 @@ def test_trap_file_is_not_written_in_place(spoor, public, options):
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "file"])
-def test_trap_output_of_gpu_tracker(gpu_tracker, public, tmp_path, kind):
+def test_planted_output_is_refused_by_gpu_tracker(gpu_tracker, public, tmp_path, kind):
     victim, path = tmp_path / "victim", public / "output"
     if kind == "pipe":
         os.mkfifo(path)
@@ -93,7 +93,7 @@ def test_own_link_is_followed_by_gpu_tracker(gpu_tracker, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["f.csv", "f.sqlite"])
-def test_trap_tracking_file(gpu_tracker, public, tmp_path, name):
+def test_planted_link_is_not_followed_by_a_tracking_file(gpu_tracker, public, tmp_path, name):
     """A link is replaced and not followed, with --overwrite; without, it is refused."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -106,7 +106,7 @@ def test_trap_tracking_file(gpu_tracker, public, tmp_path, name):
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
-def test_trap_beside_a_tracking_file(gpu_tracker, public, tmp_path, suffix):
+def test_planted_link_beside_a_tracking_file_is_not_followed(gpu_tracker, public, tmp_path, suffix):
     """SQLite would use these as its own."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
@@ -117,7 +117,7 @@ def test_trap_beside_a_tracking_file(gpu_tracker, public, tmp_path, suffix):
 
 @pytest.mark.parametrize("name", ["p.csv", "p.sqlite"])
 @pytest.mark.parametrize("is_link", [False, True])
-def test_trap_phase_file(spoor, public, tmp_path, name, is_link):
+def test_planted_phase_file_is_refused(spoor, public, tmp_path, name, is_link):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     path = plant_link(public / name, victim) if is_link else plant(public / name, "")
@@ -126,7 +126,7 @@ def test_trap_phase_file(spoor, public, tmp_path, name, is_link):
     assert victim.read_text() == "precious" and (is_link or path.read_text() == "")
 
 
-def test_trap_config_file_that_is_a_pipe(resource_tracker):
+def test_config_file_that_is_a_pipe_is_not_opened(resource_tracker):
     """The default path is in the current folder, which may be /tmp."""
     os.mkfifo(resource_tracker.folder / "resource-tracker.toml")
     done = resource_tracker("--quiet", "--", "true")

@@ -30,7 +30,7 @@ def interval(spoor, tmp_path, clean_environment):
     return run
 
 
-def test_order_of_settings(interval):
+def test_options_override_variables_and_the_config_file(interval):
     assert interval() == 1
     assert interval(config="4s") == 4
     assert interval(config="4s", variable="3s") == 3
@@ -46,7 +46,7 @@ def test_notations_of_an_interval(interval, text, seconds):
 
 @pytest.mark.parametrize("arguments", [["-i2"], ["-i", "2"], ["--interval", "2"], ["--interval=2"],
                                        ["-qi2"]], ids=str)
-def test_notations_of_a_value(spoor, arguments):
+def test_a_value_may_follow_its_option_in_any_form(spoor, arguments):
     path = spoor.new_path("result.json")
     assert spoor("run", "-q", "-o", path, *arguments, "--", "true").returncode == 0
     assert load(path)["run"]["interval_seconds"] == 2

@@ -247,7 +247,7 @@ def test_terminal_is_unchanged(terminal):
     assert termios.tcgetattr(typed.master)[:4] == typed.attributes[:4]
 
 
-def test_time_while_the_tracker_was_stopped_is_not_the_jobs(spoor, workload):
+def test_job_time_excludes_the_time_the_tracker_was_stopped(spoor, workload):
     """The job ended while its tracker was stopped: its time continued until the tracker was
     continued."""
     path = spoor.new_path("result.json")

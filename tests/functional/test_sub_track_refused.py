@@ -51,7 +51,7 @@ def test_help(sub_track):
 @pytest.mark.parametrize("command", [
     ["analyze", "--tf", GOLDEN / "tracking.csv", "--stf", GOLDEN / "phases.csv"],
     ["compare", "-m", f"A={GOLDEN / 'analyze.json'}"]], ids=["analyze", "compare"])
-def test_invalid_formats_and_outputs(sub_track, tmp_path, command):
+def test_invalid_formats_and_outputs_are_refused(sub_track, tmp_path, command):
     refused(sub_track(*command, "-f", "xml"),
             '"xml" is not a valid format. Valid values are "json" or "text".')
     done = sub_track(*command, "-f", "pickle", "-o", "r.pkl")

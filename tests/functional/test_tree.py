@@ -85,7 +85,7 @@ def test_surviving_daemon_causes_a_warning(spoor, workload):
     assert process.stdout.read() == b""  # the daemon has exited too
 
 
-def test_parent_that_ignores_its_children(spoor, workload):
+def test_children_of_a_parent_that_ignores_sigchld_are_counted(spoor, workload):
     done, result = spoor.result(workload("ignore_children"), "5")
     assert done.returncode == 0
     assert value(result, "processes.started") == 6

@@ -9,6 +9,7 @@ import uuid
 import pytest
 
 from conftest import children_of, eventually, load, read_line, state_of
+from gpus import GIB, Run, card
 
 STRANGER = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups"]
 WAITING = ("--", "sh", "-c", "echo ready; read x; : end")
@@ -35,21 +36,36 @@ def watch(spoor):
 
 def test_watch_lists_runs_with_their_figures(spoor, started):
     processes = [started("-i", "0.02", "--name", f"first {uuid.uuid4()}"), started("-i", "0.02")]
-    eventually(lambda: all(watch(spoor)[process.pid]["job_rss_bytes"] for process in processes), "figures of all")
+    eventually(lambda: all(watch(spoor)[process.pid][name] for process in processes
+                           for name in ("job_rss_bytes", "job_cpu_seconds")), "figures of all")
     runs = watch(spoor)
     for process in processes:
         run = runs[process.pid]
         assert run["pid"] == children_of(process.pid)[0] and run["job_processes"] >= 1
         assert run["command"] == "sh -c 'echo ready; read x; : end'"
-        assert 0 < run["sampled_seconds"] and 0 < run["elapsed_seconds"] and run["job_cpu_seconds"] > 0
+        assert 0 < run["sampled_seconds"] and 0 < run["elapsed_seconds"]
     assert runs[processes[0].pid]["name"].startswith("first ") and runs[processes[1].pid]["name"] is None
     lines = spoor("watch").stdout.splitlines()
-    assert lines[0].split() == ["PID", "ELAPSED", "CPU", "MEMORY", "GPU", "MEM", "COMMAND"]
+    gpu_memory = ["GPU", "MEM"] if any(run.get("job_gpu_memory_bytes") is not None for run in runs.values()) else []
+    assert lines[0].split() == ["PID", "ELAPSED", "CPU", "MEMORY", *gpu_memory, "COMMAND"]
     row = next(line for line in lines if line.split()[0] == str(runs[processes[0].pid]["pid"]))
     assert row.endswith(f"{runs[processes[0].pid]['name']}  sh -c 'echo ready; read x; : end'")
     for process in processes:
         process.communicate(b"\n")
     assert not {process.pid for process in processes} & watch(spoor).keys()
+
+
+def test_watch_shows_gpu_memory_if_a_run_has_a_gpu(spoor, started, machine):
+    machine.play(card(0))
+    with_gpu = Run(spoor, machine)
+    machine.play(f"process 0 compute {with_gpu.pid} {GIB}")
+    without = started("--gpus", "none")
+    eventually(lambda: watch(spoor)[with_gpu.process.pid]["job_gpu_memory_bytes"] == GIB, "GPU memory")
+    heading, *lines = spoor("watch").stdout.splitlines()
+    rows = {int(line.split()[0]): line[:heading.index("COMMAND")].split() for line in lines}
+    assert "GPU MEM" in heading and rows[with_gpu.pid][-2:] == ["1.07", "GB"]
+    assert rows[children_of(without.pid)[0]][-1] == "-"
+    with_gpu.end()
 
 
 def test_watch_measures_nothing(spoor, started):

@@ -194,14 +194,14 @@ static void run_agent(char *text, size_t length)
 static void run_words(char *text, size_t length)
 {
     struct spoor_error err;
-    char **words = NULL;
+    struct text_list words = { 0 };
     size_t sum = 0;
 
     CHECK(words_split(text, &words, &err) == 0);
-    for (size_t i = 0; words[i]; i++)
-        sum += strlen(words[i]);
+    for (size_t i = 0; i < words.count; i++)
+        sum += strlen(words.items[i]);
     CHECK(sum <= length);
-    words_free(words);
+    text_list_done(&words);
 }
 
 /* ---- SPOOR_DISABLE ----------------------------------------------------------------------- */

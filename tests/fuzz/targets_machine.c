@@ -112,7 +112,7 @@ static void run_run(char *text, size_t length)
         session_take_sample(
             session,
             (struct instant){ (1000 + i) * NS_PER_SECOND, (1773480413 + i) * NS_PER_SECOND },
-            i == 1);
+            i == 1 ? SAMPLE_LAST : SAMPLE_REGULAR);
     session_warn(session);
     check_report(session);
     session = spoor_session_close(session);

@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/root.h"
-#include "compat/resource_tracker/lookup.h"
+#include "compat/resource_tracker/program.h"
 #include "fuzz.h"
 #include "services/cloud/cloud.h"
 #include "services/http.h"
@@ -256,9 +256,7 @@ static void upload(struct spool *spool)
     static const struct upload_settings settings = { .token = "token",
                                                      .url = "https://example.com" };
     CLEANUP(buffer_done) struct buffer answer = { 0 };
-    CLEANUP(buffer_done) struct buffer summary = { 0 };
     struct uploader uploader = { .settings = &settings, .timeout_ms = 1000 };
-    struct json_writer json = { .out = &summary };
     struct spoor_error err = { 0 };
     uint64_t offset = spool->offset;
 
@@ -271,9 +269,6 @@ static void upload(struct spool *spool)
         (void)uploader_finish(&uploader, spool, &answer, &err);
     }
     CHECK_ENDED(err.message);
-    json_begin(&json, NULL, '{');
-    uploader_add_summary(spool, &answer, &json);
-    json_end(&json);
     uploader_done(&uploader);
 }
 

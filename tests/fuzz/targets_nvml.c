@@ -168,18 +168,12 @@ static int own_processes(nvml_device device, unsigned *count, void *list)
                                                     : 24);
 }
 
-static int own_process_usage(nvml_device device, struct nvml_process_sample *list,
+static int own_process_usage(nvml_device device, struct nvml_process_usage *list,
                              unsigned *count, unsigned long long last_seen_us)
 {
     (void)device;
     (void)last_seen_us;
     return take_list(count, list, sizeof(*list));
-}
-
-static int own_processes_usage(nvml_device device, struct nvml_processes_usage *usage)
-{
-    (void)device;
-    return take_list(&usage->count, usage->list, sizeof(*usage->list));
 }
 
 static int own_accounting_pids(nvml_device device, unsigned *count, unsigned *pids)
@@ -262,7 +256,6 @@ static const struct nvml liar = {
     .decoder = own_pair,
     .lists = { { own_processes, 24 }, { own_processes, 24 }, { own_processes, 24 } },
     .process_usage = own_process_usage,
-    .processes_usage = own_processes_usage,
     .accounting_mode = own_int,
     .accounting_pids = own_accounting_pids,
     .accounting = own_accounting,

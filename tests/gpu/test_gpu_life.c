@@ -43,7 +43,7 @@ static void accounts_of_those_that_ended_are_taken_before_they_are_let_go(void *
     machine_init(&machine, false);
     machine_play(&machine, CARD "device 0 accounting 1\naccount 0 42 7 1000 0 1 0\n");
     open_watch(&watch, &machine, &owners);
-    assert_int_equal(gpu_owners_add_ended(&owners, 42, MS(1000)), 0);
+    assert_int_equal(gpu_owners_set(&owners, 42, MS(1000)), 0);
     gpu_watch_read(&watch, MS(2000), true);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetAccountingStats"), 0);
     gpu_watch_read(&watch, MS(2000) + GPU_OWNERS_KEPT_NS, false);
@@ -67,7 +67,7 @@ static void accounts_of_a_job_that_was_attached_to_are_not_asked_for(void **stat
     (void)state;
     machine_init(&machine, false);
     machine_play(&machine, CARD "device 0 accounting 1\naccount 0 41 7 1000 0 1 0\n");
-    assert_int_equal(gpu_owners_add_ended(&owners, 41, 0), 0);
+    assert_int_equal(gpu_owners_set(&owners, 41, 0), 0);
     open_watch(&watch, &machine, &owners);
     gpu_watch_accounts(&watch);
     assert_false(is_known(watch.record_bytes));

@@ -286,7 +286,7 @@ static void what_was_concluded_says_so(void **state)
     machine_init(&machine, true);
     machine.began_us = clock_now().realtime_ns / NS_PER_US;
     machine_play(&machine, CARD);
-    assert_int_equal(gpu_owners_add_ended(&owners, 41, 0), 0);
+    assert_int_equal(gpu_owners_set(&owners, 41, 0), 0);
     assert_int_equal(gpu_watch_open(&watch, &machine.fake.root, &options), 0);
     gpu_watch_read(&watch, clock_now().monotonic_ns, true);
     machine_play(&machine, CARD "device 0 used 80\nprocess 0 compute 41 30\n");

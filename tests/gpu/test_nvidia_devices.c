@@ -29,10 +29,8 @@ static void binary_interface_is_nvmls(void **state)
     assert_int_equal(sizeof(struct nvml_memory_v2), 40);
     assert_int_equal(offsetof(struct nvml_memory_v2, used), 32);
     assert_int_equal(sizeof(struct nvml_sample), 16);
-    assert_int_equal(sizeof(struct nvml_process_sample), 32);
-    assert_int_equal(offsetof(struct nvml_process_sample, sm_percent), 16);
-    assert_int_equal(sizeof(struct nvml_process_usage), 40);
-    assert_int_equal(sizeof(struct nvml_processes_usage), 24);
+    assert_int_equal(sizeof(struct nvml_process_usage), 32);
+    assert_int_equal(offsetof(struct nvml_process_usage, sm_percent), 16);
     assert_int_equal(sizeof(struct nvml_accounting), 56);
     assert_int_equal(offsetof(struct nvml_accounting, is_running), 32);
     assert_int_equal(sizeof(struct nvml_gpm_metric), 40);
@@ -41,7 +39,6 @@ static void binary_interface_is_nvmls(void **state)
     assert_true(sizeof(struct nvml_gpm_metrics) > 24 + 333 * sizeof(struct nvml_gpm_metric));
     assert_int_equal(offsetof(struct nvml_pci, domain), 16);
     assert_true(sizeof(struct nvml_pci) >= 68);
-    assert_int_equal(NVML_STRUCT_VERSION(struct nvml_processes_usage, 1), 0x01000018);
 }
 
 static void device_has_name_memory_and_address(void **state)
@@ -391,7 +388,6 @@ static const char *const calls[] = {
     "nvmlDeviceGetGraphicsRunningProcesses_v3",
     "nvmlDeviceGetMPSComputeRunningProcesses_v3",
     "nvmlDeviceGetProcessUtilization",
-    "nvmlDeviceGetProcessesUtilizationInfo",
     "nvmlDeviceGetAccountingMode",
     "nvmlDeviceGetAccountingPids",
     "nvmlDeviceGetAccountingStats",

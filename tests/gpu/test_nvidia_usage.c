@@ -107,8 +107,7 @@ static void samples_of_processes_may_fail_for_once(void **state)
     machine_open(&machine, DEVICE "process 0 compute 10 5\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
-                                  "fail nvmlDeviceGetProcessUtilization 999\n"
-                                  "fail nvmlDeviceGetProcessesUtilizationInfo 999\n");
+                                  "fail nvmlDeviceGetProcessUtilization 999\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     machine_play(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
                                   "usage 0 10 ~1000 50\nsample 0 gpu ~2000 50\n"
@@ -138,59 +137,29 @@ static void process_that_ended_before_it_was_listed_is_counted(void **state)
     machine_done(&machine);
 }
 
-static void driver_without_the_older_call_is_asked_by_the_newer(void **state)
+/* The driver reports how many it has, or that there are more by now. */
+static void more_processes_than_room_are_asked_for_again(void **state)
 {
-    const char *refusal = "fail nvmlDeviceGetProcessUtilization 3\n";
+    enum { OTHERS = 300 };
     struct machine machine;
-    char script[256];
+    char script[16384];
+    int used;
 
     (void)state;
     machine_init(&machine, false);
-    (void)snprintf(script, sizeof(script), DEVICE "%s", refusal);
-    machine_open(&machine, script);
-    (void)snprintf(script, sizeof(script),
-                   DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
-                          "usage 0 10 ~1000 50\n%s",
-                   refusal);
+    machine_open(&machine, DEVICE);
+    used = snprintf(script, sizeof(script),
+                    DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
+                           "grow nvmlDeviceGetProcessUtilization 2\n");
+    for (int pid = 1000; pid < 1000 + OTHERS; pid++)
+        used +=
+            snprintf(script + used, sizeof(script) - (size_t)used, "usage 0 %d ~1000 0\n", pid);
+    (void)snprintf(script + used, sizeof(script) - (size_t)used, "usage 0 10 ~1000 50\n");
     machine_play(&machine, script);
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetProcessUtilization"), 3);
     machine_done(&machine);
-}
-
-/* Both calls: they tell how much they have, or that it has become more in between. */
-static void more_processes_than_room_are_asked_for_again(void **state)
-{
-    static const struct {
-        const char *call, *refusal;
-    } calls[] = {
-        { "nvmlDeviceGetProcessUtilization", "" },
-        { "nvmlDeviceGetProcessesUtilizationInfo", "fail nvmlDeviceGetProcessUtilization 3\n" },
-    };
-    enum { OTHERS = 300 };
-
-    (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        struct machine machine;
-        char script[16384];
-        int used;
-
-        machine_init(&machine, false);
-        machine_open(&machine, DEVICE);
-        used = snprintf(script, sizeof(script),
-                        DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n%s"
-                               "grow %s 2\n",
-                        calls[i].refusal, calls[i].call);
-        for (int pid = 1000; pid < 1000 + OTHERS; pid++)
-            used += snprintf(script + used, sizeof(script) - (size_t)used,
-                             "usage 0 %d ~1000 0\n", pid);
-        (void)snprintf(script + used, sizeof(script) - (size_t)used, "usage 0 10 ~1000 50\n");
-        machine_play(&machine, script);
-        machine_read_busy(&machine, (pid_t[]){ 10, 0 });
-        assert_int_equal(machine_busy_percent(&machine, 0, 10), 50);
-        assert_int_equal(machine_calls(&machine, calls[i].call), 3);
-        machine_done(&machine);
-    }
 }
 
 /* The driver says that it has found none. */
@@ -216,7 +185,6 @@ static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
     (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
-                                  "fail nvmlDeviceGetProcessesUtilizationInfo 3\n"
                                   "fail nvmlDeviceGetProcessUtilization 3\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
@@ -228,7 +196,6 @@ static void driver_that_keeps_no_samples_of_processes_has_a_reason(void **state)
 static void refusal_is_seen_when_processes_are_first_asked_for(void **state)
 {
     const char *refusal = DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 0\n"
-                                 "fail nvmlDeviceGetProcessesUtilizationInfo 3\n"
                                  "fail nvmlDeviceGetProcessUtilization 3\n";
     struct machine machine;
     char script[512];
@@ -256,7 +223,6 @@ static void driver_that_never_answers_for_processes_has_a_reason(void **state)
     (void)state;
     machine_init(&machine, false);
     machine_open(&machine, DEVICE "process 0 compute 10 5\nsample 0 gpu ~1000 50\n"
-                                  "fail nvmlDeviceGetProcessesUtilizationInfo 999\n"
                                   "fail nvmlDeviceGetProcessUtilization 999\n");
     machine_read_busy(&machine, (pid_t[]){ 10, 0 });
     assert_false(is_known(machine_process(&machine, 0, 10)->busy_ns));
@@ -342,7 +308,6 @@ int main(void)
         cmocka_unit_test(samples_of_the_device_may_fail_for_once),
         cmocka_unit_test(samples_of_processes_may_fail_for_once),
         cmocka_unit_test(process_that_ended_before_it_was_listed_is_counted),
-        cmocka_unit_test(driver_without_the_older_call_is_asked_by_the_newer),
         cmocka_unit_test(more_processes_than_room_are_asked_for_again),
         cmocka_unit_test(process_without_samples_of_a_busy_device_was_idle),
         cmocka_unit_test(driver_that_keeps_no_samples_of_processes_has_a_reason),

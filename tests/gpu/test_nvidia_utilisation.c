@@ -395,7 +395,6 @@ static void mig_device_without_gpm_has_a_reason(void **state)
 {
     const char *script = "device 0 total 1\ndevice 0 mig 1\ndevice 0.1 uuid MIG-b\n"
                          "fail nvmlDeviceGetSamples 3\n"
-                         "fail nvmlDeviceGetProcessesUtilizationInfo 3\n"
                          "fail nvmlDeviceGetProcessUtilization 3\nprocess 0.1 compute 10 5\n";
     struct gpu_reading reading;
     struct machine machine;

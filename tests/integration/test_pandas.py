@@ -46,7 +46,7 @@ def test_results_are_frames_and_series():
     assert analyze().read_static_data().equals(results.static_data)
 
 
-def test_time_points_are_a_frame():
+def test_time_points_are_a_data_frame():
     analyzer = analyze()
     points = analyzer.load_timepoints([(0.0, float("inf"))])
     assert type(points) is pd.DataFrame and len(points) > 1 and points.timestamp.is_monotonic_increasing

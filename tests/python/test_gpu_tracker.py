@@ -163,7 +163,7 @@ def test_text_equals_the_programs():
     assert "   Descendants:" in lines and not str(tracker).endswith("\n")
 
 
-def test_old_spelling():
+def test_spelling_descendents_is_supported():
     tracker = tracked(spelling="descendents")
     assert "descendents" in tracker.to_json()["max_ram"]
     assert "   Descendents:" in str(tracker)

@@ -75,7 +75,7 @@ def test_the_child_of_a_thread():
             thread.join()
 
 
-def test_children_add_up():
+def test_cpu_time_of_children_is_added_up():
     program = BURN + "print(burn(0.3))"
     with ResourceTracker(interval=0.05) as tracker:
         truth = sum(float(subprocess.run([sys.executable, "-c", program], check=True,
@@ -84,7 +84,7 @@ def test_children_add_up():
     assert tracker.run_totals["cpu.total_seconds"]["value"] == pytest.approx(cpu(tracker), rel=0.1)
 
 
-def test_children_without_a_wait(script):
+def test_children_that_are_not_waited_for_are_counted(script):
     """W13: with SIGCHLD ignored, their CPU time was lost."""
     out = script(BURN + """
 import os, signal

@@ -157,7 +157,7 @@ def test_paths_may_be_bytes():
     assert sorted(os.listdir(b".")) == [name, b"s.csv"]
 
 
-def test_interval_of_none_is_the_default():
+def test_interval_none_selects_the_default():
     with spoor.Tracker(interval=None) as tracker:
         pass
     assert tracker.result["run"]["interval_seconds"] == 1
@@ -265,7 +265,7 @@ def test_snapshot_of_self_and_of_other_processes():
         assert tracker.snapshot().rss_bytes > len(held)
 
 
-def test_missing_program(monkeypatch):
+def test_missing_program_is_an_error(monkeypatch):
     monkeypatch.setenv("SPOOR_BIN", "/nowhere/spoor")
     with pytest.raises(spoor.Error, match="SPOOR_BIN: '/nowhere/spoor' is not a program"):
         spoor.Tracker().start()

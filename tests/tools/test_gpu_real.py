@@ -189,7 +189,7 @@ def test_a_case_without_a_report_fails_and_the_others_go_on(machine):
     assert all(verdict.startswith("FAILED: no report") for verdict in verdicts(rows)), rows
 
 
-def test_a_load_that_fails_is_told(machine, tmp_path):
+def test_a_failed_load_is_reported(machine, tmp_path):
     (tmp_path / "spike").unlink()
     (tmp_path / "spike").write_text("#!/bin/sh\necho 'no kernel image' >&2\nexit 1\n")
     (tmp_path / "spike").chmod(0o755)
@@ -198,7 +198,7 @@ def test_a_load_that_fails_is_told(machine, tmp_path):
     assert verdicts(rows) == ["FAILED: status 3: no kernel image"], done.stdout
 
 
-def test_a_machine_without_gpu_is_told(tmp_path):
+def test_a_machine_without_gpu_is_reported(tmp_path):
     (tmp_path / "python3").symlink_to(sys.executable)
     (tmp_path / "dirname").symlink_to("/usr/bin/dirname")
     done = subprocess.run([GPU / "real.sh", "spoor"], stdout=subprocess.PIPE,

@@ -56,13 +56,13 @@ def test_zero_is_no_value_of_what_was_used(is_exact):
     assert "0" in fault("cpu_seconds", 4, value=0, exact=is_exact)
 
 
-def test_null_needs_a_reason():
+def test_an_unknown_value_needs_a_reason():
     assert fault("cpu_seconds", 4, value=None, source=None) != ""
     assert fault("cpu_seconds", 4, value=None, source=None, reason="refused") == ""
     assert fault("cpu_seconds", 4, must=0.02, value=None, source=None, reason="refused") != ""
 
 
-def test_what_must_be_near_is_near_though_bounds_are_wide():
+def test_wide_bounds_do_not_excuse_a_wrong_value():
     wide = {"value": 60 * MB, "low": 60 * MB, "high": 900 * MB}
     assert fault("peak_rss_bytes", 100 * MB, **wide) == ""
     assert fault("peak_rss_bytes", 100 * MB, must=0.03, **wide) != ""

@@ -166,7 +166,7 @@ static void parents_end_at_the_mount(void **state)
     assert_false(cgroup_to_parent(cgroup));
 }
 
-static void a_child_is_one_folder_below(void **state)
+static void a_child_cgroup_is_a_direct_subdirectory(void **state)
 {
     struct cgroup cgroup = { .path = "cg", .mount_length = 2 };
     char name[CGROUP_PATH_SIZE];
@@ -657,7 +657,7 @@ int main(void)
         cmocka_unit_test(the_mount_with_more_visible_ancestors_is_used),
         cmocka_unit_test(escapes_are_decoded_in_mounts_but_not_in_cgroup_names),
         cmocka_unit_test(parents_end_at_the_mount),
-        cmocka_unit_test(a_child_is_one_folder_below),
+        cmocka_unit_test(a_child_cgroup_is_a_direct_subdirectory),
         cmocka_unit_test(a_path_that_is_too_long_is_not_cut),
         cmocka_unit_test(damaged_lines_are_skipped),
         cmocka_unit_test(cgroups_are_read_through_the_root),

@@ -38,7 +38,7 @@ static void move(struct escape *e, const char *text)
     cgroup_escape_check(&e->escape, &e->fake.root, &e->member);
 }
 
-static void a_process_inside_or_below_has_not_left(void **state)
+static void a_process_in_the_cgroup_or_below_it_has_not_escaped(void **state)
 {
     struct escape e;
 
@@ -113,7 +113,7 @@ static void without_a_cgroup_nothing_is_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_inside_or_below_has_not_left),
+        cmocka_unit_test(a_process_in_the_cgroup_or_below_it_has_not_escaped),
         cmocka_unit_test(a_process_may_leave_a_single_hierarchy),
         cmocka_unit_test(an_exiting_process_has_not_left),
         cmocka_unit_test(a_process_that_grows_is_checked_again),

@@ -43,7 +43,7 @@ static bool is_exact(struct cpu_choice choice)
         .cpu_ns = UNKNOWN,
     };
 
-    return !inexact_reason(&evidence, by[choice.source]);
+    return count_is_exact(&evidence, by[choice.source]);
 }
 
 static void the_cgroup_is_exact_if_nothing_contradicts_it(void **state)
@@ -68,7 +68,7 @@ static void the_cgroup_counts_processes_that_were_never_waited_for(void **state)
     assert_false(choice.is_confirmed);
 }
 
-static void a_cgroup_with_less_than_its_processes_was_left(void **state)
+static void a_cgroup_with_less_cpu_time_than_its_processes_is_not_used(void **state)
 {
     struct cpu_choice choice = choose(2000, 7, UNKNOWN);
 
@@ -242,12 +242,33 @@ static void reported_time_never_falls(void **state)
     assert_int_equal(total.reported_ns, 1100 * MS);
 }
 
+static void user_and_system_time_add_up_to_the_total(void **state)
+{
+    struct cpu_split last = { 0 }, split;
+
+    (void)state;
+    split = cpu_split_divide(&last, 5, (struct cpu_split){ 0, 0 });
+    assert_int_equal(split.user_ns, 5); /* no tick came yet */
+    last = (struct cpu_split){ 0 };
+    split = cpu_split_divide(&last, 1000, (struct cpu_split){ 900, 300 });
+    assert_int_equal(split.user_ns, 750);
+    assert_int_equal(split.system_ns, 250);
+    split = cpu_split_divide(&last, 1100, (struct cpu_split){ 1200, 300 }); /* by ticks 220 */
+    assert_int_equal(split.user_ns, 850);
+    assert_int_equal(split.system_ns, 250);
+    split = cpu_split_divide(&last, 1200, (struct cpu_split){ 1200, 900 });
+    assert_int_equal(split.user_ns, 850);
+    assert_int_equal(split.system_ns, 350);
+    split = cpu_split_divide(&last, 5, (struct cpu_split){ UNKNOWN, 7 });
+    assert_false(is_known(split.user_ns));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cgroup_is_exact_if_nothing_contradicts_it),
         cmocka_unit_test(the_cgroup_counts_processes_that_were_never_waited_for),
-        cmocka_unit_test(a_cgroup_with_less_than_its_processes_was_left),
+        cmocka_unit_test(a_cgroup_with_less_cpu_time_than_its_processes_is_not_used),
         cmocka_unit_test(after_processes_left_the_cgroup_the_larger_count_is_used),
         cmocka_unit_test(the_sum_is_exact_if_perf_confirms_it),
         cmocka_unit_test(much_more_by_perf_means_unwaited_processes),
@@ -259,6 +280,7 @@ int main(void)
         cmocka_unit_test(an_unread_counter_does_not_catch_up),
         cmocka_unit_test(time_is_not_counted_twice),
         cmocka_unit_test(reported_time_never_falls),
+        cmocka_unit_test(user_and_system_time_add_up_to_the_total),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,7 @@ static void ignored_devices_do_not_make_the_sum_inexact(void **state)
     assert_true(known_devices.is_exact);
 }
 
-static void the_counted_class_is_decided_once(void **state)
+static void the_class_of_counted_devices_is_kept(void **state)
 {
     struct device_bytes sum = { 5, 5 };
 
@@ -241,7 +241,7 @@ static void sysfs_overrules_the_name(void **state)
     fake_root_done(&fake);
 }
 
-static void a_byte_is_counted_once(void **state)
+static void bytes_of_stacked_disks_are_counted_once(void **state)
 {
     struct device_bytes stats;
     struct fake_root fake;
@@ -393,7 +393,7 @@ static void virtual_interfaces_do_not_replace_a_removed_card(void **state)
     fake_root_done(&fake);
 }
 
-static void a_card_behind_another_is_not_counted_twice(void **state)
+static void traffic_of_a_card_below_its_master_is_counted_once(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -811,21 +811,21 @@ int main(void)
         cmocka_unit_test_setup(a_device_may_take_the_place_of_another, begin),
         cmocka_unit_test_setup(a_counter_that_was_reset_has_not_grown, begin),
         cmocka_unit_test_setup(ignored_devices_do_not_make_the_sum_inexact, begin),
-        cmocka_unit_test_setup(the_counted_class_is_decided_once, begin),
+        cmocka_unit_test_setup(the_class_of_counted_devices_is_kept, begin),
         cmocka_unit_test_setup(a_damaged_reading_changes_no_sum, begin),
         cmocka_unit_test_setup(an_unknown_sum_stays_unknown, begin),
         cmocka_unit_test_setup(more_devices_than_fit_are_refused, begin),
         cmocka_unit_test(disks_are_recognized_by_name),
         cmocka_unit_test(odd_names_are_harmless),
         cmocka_unit_test(sysfs_overrules_the_name),
-        cmocka_unit_test(a_byte_is_counted_once),
+        cmocka_unit_test(bytes_of_stacked_disks_are_counted_once),
         cmocka_unit_test(without_disks_the_sum_is_unknown),
         cmocka_unit_test(a_sum_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_diskstats_are_refused),
         cmocka_unit_test(hardware_counts_alone_if_there_is_any),
         cmocka_unit_test(in_a_container_all_but_loopback_count),
         cmocka_unit_test(virtual_interfaces_do_not_replace_a_removed_card),
-        cmocka_unit_test(a_card_behind_another_is_not_counted_twice),
+        cmocka_unit_test(traffic_of_a_card_below_its_master_is_counted_once),
         cmocka_unit_test(a_name_may_hold_colons_bars_and_dots),
         cmocka_unit_test(a_loopback_interface_alone_is_no_network),
         cmocka_unit_test(damaged_interface_lines_are_refused),

@@ -92,7 +92,7 @@ static void without_a_job_no_process_belongs(void **state)
     fake_root_done(&fake);
 }
 
-static void a_descendant_belongs_before_it_is_in_the_roster(void **state)
+static void a_descendant_that_is_not_in_the_roster_belongs_to_the_job(void **state)
 {
     struct fake_root fake;
     struct gpu_owners owners;
@@ -142,7 +142,7 @@ static void an_exited_process_is_kept_for_a_while(void **state)
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
     update(&owners, living, 2, SECOND);
-    assert_int_equal(gpu_owners_add_ended(&owners, 300, SECOND), 0); /* about to exit */
+    assert_int_equal(gpu_owners_set(&owners, 300, SECOND), 0); /* about to exit */
     update(&owners, living, 1, 2 * SECOND);
     assert_true(gpu_owners_has(&owners, &fake.root, 200, 3 * SECOND));
     assert_true(gpu_owners_has(&owners, &fake.root, 300, 3 * SECOND));
@@ -165,9 +165,9 @@ static void main_is_kept_and_surplus_exited_processes_are_dropped(void **state)
     (void)state;
     fake_root_init(&fake);
     owners = (struct gpu_owners){ .main_pid = 100, .tracker_pid = 0 };
-    assert_int_equal(gpu_owners_add_ended(&owners, 100, 0), 0);
+    assert_int_equal(gpu_owners_set(&owners, 100, 0), 0);
     for (pid_t pid = 1000; pid < 1000 + 2 * GPU_OWNERS_ENDED_MAX; pid++)
-        assert_int_equal(gpu_owners_add_ended(&owners, pid, SECOND), 0);
+        assert_int_equal(gpu_owners_set(&owners, pid, SECOND), 0);
     update(&owners, NULL, 0, SECOND);
     assert_in_range(gpu_owners_pids(&owners).count, 2, GPU_OWNERS_ENDED_MAX + 1);
     gpu_owners_drop_old(&owners, 100 * SECOND);
@@ -199,7 +199,7 @@ int main(void)
         cmocka_unit_test(processes_of_the_roster_belong),
         cmocka_unit_test(descendants_may_be_left_out),
         cmocka_unit_test(without_a_job_no_process_belongs),
-        cmocka_unit_test(a_descendant_belongs_before_it_is_in_the_roster),
+        cmocka_unit_test(a_descendant_that_is_not_in_the_roster_belongs_to_the_job),
         cmocka_unit_test(foreign_processes_are_looked_up_again),
         cmocka_unit_test(an_exited_process_is_kept_for_a_while),
         cmocka_unit_test(main_is_kept_and_surplus_exited_processes_are_dropped),

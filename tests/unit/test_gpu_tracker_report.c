@@ -51,6 +51,31 @@ static void same(double a, double b)
     assert_memory_equal(&a, &b, sizeof(a)); /* bitwise equal */
 }
 
+/* The number of the row with that path of keys. */
+static size_t find_row(const char *path)
+{
+    char keys[3][64] = { "" };
+
+    for (size_t i = 0; i < USAGE_ROWS; i++) {
+        const struct usage_row *row = &usage_rows[i];
+        char found[200];
+
+        (void)snprintf(keys[row->depth], sizeof(keys[0]), "%s", row->key);
+        (void)snprintf(found, sizeof(found), "%s%s%s%s%s", keys[0], row->depth > 0 ? "." : "",
+                       row->depth > 0 ? keys[1] : "", row->depth > 1 ? "." : "",
+                       row->depth > 1 ? keys[2] : "");
+        if (strcmp(found, path) == 0)
+            return i;
+    }
+    fail_msg("no row %s", path);
+    return 0;
+}
+
+static double number(const struct resource_usage *usage, const char *path)
+{
+    return usage->values[find_row(path)].number;
+}
+
 static void bytes_are_multiplied_by_the_unit(void **state)
 {
     struct figure figures[] = {
@@ -68,17 +93,17 @@ static void bytes_are_multiplied_by_the_unit(void **state)
     struct resource_usage usage = usage_of(&facts, &run, find, figures);
 
     (void)state;
-    same(usage.max_ram.system_capacity, 63088.2304);
-    same(usage.max_ram.system, 2399.9201279999997);
-    same(usage.max_ram.main.total_rss, 890.7038719999999);
-    same(usage.max_ram.main.private_rss, 674.05824);
-    same(usage.max_ram.combined.shared_rss, 216.67839999999998);
-    same(usage.max_ram.descendants.total_rss, 0.004096);
-    same(usage.max_gpu_ram.system_capacity, 34359.738368);
-    same(usage.max_gpu_ram.main, 290.455552);
-    same(usage.max_gpu_ram.system, 353);
-    assert_string_equal(usage.max_ram.unit, "megabytes");
-    assert_string_equal(usage.max_gpu_ram.unit, "megabytes");
+    same(number(&usage, "max_ram.system_capacity"), 63088.2304);
+    same(number(&usage, "max_ram.system"), 2399.9201279999997);
+    same(number(&usage, "max_ram.main.total_rss"), 890.7038719999999);
+    same(number(&usage, "max_ram.main.private_rss"), 674.05824);
+    same(number(&usage, "max_ram.combined.shared_rss"), 216.67839999999998);
+    same(number(&usage, "max_ram.descendants.total_rss"), 0.004096);
+    same(number(&usage, "max_gpu_ram.system_capacity"), 34359.738368);
+    same(number(&usage, "max_gpu_ram.main"), 290.455552);
+    same(number(&usage, "max_gpu_ram.system"), 353);
+    assert_string_equal(usage.values[find_row("max_ram.unit")].unit, "megabytes");
+    assert_string_equal(usage.values[find_row("max_gpu_ram.unit")].unit, "megabytes");
 }
 
 static void every_unit_has_its_coefficient(void **state)
@@ -105,16 +130,16 @@ static void every_unit_has_its_coefficient(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(memory); i++) {
         struct usage_facts facts = facts_in(memory[i].unit, "hours");
+        struct resource_usage usage = usage_of(&facts, &run, find, &none);
 
-        assert_true(fabs(usage_of(&facts, &run, find, &none).max_ram.system_capacity /
-                             memory[i].capacity -
-                         1) < 1e-15);
+        assert_true(fabs(number(&usage, "max_ram.system_capacity") / memory[i].capacity - 1) <
+                    1e-15);
     }
     for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
         struct usage_facts facts = facts_in("bytes", times[i].unit);
+        struct resource_usage usage = usage_of(&facts, &run, find, &none);
 
-        assert_true(fabs(usage_of(&facts, &run, find, &none).compute_time.time / times[i].time -
-                         1) < 1e-15);
+        assert_true(fabs(number(&usage, "compute_time.time") / times[i].time - 1) < 1e-15);
     }
     assert_null(usage_unit_find(usage_memory_units, "megabyte"));
     assert_null(usage_unit_find(usage_time_units, "weeks"));
@@ -143,27 +168,27 @@ static void mean_is_cpu_time_over_wall_time(void **state)
     struct resource_usage usage = usage_of(&facts, &run, find, figures);
 
     (void)state;
-    same(usage.cpu.main.mean_sum, 50);
-    same(usage.cpu.main.mean_hardware, 25);
-    same(usage.cpu.main.max_sum, 75);
-    same(usage.cpu.main.max_hardware, 37.5);
-    same(usage.cpu.descendants.mean_sum, 200);
-    same(usage.cpu.descendants.max_sum, 300);
-    same(usage.cpu.combined.mean_sum, 250);
-    same(usage.cpu.combined.max_hardware, 175);
-    same(usage.cpu.system.max_sum, 600);
+    same(number(&usage, "cpu_utilization.main.mean_sum_percent"), 50);
+    same(number(&usage, "cpu_utilization.main.mean_hardware_percent"), 25);
+    same(number(&usage, "cpu_utilization.main.max_sum_percent"), 75);
+    same(number(&usage, "cpu_utilization.main.max_hardware_percent"), 37.5);
+    same(number(&usage, "cpu_utilization.descendants.mean_sum_percent"), 200);
+    same(number(&usage, "cpu_utilization.descendants.max_sum_percent"), 300);
+    same(number(&usage, "cpu_utilization.combined.mean_sum_percent"), 250);
+    same(number(&usage, "cpu_utilization.combined.max_hardware_percent"), 175);
+    same(number(&usage, "cpu_utilization.system.max_sum_percent"), 600);
     /* Of the whole machine, whatever the expected number. */
-    same(usage.cpu.system.max_hardware, 50);
-    same(usage.cpu.system.mean_sum, 450);
-    same(usage.gpu.percentages.max_sum, 50);
-    same(usage.gpu.percentages.mean_hardware, 25);
-    assert_int_equal(usage.cpu.system_core_count, 12);
-    assert_int_equal(usage.cpu.expected_core_count, 2);
-    assert_int_equal(usage.cpu.main_thread_count, 24);
-    assert_int_equal(usage.cpu.descendants_thread_count, 16);
-    assert_int_equal(usage.cpu.combined_thread_count, 40);
-    assert_int_equal(usage.gpu.system_gpu_count, 2);
-    assert_int_equal(usage.gpu.expected_gpu_count, 1);
+    same(number(&usage, "cpu_utilization.system.max_hardware_percent"), 50);
+    same(number(&usage, "cpu_utilization.system.mean_sum_percent"), 450);
+    same(number(&usage, "gpu_utilization.gpu_percentages.max_sum_percent"), 50);
+    same(number(&usage, "gpu_utilization.gpu_percentages.mean_hardware_percent"), 25);
+    same(number(&usage, "cpu_utilization.system_core_count"), 12);
+    same(number(&usage, "cpu_utilization.n_expected_cores"), 2);
+    same(number(&usage, "cpu_utilization.main_n_threads"), 24);
+    same(number(&usage, "cpu_utilization.descendants_n_threads"), 16);
+    same(number(&usage, "cpu_utilization.combined_n_threads"), 40);
+    same(number(&usage, "gpu_utilization.system_gpu_count"), 2);
+    same(number(&usage, "gpu_utilization.n_expected_gpus"), 1);
 }
 
 static void no_maximum_is_below_its_mean(void **state)
@@ -174,8 +199,8 @@ static void no_maximum_is_below_its_mean(void **state)
     struct resource_usage usage = usage_of(&facts, &run, find, figures);
 
     (void)state;
-    same(usage.cpu.main.mean_sum, 50);
-    same(usage.cpu.main.max_sum, 50);
+    same(number(&usage, "cpu_utilization.main.mean_sum_percent"), 50);
+    same(number(&usage, "cpu_utilization.main.max_sum_percent"), 50);
 }
 
 /* Its clock steps by 10 ms. */
@@ -192,9 +217,9 @@ static void the_machine_is_between_the_job_and_all_cores(void **state)
     struct resource_usage usage = usage_of(&facts, &run, find, figures);
 
     (void)state;
-    same(usage.cpu.system.max_sum, 1200);
-    same(usage.cpu.system.max_hardware, 100);
-    same(usage.cpu.system.mean_sum, 100);
+    same(number(&usage, "cpu_utilization.system.max_sum_percent"), 1200);
+    same(number(&usage, "cpu_utilization.system.max_hardware_percent"), 100);
+    same(number(&usage, "cpu_utilization.system.mean_sum_percent"), 100);
 }
 
 static void unknown_totals_are_0(void **state)
@@ -207,12 +232,12 @@ static void unknown_totals_are_0(void **state)
     (void)state;
     facts.gpu_count = facts.expected_gpu_count = 0;
     usage = usage_of(&facts, &run, find, &none);
-    same(usage.max_ram.main.total_rss, 0);
-    same(usage.max_gpu_ram.combined, 0);
-    same(usage.cpu.main.mean_sum, 0);
-    same(usage.cpu.combined.max_hardware, 0);
-    same(usage.gpu.percentages.mean_hardware, 0);
-    assert_int_equal(usage.cpu.main_thread_count, 0);
+    same(number(&usage, "max_ram.main.total_rss"), 0);
+    same(number(&usage, "max_gpu_ram.combined"), 0);
+    same(number(&usage, "cpu_utilization.main.mean_sum_percent"), 0);
+    same(number(&usage, "cpu_utilization.combined.max_hardware_percent"), 0);
+    same(number(&usage, "gpu_utilization.gpu_percentages.mean_hardware_percent"), 0);
+    same(number(&usage, "cpu_utilization.main_n_threads"), 0);
 }
 
 /* ---- gpu tracker rows --------------------------------------------------- */
@@ -515,26 +540,80 @@ static void the_machine_has_no_more_than_its_cores(void **state)
 /* ---- gpu tracker report ------------------------------------------------- */
 
 /* Twelve cores, one GPU, a script whose children do the work. */
-static const struct resource_usage workstation = {
-    .max_ram = { "gigabytes",
-                 63.0882304,
-                 2.878910464,
-                 { 0.0029777920000000004, 0.00031948800000000004, 0.0026583040000000002 },
-                 { 0.8333844480000001, 0.7066091520000001, 0.127152128 },
-                 { 0.841486336, 0.713818112, 0.12804505600000002 } },
-    .max_gpu_ram = { "gigabytes", 2.048, 0.631, 0.0, 0.277, 0.277 },
-    .cpu = { 12,
-             12,
-             { 306.09999999999997, 25.50833333333333, 161.4272727272727, 13.452272727272724 },
-             { 0.0, 0.0, 0.0, 0.0 },
-             { 440.2, 36.68333333333333, 128.27272727272728, 10.68939393939394 },
-             { 440.2, 36.68333333333333, 128.27272727272728, 10.68939393939394 },
-             1,
-             15,
-             16 },
-    .gpu = { 1, 1, { 7.0, 7.0, 0.6363636363636364, 0.6363636363636364 } },
-    .compute_time = { "hours", 0.0012816817230648465 },
+static const double workstation[] = {
+    63.0882304,
+    2.878910464,
+    /* main, descendants, combined */
+    0.0029777920000000004,
+    0.00031948800000000004,
+    0.0026583040000000002,
+    0.8333844480000001,
+    0.7066091520000001,
+    0.127152128,
+    0.841486336,
+    0.713818112,
+    0.12804505600000002,
+    /* GPU RAM */
+    2.048,
+    0.631,
+    0.0,
+    0.277,
+    0.277,
+    /* cores; the system, main, descendants, combined; threads */
+    12,
+    12,
+    306.09999999999997,
+    25.50833333333333,
+    161.4272727272727,
+    13.452272727272724,
+    0.0,
+    0.0,
+    0.0,
+    0.0,
+    440.2,
+    36.68333333333333,
+    128.27272727272728,
+    10.68939393939394,
+    440.2,
+    36.68333333333333,
+    128.27272727272728,
+    10.68939393939394,
+    1,
+    15,
+    16,
+    /* GPUs */
+    1,
+    1,
+    7.0,
+    7.0,
+    0.6363636363636364,
+    0.6363636363636364,
+    /* time */
+    0.0012816817230648465,
 };
+
+/* The numbers of all rows that have one; NULL: 0. */
+static struct resource_usage usage_from(const double *numbers, const char *memory_unit,
+                                        const char *time_unit)
+{
+    struct resource_usage usage = { 0 };
+    size_t next = 0;
+
+    for (size_t i = 0; i < USAGE_ROWS; i++) {
+        if (usage_rows[i].kind == REPORT_UNIT)
+            usage.values[i].unit = memory_unit;
+        else if (usage_rows[i].kind != REPORT_SECTION && numbers)
+            usage.values[i].number = numbers[next++];
+    }
+    assert_true(!numbers || next == ARRAY_SIZE(workstation));
+    usage.values[find_row("compute_time.unit")].unit = time_unit;
+    return usage;
+}
+
+static struct resource_usage of_workstation(void)
+{
+    return usage_from(workstation, "gigabytes", "hours");
+}
 
 static const char workstation_json[] = "{\n"
                                        " \"max_ram\": {\n"
@@ -683,10 +762,10 @@ static char *written(const struct resource_usage *usage, struct report_style sty
     return out.text;
 }
 
-static void check(const struct resource_usage *usage, struct report_style style,
-                  const char *expected)
+static void check(struct report_style style, const char *expected)
 {
-    char *text = written(usage, style);
+    struct resource_usage usage = of_workstation();
+    char *text = written(&usage, style);
 
     assert_string_equal(text, expected);
     free(text);
@@ -695,23 +774,24 @@ static void check(const struct resource_usage *usage, struct report_style style,
 static void json_equals_the_predecessors(void **state)
 {
     (void)state;
-    check(&workstation, (struct report_style){ GPU_TRACKER_JSON, false }, workstation_json);
+    check((struct report_style){ GPU_TRACKER_JSON, false }, workstation_json);
 }
 
 static void text_equals_the_predecessors(void **state)
 {
     (void)state;
-    check(&workstation, (struct report_style){ GPU_TRACKER_TEXT, false }, workstation_text);
+    check((struct report_style){ GPU_TRACKER_TEXT, false }, workstation_text);
 }
 
 static void older_spelling_is_in_every_key_and_label(void **state)
 {
     static const enum gpu_tracker_format formats[] = { GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
     static const char *const expected[] = { workstation_text, workstation_json };
+    struct resource_usage usage = of_workstation();
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-        char *text = written(&workstation, (struct report_style){ formats[i], true });
+        char *text = written(&usage, (struct report_style){ formats[i], true });
         char *found = text;
 
         assert_null(strstr(text, "escendants"));
@@ -725,10 +805,10 @@ static void older_spelling_is_in_every_key_and_label(void **state)
 /* The line of a value, in text and in JSON. */
 static void check_number(double value, const char *text_line, const char *json_line)
 {
-    struct resource_usage usage = workstation;
+    struct resource_usage usage = of_workstation();
     char *text;
 
-    usage.compute_time.time = value;
+    usage.values[find_row("compute_time.time")].number = value;
     text = written(&usage, (struct report_style){ GPU_TRACKER_TEXT, false });
     assert_string_equal(strstr(text, "   Time: "), text_line);
     free(text);
@@ -754,9 +834,7 @@ static void numbers_are_formatted_as_in_python(void **state)
 /* Nothing was measured: the layout stays. */
 static void a_report_of_zeros_keeps_its_layout(void **state)
 {
-    struct resource_usage usage = { .max_ram.unit = "bytes",
-                                    .max_gpu_ram.unit = "bytes",
-                                    .compute_time.unit = "days" };
+    struct resource_usage usage = usage_from(NULL, "bytes", "days");
     char *text = written(&usage, (struct report_style){ GPU_TRACKER_TEXT, false });
     size_t lines = 1;
 

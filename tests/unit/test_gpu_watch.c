@@ -348,7 +348,7 @@ static void sources_are_those_of_the_vendors_in_use(void **state)
     totals = gpu_watch_totals(&machine.watch);
     assert_string_equal(totals.measures[GPU_TOTAL_JOB_MEMORY].origin.source, "drm.fdinfo");
     assert_string_equal(totals.measures[GPU_TOTAL_HOST_MEMORY].origin.source,
-                        "amdgpu.sysfs+intel.sysfs"); /* over all GPUs */
+                        "intel.sysfs+amdgpu.sysfs"); /* over all GPUs */
     tear_down(&machine);
 }
 

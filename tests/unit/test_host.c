@@ -15,7 +15,6 @@
 #include "base/unknown.h"
 #include "fake_root.h"
 #include "source/host/host.h"
-#include "source/proc/children.h"
 
 /* ---- cpu stat -------------------------------------------------------------- */
 
@@ -154,100 +153,20 @@ static void damaged_cpu_lines_are_refused(void **state)
 
 /* ---- process count --------------------------------------------------------- */
 
-#define MINUTE_NS (60 * NS_PER_SECOND)
-
 static void processes_are_counted_and_other_folders_are_not(void **state)
 {
-    struct process_count count = { 0 };
     struct fake_root fake;
 
     (void)state;
     fake_root_init(&fake);
-    assert_true(process_count_read(&count, &fake.root, 0) == UNKNOWN); /* there is no /proc */
+    assert_true(process_count_read(&fake.root) == UNKNOWN); /* there is no /proc */
     fake_root_write(&fake, "proc/1/stat", "");
     fake_root_write(&fake, "proc/42/stat", "");
     fake_root_write(&fake, "proc/sys/x", "");
-    assert_int_equal(process_count_read(&count, &fake.root, 0), 2);
+    assert_int_equal(process_count_read(&fake.root), 2);
     fake_root_write(&fake, "proc/43/stat", "");
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(process_count_read(&count, &fake.root, 0), 3);
+    assert_int_equal(process_count_read(&fake.root), 3);
     fake_root_done(&fake);
-}
-
-/* On most file systems a folder has a link for each folder in it, like /proc. On others, the
- * list is read each time, with the same result. */
-static void the_link_count_equals_the_list(void **state)
-{
-    struct process_count count = { 0 };
-    struct fake_root fake;
-
-    (void)state;
-    fake_root_init(&fake);
-    fake.root.is_live = true;
-    fake_root_link(&fake, "proc/self/ns/pid", "pid:[4026531836]");
-    fake_root_write(&fake, "proc/1/stat", "");
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(process_count_read(&count, &fake.root, 0), 1);
-    fake_root_write(&fake, "proc/2/stat", "");
-    fake_root_write(&fake, "proc/3/stat", "");
-    assert_int_equal(process_count_read(&count, &fake.root, NS_PER_SECOND), 3);
-    fake_root_write(&fake, "proc/sys/x", ""); /* as a module may, is noticed after a minute */
-    assert_int_equal(process_count_read(&count, &fake.root, 2 * MINUTE_NS), 3);
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(process_count_read(&count, &fake.root, 2 * MINUTE_NS), 3);
-    fake_root_done(&fake);
-}
-
-static void in_another_namespace_the_link_count_is_not_used(void **state)
-{
-    struct process_count count = { 0 };
-    struct fake_root fake;
-
-    (void)state;
-    fake_root_init(&fake);
-    fake.root.is_live = true;
-    fake_root_link(&fake, "proc/self/ns/pid", "pid:[4026532001]");
-    fake_root_write(&fake, "proc/1/stat", "");
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(process_count_read(&count, &fake.root, 0), 1);
-    fake_root_write(&fake, "proc/sys/x", "");
-    assert_int_equal(process_count_read(&count, &fake.root, 0), 1);
-    fake_root_done(&fake);
-}
-
-static void count_one(pid_t pid, void *data)
-{
-    (void)pid;
-    ++*(uint64_t *)data;
-}
-
-static uint64_t count_listed(const struct root *root)
-{
-    uint64_t count = 0;
-
-    assert_true(proc_each_pid(root, count_one, &count) >= 0);
-    return count;
-}
-
-/* Other processes may start and exit: waits for a moment without changes. */
-static void the_live_machine_is_counted(void **state)
-{
-    struct process_count count = { 0 };
-    struct root root;
-    bool is_equal = false;
-
-    (void)state;
-    assert_int_equal(root_open(NULL, &root), 0);
-    for (int i = 0; i < 10; i++)
-        assert_true(process_count_read(&count, &root, 0) >= 1);
-    for (int i = 0; i < 100000 && !is_equal; i++) {
-        uint64_t before = count_listed(&root);
-        uint64_t counted = process_count_read(&count, &root, 0);
-
-        is_equal = counted == before && counted == count_listed(&root);
-    }
-    assert_true(is_equal);
-    root_close(&root);
 }
 
 /* ---- pressure -------------------------------------------------------------- */
@@ -548,9 +467,6 @@ int main(void)
         cmocka_unit_test(thousands_of_cpus_are_counted),
         cmocka_unit_test(damaged_cpu_lines_are_refused),
         cmocka_unit_test(processes_are_counted_and_other_folders_are_not),
-        cmocka_unit_test(the_link_count_equals_the_list),
-        cmocka_unit_test(in_another_namespace_the_link_count_is_not_used),
-        cmocka_unit_test(the_live_machine_is_counted),
         cmocka_unit_test(the_total_of_some_is_taken),
         cmocka_unit_test(a_total_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_pressure_is_refused),

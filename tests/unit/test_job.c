@@ -294,6 +294,28 @@ static void memory_of_an_unseen_process_is_unknown(void **state)
     fake_job_end(&f);
 }
 
+/* The children that a process waited for before we attached to it do not belong to the run. */
+static void memory_of_children_that_exited_unseen_is_unknown(void **state)
+{
+    struct fake_process main_process = { .pid = 10,
+                                         .resident_pages = 100,
+                                         .child_minor_faults = 5000 };
+    struct fake_job f;
+
+    (void)state;
+    fake_job_begin(&f, &main_process, true);
+    fake_job_look(&f);
+    fake_job_look(&f);
+    assert_int_equal(f.reading.memory.descendants.total_bytes, 0);
+    main_process.user_ticks = 1;
+    main_process.child_minor_faults = 6000;
+    fake_process_put(&f.fake, &main_process);
+    fake_job_look(&f);
+    assert_false(is_known(f.reading.memory.descendants.total_bytes));
+    assert_true(is_known(f.reading.memory.main.total_bytes));
+    fake_job_end(&f);
+}
+
 static void a_missing_process_is_an_error(void **state)
 {
     struct fake_root fake;
@@ -464,6 +486,7 @@ int main(void)
         cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
         cmocka_unit_test(without_children_files_parents_are_searched),
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),
+        cmocka_unit_test(memory_of_children_that_exited_unseen_is_unknown),
         cmocka_unit_test(a_missing_process_is_an_error),
         cmocka_unit_test(an_accounted_zombie_is_not_added_again),
         cmocka_unit_test(context_switches_are_known_once_main_has_ended),

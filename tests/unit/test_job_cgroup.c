@@ -95,30 +95,6 @@ static void io_is_summed_over_devices(void **state)
     assert_int_equal(cgroup_parse_io_stat("x rbytes=1\n", &io), -EBADMSG);
 }
 
-static void user_and_system_time_add_up_to_the_total(void **state)
-{
-    struct cgroup_cpu cpu = { .total_ns = 1000, .user_ns = 900, .system_ns = 300 };
-
-    (void)state;
-    cgroup_split_cpu(&cpu, UNKNOWN, UNKNOWN);
-    assert_int_equal(cpu.user_ns, 750);
-    assert_int_equal(cpu.system_ns, 250);
-    cpu = (struct cgroup_cpu){ .total_ns = 1100, .user_ns = 1200, .system_ns = 300 };
-    cgroup_split_cpu(&cpu, 750, 250); /* by ticks 220 */
-    assert_int_equal(cpu.user_ns, 850);
-    assert_int_equal(cpu.system_ns, 250);
-    cpu = (struct cgroup_cpu){ .total_ns = 1200, .user_ns = 1200, .system_ns = 900 };
-    cgroup_split_cpu(&cpu, 850, 250);
-    assert_int_equal(cpu.user_ns, 850);
-    assert_int_equal(cpu.system_ns, 350);
-    cpu = (struct cgroup_cpu){ .total_ns = 5 };
-    cgroup_split_cpu(&cpu, UNKNOWN, UNKNOWN);
-    assert_int_equal(cpu.user_ns, 5); /* no tick came yet */
-    cpu = (struct cgroup_cpu){ .total_ns = 5, .user_ns = UNKNOWN, .system_ns = 7 };
-    cgroup_split_cpu(&cpu, UNKNOWN, UNKNOWN);
-    assert_false(is_known(cpu.user_ns));
-}
-
 static const char *empty_environment(const char *name)
 {
     (void)name;
@@ -341,7 +317,6 @@ static void a_folder_without_a_cgroup_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(user_and_system_time_add_up_to_the_total),
         cmocka_unit_test(sources_are_named_in_a_list),
         cmocka_unit_test(cpu_stat_is_in_microseconds),
         cmocka_unit_test(shared_memory_is_not_page_cache),

@@ -169,7 +169,7 @@ static void begin_copies(struct fake_job *f)
 }
 
 /* No resident size changes, and the fork exits before its memory is read. */
-static void unread_copies_are_expected(void **state)
+static void copies_that_were_not_read_are_counted(void **state)
 {
     struct fake_job f;
 
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test(a_peak_is_not_the_current_value),
         cmocka_unit_test(without_detail_a_peak_has_no_parts),
         cmocka_unit_test(a_glance_finds_a_newly_loaded_program),
-        cmocka_unit_test(unread_copies_are_expected),
+        cmocka_unit_test(copies_that_were_not_read_are_counted),
         cmocka_unit_test(unopened_forks_have_private_memory),
         cmocka_unit_test(a_read_overrules_expected_copies),
     };

@@ -216,9 +216,10 @@ static void processes_are_listed_and_the_others_summed(void **state)
 static void sections_are_in_the_order_of_the_schema(void **state)
 {
     static const char *const keys[] = {
-        "schema", "run",    "host",           "limits",  "cpu",       "memory",
-        "gpu",    "io",     "network",        "energy",  "processes", "pressure",
-        "events", "phases", "recommendation", "tracker", "curve",     "warnings"
+        "schema",       "run",      "host",   "limits",  "cpu",
+        "memory",       "gpu",      "io",     "network", "energy",
+        "processes",    "pressure", "events", "phases",  "recommendation",
+        "distribution", "tracker",  "curve",  "warnings"
     };
     struct buffer out = { 0 };
     const char *cursor;
@@ -252,7 +253,8 @@ static void sections_contain_other_values_too(void **state)
                        "    \"choices\": [{\"cpus\": 3, \"seconds\": 60}],\n"
                        "    \"note\": \"The run took less than 10 s.\"\n"
                        "  },\n"
-                       "  \"tracker\": {\n"
+                       "  \"distribution\": {");
+    assert_holds(&out, "  \"tracker\": {\n"
                        "    \"cpu_seconds\": 0.012,\n"
                        "    \"max_rss_bytes\": 3200000,\n"
                        "    \"late_samples\": 0,\n"

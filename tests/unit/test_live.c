@@ -317,6 +317,26 @@ static void close_samples_give_no_spike(void **state)
     assert_true(fabs(view.curves[0].max - 0.5) < 1e-9);
 }
 
+/* The only sample between 1 and 2 seconds is close to the one before it. */
+static void close_samples_leave_no_gap(void **state)
+{
+    const double *columns;
+    struct live_view view;
+
+    (void)state;
+    live_view_init(&view, LIVE_JOB, 1);
+    add(&view, 0, 0, 1, 1);
+    add(&view, 0.9, 0.9, 1, 1);
+    add(&view, 1.3, 1.3, 1, 1);
+    add(&view, 2.1, 3.3, 1, 1);
+    columns = &view.curves[0].columns[LIVE_CURVE_COLUMNS - 3];
+    assert_true(fabs(columns[0] - 1) < 1e-9 && fabs(columns[1] - 2) < 1e-9 &&
+                fabs(columns[2] - 2) < 1e-9);
+    add(&view, 6, 7, 1, 1); /* the tracker was stopped */
+    assert_true(isnan(view.curves[0].columns[LIVE_CURVE_COLUMNS - 2]));
+    live_view_done(&view);
+}
+
 static void a_counter_that_steps_back_gives_no_spike(void **state)
 {
     struct live_view view;
@@ -374,7 +394,7 @@ static void rows_without_a_value_are_left_out(void **state)
     assert_non_null(strstr(out.text, "process 42 (job)"));
     assert_non_null(strstr(out.text, "\nCPU          0.50 cores"));
     assert_non_null(strstr(out.text, "\nMemory       100 MB"));
-    assert_non_null(strstr(out.text, "max 100 MB\nq: end; curves: last 2.00 s"));
+    assert_non_null(strstr(out.text, "max 100 MB\nq: end; curves: last 1.00 s"));
     assert_null(strstr(out.text, "GPU"));
     assert_null(strchr(out.text, '\033'));
     buffer_clear(&out);
@@ -478,6 +498,10 @@ static void a_line_has_what_fits(void **state)
     add_with(&view, 1, 1, 1e9, 1e9, deep_sample(processes, 1));
     live_view_write_line(&view, &style, &out);
     assert_string_equal(out.text, "1.00 s  CPU 1.00 of 2 cores  Memory 1.00 GB of 8 GiB");
+    buffer_clear(&out);
+    add(&view, 2, 1, 1e9, 0); /* the job has exited */
+    live_view_write_line(&view, &style, &out);
+    assert_string_equal(out.text, "2.00 s  CPU 1.00 of 2 cores  Memory 1.00 GB of 8 GiB");
     for (style.columns = 0; style.columns < 80; style.columns++) {
         buffer_clear(&out);
         live_view_write_line(&view, &style, &out);
@@ -562,6 +586,7 @@ int main(void)
         cmocka_unit_test(the_line_of_the_cursor_is_not_used),
         cmocka_unit_test(a_rate_is_the_growth_since_the_last_sample),
         cmocka_unit_test(close_samples_give_no_spike),
+        cmocka_unit_test(close_samples_leave_no_gap),
         cmocka_unit_test(a_counter_that_steps_back_gives_no_spike),
         cmocka_unit_test(a_column_covers_several_samples),
         cmocka_unit_test(rows_without_a_value_are_left_out),

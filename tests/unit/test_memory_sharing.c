@@ -168,7 +168,7 @@ static void memory_of_a_new_program_counts_in_full(void **state)
 }
 
 /* Main has forked, and has not written since: no page is private. */
-static void shared_memory_is_not_new(void **state)
+static void unchanged_shared_memory_is_not_added_again(void **state)
 {
     struct memory_fixture f;
 
@@ -413,7 +413,7 @@ static void begin_crowd(struct memory_fixture *f)
         f, &(struct fake_memory){ .pid = CHILD + 1, .own = 3, .shared = 9, .shared_pss = 3 });
     memory_update(f);
     assert_int_equal(f->estimate.combined.total_bytes, 13 * MB);
-    memory_sharing_expect_forks(&f->sharing, &f->roster, 10);
+    memory_sharing_expect_forks(&f->sharing, &f->roster, 10, MAIN);
     assert_int_equal(f->sharing.expected.total_bytes, (13 + 10 * 2) * MB);
     assert_int_equal(f->sharing.expected.private_bytes, (4 + 10 * 2) * MB);
     assert_int_equal(f->sharing.unread_peak.total_bytes, 0);
@@ -427,6 +427,9 @@ static void unopened_forks_are_like_those_that_were_read(void **state)
     begin_crowd(&f);
     memory_put(&f,
                &(struct fake_memory){ .pid = CHILD, .own = 3, .shared = 9, .shared_pss = 3 });
+    /* They are read again, though the sizes of all processes are not. */
+    memory_sharing_expect_forks(&f.sharing, &f.roster, 10, MAIN);
+    assert_int_equal(f.sharing.expected.total_bytes, (13 + 10 * 3) * MB);
     memory_update(&f); /* a read does not show the others */
     assert_int_equal(f.sharing.reads, 2);
     assert_int_equal(f.sharing.expected.total_bytes, (15 + 10 * 3) * MB);
@@ -446,7 +449,7 @@ static void a_full_read_overrules_the_estimate_for_forks(void **state)
     for (int i = 0; i < 10; i++)
         memory_put(&f,
                    &(struct fake_memory){ .pid = CHILD + 2 + i, .shared = 9, .shared_pss = 0 });
-    memory_sharing_expect_forks(&f.sharing, &f.roster, 0);
+    memory_sharing_expect_forks(&f.sharing, &f.roster, 0, 0);
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
     memory_sharing_member_left(&f.sharing, roster_member(&f.roster, CHILD));
@@ -462,7 +465,7 @@ static void a_read_does_not_overrule_exited_processes(void **state)
 
     (void)state;
     begin_crowd(&f);
-    memory_sharing_expect_forks(&f.sharing, &f.roster, 0);
+    memory_sharing_expect_forks(&f.sharing, &f.roster, 0, 0);
     f.sharing.members_changed = true;
     memory_update(&f);
     assert_int_equal(f.sharing.reads, 2);
@@ -480,7 +483,7 @@ int main(void)
         cmocka_unit_test(between_reads_values_follow_the_resident_sizes),
         cmocka_unit_test(growth_that_main_also_maps_is_not_added),
         cmocka_unit_test(memory_of_a_new_program_counts_in_full),
-        cmocka_unit_test(shared_memory_is_not_new),
+        cmocka_unit_test(unchanged_shared_memory_is_not_added_again),
         cmocka_unit_test(growth_during_a_read_causes_another),
         cmocka_unit_test(growth_after_the_walk_is_not_lost),
         cmocka_unit_test(without_detail_only_totals_are_known),

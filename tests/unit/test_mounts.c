@@ -382,7 +382,7 @@ static void a_hidden_mount_is_skipped(void **state)
     root_close(&root);
 }
 
-static void a_fixture_has_no_disks(void **state)
+static void mounts_of_a_fixture_are_not_read(void **state)
 {
     struct root root = ROOT_CLOSED;
     struct mounts mounts;
@@ -414,7 +414,7 @@ int main(void)
         cmocka_unit_test(a_list_has_each_pool_and_disk_once),
         cmocka_unit_test(an_overlay_counts_if_there_is_no_disk),
         cmocka_unit_test(a_hidden_mount_is_skipped),
-        cmocka_unit_test(a_fixture_has_no_disks),
+        cmocka_unit_test(mounts_of_a_fixture_are_not_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

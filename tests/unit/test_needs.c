@@ -195,6 +195,8 @@ static void a_run_that_may_mislead_has_a_note(void **state)
     assert_string_equal(find_needs(run).note, "");
     run->elapsed_seconds = 9.9;
     assert_string_equal(find_needs(run).note, "The run took less than 10 s.");
+    run->is_attached = true;
+    assert_string_equal(find_needs(run).note, "The run was tracked for less than 10 s.");
     run->exit_code = 1;
     assert_string_equal(find_needs(run).note, "The run failed: a complete run may need more.");
     fake_run_set(run, "events.oom_kills", 1);
@@ -313,6 +315,22 @@ static void the_largest_value_of_each_is_used(void **state)
     assert_says(&needs.memory_bytes, "peak 944 MB");
 }
 
+static void short_runs_have_one_note(void **state)
+{
+    struct record *run = *state;
+    struct needs needs, list[2];
+
+    run->elapsed_seconds = 5;
+    list[0] = find_needs(run);
+    list[1] = list[0];
+    assert_int_equal(needs_combine(list, 2, 1, &needs), 0);
+    assert_string_equal(needs.note, "2 of 2 runs took less than 10 s.");
+    run->is_still_running = true;
+    list[1] = find_needs(run);
+    assert_int_equal(needs_combine(list, 2, 1, &needs), 0);
+    assert_string_equal(needs.note, "2 of 2 runs were tracked for less than 10 s.");
+}
+
 static void unknown_values_do_not_change_the_result(void **state)
 {
     struct record *run = *state;
@@ -406,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_long_reason_is_truncated, set_up, tear_down),
         cmocka_unit_test(without_a_job_there_are_no_needs),
         cmocka_unit_test_setup_teardown(the_largest_value_of_each_is_used, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(short_runs_have_one_note, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_values_do_not_change_the_result, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_quantile_excludes_the_largest, set_up, tear_down),

@@ -121,7 +121,7 @@ static void the_file_name_selects_the_format(void **state)
         assert_int_equal(plan(&f), 0); /* a format of the config file */
         assert_int_equal(f.outputs.items[0].format,
                          strchr(names[i].name, '.') ? names[i].format : SPOOR_CSV);
-        f.settings.ignores_suffix = true;
+        f.settings.is_format_option = true;
         assert_int_equal(plan(&f), 0);
         assert_int_equal(f.outputs.items[0].format, SPOOR_CSV);
         end(&f);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "job/memory/peak_owner.h"
+#include "job/job.h"
 
 #define MB ((uint64_t)1 << 20)
 
@@ -15,29 +15,32 @@ static void page_faults_decide_the_owner_of_a_peak(void **state)
 {
     static const struct {
         struct peak_evidence evidence;
-        enum peak_owner owner;
+        struct peak_owner owner;
     } rows[] = {
         /* A shell that waited for a large child, with and without huge pages. */
-        { { 300 * MB, 3 * MB, 20, 78000, 4096 }, OWNER_CHILD },
-        { { 300 * MB, 3 * MB, 20, 2300, 4096 }, OWNER_CHILD },
-        { { 300 * MB, 3 * MB, 1000, 78000, 4096 }, OWNER_PROBABLY_CHILD },
-        { { 300 * MB, 3 * MB, 1000, 2300, 4096 }, OWNER_PROBABLY_CHILD },
+        { { 300 * MB, 3 * MB, 20, 78000, 4096 }, { false, true } },
+        { { 300 * MB, 3 * MB, 20, 2300, 4096 }, { false, true } },
+        { { 300 * MB, 3 * MB, 1000, 78000, 4096 }, { false, false } },
+        { { 300 * MB, 3 * MB, 1000, 2300, 4096 }, { false, false } },
         /* A program that ran a small one, and grew at its end. */
-        { { 300 * MB, 20 * MB, 72000, 100, 4096 }, OWNER_SELF },
-        { { 300 * MB, 20 * MB, 72000, 400, 4096 }, OWNER_PROBABLY_SELF },
-        { { 300 * MB, 20 * MB, 600, 400, 4096 }, OWNER_PROBABLY_SELF },
+        { { 300 * MB, 20 * MB, 72000, 100, 4096 }, { true, true } },
+        { { 300 * MB, 20 * MB, 72000, 400, 4096 }, { true, false } },
+        { { 300 * MB, 20 * MB, 600, 400, 4096 }, { true, false } },
         /* It was seen close to its maximum. */
-        { { 200 * MB, 199 * MB, 0, 100, 4096 }, OWNER_PROBABLY_SELF },
-        { { 200 * MB, 190 * MB, 100, 100, 4096 }, OWNER_PROBABLY_SELF },
-        { { 210 * MB, 100 * MB, 55, 110, 4096 }, OWNER_PROBABLY_SELF }, /* huge pages */
+        { { 200 * MB, 199 * MB, 0, 100, 4096 }, { true, false } },
+        { { 200 * MB, 190 * MB, 100, 100, 4096 }, { true, false } },
         /* The same where a page has 64 KiB. */
-        { { 300 * MB, 20 * MB, 4600, 400, 65536 }, OWNER_PROBABLY_SELF },
-        { { 300 * MB, 20 * MB, 0, 400, 65536 }, OWNER_CHILD },
+        { { 300 * MB, 20 * MB, 4600, 400, 65536 }, { true, false } },
+        { { 300 * MB, 20 * MB, 0, 400, 65536 }, { false, true } },
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-        assert_int_equal(peak_owner_of(&rows[i].evidence), rows[i].owner);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct peak_owner owner = peak_owner_of(&rows[i].evidence);
+
+        assert_int_equal(owner.is_main, rows[i].owner.is_main);
+        assert_int_equal(owner.is_certain, rows[i].owner.is_certain);
+    }
 }
 
 int main(void)

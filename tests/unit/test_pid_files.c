@@ -240,7 +240,7 @@ static void status_without_its_first_lines_is_refused(void **state)
     assert_int_equal(pid_status_parse("Name:\tx\nTgid:", &status), -EBADMSG);
 }
 
-static void io_needs_its_four_lines(void **state)
+static void an_io_file_without_its_four_lines_is_refused(void **state)
 {
     struct pid_io io = { .read_chars = 9 };
 
@@ -337,7 +337,7 @@ int main(void)
         cmocka_unit_test(a_zombie_has_no_memory_lines),
         cmocka_unit_test(a_hostile_name_cannot_fake_a_line),
         cmocka_unit_test(status_without_its_first_lines_is_refused),
-        cmocka_unit_test(io_needs_its_four_lines),
+        cmocka_unit_test(an_io_file_without_its_four_lines_is_refused),
         cmocka_unit_test(rollup_is_in_bytes),
         cmocka_unit_test(an_empty_rollup_is_an_exited_process),
         cmocka_unit_test(an_old_kernel_does_not_split_pss),

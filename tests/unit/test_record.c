@@ -51,7 +51,7 @@ static void ending_a_record_twice_is_harmless(void **state)
     record_done(&record);
 }
 
-static void missing_memory_is_remembered(void **state)
+static void a_failed_allocation_is_recorded(void **state)
 {
     struct record record;
 
@@ -162,7 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_outlives_its_sources),
         cmocka_unit_test(ending_a_record_twice_is_harmless),
-        cmocka_unit_test(missing_memory_is_remembered),
+        cmocka_unit_test(a_failed_allocation_is_recorded),
         cmocka_unit_test(figures_are_found_by_their_path),
         cmocka_unit_test(each_tag_key_is_unique),
         cmocka_unit_test(the_curve_has_rates_of_counters_and_values_of_gauges),

@@ -195,14 +195,12 @@ static void a_key_belongs_to_its_table(void **state)
 {
     (void)state;
     check_file("name = 'a'\n[job]\nname = \"x\"\npid = 42\n[other]\nname='y'\n", "x", 42, NULL);
-    check_file("job.name = 'x'\njob . pid = 1_0", "x", 10, NULL);
-    check_file("job = { name = 'x', a.b = 1, c = { d = true }, pid=2 }\ne = {}", "x", 2, NULL);
-    check_file("[ job ] # c\r\n\tname\t=\t'x'\t# one\r\n  # two\r\npid=3\r\n", "x", 3, NULL);
-    check_file("'job.name' = 'x'\n[\"job.a\"]\nname = 2\n[[e]]\nf = 1\n[[e]]\nf = 2", NULL, 0,
-               NULL);
+    check_file("job.name = 'x'\njob.pid=10", "x", 10, NULL);
+    check_file("[job] # c\r\n\tname\t=\t'x'\t# one\r\n  # two\r\npid=3\r\n", "x", 3, NULL);
+    check_file("'job.name' = 'x'\n[\"job.a\"]\nname = 2\n[[job]]\nname = 1", NULL, 0, NULL);
 }
 
-static void strings_may_have_escapes_and_several_lines(void **state)
+static void strings_are_in_single_or_double_quotes(void **state)
 {
     static const struct {
         const char *text, *name;
@@ -211,10 +209,8 @@ static void strings_may_have_escapes_and_several_lines(void **state)
         { "job.name = 'C:\\new'", "C:\\new" },
         { "job.name = \"# no comment\" # c", "# no comment" },
         { "job.name = ''", "" },
-        { "job.name = \"\\u0041\\u00e9\\u20AC\\U0001f600\"", "A\u00e9\u20ac\U0001f600" },
-        { "job.name = \"\"\"\none\n\\ttwo \"\" \\\n\n  three\"\"\"\"\"\nb = 1",
-          "one\n\ttwo \"\" three\"\"" },
-        { "job.name = '''C:\\new\n'x''''\nb = \"\"\"\"\"\"", "C:\\new\n'x'" },
+        { "job.name = \"\"", "" },
+        { "job.name = \"\\u0041\\u00e9\\u20AC\"", "A\u00e9\u20ac" },
     };
 
     (void)state;
@@ -222,13 +218,14 @@ static void strings_may_have_escapes_and_several_lines(void **state)
         check_file(strings[i].text, strings[i].name, 0, NULL);
 }
 
-static void other_values_are_skipped(void **state)
+static void other_lines_are_skipped(void **state)
 {
     (void)state;
     check_file("", NULL, 0, NULL);
     check_file("\n\n# only a comment", NULL, 0, NULL);
     check_file("a = true\nb = -0.5 # no\nc = 2026-11-16 02:00:00.5+01:00\nd = 0xff\ne = -inf\n"
-               "f = [1, [2, 'x]'],\n # ]\n 3,\n]\ng = []\nh = [ { b = 1 } ]\njob.name = 'x'\n",
+               "f = [1, [2, 'x]'],\n # ]\n 3,\n]\ng = []\nh = { b = 1 }\ni = '''\nj\n'''\n"
+               "= 1\nk\nl =\n\"m\nname =\njob.name = 'x'\n",
                "x", 0, NULL);
 }
 
@@ -237,36 +234,21 @@ static void an_error_names_file_and_line(void **state)
     static const struct {
         const char *text, *message;
     } bad[] = {
-        { "a = 1\nb\n", "2: expected '=' after a key" },
-        { "\n\n= 1", "3: expected a key" },
-        { "a = ", "1: expected a value" },
-        { "a = 'x' 2", "1: unexpected text after a value" },
-        { "a = \"x", "1: missing \" at the end of a string" },
-        { "a = 'x\nb = 'y'", "1: missing ' at the end of a string" },
-        { "a = \"\\", "1: invalid escape in a string" },
-        { "a = \"\\q\"", "1: invalid escape in a string" },
-        { "a = \"\\u00g1\"", "1: invalid escape in a string" },
-        { "a = \"\\u004", "1: invalid escape in a string" },
-        { "a = \"\\ud800\"", "1: invalid character in an escape" },
-        { "a = \"\\U00110000\"", "1: invalid character in an escape" },
-        { "a = \"\\u0000\"", "1: invalid character in an escape" },
-        { "a = \"\x01\"", "1: control character in a string" },
-        { "a = \"\"\"x\ny\"\"", "2: missing \"\"\" at the end of a string" },
-        { "a = '''x\n\n", "3: missing ''' at the end of a string" },
-        { "a = { b = 1", "1: expected ',' or '}' in an inline table" },
-        { "a = { b }", "1: expected '=' after a key" },
-        { "a = { b = 1,\nc = 2 }", "1: expected a key" },
-        { "a = [1,\n2", "2: missing ']' at the end of an array" },
-        { "[a", "1: expected ']' after the name of a table" },
-        { "[[a]", "1: expected ']' after the name of a table" },
-        { "[]", "1: expected a key" },
-        { "[a]]", "1: unexpected text after a value" },
-        { "a. = 1", "1: expected a key" },
-        { "{\"a\": 1}", "1: expected a key" },
         { "[job]\nname = 5", "2: job.name: expected a string" },
-        { "[job]\npid = true", "2: job.pid: expected a number" },
-        { "job.pid = [\n1\n]\nb = 2\n", "3: job.pid: expected a number" },
-        { "job.pid = 1 2 ", "1: job.pid: invalid process ID '1 2'" },
+        { "\n\njob.name =", "3: job.name: expected a string" },
+        { "job.name = 'x' 2", "1: job.name: expected a string" },
+        { "job.name = \"x", "1: job.name: expected a string" },
+        { "job.name = 'x\n'", "1: job.name: expected a string" },
+        { "job.name = \"\"\"x\n\"\"\"", "1: job.name: expected a string" },
+        { "job.name = '''x'''", "1: job.name: expected a string" },
+        { "job.name = \"\\q\"", "1: job.name: expected a string" },
+        { "job.name = \"\\ud800\"", "1: job.name: expected a string" },
+        { "job.name = \"\\u0000\"", "1: job.name: expected a string" },
+        { "job.name = \"\x01\"", "1: job.name: expected a string" },
+        { "job.pid = # none", "1: job.pid: expected a number" },
+        { "job.pid = 1 2 ", "1: job.pid: expected a number" },
+        { "[job]\npid = true", "2: job.pid: invalid process ID 'true'" },
+        { "[job]\nname = 'x'\nname = 'y'", "3: job.name is set twice" },
     };
     char message[256];
 
@@ -277,24 +259,11 @@ static void an_error_names_file_and_line(void **state)
     }
 }
 
-static void nesting_is_limited(void **state)
-{
-    char text[4096] = "a = ";
-
-    (void)state;
-    for (size_t i = 4; i + 3 < sizeof(text); i += 3)
-        memcpy(text + i, "{a=", 3);
-    check_file(text, NULL, 0, "resource-tracker.toml:1: tables are nested too deeply");
-    memset(text + 4, '[', sizeof(text) - 5);
-    check_file(text, NULL, 0, "resource-tracker.toml:1: missing ']' at the end of an array");
-}
-
 /* Truncated anywhere, then with changed bytes. */
 static void hostile_text_is_harmless(void **state)
 {
-    static const char good[] = "[job]\nname = \"a\\tb\" # c\r\n'x'.\"y\" = -1.5e+3\n[[t.u]]\n"
-                               "v = [ 1, 'z', [true, 2026-01-01],\n]\n"
-                               "w = { x = \"\"\"a\\\n b\\u00e9\"\"\"\", y = '''c''' }\n";
+    static const char good[] = "[job]\nname = \"a\\tb\\u00e9\" # c\r\npid = 42\n[[t.u]]\n"
+                               "v = [ 1, 'z' ]\n[tracker]\ninterval_secs = 1.5e+1\n";
     uint32_t random = 1;
     struct setup setup;
     struct spoor_error err;
@@ -369,10 +338,9 @@ int main(void)
         cmocka_unit_test(intervals_pids_and_tags_are_checked),
         cmocka_unit_test(a_file_fills_only_unset_values),
         cmocka_unit_test(a_key_belongs_to_its_table),
-        cmocka_unit_test(strings_may_have_escapes_and_several_lines),
-        cmocka_unit_test(other_values_are_skipped),
+        cmocka_unit_test(strings_are_in_single_or_double_quotes),
+        cmocka_unit_test(other_lines_are_skipped),
         cmocka_unit_test(an_error_names_file_and_line),
-        cmocka_unit_test(nesting_is_limited),
         cmocka_unit_test(hostile_text_is_harmless),
         cmocka_unit_test(an_invalid_file_changes_nothing),
         cmocka_unit_test(a_missing_file_is_no_error),

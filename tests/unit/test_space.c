@@ -132,7 +132,7 @@ static void disks_that_cannot_block_need_no_thread(void **state)
     root_close(&root);
 }
 
-static void a_fixture_has_no_disks(void **state)
+static void mounts_of_a_fixture_are_not_read(void **state)
 {
     struct space space = { 0 };
     struct root root;
@@ -150,7 +150,7 @@ int main(void)
         cmocka_unit_test(a_hanging_disk_is_not_waited_for),
         cmocka_unit_test(a_hanging_inquiry_can_be_left_behind),
         cmocka_unit_test(disks_that_cannot_block_need_no_thread),
-        cmocka_unit_test(a_fixture_has_no_disks),
+        cmocka_unit_test(mounts_of_a_fixture_are_not_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,8 +124,6 @@ static void another_process_continues_from_there(void **state)
     append("5,6\n");
     memcpy(path, fixture.spool.path, sizeof(path));
     assert_int_equal(spool_open(path, &again), -EBUSY);
-    assert_int_equal(spool_peek(path, &again), 0);
-    assert_int_equal(again.offset, end);
     assert_false(spool_run_is_over(&fixture.spool));
     close(fixture.run_fd);
     assert_true(spool_run_is_over(&fixture.spool));

@@ -19,12 +19,12 @@ static void check(const double *values, size_t count, double min, double max, do
                   double std)
 {
     const double expected[STATISTICS] = { min, max, mean, std };
-    struct tally tally = { 0 };
+    struct spread spread = { 0 };
     double found[STATISTICS];
 
     for (size_t i = 0; i < count; i++)
-        tally_add(&tally, values[i]);
-    tally_get(&tally, found);
+        spread_add(&spread, values[i]);
+    spread_get(&spread, found);
     for (size_t i = 0; i < STATISTICS; i++)
         assert_true(!(fabs(found[i] - expected[i]) > 1e-12 * fabs(expected[i])));
 }
@@ -62,17 +62,17 @@ static void large_numbers_keep_their_deviation(void **state)
 
 static void without_numbers_there_is_only_a_total_of_0(void **state)
 {
-    struct tally tally = { 0 };
+    struct spread spread = { 0 };
     double found[STATISTICS];
 
     (void)state;
-    tally_get(&tally, found);
+    spread_get(&spread, found);
     for (size_t i = 0; i < STATISTICS; i++)
         assert_true(isnan(found[i]));
-    assert_true(!(fabs(tally_total(&tally)) > 0));
-    tally_add(&tally, 1.5);
-    tally_add(&tally, 2);
-    assert_true(!(fabs(tally_total(&tally) - 3.5) > 0));
+    assert_true(!(fabs(spread_total(&spread)) > 0));
+    spread_add(&spread, 1.5);
+    spread_add(&spread, 2);
+    assert_true(!(fabs(spread_total(&spread) - 3.5) > 0));
 }
 
 /* ---- calls -------------------------------------------------------------- */

@@ -118,7 +118,7 @@ static void a_rate_is_taken_between_the_readings_of_its_counter(void **state)
 }
 
 /* The job ends in the middle of a second; the tracker reads the machine's counter two seconds later. */
-static void a_sample_dated_back_has_no_more_than_the_machine(void **state)
+static void a_late_reading_does_not_raise_the_peak_of_the_machine(void **state)
 {
     struct summary summary;
     const struct tally *tally = &summary.tally[METRIC_HOST_CPU];
@@ -377,7 +377,7 @@ int main(void)
         cmocka_unit_test(the_fastest_interval_is_kept),
         cmocka_unit_test(a_short_interval_causes_no_peak_rate),
         cmocka_unit_test(a_rate_is_taken_between_the_readings_of_its_counter),
-        cmocka_unit_test(a_sample_dated_back_has_no_more_than_the_machine),
+        cmocka_unit_test(a_late_reading_does_not_raise_the_peak_of_the_machine),
         cmocka_unit_test(a_coarse_counter_causes_no_fast_rate),
         cmocka_unit_test(simultaneous_samples_are_harmless),
         cmocka_unit_test(a_reset_counter_has_no_negative_rate),

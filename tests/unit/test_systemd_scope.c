@@ -222,7 +222,7 @@ static bool is_closed_within(int fd, int ms)
     return poll(&poller, 1, ms) == 1 && (poller.revents & POLLHUP);
 }
 
-static void no_wait_returns_the_keeper(void **state)
+static void wait_does_not_return_the_keeper(void **state)
 {
     struct scope_keeper *keeper = get(state);
     siginfo_t info = { 0 };
@@ -345,7 +345,7 @@ int main(void)
         cmocka_unit_test(a_refusal_differs_from_an_unknown_outcome),
         cmocka_unit_test(the_deadline_always_holds),
         cmocka_unit_test(a_socket_without_a_listener_is_no_manager),
-        cmocka_unit_test_setup_teardown(no_wait_returns_the_keeper, start, stop),
+        cmocka_unit_test_setup_teardown(wait_does_not_return_the_keeper, start, stop),
         cmocka_unit_test_setup_teardown(no_job_counts_the_keeper, start, stop),
         cmocka_unit_test(the_keeper_has_none_of_our_files_open),
         cmocka_unit_test_setup_teardown(signals_do_not_end_the_keeper, start, stop),

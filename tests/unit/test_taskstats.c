@@ -396,7 +396,7 @@ static void records_of_threads_can_be_skipped(void **state)
     taskstats_close(&taskstats);
 }
 
-static void a_fixture_has_no_records(void **state)
+static void a_fixture_has_no_exit_records(void **state)
 {
     struct taskstats_socket taskstats;
     struct fake_root fake;
@@ -423,7 +423,7 @@ int main(void)
         cmocka_unit_test(another_family_is_ignored),
         cmocka_unit_test(the_kernel_reports_the_peak_of_an_exited_process),
         cmocka_unit_test(records_of_threads_can_be_skipped),
-        cmocka_unit_test(a_fixture_has_no_records),
+        cmocka_unit_test(a_fixture_has_no_exit_records),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

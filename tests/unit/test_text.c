@@ -303,6 +303,26 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
     buffer_done(&out);
 }
 
+static void pressure_of_the_host_is_left_out_if_the_job_is_idle(void **state)
+{
+    static const enum metric idle[] = { METRIC_JOB_CPU, METRIC_JOB_READ, METRIC_JOB_WRITTEN };
+    struct example *example = *state;
+    struct tally *tally = example->summary.tally;
+    struct buffer out = { 0 };
+
+    tally[METRIC_JOB_CPU_PRESSURE].last = 1200000000;
+    for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {
+        buffer_clear(&out);
+        write_text(example, true, &out);
+        assert_holds(&out, "Stalled");
+        tally[idle[i]].count = tally[idle[i]].last = tally[idle[i]].first;
+    }
+    buffer_clear(&out);
+    write_text(example, true, &out);
+    assert_null(strstr(out.text, "Stalled"));
+    buffer_done(&out);
+}
+
 static void long_and_hostile_text_is_cut_and_escaped(void **state)
 {
     static const char *const command[] = { "/usr/bin/a-program-with-a-long-name", "--option",
@@ -554,6 +574,7 @@ int main(void)
         with_example(unknown_figures_have_a_reason),
         with_example(an_idle_job_has_no_curve_of_cpu),
         with_example(empty_rows_are_left_out),
+        with_example(pressure_of_the_host_is_left_out_if_the_job_is_idle),
         with_example(notable_pressure_swap_and_lateness_are_shown),
         with_example(long_and_hostile_text_is_cut_and_escaped),
         with_example(each_warning_has_its_own_line),

@@ -101,7 +101,7 @@ static void exit_codes_pass_through(void **state)
     assert_int_equal(shell("exit 255"), 255);
 }
 
-static void a_death_by_signal_gives_128_and_its_number(void **state)
+static void death_by_signal_n_gives_exit_code_128_plus_n(void **state)
 {
     (void)state;
     assert_int_equal(shell("kill -KILL $$"), 128 + SIGKILL);
@@ -291,7 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_codes_pass_through),
-        cmocka_unit_test(a_death_by_signal_gives_128_and_its_number),
+        cmocka_unit_test(death_by_signal_n_gives_exit_code_128_plus_n),
         cmocka_unit_test(a_failed_exec_returns_its_errno),
         cmocka_unit_test(the_child_waits_until_the_gate_opens),
         cmocka_unit_test(the_child_inherits_everything_unchanged),

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "compat/tracking/table.h"
 #include "compat/tracking/tracking_file.h"
 #include "fake_root.h"
 
@@ -324,12 +325,12 @@ static void the_file_name_selects_the_kind(void **state)
     struct spoor_error err;
 
     (void)state;
-    assert_int_equal(tracking_file_check_name("a.csv", &err), 0);
-    assert_int_equal(tracking_file_check_name(".sqlite", &err), 0);
-    assert_int_equal(tracking_file_check_name("a.txt", &err), -EINVAL);
+    assert_int_equal(table_check_name("a.csv", &err), TABLE_CSV);
+    assert_int_equal(table_check_name(".sqlite", &err), TABLE_SQLITE);
+    assert_int_equal(table_check_name("a.txt", &err), -EINVAL);
     assert_string_equal(err.message, "Invalid file name: \"a.txt\". Valid file extensions are "
                                      "\".csv\" and \".sqlite\".");
-    assert_int_equal(tracking_file_check_name("csv", &err), -EINVAL);
+    assert_int_equal(table_check_name("csv", &err), -EINVAL);
     assert_int_equal(tracking_file_open("a.CSV", false, &facts, NULL, &err), -EINVAL);
 }
 

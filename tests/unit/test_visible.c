@@ -12,16 +12,16 @@
 
 #include "base/compiler.h"
 
-/* In the driver's order; by PCI address the order is b, a, c with its parts, d. */
+/* In order of PCI addresses. */
 static const struct gpu_device devices[] = {
-    { .uuid = "GPU-aaaa1111", .pci_address = "0000:3b:00.0" },
     { .uuid = "GPU-bbbb2222", .pci_address = "0000:0a:00.0" },
+    { .uuid = "GPU-aaaa1111", .pci_address = "0000:3b:00.0" },
     { .uuid = "GPU-cccc3333", .pci_address = "0000:af:00.0" },
     { .uuid = "MIG-1111", .is_part = true },
     { .uuid = "MIG-1122", .is_part = true, .part = 2 }, /* 1 is missing */
     { .uuid = "GPU-cccc4444", .pci_address = "10000:01:00.0" },
 };
-enum { A, B, C, PART_0, PART_1, D, COUNT };
+enum { B, A, C, PART_0, PART_1, D, COUNT };
 
 /* Returns the selection as text, one letter for each device: "x" or ".". */
 static const char *chosen(enum visible_source source, const char *text, size_t faults,
@@ -44,10 +44,10 @@ static const char *chosen(enum visible_source source, const char *text, size_t f
 static void a_number_counts_whole_devices_by_pci_address(void **state)
 {
     (void)state;
-    assert_string_equal(chosen(VISIBLE_CUDA, "0", 0, NULL), ".x....");
-    assert_string_equal(chosen(VISIBLE_CUDA, "1", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "0", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "1", 0, NULL), ".x....");
     assert_string_equal(chosen(VISIBLE_SLURM, "0,1", 0, NULL), "xx....");
-    assert_string_equal(chosen(VISIBLE_SLURM, " 3 , 0 ", 0, NULL), ".x...x");
+    assert_string_equal(chosen(VISIBLE_SLURM, " 3 , 0 ", 0, NULL), "x....x");
     assert_string_equal(chosen(VISIBLE_OPTION, "0-1,3", 0, NULL), "xx...x");
 }
 
@@ -66,9 +66,9 @@ static void a_uuid_may_be_abbreviated_if_unambiguous(void **state)
     struct spoor_error note = { 0 };
 
     (void)state;
-    assert_string_equal(chosen(VISIBLE_CUDA, "GPU-aaaa1111", 0, NULL), "x.....");
-    assert_string_equal(chosen(VISIBLE_CUDA, "GPU-b", 0, NULL), ".x....");
-    assert_string_equal(chosen(VISIBLE_OPTION, "gpu-AAAA1111", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "GPU-aaaa1111", 0, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "GPU-b", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "gpu-AAAA1111", 0, NULL), ".x....");
     assert_string_equal(chosen(VISIBLE_CUDA, "mig-112", 0, NULL), "....x.");
     assert_string_equal(chosen(VISIBLE_OPTION, "GPU-cccc", 1, &note), "......");
     assert_string_equal(note.message, "--gpus: 'GPU-cccc' matches several GPUs");
@@ -78,10 +78,10 @@ static void a_uuid_may_be_abbreviated_if_unambiguous(void **state)
 static void a_pci_address_selects_a_device(void **state)
 {
     (void)state;
-    assert_string_equal(chosen(VISIBLE_OPTION, "0000:3B:00.0", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "0000:3B:00.0", 0, NULL), ".x....");
     assert_string_equal(chosen(VISIBLE_OPTION, "00000000:AF:00.0", 0, NULL), "..xxx.");
     assert_string_equal(chosen(VISIBLE_OPTION, "10000:01:00.0", 0, NULL), ".....x");
-    assert_string_equal(chosen(VISIBLE_OPTION, "3B:00.0", 0, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "3B:00.0", 0, NULL), ".x....");
     assert_string_equal(chosen(VISIBLE_OPTION, "01:00.0", 1, NULL), "......");
 }
 
@@ -90,7 +90,7 @@ static void the_option_may_be_all_or_none(void **state)
     (void)state;
     assert_string_equal(chosen(VISIBLE_OPTION, " ALL ", 0, NULL), "xxxxxx");
     assert_string_equal(chosen(VISIBLE_OPTION, "none", 0, NULL), "......");
-    assert_string_equal(chosen(VISIBLE_OPTION, "0,all", 1, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "0,all", 1, NULL), "x.....");
 }
 
 /* For a variable it is sufficient that such a word is no GPU. */
@@ -147,7 +147,7 @@ static void a_list_without_a_match_is_reported(void **state)
     struct spoor_error note = { 0 };
 
     (void)state;
-    assert_string_equal(chosen(VISIBLE_OPTION, "0,GPU-9999,77", 2, &note), ".x....");
+    assert_string_equal(chosen(VISIBLE_OPTION, "0,GPU-9999,77", 2, &note), "x.....");
     assert_string_equal(note.message, "--gpus: no GPU 'GPU-9999'");
     assert_int_equal(note.code, ENOENT);
     assert_string_equal(chosen(VISIBLE_SLURM, "9", 1, &note), "......");
@@ -157,8 +157,8 @@ static void a_list_without_a_match_is_reported(void **state)
 static void cuda_stops_at_the_first_fault(void **state)
 {
     (void)state;
-    assert_string_equal(chosen(VISIBLE_CUDA, "0,-1,1", 1, NULL), ".x....");
-    assert_string_equal(chosen(VISIBLE_ROCR, "0,nonsense,1", 1, NULL), ".x....");
+    assert_string_equal(chosen(VISIBLE_CUDA, "0,-1,1", 1, NULL), "x.....");
+    assert_string_equal(chosen(VISIBLE_ROCR, "0,nonsense,1", 1, NULL), "x.....");
     assert_string_equal(chosen(VISIBLE_NVIDIA, "0,nonsense,1", 1, NULL), "xx....");
 }
 

@@ -9,18 +9,14 @@
 #include "base/error.h"
 #include "compat/gpu_tracker/program.h"
 #include "compat/gpu_tracker/report.h"
-#include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
 #include "front/agent.h"
 #include "front/arguments.h"
 
-enum { WARNINGS_MAX = 32 };
-
 /* Warnings wait for the next response that can contain them. */
 struct agent_state {
     struct tracking tracking;
-    char *warnings[WARNINGS_MAX]; /* owned */
-    size_t warning_count;
+    struct text_list warnings;
     size_t reported_count; /* of them */
 };
 
@@ -28,10 +24,8 @@ struct agent_state {
 static void keep_warning(void *data, const char *message)
 {
     struct agent_state *state = data;
-    char *copy = state->warning_count < WARNINGS_MAX ? strdup(message) : NULL;
 
-    if (copy)
-        state->warnings[state->warning_count++] = copy;
+    (void)text_list_add(&state->warnings, message, NULL); /* without memory it is lost */
 }
 
 static void refuse(void *data, int code, const char *message)
@@ -43,9 +37,7 @@ static void refuse(void *data, int code, const char *message)
 static void agent_state_done(struct agent_state *state)
 {
     tracking_done(&state->tracking);
-    for (size_t i = 0; i < state->warning_count; i++)
-        free(state->warnings[i]);
-    state->warning_count = 0;
+    text_list_done(&state->warnings);
 }
 
 /* ---- answers -------------------------------------------------------------- */
@@ -54,7 +46,7 @@ static void add_warnings(struct agent_state *state, size_t end, struct json_writ
 {
     json_begin(json, "warnings", '[');
     while (state->reported_count < end)
-        json_add_text(json, NULL, state->warnings[state->reported_count++]);
+        json_add_text(json, NULL, state->warnings.items[state->reported_count++]);
     json_end(json);
 }
 
@@ -82,7 +74,7 @@ static int add_result(spoor_session *session, void *data, struct json_writer *js
     report_write(&usage, style, &text);
     if (buffer_error(&document) < 0 || buffer_error(&text) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    add_warnings(state, state->warning_count, json);
+    add_warnings(state, state->warnings.count, json);
     json_add_document(json, "usage", &document);
     json_add_text(json, "text", text.text);
     return tracking_agent_add_report(session, json, err);
@@ -122,7 +114,7 @@ static int serve(struct agent_state *state, pid_t pid)
 
     if (tracking_prepare(&state->tracking, refuse) < 0)
         return 1;
-    early_count = state->warning_count;
+    early_count = state->warnings.count;
     if (attach(state, pid, &attachment, &err) < 0) {
         tracking_finish(&state->tracking);
         return agent_refuse(err.code, err.message);
@@ -132,7 +124,7 @@ static int serve(struct agent_state *state, pid_t pid)
     if (attachment.session)
         spoor_session_release_samples(attachment.session);
     agent_begin_ready(&ready);
-    add_warnings(state, attachment.session ? early_count : state->warning_count, &ready.json);
+    add_warnings(state, attachment.session ? early_count : state->warnings.count, &ready.json);
     agent_end_answer(&ready);
     return tracking_agent_serve(&attachment, &kind, state);
 }
@@ -164,7 +156,7 @@ int gpu_tracker_agent(const struct command *command, int argc, char **argv)
 {
     CLEANUP(gpu_tracker_texts_done) struct gpu_tracker_texts texts = { 0 };
     CLEANUP(gpu_tracker_settings_done) struct gpu_tracker_settings settings = { 0 };
-    CLEANUP(agent_state_done) struct agent_state state = { .warning_count = 0 };
+    CLEANUP(agent_state_done) struct agent_state state = { .reported_count = 0 };
     struct arguments arguments = ARGUMENTS_INIT(&gpu_tracker_program, command, &texts);
     struct spoor_error err = { 0 };
     pid_t pid = 0;

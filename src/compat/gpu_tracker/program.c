@@ -13,9 +13,8 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "compat/gpu_tracker/subtrack/subtrack.h"
 #include "compat/gpu_tracker/tracking.h"
-#include "compat/tracking/tracking_file.h"
+#include "compat/tracking/table.h"
 #include "front/arguments.h"
 #include "run/signals.h"
 #include "run/track.h"
@@ -26,64 +25,40 @@
 
 #define BLANKS " \t\n\v\f\r"
 
-/* All words are in one block of memory, which starts with the first word. */
-void words_free(char **words)
-{
-    if (words)
-        free(words[0]);
-    free(words);
-}
-
 /* Between double quotes a backslash is literal, except before these. */
 static bool is_escape(const char *at)
 {
     return at[0] == '\\' && at[1] && strchr("$`\"\\\n", at[1]);
 }
 
-/* Copies from after an opening quote. Returns the text after the closing quote; NULL: none does. */
-static const char *copy_quoted(const char *at, char quote, char **end)
+/* Adds the text between quotes. Returns the text after the closing one; NULL: there is none. */
+static const char *add_quoted(const char *at, struct buffer *word)
 {
-    for (; *at != quote; at++) {
-        if (*at == '\0')
-            return NULL;
-        if (quote == '"' && is_escape(at)) {
-            at++;
-            if (*at == '\n')
-                continue;
-        }
-        *(*end)++ = *at;
+    char quote = *at++;
+
+    for (; *at && *at != quote; at++) {
+        if (quote == '"' && is_escape(at) && *++at == '\n')
+            continue;
+        buffer_add(word, at, 1);
     }
-    return at + 1;
+    return *at ? at + 1 : NULL;
 }
 
-/* Copies one word to *end, with its NUL. Returns the rest of the text; NULL: a quote is not closed,
- * or nothing follows a backslash. */
-static const char *copy_word(const char *at, char **end)
+/* Adds one word. Returns the rest of the text; NULL: a quote is not closed, or nothing follows a
+ * backslash. */
+static const char *add_word(const char *at, bool is_literal, struct buffer *word)
 {
-    while (*at && !strchr(BLANKS, *at)) {
-        if (*at == '\'' || *at == '"') {
-            at = copy_quoted(at + 1, *at, end);
-            if (!at)
-                return NULL;
-        } else if (*at == '\\') {
-            if (at[1] == '\0')
-                return NULL;
-            if (at[1] != '\n')
-                *(*end)++ = at[1];
-            at += 2;
+    buffer_add(word, "", 0); /* it may be empty */
+    while (at && *at && !strchr(BLANKS, *at)) {
+        if (!is_literal && (*at == '\'' || *at == '"')) {
+            at = add_quoted(at, word);
+        } else if (!is_literal && *at == '\\') {
+            buffer_add(word, at + 1, at[1] != '\n');
+            at = at[1] ? at + 2 : NULL;
         } else {
-            *(*end)++ = *at++;
+            buffer_add(word, at++, 1);
         }
     }
-    *(*end)++ = '\0';
-    return at;
-}
-
-static const char *copy_literal_word(const char *at, char **end)
-{
-    while (*at && !strchr(BLANKS, *at))
-        *(*end)++ = *at++;
-    *(*end)++ = '\0';
     return at;
 }
 
@@ -95,36 +70,30 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* Copies all words to `memory` and ends them with NULL. False: as copy_word(). */
-static bool copy_words(const char *text, const char *(*copy)(const char *at, char **end),
-                       char *memory, char **words)
+/* 0; 1: as add_word(); -ENOMEM. */
+static int split(const char *text, bool is_literal, struct text_list *ret)
 {
-    for (text = skip_blanks(text); text && *text; text = text ? skip_blanks(text) : NULL) {
-        *words++ = memory;
-        text = copy(text, &memory);
+    for (text = skip_blanks(text); *text; text = skip_blanks(text)) {
+        CLEANUP(buffer_done) struct buffer word = { 0 };
+
+        text = add_word(text, is_literal, &word);
+        if (!text)
+            return 1;
+        if (buffer_error(&word) < 0 || text_list_add(ret, word.text, NULL) < 0)
+            return -ENOMEM;
     }
-    *words = NULL;
-    return text != NULL;
+    return 0;
 }
 
-int words_split(const char *text, char ***ret, struct spoor_error *err)
+int words_split(const char *text, struct text_list *ret, struct spoor_error *err)
 {
-    size_t length = strlen(text);
-    /* Every word but the last is followed by a blank, so this many words and bytes do. */
-    char **words = calloc(length / 2 + 2, sizeof(*words));
-    char *memory = malloc(length + 1);
+    int r = split(text, false, ret);
 
-    if (!words || !memory) {
-        free(memory);
-        free(words);
-        return error_set(err, ENOMEM, "out of memory");
+    if (r > 0) {
+        text_list_done(ret);
+        r = split(text, true, ret);
     }
-    if (!copy_words(text, copy_word, memory, words))
-        (void)copy_words(text, copy_literal_word, memory, words); /* cannot fail */
-    if (!words[0])
-        free(memory);
-    *ret = words;
-    return 0;
+    return r < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
 }
 
 /* ---- options ------------------------------------------------------------ */
@@ -266,21 +235,6 @@ static int check_spelling(const char *text, bool *ret, struct spoor_error *err)
     return 0;
 }
 
-static int check_command(const char *text, char ***ret, struct spoor_error *err)
-{
-    char **words = NULL;
-    int r = words_split(text, &words, err);
-
-    if (r < 0)
-        return r;
-    if (!words || !words[0]) {
-        words_free(words);
-        return error_set(err, EINVAL, "Empty command provided.");
-    }
-    *ret = words;
-    return 0;
-}
-
 static int check_all(const struct gpu_tracker_texts *texts, struct gpu_tracker_settings *ret,
                      struct spoor_error *err)
 {
@@ -297,8 +251,8 @@ static int check_all(const struct gpu_tracker_texts *texts, struct gpu_tracker_s
     if (r == 0)
         r = check_unit(texts->time_unit, usage_time_units, "hours", "time", &ret->time_unit,
                        err);
-    if (r == 0 && texts->tracking_path)
-        r = tracking_file_check_name(texts->tracking_path, err);
+    if (r == 0 && texts->tracking_path && table_check_name(texts->tracking_path, err) < 0)
+        r = -EINVAL;
     if (r == 0)
         r = check_brand(texts->gpu_brand, err);
     if (r == 0)
@@ -314,17 +268,20 @@ int gpu_tracker_settings_make(const struct gpu_tracker_texts *texts,
     struct gpu_tracker_settings settings = { .given = texts };
     int r = check_all(texts, &settings, err);
 
-    if (r == 0 && settings.given->command)
-        r = check_command(settings.given->command, &settings.words, err);
+    if (r == 0 && texts->command)
+        r = words_split(texts->command, &settings.words, err);
+    if (r == 0 && texts->command && settings.words.count == 0)
+        r = error_set(err, EINVAL, "Empty command provided.");
     if (r == 0)
         *ret = settings;
+    else
+        gpu_tracker_settings_done(&settings);
     return r;
 }
 
 void gpu_tracker_settings_done(struct gpu_tracker_settings *settings)
 {
-    words_free(settings->words);
-    settings->words = NULL;
+    text_list_done(&settings->words);
 }
 
 /* ---- tracking a command -------------------------------------------------
@@ -387,7 +344,7 @@ static int refuse_exec(const struct gpu_tracker_settings *settings, int code)
     gpu_tracker_error("The following error occurred when starting the command \"%s\":",
                       settings->given->command);
     buffer_format(&line, "[Errno %d] %s: '", code, strerror(code));
-    escape_unsafe(settings->words[0], &line);
+    escape_unsafe(settings->words.items[0], &line);
     buffer_add_text(&line, "'\n");
     (void)buffer_write(&line, STDOUT_FILENO); /* the exit code shows the failure */
     return 1;
@@ -415,7 +372,7 @@ static int run_command(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
     struct track_options options = {
-        .command = settings->words,
+        .command = settings->words.items,
         .session = SPOOR_OPTIONS_INIT,
         .warn = print_warning,
         .prepare = listen_for_blocks,

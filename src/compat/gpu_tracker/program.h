@@ -16,10 +16,9 @@
 
 /* Blanks separate words. Quotes and backslashes work as in a POSIX shell; nothing else does: no variables,
  * no patterns, no pipes. A text with an unclosed quote ("echo it's"), or with a backslash at its end, is
- * split at its blanks alone, as the predecessor did. *ret is ended by NULL, may be empty, and is freed
- * with words_free(). 0 or -ENOMEM. */
-int words_split(const char *text, char ***ret, struct spoor_error *err);
-void words_free(char **words);
+ * split at its blanks alone, as the predecessor did. The words are added to *ret, which the caller frees. 0
+ * or -ENOMEM. */
+int words_split(const char *text, struct text_list *ret, struct spoor_error *err);
 
 /* ---- options ------------------------------------------------------------
  *
@@ -53,7 +52,7 @@ struct gpu_tracker_texts {
 /* The options, checked. */
 struct gpu_tracker_settings {
     const struct gpu_tracker_texts *given; /* borrowed */
-    char **words;                          /* of the command; owned; NULL: an agent's */
+    struct text_list words;                /* of the command; empty: an agent's */
     struct report_style style;
     double sleep_seconds; /* at most an hour */
     const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
@@ -79,7 +78,7 @@ extern const struct program gpu_tracker_program;
  *
  * The tracker behind the Python class (front/agent.h), with options of gpu-tracker, and --pid=PID, or
  * --check: then the options are checked and nothing is tracked. With sub-track as the first
- * argument it is that of subtrack.h.
+ * argument it is that of subtrack.c.
  *
  * The responses "ready" and "result" have warnings, a list of texts; "result" has the usage as JSON and as
  * text.
@@ -87,5 +86,24 @@ extern const struct program gpu_tracker_program;
 
 /* Returns the exit code. */
 int gpu_tracker_agent(const struct command *command, int argc, char **argv);
+
+/* ---- sub-track combine|analyze|compare ---------------------------------- */
+
+/* Which commands have an option: bits of option.flags. */
+enum {
+    SUBTRACK_COMBINE = 1u << 0,
+    SUBTRACK_ANALYZE = 1u << 1,
+    SUBTRACK_COMPARE = 1u << 2,
+    SUBTRACK_EVERY = SUBTRACK_COMBINE | SUBTRACK_ANALYZE | SUBTRACK_COMPARE
+};
+
+extern const struct option_table subtrack_table;
+extern const struct command subtrack_commands[];
+
+/* Returns the exit code: 0 or 1. */
+int subtrack_main(const struct command *command, int argc, char **argv);
+
+/* The agent, see subtrack.c. Returns the exit code. */
+int subtrack_agent(int argument_count);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/output_file.h"
+#include "record/replay.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
 #include "text/number.h"
@@ -146,36 +147,68 @@ const struct usage_unit *usage_unit_find(const struct usage_unit *units, const c
     return NULL;
 }
 
-enum figure_kind { RAM, GPU_RAM, NUMBER };
-
-static const struct {
-    enum figure_kind kind;
-    const char *path;
-    size_t place;
-} figures[] = {
-#define ROW(kind, path, member)                             \
-    {                                                       \
-        kind, path, offsetof(struct resource_usage, member) \
-    }
-    ROW(RAM, "memory.system_peak_bytes", max_ram.system),
-    ROW(RAM, "memory.main.total_rss_bytes", max_ram.main.total_rss),
-    ROW(RAM, "memory.main.private_rss_bytes", max_ram.main.private_rss),
-    ROW(RAM, "memory.main.shared_rss_bytes", max_ram.main.shared_rss),
-    ROW(RAM, "memory.descendants.total_rss_bytes", max_ram.descendants.total_rss),
-    ROW(RAM, "memory.descendants.private_rss_bytes", max_ram.descendants.private_rss),
-    ROW(RAM, "memory.descendants.shared_rss_bytes", max_ram.descendants.shared_rss),
-    ROW(RAM, "memory.combined.total_rss_bytes", max_ram.combined.total_rss),
-    ROW(RAM, "memory.combined.private_rss_bytes", max_ram.combined.private_rss),
-    ROW(RAM, "memory.combined.shared_rss_bytes", max_ram.combined.shared_rss),
-    ROW(GPU_RAM, "gpu.memory.system_bytes", max_gpu_ram.system),
-    ROW(GPU_RAM, "gpu.memory.main_bytes", max_gpu_ram.main),
-    ROW(GPU_RAM, "gpu.memory.descendants_bytes", max_gpu_ram.descendants),
-    ROW(GPU_RAM, "gpu.memory.combined_bytes", max_gpu_ram.combined),
-    ROW(NUMBER, "cpu.threads.main", cpu.main_thread_count),
-    ROW(NUMBER, "cpu.threads.descendants", cpu.descendants_thread_count),
-    ROW(NUMBER, "cpu.threads.combined", cpu.combined_thread_count),
-#undef ROW
+/* Percent of one core or GPU, summed over all; "hardware" is that over the number expected. */
+struct percentages {
+    double max_sum, max_hardware, mean_sum, mean_hardware;
 };
+
+enum group { SYSTEM, MAIN, DESCENDANTS, COMBINED, GPUS, GROUPS };
+
+/* clang-format off */
+#define SECTION(depth, key, label) { depth, REPORT_SECTION, key, label, NULL, 0 }
+#define UNIT(member) { 1, REPORT_UNIT, "unit", "Unit", NULL, offsetof(struct usage_facts, member) }
+#define FACT(key, label, member) { 1, REPORT_COUNT, key, label, NULL, offsetof(struct usage_facts, member) }
+#define THREADS(key, label, path) { 1, REPORT_COUNT, key "_n_threads", label " number of threads", path, 0 }
+#define RAM(depth, key, label, path) { depth, REPORT_RAM, key, label, path, 0 }
+#define GPU_RAM(key, label, path) { 1, REPORT_GPU_RAM, key, label, path, 0 }
+#define RSS(key, label)                                                    \
+    SECTION(1, key, label),                                                \
+    RAM(2, "total_rss", "Total RSS", "memory." key ".total_rss_bytes"),    \
+    RAM(2, "private_rss", "Private RSS", "memory." key ".private_rss_bytes"), \
+    RAM(2, "shared_rss", "Shared RSS", "memory." key ".shared_rss_bytes")
+#define PERCENT(key, label, group, member) \
+    { 2, REPORT_PERCENT, key, label, NULL, ((group) * sizeof(struct percentages) + offsetof(struct percentages, member)) / sizeof(double) }
+#define PERCENTAGES(key, label, group)                                     \
+    SECTION(1, key, label),                                                \
+    PERCENT("max_sum_percent", "Max sum percent", group, max_sum),         \
+    PERCENT("max_hardware_percent", "Max hardware percent", group, max_hardware), \
+    PERCENT("mean_sum_percent", "Mean sum percent", group, mean_sum),      \
+    PERCENT("mean_hardware_percent", "Mean hardware percent", group, mean_hardware)
+
+const struct usage_row usage_rows[USAGE_ROWS] = {
+    SECTION(0, "max_ram", "Max RAM"),
+    UNIT(ram_unit),
+    RAM(1, "system_capacity", "System capacity", NULL),
+    RAM(1, "system", "System", "memory.system_peak_bytes"),
+    RSS("main", "Main"),
+    RSS("descendants", "Descendants"),
+    RSS("combined", "Combined"),
+    SECTION(0, "max_gpu_ram", "Max GPU RAM"),
+    UNIT(gpu_ram_unit),
+    GPU_RAM("system_capacity", "System capacity", NULL),
+    GPU_RAM("system", "System", "gpu.memory.system_bytes"),
+    GPU_RAM("main", "Main", "gpu.memory.main_bytes"),
+    GPU_RAM("descendants", "Descendants", "gpu.memory.descendants_bytes"),
+    GPU_RAM("combined", "Combined", "gpu.memory.combined_bytes"),
+    SECTION(0, "cpu_utilization", "CPU utilization"),
+    FACT("system_core_count", "System core count", core_count),
+    FACT("n_expected_cores", "Number of expected cores", expected_core_count),
+    PERCENTAGES("system", "System", SYSTEM),
+    PERCENTAGES("main", "Main", MAIN),
+    PERCENTAGES("descendants", "Descendants", DESCENDANTS),
+    PERCENTAGES("combined", "Combined", COMBINED),
+    THREADS("main", "Main", "cpu.threads.main"),
+    THREADS("descendants", "Descendants", "cpu.threads.descendants"),
+    THREADS("combined", "Combined", "cpu.threads.combined"),
+    SECTION(0, "gpu_utilization", "GPU utilization"),
+    FACT("system_gpu_count", "System GPU count", gpu_count),
+    FACT("n_expected_gpus", "Number of expected GPUs", expected_gpu_count),
+    PERCENTAGES("gpu_percentages", "GPU percentages", GPUS),
+    SECTION(0, "compute_time", "Compute time"),
+    UNIT(time_unit),
+    { 1, REPORT_TIME, "time", "Time", NULL, 0 },
+};
+/* clang-format on */
 
 static double or_zero(double value)
 {
@@ -183,20 +216,19 @@ static double or_zero(double value)
 }
 
 /* The mean may come from a better source than the maximum, and is never above it. */
-static struct unit_percentages percentages(double max_units, double mean_units, uint64_t count)
+static struct percentages percentages(double max_units, double mean_units, uint64_t count)
 {
     double mean_sum = 100 * or_zero(mean_units);
     double max_sum = fmax(100 * or_zero(max_units), mean_sum);
     double divisor = count > 0 ? (double)count : 1;
 
-    return (struct unit_percentages){ max_sum, max_sum / divisor, mean_sum,
-                                      mean_sum / divisor };
+    return (struct percentages){ max_sum, max_sum / divisor, mean_sum, mean_sum / divisor };
 }
 
 /* The machine's CPU time comes in steps of 10 ms, too coarse for a short run: it is limited to the
  * machine's CPUs, and is at least the job's. */
-static struct unit_percentages bounded(struct unit_percentages system,
-                                       const struct unit_percentages *job, uint64_t count)
+static struct percentages bounded(struct percentages system, const struct percentages *job,
+                                  uint64_t count)
 {
     double all = 100 * (double)count;
     double max_sum = fmax(fmin(system.max_sum, all), job->max_sum);
@@ -205,23 +237,27 @@ static struct unit_percentages bounded(struct unit_percentages system,
     return percentages(max_sum / 100, mean_sum / 100, count);
 }
 
-static void set_row(struct resource_usage *usage, size_t i, const struct usage_facts *facts,
-                    double value)
+/* The value of a row in its unit. */
+static double number_of(const struct usage_row *row, const struct usage_facts *facts,
+                        double figure)
 {
-    void *place = (char *)usage + figures[i].place;
-
-    value = or_zero(value);
-    switch (figures[i].kind) {
-    case RAM:
-        *(double *)place = value * facts->ram_unit->coefficient;
-        break;
-    case GPU_RAM:
-        *(double *)place = value * facts->gpu_ram_unit->coefficient;
-        break;
-    case NUMBER:
-        *(uint64_t *)place = (uint64_t)value;
+    switch (row->kind) {
+    case REPORT_COUNT:
+        return row->path ? figure
+                         : (double)*(const uint64_t *)((const char *)facts + row->place);
+    case REPORT_RAM:
+        return (row->path ? figure : facts->ram_bytes) * facts->ram_unit->coefficient;
+    case REPORT_GPU_RAM:
+        return (row->path ? figure : facts->gpu_ram_bytes) * facts->gpu_ram_unit->coefficient;
+    case REPORT_TIME:
+        return figure * facts->time_unit->coefficient;
+    case REPORT_PERCENT:
+        return figure;
+    case REPORT_SECTION:
+    case REPORT_UNIT:
         break;
     }
+    return 0;
 }
 
 struct resource_usage usage_of(const struct usage_facts *facts, const struct usage_run *run,
@@ -229,46 +265,37 @@ struct resource_usage usage_of(const struct usage_facts *facts, const struct usa
 {
     uint64_t cores = facts->expected_core_count;
     double seconds = run->elapsed_seconds;
-    struct resource_usage usage = {
-        .max_ram.unit = facts->ram_unit->name,
-        .max_ram.system_capacity = facts->ram_bytes * facts->ram_unit->coefficient,
-        .max_gpu_ram.unit = facts->gpu_ram_unit->name,
-        .max_gpu_ram.system_capacity = facts->gpu_ram_bytes * facts->gpu_ram_unit->coefficient,
-        .cpu.system_core_count = facts->core_count,
-        .cpu.expected_core_count = cores,
-        .cpu.system = percentages(figure(data, "cpu.system.max_cores"),
-                                  figure(data, "cpu.system.mean_cores"), facts->core_count),
-        .cpu.main = percentages(figure(data, "cpu.main.max_cores"),
-                                run->main_cpu_seconds / seconds, cores),
-        .cpu.descendants = percentages(figure(data, "cpu.descendants.max_cores"),
-                                       run->descendants_cpu_seconds / seconds, cores),
-        .cpu.combined = percentages(figure(data, "cpu.max_cores"),
-                                    run->combined_cpu_seconds / seconds, cores),
-        .gpu.system_gpu_count = facts->gpu_count,
-        .gpu.expected_gpu_count = facts->expected_gpu_count,
-        .gpu.percentages =
+    struct percentages groups[GROUPS] = {
+        [SYSTEM] = percentages(figure(data, "cpu.system.max_cores"),
+                               figure(data, "cpu.system.mean_cores"), facts->core_count),
+        [MAIN] = percentages(figure(data, "cpu.main.max_cores"),
+                             run->main_cpu_seconds / seconds, cores),
+        [DESCENDANTS] = percentages(figure(data, "cpu.descendants.max_cores"),
+                                    run->descendants_cpu_seconds / seconds, cores),
+        [COMBINED] = percentages(figure(data, "cpu.max_cores"),
+                                 run->combined_cpu_seconds / seconds, cores),
+        [GPUS] =
             percentages(figure(data, "gpu.utilization.max_gpus"),
                         figure(data, "gpu.utilization.mean_gpus"), facts->expected_gpu_count),
-        .compute_time.unit = facts->time_unit->name,
-        .compute_time.time = seconds * facts->time_unit->coefficient,
     };
+    struct resource_usage usage = { 0 };
 
-    usage.cpu.system = bounded(usage.cpu.system, &usage.cpu.combined, facts->core_count);
-    for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
-        set_row(&usage, i, facts, figure(data, figures[i].path));
+    groups[SYSTEM] = bounded(groups[SYSTEM], &groups[COMBINED], facts->core_count);
+    for (size_t i = 0; i < USAGE_ROWS; i++) {
+        const struct usage_row *row = &usage_rows[i];
+        double value = row->kind == REPORT_PERCENT ? ((const double *)groups)[row->place]
+                       : row->path                 ? or_zero(figure(data, row->path))
+                                                   : seconds;
+
+        if (row->kind == REPORT_UNIT)
+            usage.values[i].unit =
+                (*(const struct usage_unit *const *)((const char *)facts + row->place))->name;
+        usage.values[i].number = number_of(row, facts, value);
+    }
     return usage;
 }
 
 /* ---- rows --------------------------------------------------------------- */
-
-static size_t find_metric(const char *name)
-{
-    for (size_t i = 0; name && i < spoor_metric_count(); i++) {
-        if (strcmp(spoor_metric_get(i)->name, name) == 0)
-            return i;
-    }
-    return SIZE_MAX;
-}
 
 void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds)
 {
@@ -277,9 +304,12 @@ void rows_init(struct rows *rows, const struct usage_facts *facts, double interv
                                                    "job_rss_peak_bytes" };
 
     *rows = (struct rows){ .facts = facts, .interval_seconds = interval_seconds };
-    for (size_t i = 0; i < ROWS_METRICS; i++)
-        rows->metric[i] = find_metric(i < TRACKING_COLUMNS ? tracking_row_fields[i].metric
-                                                           : peaks[i - TRACKING_COLUMNS]);
+    for (size_t i = 0; i < ROWS_METRICS; i++) {
+        const char *name =
+            i < TRACKING_COLUMNS ? tracking_row_fields[i].metric : peaks[i - TRACKING_COLUMNS];
+
+        rows->metric[i] = name ? (size_t)replay_metric(name) : SIZE_MAX;
+    }
 }
 
 static struct rows_sample keep(const struct rows *rows, const struct spoor_sample *sample)
@@ -445,96 +475,6 @@ void rows_cpu(const struct rows *rows, struct usage_run *run)
  * but for one, and indents by three blanks.
  */
 
-enum kind { SECTION, WORD, FLOAT, COUNT };
-
-/* Ended by a row without a key. */
-struct row {
-    enum kind kind;
-    const char *key;
-    const char *label;
-    size_t place;             /* in the struct that the table is of */
-    const struct row *inside; /* of a SECTION: the table of the struct at that place */
-};
-
-/* clang-format off */
-#define AT(member) offsetof(struct rss_values, member)
-static const struct row rss_rows[] = {
-    { FLOAT, "total_rss",   "Total RSS",   AT(total_rss),   NULL },
-    { FLOAT, "private_rss", "Private RSS", AT(private_rss), NULL },
-    { FLOAT, "shared_rss",  "Shared RSS",  AT(shared_rss),  NULL },
-    { 0 },
-};
-#undef AT
-
-#define AT(member) offsetof(struct unit_percentages, member)
-static const struct row percentage_rows[] = {
-    { FLOAT, "max_sum_percent",       "Max sum percent",       AT(max_sum),       NULL },
-    { FLOAT, "max_hardware_percent",  "Max hardware percent",  AT(max_hardware),  NULL },
-    { FLOAT, "mean_sum_percent",      "Mean sum percent",      AT(mean_sum),      NULL },
-    { FLOAT, "mean_hardware_percent", "Mean hardware percent", AT(mean_hardware), NULL },
-    { 0 },
-};
-#undef AT
-
-#define AT(member) offsetof(struct resource_usage, member)
-static const struct row ram_rows[] = {
-    { WORD,    "unit",            "Unit",            AT(max_ram.unit),            NULL },
-    { FLOAT,   "system_capacity", "System capacity", AT(max_ram.system_capacity), NULL },
-    { FLOAT,   "system",          "System",          AT(max_ram.system),          NULL },
-    { SECTION, "main",            "Main",            AT(max_ram.main),            rss_rows },
-    { SECTION, "descendants",     "Descendants",     AT(max_ram.descendants),     rss_rows },
-    { SECTION, "combined",        "Combined",        AT(max_ram.combined),        rss_rows },
-    { 0 },
-};
-
-static const struct row gpu_ram_rows[] = {
-    { WORD,  "unit",            "Unit",            AT(max_gpu_ram.unit),            NULL },
-    { FLOAT, "system_capacity", "System capacity", AT(max_gpu_ram.system_capacity), NULL },
-    { FLOAT, "system",          "System",          AT(max_gpu_ram.system),          NULL },
-    { FLOAT, "main",            "Main",            AT(max_gpu_ram.main),            NULL },
-    { FLOAT, "descendants",     "Descendants",     AT(max_gpu_ram.descendants),     NULL },
-    { FLOAT, "combined",        "Combined",        AT(max_gpu_ram.combined),        NULL },
-    { 0 },
-};
-
-static const struct row cpu_rows[] = {
-    { COUNT,   "system_core_count",     "System core count",             AT(cpu.system_core_count),        NULL },
-    { COUNT,   "n_expected_cores",      "Number of expected cores",      AT(cpu.expected_core_count),      NULL },
-    { SECTION, "system",                "System",                        AT(cpu.system),                   percentage_rows },
-    { SECTION, "main",                  "Main",                          AT(cpu.main),                     percentage_rows },
-    { SECTION, "descendants",           "Descendants",                   AT(cpu.descendants),              percentage_rows },
-    { SECTION, "combined",              "Combined",                      AT(cpu.combined),                 percentage_rows },
-    { COUNT,   "main_n_threads",        "Main number of threads",        AT(cpu.main_thread_count),        NULL },
-    { COUNT,   "descendants_n_threads", "Descendants number of threads", AT(cpu.descendants_thread_count), NULL },
-    { COUNT,   "combined_n_threads",    "Combined number of threads",    AT(cpu.combined_thread_count),    NULL },
-    { 0 },
-};
-
-static const struct row gpu_rows[] = {
-    { COUNT,   "system_gpu_count", "System GPU count",        AT(gpu.system_gpu_count),   NULL },
-    { COUNT,   "n_expected_gpus",  "Number of expected GPUs", AT(gpu.expected_gpu_count), NULL },
-    { SECTION, "gpu_percentages",  "GPU percentages",         AT(gpu.percentages),        percentage_rows },
-    { 0 },
-};
-
-static const struct row time_rows[] = {
-    { WORD,  "unit", "Unit", AT(compute_time.unit), NULL },
-    { FLOAT, "time", "Time", AT(compute_time.time), NULL },
-    { 0 },
-};
-
-static const struct row report_rows[] = {
-    { SECTION, "max_ram",         "Max RAM",         0, ram_rows },
-    { SECTION, "max_gpu_ram",     "Max GPU RAM",     0, gpu_ram_rows },
-    { SECTION, "cpu_utilization", "CPU utilization", 0, cpu_rows },
-    { SECTION, "gpu_utilization", "GPU utilization", 0, gpu_rows },
-    { SECTION, "compute_time",    "Compute time",    0, time_rows },
-    { 0 },
-};
-#undef AT
-
-/* clang-format on */
-
 enum { NAME_SIZE = 64 };
 
 /* A key or label, in the older spelling if requested. `buf` has NAME_SIZE bytes. */
@@ -562,68 +502,61 @@ static double rounded(double value)
 }
 
 /* Each line ends the one before it: there is none to end at the very start. */
-static void write_text(struct buffer *out, const struct row *rows, const char *base,
-                       unsigned depth, const struct report_style *style)
+static void write_text(const struct resource_usage *usage, const struct report_style *style,
+                       struct buffer *out)
 {
-    for (const struct row *row = rows; row->key; row++) {
-        const void *place = base + row->place;
+    for (size_t i = 0; i < USAGE_ROWS; i++) {
+        const struct usage_row *row = &usage_rows[i];
+        double number = usage->values[i].number;
         char name[NAME_SIZE];
 
-        if (depth > 0 || row > rows)
-            buffer_add(out, "\n", 1);
-        buffer_format(out, "%*s%s:", (int)(3 * depth), "", spell(row->label, style, name));
-        switch (row->kind) {
-        case SECTION:
-            write_text(out, row->inside, place, depth + 1, style);
-            break;
-        case WORD:
+        buffer_format(out, "%s%*s%s:", i > 0 ? "\n" : "", (int)(3 * row->depth), "",
+                      spell(row->label, style, name));
+        if (row->kind == REPORT_UNIT) {
             buffer_add(out, " ", 1);
-            escape_unsafe(*(const char *const *)place, out);
-            break;
-        case COUNT:
-            buffer_format(out, " %" PRIu64, *(const uint64_t *)place);
-            break;
-        case FLOAT:
-            buffer_format(out, " %s", decimal_float(rounded(*(const double *)place)).text);
-            break;
+            escape_unsafe(usage->values[i].unit, out);
+        } else if (row->kind == REPORT_COUNT) {
+            buffer_format(out, " %" PRIu64, (uint64_t)number);
+        } else if (row->kind != REPORT_SECTION) {
+            buffer_format(out, " %s", decimal_float(rounded(number)).text);
         }
     }
 }
 
-static void write_json(struct json_writer *json, const char *key, const struct row *rows,
-                       const char *base, const struct report_style *style)
+static void write_json(const struct resource_usage *usage, const struct report_style *style,
+                       struct buffer *out)
 {
-    json_begin(json, key, '{');
-    for (const struct row *row = rows; row->key; row++) {
-        const void *place = base + row->place;
-        char buf[NAME_SIZE];
-        const char *name = spell(row->key, style, buf);
+    struct json_writer json = { .out = out, .style = &json_python };
+    unsigned depth = 0;
 
-        switch (row->kind) {
-        case SECTION:
-            write_json(json, name, row->inside, place, style);
-            break;
-        case WORD:
-            json_add_text(json, name, *(const char *const *)place);
-            break;
-        case COUNT:
-            json_add_u64(json, name, *(const uint64_t *)place);
-            break;
-        case FLOAT:
-            json_add_number(json, name, *(const double *)place);
-            break;
-        }
+    json_begin(&json, NULL, '{');
+    for (size_t i = 0; i < USAGE_ROWS; i++) {
+        const struct usage_row *row = &usage_rows[i];
+        char buf[NAME_SIZE];
+        const char *key = spell(row->key, style, buf);
+
+        for (; depth > row->depth; depth--)
+            json_end(&json);
+        depth += row->kind == REPORT_SECTION;
+        if (row->kind == REPORT_SECTION)
+            json_begin(&json, key, '{');
+        else if (row->kind == REPORT_UNIT)
+            json_add_text(&json, key, usage->values[i].unit);
+        else if (row->kind == REPORT_COUNT)
+            json_add_u64(&json, key, (uint64_t)usage->values[i].number);
+        else
+            json_add_number(&json, key, usage->values[i].number);
     }
-    json_end(json);
+    for (; depth > 0; depth--)
+        json_end(&json);
+    json_end(&json);
 }
 
 void report_write(const struct resource_usage *usage, struct report_style style,
                   struct buffer *out)
 {
-    struct json_writer json = { .out = out, .style = &json_python };
-
     if (style.format == GPU_TRACKER_JSON)
-        write_json(&json, NULL, report_rows, (const char *)usage, &style);
+        write_json(usage, &style, out);
     else
-        write_text(out, report_rows, (const char *)usage, 0, &style);
+        write_text(usage, &style, out);
 }

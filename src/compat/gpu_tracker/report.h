@@ -56,38 +56,33 @@ struct usage_facts {
     double gpu_ram_bytes; /* of all GPUs */
 };
 
-struct rss_values {
-    double total_rss, private_rss, shared_rss;
+/* A line of the report. */
+struct usage_row {
+    unsigned depth;
+    enum {
+        REPORT_SECTION,
+        REPORT_UNIT,
+        REPORT_COUNT,
+        REPORT_RAM,
+        REPORT_GPU_RAM,
+        REPORT_PERCENT,
+        REPORT_TIME
+    } kind;
+    const char *key, *label;
+    const char *path; /* of the figure; NULL: the value is not one */
+    size_t place;     /* of a unit or count: in the facts; of a percentage: its number */
 };
 
-/* Percent of one core or GPU, summed over all; "hardware" is that over the number expected. */
-struct unit_percentages {
-    double max_sum, max_hardware, mean_sum, mean_hardware;
-};
+enum { USAGE_ROWS = 60 };
 
+extern const struct usage_row usage_rows[USAGE_ROWS];
+
+/* The values of the rows. */
 struct resource_usage {
     struct {
-        const char *unit;
-        double system_capacity, system;
-        struct rss_values main, descendants, combined;
-    } max_ram;
-    struct {
-        const char *unit;
-        double system_capacity, system, main, descendants, combined;
-    } max_gpu_ram;
-    struct {
-        uint64_t system_core_count, expected_core_count;
-        struct unit_percentages system, main, descendants, combined;
-        uint64_t main_thread_count, descendants_thread_count, combined_thread_count;
-    } cpu;
-    struct {
-        uint64_t system_gpu_count, expected_gpu_count;
-        struct unit_percentages percentages;
-    } gpu;
-    struct {
-        const char *unit;
-        double time;
-    } compute_time;
+        const char *unit; /* NULL: a number */
+        double number;
+    } values[USAGE_ROWS];
 };
 
 /* Measurements beyond the figures. */

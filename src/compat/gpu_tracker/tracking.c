@@ -34,93 +34,58 @@ static int fail(struct gpu_tracker_gpus *gpus, int code, const char *fmt, ...)
     return -code;
 }
 
-/* ---- the list ------------------------------------------------------------ */
-
-/* Copies of the drivers' values; the texts are owned. */
-struct list {
-    struct spoor_gpu *gpus;
-    size_t count;
-    bool is_full; /* no memory for more */
-};
-
-static void list_done(struct list *list)
+void gpu_tracker_found_done(struct gpu_tracker_found *found)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        free((char *)(uintptr_t)list->gpus[i].uuid);
-        free((char *)(uintptr_t)list->gpus[i].vendor);
-    }
-    free(list->gpus);
+    text_list_done(&found->uuids);
+    text_list_done(&found->whole);
 }
 
-static void keep(const struct spoor_gpu *gpu, void *data)
+void gpu_tracker_found_add(const struct spoor_gpu *gpu, void *data)
 {
-    struct list *list = data;
-    struct spoor_gpu *gpus = realloc(list->gpus, (list->count + 1) * sizeof(*gpus));
-    struct spoor_gpu copy = *gpu;
+    struct gpu_tracker_found *found = data;
 
-    if (gpus)
-        list->gpus = gpus;
-    copy.uuid = strdup(gpu->uuid);
-    copy.vendor = strdup(gpu->vendor);
-    if (!gpus || !copy.uuid || !copy.vendor) {
-        free((char *)(uintptr_t)copy.uuid);
-        free((char *)(uintptr_t)copy.vendor);
-        list->is_full = true;
+    if (found->brand && strcmp(gpu->vendor, found->brand) != 0)
         return;
-    }
-    list->gpus[list->count++] = copy;
+    found->is_full |= text_list_add(&found->uuids, gpu->uuid, NULL) < 0;
+    if (gpu->is_part)
+        return;
+    found->is_full |= text_list_add(&found->whole, gpu->uuid, NULL) < 0;
+    if (gpu->memory_bytes != UINT64_MAX)
+        found->memory_bytes += (double)gpu->memory_bytes;
 }
 
 /* ---- the choice ---------------------------------------------------------- */
-
-/* A MIG device is part of a GPU, not a GPU itself. */
-static bool counts(const struct spoor_gpu *gpu, const char *brand)
-{
-    return !gpu->is_part && (!brand || strcmp(gpu->vendor, brand) == 0);
-}
-
-static bool has_uuid(const struct spoor_gpu *gpu, const char *uuid, size_t length)
-{
-    return strlen(gpu->uuid) == length && memcmp(gpu->uuid, uuid, length) == 0;
-}
 
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int refuse_uuid(const struct spoor_gpu *list, size_t count, const char *brand,
-                       const char *uuid, size_t length, struct gpu_tracker_gpus *gpus)
+static void join(const struct text_list *list, const char *separator, struct buffer *out)
 {
-    AUTO_FREE const char **uuids = calloc(count + 1, sizeof(*uuids));
-    size_t known = 0;
-
-    if (!uuids)
-        return fail(gpus, ENOMEM, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        if (counts(&list[i], brand))
-            uuids[known++] = list[i].uuid;
+    for (size_t i = 0; i < list->count; i++) {
+        buffer_add_text(out, i > 0 ? separator : "");
+        buffer_add(out, list->items[i],
+                   strlen(list->items[i])); /* a message is escaped later */
     }
-    qsort(uuids, known, sizeof(*uuids), compare_texts);
-    (void)fail(gpus, EINVAL,
-               "GPU UUID of %.*s is not valid. Available UUIDs are: ", (int)length, uuid);
-    for (size_t i = 0; i < known; i++) {
-        size_t used = strlen(gpus->message);
-        bool fits = used + strlen(uuids[i]) + sizeof(", , ...") <= sizeof(gpus->message);
+}
 
-        (void)snprintf(gpus->message + used, sizeof(gpus->message) - used, "%s%s",
-                       i > 0 ? ", " : "", fits ? uuids[i] : "..."); /* fits */
-        if (!fits)
-            break;
-    }
-    return -EINVAL;
+static int refuse_uuid(const struct gpu_tracker_found *found, const char *uuid, size_t length,
+                       struct gpu_tracker_gpus *gpus)
+{
+    CLEANUP(buffer_done) struct buffer known = { 0 };
+
+    qsort(found->whole.items, found->whole.count, sizeof(*found->whole.items), compare_texts);
+    join(&found->whole, ", ", &known);
+    return fail(gpus, EINVAL, "GPU UUID of %.*s is not valid. Available UUIDs are: %s",
+                (int)length, uuid, known.text ? known.text : "");
 }
 
 /* Counts the GPUs of a list between commas, each once. */
-static int count_uuids(const struct spoor_gpu *list, size_t count, const char *uuids,
-                       const char *brand, struct gpu_tracker_gpus *gpus)
+static int count_uuids(const struct gpu_tracker_found *found, const char *uuids,
+                       struct gpu_tracker_gpus *gpus)
 {
-    AUTO_FREE bool *is_named = calloc(count + 1, sizeof(*is_named));
+    AUTO_FREE bool *is_named = calloc(found->uuids.count, sizeof(*is_named));
 
     if (!is_named)
         return fail(gpus, ENOMEM, "out of memory");
@@ -129,11 +94,11 @@ static int count_uuids(const struct spoor_gpu *list, size_t count, const char *u
         size_t length = strcspn(uuids, ",");
         size_t i = 0;
 
-        while (i < count && !(has_uuid(&list[i], uuids, length) &&
-                              (!brand || strcmp(list[i].vendor, brand) == 0)))
+        while (i < found->uuids.count && (strncmp(found->uuids.items[i], uuids, length) != 0 ||
+                                          found->uuids.items[i][length] != '\0'))
             i++;
-        if (i == count)
-            return refuse_uuid(list, count, brand, uuids, length, gpus);
+        if (i == found->uuids.count)
+            return refuse_uuid(found, uuids, length, gpus);
         gpus->expected_count += !is_named[i];
         is_named[i] = true;
         if (uuids[length] == '\0')
@@ -142,73 +107,39 @@ static int count_uuids(const struct spoor_gpu *list, size_t count, const char *u
     }
 }
 
-/* The UUIDs of a brand, commas between them. NULL: out of memory. */
-static char *list_brand(const struct spoor_gpu *list, size_t count, const char *brand)
+int gpu_tracker_gpus_choose(const struct gpu_tracker_found *found, const char *uuids,
+                            struct gpu_tracker_gpus *ret)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-
-    if (!out)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (counts(&list[i], brand))
-            fprintf(out, "%s%s", ftell(out) > 0 ? "," : "", list[i].uuid);
-    }
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
-static int choose_none(const char *brand, struct gpu_tracker_gpus *ret)
-{
-    if (brand)
-        return fail(ret, ENODEV, "No GPU of the brand \"%s\" was found.", brand);
-    (void)fail(
-        ret, ENODEV,
-        "Neither the nvidia-smi command nor the amd-smi command is installed. Install one "
-        "of these to profile the GPU. Otherwise the GPU RAM and GPU utilization values "
-        "will remain 0.0.");
-    ret->selection = strdup("none");
-    return ret->selection ? 0 : fail(ret, ENOMEM, "out of memory");
-}
-
-static int choose_some(const struct spoor_gpu *list, size_t count, const char *uuids,
-                       const char *brand, struct gpu_tracker_gpus *ret)
-{
+    size_t count = found->whole.count;
+    struct buffer selection = { 0 };
     int r = 0;
 
-    ret->expected_count = ret->count;
-    if (uuids && *uuids == '\0')
+    *ret = (struct gpu_tracker_gpus){ .count = count,
+                                      .expected_count = count,
+                                      .memory_bytes = found->memory_bytes };
+    if (count == 0 && found->brand)
+        return fail(ret, ENODEV, "No GPU of the brand \"%s\" was found.", found->brand);
+    if (count == 0)
+        (void)fail(
+            ret, ENODEV,
+            "Neither the nvidia-smi command nor the amd-smi command is installed. Install one "
+            "of these to profile the GPU. Otherwise the GPU RAM and GPU utilization values "
+            "will remain 0.0.");
+    else if (uuids && *uuids == '\0')
         return fail(ret, EINVAL,
                     "gpu_uuids is not None but the set is empty. Please provide a set of at "
                     "least one GPU UUID.");
-    if (uuids)
-        r = count_uuids(list, count, uuids, brand, ret);
+    else if (uuids)
+        r = count_uuids(found, uuids, ret);
     if (r < 0)
         return r;
-    if (!uuids && brand)
-        ret->selection = list_brand(list, count, brand);
+    if (count > 0 && found->brand && !uuids)
+        join(&found->whole, ",", &selection);
     else
-        ret->selection = strdup(uuids ? uuids : "all");
-    return ret->selection ? 0 : fail(ret, ENOMEM, "out of memory");
-}
-
-int gpu_tracker_gpus_choose(const struct spoor_gpu *list, size_t count, const char *uuids,
-                            const char *brand, struct gpu_tracker_gpus *ret)
-{
-    *ret = (struct gpu_tracker_gpus){ 0 };
-    for (size_t i = 0; i < count; i++) {
-        if (!counts(&list[i], brand))
-            continue;
-        ret->count++;
-        if (list[i].memory_bytes != UINT64_MAX)
-            ret->memory_bytes += (double)list[i].memory_bytes;
-    }
-    return ret->count > 0 ? choose_some(list, count, uuids, brand, ret)
-                          : choose_none(brand, ret);
+        buffer_add_text(&selection, count == 0 ? "none" : uuids ? uuids : "all");
+    ret->selection = selection.text;
+    return found->is_full || buffer_error(&selection) < 0 ? fail(ret, ENOMEM, "out of memory")
+                                                          : 0;
 }
 
 /* If the driver responds later, its GPUs are tracked. */
@@ -253,19 +184,17 @@ static void warn_of_tools(struct gpu_tracker_gpus *gpus)
 
 int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_tracker_gpus *ret)
 {
-    CLEANUP(list_done) struct list list = { 0 };
+    CLEANUP(gpu_tracker_found_done) struct gpu_tracker_found found = { .brand = brand };
     struct spoor_error err;
-    int found = spoor_gpu_list(NULL, "all", keep, &list, &err);
+    int listed = spoor_gpu_list(NULL, "all", gpu_tracker_found_add, &found, &err);
     int r;
 
-    if (found == -ETIMEDOUT)
+    if (listed == -ETIMEDOUT)
         return pass_over_silence(uuids, ret);
-    if (list.is_full)
-        return fail(ret, ENOMEM, "out of memory");
-    r = gpu_tracker_gpus_choose(list.gpus, list.count, uuids, brand, ret);
-    if (found == 0 && r == 0 && ret->count == 0)
+    r = gpu_tracker_gpus_choose(&found, uuids, ret);
+    if (listed == 0 && r == 0 && ret->count == 0)
         warn_of_tools(ret);
-    if (found < 0 && ret->count == 0) /* there is one, which we cannot speak with */
+    if (listed < 0 && ret->count == 0) /* there is one, which we cannot speak with */
         (void)fail(ret, ENODEV, "%s." REMAIN, err.message);
     return r;
 }
@@ -274,16 +203,13 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
 static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
                                 struct gpu_tracker_gpus *ret)
 {
-    CLEANUP(list_done) struct list list = { 0 };
-    int found = spoor_session_gpus(session, keep, &list, NULL);
+    CLEANUP(gpu_tracker_found_done) struct gpu_tracker_found found = { .brand = brand };
 
-    if (found < 0)
+    if (spoor_session_gpus(session, gpu_tracker_found_add, &found, NULL) < 0)
         return pass_over_silence(uuids, ret);
-    if (list.is_full)
-        return fail(ret, ENOMEM, "out of memory");
-    if (list.count == 0) /* why? */
+    if (found.uuids.count == 0) /* why? */
         return gpu_tracker_gpus_find(uuids, brand, ret);
-    return gpu_tracker_gpus_choose(list.gpus, list.count, uuids, brand, ret);
+    return gpu_tracker_gpus_choose(&found, uuids, ret);
 }
 
 void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus)

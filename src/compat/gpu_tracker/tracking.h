@@ -23,7 +23,7 @@ struct gpu_tracker_gpus {
     double memory_bytes;     /* of all */
     char *selection;         /* for spoor_options.gpus; owned; NULL after a failure */
     bool is_silent;          /* the driver does not respond: the number of GPUs is unknown */
-    char message[1024];      /* why it failed, or why there is no GPU; else empty */
+    char message[4096];      /* why it failed, or why there is no GPU; else empty */
 };
 
 /* Looks for GPUs. `uuids` is the list of --guuids, NULL: all; `brand` is "nvidia", "amd" or
@@ -36,9 +36,22 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
 /* Accepts a zeroed struct. */
 void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus);
 
-/* The same for a list of GPUs that is known. Pure. */
-int gpu_tracker_gpus_choose(const struct spoor_gpu *list, size_t count, const char *uuids,
-                            const char *brand, struct gpu_tracker_gpus *ret);
+/* The GPUs of the machine, or of a brand. The lists are owned. */
+struct gpu_tracker_found {
+    const char *brand;      /* NULL: any */
+    struct text_list uuids; /* those of MIG devices included */
+    struct text_list whole; /* without them: they are parts of GPUs */
+    double memory_bytes;
+    bool is_full; /* no memory for more */
+};
+
+/* For spoor_gpu_list(). */
+void gpu_tracker_found_add(const struct spoor_gpu *gpu, void *data);
+void gpu_tracker_found_done(struct gpu_tracker_found *found);
+
+/* gpu_tracker_gpus_find() for GPUs that were found. Pure. */
+int gpu_tracker_gpus_choose(const struct gpu_tracker_found *found, const char *uuids,
+                            struct gpu_tracker_gpus *ret);
 
 /* ---- tracking ----------------------------------------------------------- */
 

@@ -1,5 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/resource_tracker/agent.h"
+/*
+ * agent.c - resource-tracker agent: the tracker of the Python package resource_tracker, an agent
+ * as in front/agent.h.
+ *
+ *     resource-tracker agent [--pid PID [--no-children]] [--interval SECS]
+ *                            [--process-rows FILE.f64] [--system-rows FILE.f64] [--dialect NAME]
+ *                            [--upload FILE.json]
+ *
+ * Both files hold rows of 8-byte floating-point numbers, little-endian, NaN for None: the columns
+ * of the tables `process` and `system` of the dialect, by default resource-tracker. The rows of
+ * both are taken at the same moments, which are multiples of the interval since 1970. The first
+ * and the last row may cover less than an interval. The operations:
+ *
+ *     process-stats PID CHILDREN, system-stats
+ *                      "stats": {...}, totals so far; see agent.c. CHILDREN is true or false.
+ *     recommend CPUS_MEAN MEMORY_BYTES GPUS_MEAN GPUS_MAX VRAM_BYTES SECONDS RUNS
+ *                      "recommendation": {...}, as in the report page of spoor(1), but by the formulas
+ *                      of the predecessor, from what RUNS runs used; empty: unknown
+ *     figures          "figures": {PATH: MEASURE, ...}: totals and peaks of the run so far, as in
+ *                      the JSON report of spoor(1); null if no process is tracked
+ *     stop             takes the last rows, closes the files and answers as figures, and with
+ *                      "warnings": [TEXT, ...], which rows could not be written and why; may be
+ *                      repeated
+ *     finish CODE STATUS
+ *                      with --upload, see upload.h: stops, and ends the upload
+ *
+ * The files may be deleted once the agent is ready.
+ *
+ * When the tracked process ends, the last row of the process is taken. The rows of the system go on
+ * until a stop or the end of the input.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +47,13 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/measure.h"
 #include "base/root.h"
 #include "base/unknown.h"
-#include "compat/resource_tracker/lookup.h"
 #include "compat/resource_tracker/program.h"
 #include "compat/resource_tracker/upload.h"
 #include "front/agent.h"
 #include "front/arguments.h"
-#include "output/dialect.h"
 #include "output/format.h"
 #include "output/recommendation.h"
 #include "run/watch.h"
@@ -34,39 +63,33 @@
 
 /* ---- the machine -------------------------------------------------------- */
 
+/* Zeroed is closed. */
 struct machine {
+    bool is_open;
     struct root root;
     struct host host;
     struct space space;
 };
 
-/* On success the caller frees it. */
-static int machine_open(struct machine **ret, struct spoor_error *err)
+static int machine_open(struct machine *machine, struct spoor_error *err)
 {
-    struct machine *machine = calloc(1, sizeof(*machine));
-    int r;
+    int r = machine->is_open ? 0 : root_open(NULL, &machine->root);
 
-    if (!machine)
-        return error_set(err, ENOMEM, "out of memory");
-    r = root_open(NULL, &machine->root);
-    if (r < 0) {
-        free(machine);
+    if (r < 0)
         return error_sys(err, r, "cannot open '/'");
-    }
-    host_init(&machine->host);
-    machine->host.counts_processes = true;
-    *ret = machine;
+    if (!machine->is_open)
+        host_init(&machine->host);
+    machine->host.counts_processes = machine->is_open = true;
     return 0;
 }
 
-static void machine_free(struct machine *machine)
+static void machine_close(struct machine *machine)
 {
-    if (!machine)
+    if (!machine->is_open)
         return;
     host_done(&machine->host);
     space_done(&machine->space);
     root_close(&machine->root);
-    free(machine);
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -155,13 +178,14 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
  * SIGCHLD does not inherit their counters.
  */
 
-/* Processes, with and without their descendants. The least recently requested one makes room for another. */
+/* Processes, with and without their descendants, and the machine. The oldest makes room for another. */
 enum { STATS_MAX = 8 };
 
 /* Zeroed is empty. */
 struct stats {
-    struct observed *observed[STATS_MAX]; /* the latest first; owned */
-    struct machine *machine;              /* NULL until it is requested; owned */
+    struct observed *observed[STATS_MAX]; /* owned */
+    size_t count;                         /* so far */
+    struct machine machine;
 };
 
 #define BYTES_PER_MIB 1048576.0
@@ -169,23 +193,23 @@ struct stats {
 /* A member of a response: a metric and its divisor. */
 struct stats_member {
     const char *key;
-    const char *metric;
+    enum metric metric;
     double unit;
 };
 
 static const struct stats_member process_members[] = {
-    { "utime", "job_user_seconds", 1 },
-    { "stime", "job_system_seconds", 1 },
-    { "memory_mib", "job_pss_bytes", BYTES_PER_MIB },
-    { "disk_read_bytes", "job_read_bytes", 1 },
-    { "disk_write_bytes", "job_written_bytes", 1 },
-    { "gpu_usage", "job_gpu_utilization_gpus", 1 },
-    { "gpu_vram_mib", "job_gpu_memory_bytes", BYTES_PER_MIB },
+    { "utime", METRIC_JOB_USER, 1 },
+    { "stime", METRIC_JOB_SYSTEM, 1 },
+    { "memory_mib", METRIC_JOB_PSS, BYTES_PER_MIB },
+    { "disk_read_bytes", METRIC_JOB_READ, 1 },
+    { "disk_write_bytes", METRIC_JOB_WRITTEN, 1 },
+    { "gpu_usage", METRIC_JOB_GPU_UTILIZATION, 1 },
+    { "gpu_vram_mib", METRIC_JOB_GPU_MEMORY, BYTES_PER_MIB },
 };
 
 static const struct stats_member machine_members[] = {
-    { "gpu_usage", "host_gpu_utilization_gpus", 1 },
-    { "gpu_vram_mib", "host_gpu_memory_bytes", BYTES_PER_MIB },
+    { "gpu_usage", METRIC_HOST_GPU_UTILIZATION, 1 },
+    { "gpu_vram_mib", METRIC_HOST_GPU_MEMORY, BYTES_PER_MIB },
 };
 
 enum { GPUS_MAX = 256 };
@@ -198,8 +222,8 @@ struct observed {
     spoor_session *session;
     pthread_mutex_t mutex;
     double unix_seconds;
-    double *moments; /* by metric */
-    bool has_gpus;   /* they are known */
+    double moments[METRIC_COUNT];
+    bool has_gpus; /* they are known */
     unsigned busy_gpus[GPUS_MAX];
     size_t busy_gpu_count;
 };
@@ -225,7 +249,7 @@ static void keep_sample(const struct spoor_sample *sample, void *data)
 
     pthread_mutex_lock(&observed->mutex);
     observed->unix_seconds = sample->unix_seconds;
-    memcpy(observed->moments, sample->moments, sample->count * sizeof(*sample->moments));
+    memcpy(observed->moments, sample->moments, sizeof(observed->moments));
     note_busy_gpus(observed, sample);
     pthread_mutex_unlock(&observed->mutex);
 }
@@ -242,7 +266,6 @@ static void observed_free(struct observed *observed)
         return;
     observed->session = spoor_session_close(observed->session);
     (void)pthread_mutex_destroy(&observed->mutex);
-    free(observed->moments);
     free(observed);
 }
 
@@ -275,15 +298,13 @@ static struct observed *observe(pid_t pid, bool has_children, struct spoor_error
     }
     *observed = (struct observed){ .pid = pid, .has_children = has_children };
     (void)pthread_mutex_init(&observed->mutex, NULL); /* cannot fail with defaults */
-    observed->moments = calloc(spoor_metric_count(), sizeof(*observed->moments));
     options.pid = pid;
     options.interval_ns = SPOOR_INTERVAL_MAX_NS; /* samples are taken on request */
     options.detail = SPOOR_DETAIL_ALWAYS;
     options.flags = has_children ? 0 : SPOOR_MAIN_ONLY;
     options.sample_seen = keep_sample;
     options.sample_data = observed;
-    r = observed->moments ? spoor_session_open(&options, &observed->session, err)
-                          : error_set(err, ENOMEM, "out of memory");
+    r = spoor_session_open(&options, &observed->session, err);
     if (r == 0)
         r = spoor_session_start(observed->session, err);
     if (r < 0) {
@@ -294,16 +315,6 @@ static struct observed *observe(pid_t pid, bool has_children, struct spoor_error
     return observed;
 }
 
-/* With the mutex held. */
-static double get_value(const struct observed *observed, const char *metric)
-{
-    for (size_t i = 0; i < spoor_metric_count(); i++) {
-        if (strcmp(spoor_metric_get(i)->name, metric) == 0)
-            return observed->moments[i];
-    }
-    return (double)NAN;
-}
-
 /* A new sample of it. False: it has ended, and its number may be another's. */
 static bool is_alive(struct observed *observed)
 {
@@ -312,65 +323,35 @@ static bool is_alive(struct observed *observed)
     if (spoor_session_sample(observed->session, NULL) < 0)
         return false;
     pthread_mutex_lock(&observed->mutex);
-    has_processes = get_value(observed, "job_processes") > 0;
+    has_processes = observed->moments[METRIC_JOB_PROCESSES] > 0;
     pthread_mutex_unlock(&observed->mutex);
     return observed->pid == 0 || has_processes;
-}
-
-/* ---- the list ------------------------------------------------------------- */
-
-/* Takes one out of the list. */
-static struct observed *take(struct stats *stats, size_t index)
-{
-    struct observed *observed = stats->observed[index];
-
-    for (size_t i = index; i + 1 < STATS_MAX; i++)
-        stats->observed[i] = stats->observed[i + 1];
-    stats->observed[STATS_MAX - 1] = NULL;
-    return observed;
-}
-
-static struct observed *take_matching(struct stats *stats, pid_t pid, bool has_children)
-{
-    for (size_t i = 0; i < STATS_MAX && stats->observed[i]; i++) {
-        if (stats->observed[i]->pid == pid && stats->observed[i]->has_children == has_children)
-            return take(stats, i);
-    }
-    return NULL;
-}
-
-static void put_first(struct stats *stats, struct observed *observed)
-{
-    observed_free(take(stats, STATS_MAX - 1)); /* the last, if the list is full */
-    for (size_t i = STATS_MAX - 1; i > 0; i--)
-        stats->observed[i] = stats->observed[i - 1];
-    stats->observed[0] = observed;
 }
 
 static void stats_done(struct stats *stats)
 {
     for (size_t i = 0; i < STATS_MAX; i++)
         observed_free(stats->observed[i]);
-    machine_free(stats->machine);
+    machine_close(&stats->machine);
     *stats = (struct stats){ 0 };
 }
 
-/* Observes it from now on, or as before. It has a new sample and is the first of the list. NULL as
- * observe(). */
+/* Observes it from now on, or as before. It has a new sample. NULL as observe(). */
 static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_children,
                                      struct spoor_error *err)
 {
-    struct observed *observed = take_matching(stats, pid, has_children);
+    size_t place = 0;
+    struct observed *observed;
 
-    if (observed && !is_alive(observed)) {
-        observed_free(observed);
-        observed = NULL;
-    }
-    if (!observed)
-        observed = observe(pid, has_children, err);
-    if (observed)
-        put_first(stats, observed);
-    return observed;
+    while (place < STATS_MAX && !((observed = stats->observed[place]) && observed->pid == pid &&
+                                  observed->has_children == has_children))
+        place++;
+    if (place < STATS_MAX && is_alive(observed))
+        return observed;
+    if (place == STATS_MAX)
+        place = stats->count++ % STATS_MAX;
+    observed_free(stats->observed[place]);
+    return stats->observed[place] = observe(pid, has_children, err);
 }
 
 /* ---- responses: each is of one sample, with the mutex held ------------------- */
@@ -380,7 +361,7 @@ static void add_members(const struct observed *observed, const struct stats_memb
 {
     for (size_t i = 0; i < count; i++)
         json_add_number(json, members[i].key,
-                        get_value(observed, members[i].metric) / members[i].unit);
+                        observed->moments[members[i].metric] / members[i].unit);
 }
 
 static void add_busy_gpus(const struct observed *observed, struct json_writer *json)
@@ -406,7 +387,7 @@ static int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
     json_add_number(json, "timestamp", observed->unix_seconds);
     json_add_u64(json, "pid", (uint64_t)pid);
     if (has_children)
-        json_add_number(json, "children", get_value(observed, "job_processes") - 1);
+        json_add_number(json, "children", observed->moments[METRIC_JOB_PROCESSES] - 1);
     else
         json_add_null(json, "children");
     add_members(observed, process_members, ARRAY_SIZE(process_members), json);
@@ -434,12 +415,12 @@ static void add_machine_gpus(struct stats *stats, struct json_writer *json)
 static int stats_add_system(struct stats *stats, struct json_writer *json,
                             struct spoor_error *err)
 {
-    int r = stats->machine ? 0 : machine_open(&stats->machine, err);
+    int r = machine_open(&stats->machine, err);
 
     if (r < 0)
         return r;
     json_begin(json, "stats", '{');
-    r = machine_add_stats(stats->machine, json, err);
+    r = machine_add_stats(&stats->machine, json, err);
     if (r == 0)
         add_machine_gpus(stats, json);
     json_end(json);
@@ -450,12 +431,13 @@ static int stats_add_system(struct stats *stats, struct json_writer *json,
 
 #define NEWEST_DIALECT "resource-tracker"
 #define UPLOAD_DIALECT "resource-tracker:combined"
-#define NO_UPLOAD "nothing is uploaded"
 
 /* One of the two tables. */
 struct table {
+    const char *name;
     int fd; /* of the file of its rows, -1: there is none */
-    size_t row_bytes;
+    char dialect[64];
+    char descriptor[32];
     size_t stream; /* its number in the session */
 };
 
@@ -464,7 +446,6 @@ struct tracking {
     spoor_session *session; /* NULL: nothing is tracked */
     struct table process, system;
     bool has_process; /* one is tracked */
-    bool has_exited;  /* it did */
     struct stats stats;
     struct upload_process upload; /* pid 0: nothing is uploaded, or it has ended */
 };
@@ -484,50 +465,25 @@ static uint64_t next_multiple_ns(uint64_t interval_ns)
     return now.monotonic_ns + left_ns;
 }
 
-static size_t row_bytes(const char *dialect_name)
-{
-    const struct dialect *dialect;
-    const struct dialect_table *table;
-    const char *prefix;
-    size_t count = 0;
-
-    if (!dialect_find(dialect_name, false, &dialect, &table))
-        return SIZE_MAX; /* then the session cannot be opened */
-    while (dialect_column(table, count, &prefix))
-        count++;
-    return count * sizeof(double);
-}
-
-/* A table and its stream. */
-struct table_request {
-    struct table *table;
-    const char *name;
-    const char *path; /* NULL: without rows */
-    char dialect[64];
-    char descriptor[32];
-};
-
 /* The program deletes the file as soon as it may: no process opens it later than here. */
-static int add_stream(struct table_request *request, const char *dialect,
+static int add_stream(struct table *table, const char *path, const char *dialect,
                       struct spoor_options *options, struct spoor_stream *streams,
                       struct spoor_error *err)
 {
     /* Not O_CLOEXEC: a session takes a descriptor that is for its own process for a mistake. */
     const int flags = O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW;
-    struct table *table = request->table;
 
-    if (!request->path)
+    if (!path)
         return 0;
-    table->fd = open(request->path, flags, 0666);
+    table->fd = open(path, flags, 0666);
     if (table->fd < 0)
-        return error_sys(err, errno, "rows file '%s'", request->path);
-    (void)snprintf(request->descriptor, sizeof(request->descriptor), "/dev/fd/%d", table->fd);
-    (void)snprintf(request->dialect, sizeof(request->dialect), "%s:%s", dialect,
-                   request->name); /* one that is cut off is unknown */
+        return error_sys(err, errno, "rows file '%s'", path);
+    (void)snprintf(table->descriptor, sizeof(table->descriptor), "/dev/fd/%d", table->fd);
+    (void)snprintf(table->dialect, sizeof(table->dialect), "%s:%s", dialect,
+                   table->name); /* one that is cut off is unknown */
     table->stream = options->stream_count;
-    table->row_bytes = row_bytes(request->dialect);
     streams[options->stream_count++] =
-        (struct spoor_stream){ request->descriptor, request->dialect, "f64" };
+        (struct spoor_stream){ table->descriptor, table->dialect, "f64" };
     return 0;
 }
 
@@ -537,13 +493,9 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
 {
     const char *dialect = settings->dialect ? settings->dialect : NEWEST_DIALECT;
     const bool has_upload = tracking->upload.pid != 0;
-    struct table_request requests[] = {
-        { .table = &tracking->system, .name = "system", .path = settings->system_rows_path },
-        { .table = &tracking->process, .name = "process", .path = settings->process_rows_path },
-    };
-    struct spoor_stream streams[ARRAY_SIZE(requests) + 1];
+    struct spoor_stream streams[3];
     struct spoor_options options = SPOOR_OPTIONS_INIT;
-    int r = 0;
+    int r;
 
     options.pid = settings->pid;
     options.flags = settings->excludes_children ? SPOOR_MAIN_ONLY : 0;
@@ -552,8 +504,11 @@ static int open_session(struct tracking *tracking, const struct tracker_settings
     options.streams = streams;
     if (settings->system_rows_path || has_upload)
         options.gpus = "all";
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(requests); i++)
-        r = add_stream(&requests[i], dialect, &options, streams, err);
+    r = add_stream(&tracking->system, settings->system_rows_path, dialect, &options, streams,
+                   err);
+    if (r == 0)
+        r = add_stream(&tracking->process, settings->process_rows_path, dialect, &options,
+                       streams, err);
     if (has_upload)
         streams[options.stream_count++] =
             (struct spoor_stream){ tracking->upload.rows_path, UPLOAD_DIALECT, "csv" };
@@ -601,30 +556,6 @@ static void close_tracking(struct tracking *tracking)
 
 /* ---- operations ----------------------------------------------------------- */
 
-static void add_row_count(const struct table *table, const char *key, struct json_writer *json)
-{
-    struct stat status;
-
-    if (table->fd >= 0 && fstat(table->fd, &status) == 0)
-        json_add_u64(json, key, (uint64_t)status.st_size / table->row_bytes);
-    else
-        json_add_null(json, key);
-}
-
-static int show_rows(void *data, const struct agent_request *request, struct json_writer *json,
-                     struct spoor_error *err)
-{
-    const struct tracking *tracking = data;
-    const char *status = tracking->has_exited ? "exited" : "running";
-
-    (void)request;
-    (void)err;
-    add_row_count(&tracking->process, "process", json);
-    add_row_count(&tracking->system, "system", json);
-    json_add_text(json, "status", tracking->has_process ? status : NULL);
-    return 0;
-}
-
 static int show_figures(void *data, const struct agent_request *request,
                         struct json_writer *json, struct spoor_error *err)
 {
@@ -663,20 +594,8 @@ static int show_figures(void *data, const struct agent_request *request,
     return 0;
 }
 
-static void add_lost_rows(const struct tracking *tracking, const struct table *table,
-                          const char *key, struct json_writer *json)
-{
-    const char *reason;
-
-    if (table->fd >= 0)
-        json_add_u64(json, key,
-                     spoor_session_lost_rows(tracking->session, table->stream, &reason));
-    else
-        json_add_null(json, key);
-}
-
 static void add_warning(const struct tracking *tracking, const struct table *table,
-                        const char *name, struct json_writer *json)
+                        struct json_writer *json)
 {
     const char *reason = NULL;
     uint64_t count =
@@ -686,7 +605,7 @@ static void add_warning(const struct tracking *tracking, const struct table *tab
     if (count == 0)
         return;
     (void)snprintf(message, sizeof(message), "could not write %llu row%s of the %s table: %s",
-                   (unsigned long long)count, count == 1 ? "" : "s", name, reason);
+                   (unsigned long long)count, count == 1 ? "" : "s", table->name, reason);
     json_add_text(json, NULL, message);
 }
 
@@ -696,14 +615,9 @@ static int show_result(void *data, const struct agent_request *request,
     struct tracking *tracking = data;
 
     stop(tracking);
-    (void)show_rows(data, request, json, err); /* cannot fail */
-    json_begin(json, "lost", '{');
-    add_lost_rows(tracking, &tracking->process, "process", json);
-    add_lost_rows(tracking, &tracking->system, "system", json);
-    json_end(json);
     json_begin(json, "warnings", '[');
-    add_warning(tracking, &tracking->process, "process", json);
-    add_warning(tracking, &tracking->system, "system", json);
+    add_warning(tracking, &tracking->process, json);
+    add_warning(tracking, &tracking->system, json);
     json_end(json);
     return show_figures(data, request, json, err);
 }
@@ -733,43 +647,16 @@ static int show_system_stats(void *data, const struct agent_request *request,
     return stats_add_system(&tracking->stats, json, err);
 }
 
-static int show_upload(void *data, const struct agent_request *request,
-                       struct json_writer *json, struct spoor_error *err)
-{
-    const struct tracking *tracking = data;
-
-    (void)request;
-    if (tracking->upload.pid == 0)
-        return error_set(err, EINVAL, NO_UPLOAD);
-    json_begin(json, "upload", '{');
-    upload_process_add_state(&tracking->upload, json);
-    json_end(json);
-    return 0;
-}
-
 static int finish_upload(void *data, const struct agent_request *request,
                          struct json_writer *json, struct spoor_error *err)
 {
     struct tracking *tracking = data;
 
     if (tracking->upload.pid == 0)
-        return error_set(err, EINVAL, NO_UPLOAD);
+        return error_set(err, EINVAL, "nothing is uploaded");
     stop(tracking);
     return agent_upload_finish(&tracking->upload, request->arguments[0], request->arguments[1],
                                json, err);
-}
-
-static int show_facts(void *data, const struct agent_request *request, struct json_writer *json,
-                      struct spoor_error *err)
-{
-    CLEANUP(buffer_done) struct buffer answer = { 0 };
-    const char *text = request->argument_count > 1 ? request->arguments[1] : "";
-    int r = lookup_answer(request->arguments[0], text, strlen(text), &answer, err);
-
-    (void)data;
-    if (r == 0)
-        json_add_text(json, "answer", answer.text);
-    return r;
 }
 
 /* ---- the next run --------------------------------------------------------- */
@@ -838,14 +725,11 @@ static int show_recommendation(void *data, const struct agent_request *request,
 }
 
 static const struct agent_op ops[] = {
-    { "rows", 0, 0, show_rows },
     { "process-stats", 2, 2, show_process_stats },
     { "system-stats", 0, 0, show_system_stats },
-    { "lookup", 1, 2, show_facts },
     { "recommend", USED_COUNT, USED_COUNT, show_recommendation },
     { "figures", 0, 0, show_figures },
     { "stop", 0, 0, show_result },
-    { "upload", 0, 0, show_upload },
     { "finish", 2, 2, finish_upload },
 };
 
@@ -855,8 +739,7 @@ static void serve(struct tracking *tracking)
 {
     struct agent agent = { .ops = ops, .op_count = ARRAY_SIZE(ops), .data = tracking };
 
-    tracking->has_exited = agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED;
-    if (tracking->has_exited &&
+    if (agent_follow(&agent, &tracking->watch) == WATCH_PROCESS_ENDED &&
         tracking->process.fd >= 0) /* the session of the machine goes on */
         (void)spoor_session_end_stream(tracking->session, tracking->process.stream, NULL);
     agent_finish(&agent);
@@ -869,8 +752,8 @@ int resource_tracker_agent(const struct command *command, int argc, char **argv)
     CLEANUP(tracker_settings_done) struct tracker_settings settings;
     CLEANUP(close_tracking)
     struct tracking tracking = { .watch = WATCH_CLOSED,
-                                 .process = { .fd = -1 },
-                                 .system = { .fd = -1 } };
+                                 .process = { .name = "process", .fd = -1 },
+                                 .system = { .name = "system", .fd = -1 } };
     struct arguments arguments = ARGUMENTS_INIT(&resource_tracker_program, command, &settings);
     struct agent_answer ready;
     struct spoor_error err = { 0 };

@@ -1,5 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/resource_tracker/lookup.h"
+/*
+ * lookup.c - facts for the Python package that need no tracking, as JSON objects. It gets them from
+ * `resource-tracker agent-lookup WHAT`, which belongs to no job (see front/agent.h) and exits after its response.
+ *
+ * WHAT is one of:
+ *
+ *     cloud    {"vendor": "aws", "region": "us-west-2", "zone": ..., "instance_type": ..., "account": ...,
+ *              "reason": null, "seconds": 0.004}; null: unknown, as `reason` explains; all of them are null
+ *              outside a cloud. `seconds` is how long it took.
+ *     server   as `spoor info --format json`, without the cloud
+ *     servers  {"servers": {...}} as `spoor recommend --server --format json`, for a request on standard
+ *              input; only the first two members are required:
+ *              {"cpus": 4, "memory_mib": 8192, "gpus": 1, "vram_mib": 4096, "count": 10,
+ *              "vendors": ["aws"], "architecture": "x86_64", "catalog": "servers.csv"}
+ *     price    {"price": 0.096} in US dollars per hour, or null; the request on standard input is
+ *              {"vendor": "aws", "server": "m5.large", "region": "us-west-2", "catalog": null}
+ *
+ * If that fails, the response is an error of the agent protocol.
+ */
 
 #include <errno.h>
 #include <jansson.h>
@@ -13,6 +31,7 @@
 #include "base/compiler.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "compat/resource_tracker/program.h"
 #include "front/agent.h"
 #include "services/cloud/cloud.h"
 #include "services/prices/catalog.h"
@@ -51,11 +70,11 @@ static int add_cloud(const json_t *request, struct buffer *out, struct spoor_err
         return error_sys(err, r, "/");
     r = cloud_find(&root, &facts, err);
     json_begin(&json, NULL, '{');
-    json_add_text(&json, "vendor", *facts.vendor ? facts.vendor : NULL);
-    json_add_text(&json, "region", *facts.region ? facts.region : NULL);
-    json_add_text(&json, "zone", *facts.zone ? facts.zone : NULL);
-    json_add_text(&json, "instance_type", *facts.instance_type ? facts.instance_type : NULL);
-    json_add_text(&json, "account", *facts.account ? facts.account : NULL);
+    json_add_known_text(&json, "vendor", facts.vendor);
+    json_add_known_text(&json, "region", facts.region);
+    json_add_known_text(&json, "zone", facts.zone);
+    json_add_known_text(&json, "instance_type", facts.instance_type);
+    json_add_known_text(&json, "account", facts.account);
     json_add_text(&json, "reason", r < 0 && r != -ENODEV ? err->message : NULL);
     json_add_number(&json, "seconds", (double)(clock_now().monotonic_ns - start_ns) / 1e9);
     json_end(&json);
@@ -189,24 +208,18 @@ static const struct lookup {
     { "server", false, add_server },
     { "servers", true, add_servers },
     { "price", true, add_price },
+    { 0 },
 };
-
-static const struct lookup *find(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(lookups); i++) {
-        if (strcmp(lookups[i].name, name) == 0)
-            return &lookups[i];
-    }
-    return NULL;
-}
 
 int lookup_answer(const char *what, const char *request, size_t length, struct buffer *out,
                   struct spoor_error *err)
 {
     json_auto_t *object = NULL;
-    const struct lookup *lookup = find(what);
+    const struct lookup *lookup = lookups;
 
-    if (!lookup)
+    while (lookup->name && strcmp(lookup->name, what) != 0)
+        lookup++;
+    if (!lookup->name)
         return error_set(err, EINVAL, "expected cloud, server, servers or price");
     if (lookup->has_request) {
         object = json_loadb(request, length, 0, NULL);

@@ -2,8 +2,10 @@
 #include "compat/resource_tracker/program.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,14 +16,11 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
-#include "compat/resource_tracker/agent.h"
-#include "compat/resource_tracker/lookup.h"
 #include "compat/resource_tracker/upload.h"
 #include "front/agent.h"
 #include "output/stream.h"
 #include "text/buffer.h"
 #include "text/number.h"
-#include "text/utf8.h"
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -111,308 +110,90 @@ const struct option_table resource_tracker_table = { rows, ARRAY_SIZE(rows) };
 /* ---- the config file ---------------------------------------------------- */
 
 #define DEFAULT_PATH "resource-tracker.toml"
-#define BARE "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-enum { DEPTH_MAX = 32 }; /* of inline tables */
+/* TOML as far as the settings need it: tables, and a string or a number on one line. Other lines are ignored. */
 
-/* A TOML file. Tables, strings and numbers are read; values of other types are passed over. */
-struct reader {
-    const char *at;      /* the text ends in NUL and has no other */
-    unsigned line;       /* from 1 */
-    unsigned depth;      /* of the inline tables around the key */
-    struct buffer key;   /* with its table: "job.name" */
-    struct buffer value; /* the text of a string, or a number without underscores */
-    struct arguments *arguments;
-    struct spoor_error *err;
-};
-
-/* ---- settings --------------------------------------------------------------- */
-
-/* The row of the table with that key, or -1. */
-static ssize_t find_row(const struct option_table *table, const char *key)
+/* Is this the end of a line, but for blanks and a comment? */
+static bool is_end(const char *at)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        if (table->rows[i].key && strcmp(table->rows[i].key, key) == 0)
-            return (ssize_t)i;
+    at += strspn(at, " \t\r");
+    return *at == '\0' || *at == '#';
+}
+
+/* The text of a string or a number, to be freed. NULL: the value is something else. */
+static char *read_value(const char *at, bool is_string)
+{
+    json_auto_t *string = NULL;
+    json_error_t error;
+    size_t length;
+
+    if (is_string && *at == '"') { /* its escapes are those of JSON */
+        string = json_loads(at, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
+        return string && is_end(at + error.position) ? strdup(json_string_value(string)) : NULL;
     }
-    return -1;
+    if (is_string && *at++ != '\'')
+        return NULL;
+    length = strcspn(at, is_string ? "'" : " \t\r#");
+    if (is_string ? at[length] == '\0' : length == 0)
+        return NULL;
+    return is_end(at + length + is_string) ? strndup(at, length) : NULL;
 }
 
-/* Applies the value that was read. `first`: the first character of the value in the file. */
-static int apply(struct reader *reader, char first)
+/* "key = value" in a table. */
+static int apply_line(struct arguments *arguments, const char *table, const char *line,
+                      struct spoor_error *err)
 {
-    struct arguments *arguments = reader->arguments;
-    const struct option_table *table = arguments->command->options;
-    bool is_text, is_string = first == '"' || first == '\'';
-    const char *key = reader->key.text;
-    enum setting_source *source;
-    ssize_t row;
-    int r;
+    const struct option_table *options = arguments->command->options;
+    size_t length = strcspn(line, " \t=#");
+    const char *value = line + length + strspn(line + length, " \t");
+    char key[64];
 
-    if (buffer_error(&reader->key) < 0 || buffer_error(&reader->value) < 0)
-        return error_set(reader->err, ENOMEM, "out of memory");
-    row = find_row(table, key);
-    if (row < 0)
+    if (*value++ != '=')
         return 0;
-    source = &arguments->sources[row];
-    is_text = table->rows[row].apply == option_any_text;
-    if (*source == SET_BY_FILE)
-        return error_set(reader->err, EINVAL, "%s is set twice", key);
-    if (is_text ? !is_string : !strchr("+-0123456789", first))
-        return error_set(reader->err, EINVAL, "%s: expected a %s", key,
-                         is_text ? "string" : "number");
-    if (*source != SET_BY_NOTHING)
-        return 0;
-    buffer_add(&reader->value, "", 0); /* an empty text is a text */
-    r = arguments_apply(arguments, &table->rows[row], reader->value.text, reader->err);
-    *source = SET_BY_FILE;
-    return r < 0 ? error_prefix(reader->err, r, "%s", key) : 0;
-}
+    value += strspn(value, " \t");
+    (void)snprintf(key, sizeof(key), "%s%s%.*s", table, *table ? "." : "", (int)length,
+                   line); /* a key that is cut is unknown */
+    for (size_t i = 0; i < options->count; i++) {
+        const struct option *row = &options->rows[i];
+        enum setting_source *source = &arguments->sources[i];
+        bool is_string = row->apply == option_any_text;
+        AUTO_FREE char *text = NULL;
+        int r;
 
-/* ---- TOML ------------------------------------------------------------------- */
-
-static int refuse(const struct reader *reader, const char *message)
-{
-    return error_set(reader->err, EINVAL, "%s", message);
-}
-
-static void skip_blanks(struct reader *reader)
-{
-    reader->at += strspn(reader->at, " \t\r");
-    if (*reader->at == '#')
-        reader->at += strcspn(reader->at, "\n");
-}
-
-static void skip_lines(struct reader *reader)
-{
-    for (skip_blanks(reader); *reader->at == '\n'; skip_blanks(reader)) {
-        reader->at++;
-        reader->line++;
+        if (!row->key || strcmp(row->key, key) != 0)
+            continue;
+        text = read_value(value, is_string);
+        if (*source == SET_BY_FILE)
+            return error_set(err, EINVAL, "%s is set twice", key);
+        if (!text)
+            return error_set(err, EINVAL, "%s: expected a %s", key,
+                             is_string ? "string" : "number");
+        if (*source != SET_BY_NOTHING)
+            return 0;
+        *source = SET_BY_FILE;
+        r = arguments_apply(arguments, row, text, err);
+        return r < 0 ? error_prefix(err, r, "%s", key) : 0;
     }
-}
-
-/* Behind the backslash: an escape, or the end of a line, which is not part of the string. */
-static int read_escape(struct reader *reader)
-{
-    static const char letters[] = "btnfr\"\\", meanings[] = "\b\t\n\f\r\"\\";
-    char letter = *reader->at, hex[9] = "", bytes[4];
-    size_t digits = letter == 'u' ? 4 : 8;
-    const char *found = letter ? strchr(letters, letter) : NULL;
-    int length;
-
-    if (letter && strchr(" \t\r\n", letter)) {
-        skip_lines(reader);
-        return 0;
-    }
-    reader->at += letter != '\0';
-    if (found) {
-        buffer_add(&reader->value, &meanings[found - letters], 1);
-        return 0;
-    }
-    if ((letter != 'u' && letter != 'U') ||
-        strspn(reader->at, "0123456789abcdefABCDEF") < digits)
-        return refuse(reader, "invalid escape in a string");
-    memcpy(hex, reader->at, digits);
-    reader->at += digits;
-    length = utf8_put((uint32_t)strtoul(hex, NULL, 16), bytes);
-    if (length < 0 || bytes[0] == '\0')
-        return refuse(reader, "invalid character in an escape");
-    buffer_add(&reader->value, bytes, (size_t)length);
-    return 0;
-}
-
-/* The next character of a string. */
-static int read_in_string(struct reader *reader, const char *quotes)
-{
-    bool is_long = quotes[1] != '\0';
-    char c = *reader->at;
-
-    if (c == '\0' || (c == '\n' && !is_long))
-        return error_set(reader->err, EINVAL, "missing %s at the end of a string", quotes);
-    if (((unsigned char)c < ' ' && !strchr("\t\r\n", c)) || c == 0x7f)
-        return refuse(reader, "control character in a string");
-    reader->line += c == '\n';
-    reader->at++;
-    if (c == '\\' && *quotes == '"')
-        return read_escape(reader);
-    buffer_add(&reader->value, &c, 1);
-    return 0;
-}
-
-/* A string in one or three quotes. A line break behind three quotes is not part of it. */
-static int read_string(struct reader *reader)
-{
-    char quote = *reader->at;
-    bool is_long = reader->at[1] == quote && reader->at[2] == quote;
-    const char quotes[] = { quote, is_long ? quote : '\0', quote, '\0' };
-    size_t length = strlen(quotes);
-    bool has_break;
-    int r = 0;
-
-    reader->at += length;
-    has_break = is_long && *reader->at == '\n';
-    reader->at += has_break;
-    reader->line += has_break;
-    while (r == 0 && (strncmp(reader->at, quotes, length) != 0 ||
-                      (is_long && reader->at[length] == quote)))
-        r = read_in_string(reader, quotes);
-    reader->at += r == 0 ? length : 0;
-    return r;
-}
-
-/* Adds a key of one or more parts to that of the table. A part in quotes keeps them: "a.b" is not a.b. */
-static int read_key(struct reader *reader)
-{
-    do {
-        const char *start;
-        int r = 0;
-
-        reader->at += *reader->at == '.';
-        if (reader->key.length > 0)
-            buffer_add_text(&reader->key, ".");
-        skip_blanks(reader);
-        start = reader->at;
-        buffer_clear(&reader->value);
-        if (*start == '"' || *start == '\'')
-            r = read_string(reader);
-        else
-            reader->at += strspn(start, BARE);
-        if (r < 0 || reader->at == start)
-            return r < 0 ? r : refuse(reader, "expected a key");
-        buffer_add(&reader->key, start, (size_t)(reader->at - start));
-        skip_blanks(reader);
-    } while (*reader->at == '.');
-    return 0;
-}
-
-/* Skips an array of any values. */
-static int skip_array(struct reader *reader)
-{
-    size_t depth = 0;
-
-    do {
-        char c = *reader->at;
-        bool is_string = c == '"' || c == '\'';
-        int r = is_string ? read_string(reader) : 0;
-
-        if (r < 0 || c == '\0')
-            return r < 0 ? r : refuse(reader, "missing ']' at the end of an array");
-        reader->at += !is_string;
-        depth += c == '[';
-        depth -= c == ']';
-        if (depth > 0)
-            skip_lines(reader);
-    } while (depth > 0);
-    return 0;
-}
-
-/* A number, true, false or a date. */
-static int read_word(struct reader *reader)
-{
-    size_t length = strcspn(reader->at, ",}#\r\n");
-
-    if (length == 0)
-        return refuse(reader, "expected a value");
-    while (strchr(" \t", reader->at[length - 1]))
-        length--;
-    for (const char *end = reader->at + length; reader->at < end; reader->at++)
-        buffer_add(&reader->value, reader->at, *reader->at != '_');
-    return 0;
-}
-
-static int read_pair(struct reader *reader);
-
-/* { key = value, ... } */
-static int read_inline_table(struct reader *reader)
-{
-    int r = 0;
-
-    if (reader->depth++ == DEPTH_MAX)
-        return refuse(reader, "tables are nested too deeply");
-    do {
-        reader->at++; /* '{' or ',' */
-        skip_blanks(reader);
-        if (*reader->at != '}')
-            r = read_pair(reader);
-        skip_blanks(reader);
-    } while (r == 0 && *reader->at == ',');
-    if (r < 0 || *reader->at != '}')
-        return r < 0 ? r : refuse(reader, "expected ',' or '}' in an inline table");
-    reader->at++;
-    reader->depth--;
-    return 0;
-}
-
-static int read_value(struct reader *reader)
-{
-    char first = *reader->at;
-    int r;
-
-    buffer_clear(&reader->value);
-    if (first == '{')
-        return read_inline_table(reader);
-    if (first == '"' || first == '\'')
-        r = read_string(reader);
-    else
-        r = first == '[' ? skip_array(reader) : read_word(reader);
-    return r < 0 ? r : apply(reader, first);
-}
-
-static void cut_key(struct reader *reader, size_t length)
-{
-    reader->key.length = length;
-    if (reader->key.text)
-        reader->key.text[length] = '\0';
-}
-
-static int read_pair(struct reader *reader)
-{
-    size_t table_length = reader->key.length;
-    int r = read_key(reader);
-
-    if (r < 0 || *reader->at != '=')
-        return r < 0 ? r : refuse(reader, "expected '=' after a key");
-    reader->at++;
-    skip_blanks(reader);
-    r = read_value(reader);
-    cut_key(reader, table_length);
-    return r;
-}
-
-/* [table], or [[table]]: one of several with the same keys. */
-static int read_header(struct reader *reader)
-{
-    const char *closing = reader->at[1] == '[' ? "]]" : "]";
-    int r;
-
-    reader->at += strlen(closing);
-    cut_key(reader, 0);
-    r = read_key(reader);
-    if (r < 0 || strncmp(reader->at, closing, strlen(closing)) != 0)
-        return r < 0 ? r : refuse(reader, "expected ']' after the name of a table");
-    reader->at += strlen(closing);
     return 0;
 }
 
 static int read_text(struct arguments *arguments, const char *path, const char *text,
                      struct spoor_error *err)
 {
-    struct reader reader = { .at = text, .line = 1, .arguments = arguments, .err = err };
-    int r = 0;
+    AUTO_FREE char *copy = strdup(text);
+    char table[32] = "", *rest = copy, *line;
+    int r = copy ? 0 : error_set(err, ENOMEM, "out of memory");
 
-    skip_lines(&reader);
-    while (r == 0 && *reader.at) {
-        r = *reader.at == '[' ? read_header(&reader) : read_pair(&reader);
-        skip_blanks(&reader);
-        if (r == 0 && *reader.at && *reader.at != '\n')
-            r = refuse(&reader, "unexpected text after a value");
-        if (r == 0)
-            skip_lines(&reader);
+    for (unsigned number = 1; r == 0 && (line = strsep(&rest, "\n")); number++) {
+        line += strspn(line, " \t");
+        if (*line == '[')
+            (void)snprintf(table, sizeof(table), "%.*s", (int)strcspn(line + 1, "]"),
+                           line + 1); /* likewise */
+        else
+            r = apply_line(arguments, table, line, err);
+        if (r < 0)
+            r = error_prefix(err, r, "%s:%u", path, number);
     }
-    if (r < 0)
-        r = error_prefix(err, r, "%s:%u", path, reader.line);
-    buffer_done(&reader.key);
-    buffer_done(&reader.value);
     return r;
 }
 
@@ -624,7 +405,7 @@ static const struct command track_command = {
         "only the machine is measured, until you press Ctrl-C. Exit code: that of the "
         "command; 127 if it was not found; 126 if it could not be executed; 1 if "
         "resource-tracker failed before starting it. If signal N kills the command, "
-        "resource-tracker dies of it too: $? is 128+N in a shell.",
+        "the same signal ends resource-tracker: $? is 128+N in a shell.",
     .notes =
         "TRACKER_OUTPUT, TRACKER_QUIET, TRACKER_JOB_NAME and variables for the options that "
         "describe the run (TRACKER_TEAM) set these options. If SENTINEL_API_TOKEN is set, "

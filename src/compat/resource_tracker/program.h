@@ -10,6 +10,7 @@
 #include "front/arguments.h"
 #include "front/option.h"
 #include "front/program.h"
+#include "text/buffer.h"
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -65,5 +66,13 @@ int tracker_config_read(struct arguments *arguments, const char *path, struct sp
 /* ---- the program -------------------------------------------------------- */
 
 extern const struct program resource_tracker_program;
+
+/* Hidden commands for the Python package. */
+int resource_tracker_agent(const struct command *command, int argc, char **argv);
+int tracker_lookup_main(const struct command *command, int argc, char **argv);
+
+/* Adds the response of a lookup. The request is ignored if there is no need for one. */
+int lookup_answer(const char *what, const char *request, size_t length, struct buffer *out,
+                  struct spoor_error *err);
 
 #endif

@@ -81,12 +81,6 @@ static void run_description_write(const struct tracker_settings *settings,
 
 /* ---- the machine ------------------------------------------------------------ */
 
-/* NULL: unknown. */
-static const char *or_null(const char *text)
-{
-    return *text ? text : NULL;
-}
-
 static uint64_t in_mib(uint64_t bytes)
 {
     return is_known(bytes) ? bytes >> 20 : UNKNOWN;
@@ -103,7 +97,7 @@ static void add_host_id(const struct root *root, struct json_writer *json)
             text[0] = '\0';
         text[strcspn(text, "\r\n")] = '\0';
     }
-    json_add_text(json, "host_id", or_null(text));
+    json_add_known_text(json, "host_id", text);
 }
 
 /* The first IPv4 address that others can reach. */
@@ -124,7 +118,7 @@ static void add_address(struct json_writer *json)
         (void)inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
     }
     freeifaddrs(list);
-    json_add_text(json, "host_ip", or_null(text));
+    json_add_known_text(json, "host_ip", text);
 }
 
 static void add_storage(const struct root *root, struct json_writer *json)
@@ -167,7 +161,7 @@ static void add_gpus(struct json_writer *json)
 
     if (spoor_may_have_gpus(NULL))
         (void)spoor_gpu_list(NULL, "all", count_gpu, &gpus, NULL);
-    json_add_text(json, "host_gpu_model", or_null(gpus.model));
+    json_add_known_text(json, "host_gpu_model", gpus.model);
     json_add_u64(json, "host_gpu_count", gpus.count);
     json_add_u64(json, "host_gpu_memory_mib",
                  in_mib(gpus.count > 0 ? gpus.memory_bytes : UNKNOWN));
@@ -179,11 +173,11 @@ static void add_cloud(const struct root *root, struct json_writer *json)
     struct cloud_facts facts;
 
     (void)cloud_find(root, &facts, NULL); /* unknown values are empty */
-    json_add_text(json, "cloud_vendor_id", or_null(facts.vendor));
-    json_add_text(json, "cloud_account_id", or_null(facts.account));
-    json_add_text(json, "cloud_region_id", or_null(facts.region));
-    json_add_text(json, "cloud_zone_id", or_null(facts.zone));
-    json_add_text(json, "cloud_instance_type", or_null(facts.instance_type));
+    json_add_known_text(json, "cloud_vendor_id", facts.vendor);
+    json_add_known_text(json, "cloud_account_id", facts.account);
+    json_add_known_text(json, "cloud_region_id", facts.region);
+    json_add_known_text(json, "cloud_zone_id", facts.zone);
+    json_add_known_text(json, "cloud_instance_type", facts.instance_type);
 }
 
 /* Adds members about this machine: host_... and cloud_..., null if unknown. May take seconds. */
@@ -196,11 +190,11 @@ static void run_description_add_machine(struct json_writer *json)
         return;
     host_facts_read(&root, &facts);
     add_host_id(&root, json);
-    json_add_text(json, "host_hostname", or_null(facts.hostname));
+    json_add_known_text(json, "host_hostname", facts.hostname);
     add_address(json);
     json_add_null(json, "host_server_allocation");
     json_add_u64(json, "host_vcpus", facts.cpus);
-    json_add_text(json, "host_cpu_model", or_null(facts.cpu_model));
+    json_add_known_text(json, "host_cpu_model", facts.cpu_model);
     json_add_u64(json, "host_memory_mib", in_mib(facts.memory_bytes));
     add_gpus(json);
     add_storage(&root, json);
@@ -289,10 +283,9 @@ int agent_upload_start(const char *path, struct upload_process *ret, struct spoo
 static void add_result(const struct upload_process *process, const struct upload_result *result,
                        struct json_writer *json)
 {
-    json_auto_t *summary = json_loadb(result->summary.text ? result->summary.text : "",
-                                      result->summary.length, 0, NULL);
-    const char *key;
-    json_t *value;
+    json_auto_t *answer = result->answer.length > 0
+                              ? json_loadb(result->answer.text, result->answer.length, 0, NULL)
+                              : NULL;
 
     json_begin(json, "upload", '{');
     json_add_bool(json, "is_complete", result->is_complete);
@@ -300,10 +293,10 @@ static void add_result(const struct upload_process *process, const struct upload
     json_add_u64(json, "kept_rows", result->kept_rows);
     json_add_u64(json, "dropped_rows", result->dropped_rows);
     json_add_text(json, "folder", result->is_complete ? NULL : process->path);
-    json_object_foreach(summary, key, value)
-    {
-        upload_add_value(json, key, value);
-    }
+    if (answer)
+        upload_add_value(json, "result", answer);
+    else
+        json_add_null(json, "result");
     json_end(json);
 }
 
@@ -323,7 +316,7 @@ int agent_upload_finish(struct upload_process *process, const char *exit_code,
                          status);
     upload_process_end(process, (int)code, has_failed, &result);
     add_result(process, &result, json);
-    buffer_done(&result.summary);
+    buffer_done(&result.answer);
     return 0;
 }
 
@@ -334,7 +327,7 @@ void agent_upload_abandon(struct upload_process *process)
     if (process->pid == 0)
         return;
     upload_process_end(process, 1, true, &result);
-    buffer_done(&result.summary);
+    buffer_done(&result.answer);
 }
 
 /* ---- uploads of a run --------------------------------------------------- */
@@ -385,7 +378,7 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
         warn("%" PRIu64 " %s dropped: too many waited to be uploaded; see "
              "TRACKER_UPLOAD_DISK_LIMIT",
              result.dropped_rows, result.dropped_rows == 1 ? "sample was" : "samples were");
-    buffer_done(&result.summary);
+    buffer_done(&result.answer);
 }
 
 /* ---- resource-tracker upload ------------------------------------------------ */

@@ -19,14 +19,10 @@
  *     {"token": "...", "api_url": "https://...", "interval": 60, "metadata": {"team": "blue"}}
  *
  * It is read before the agent is ready, and may be removed then. The metadata becomes part of the description
- * of the run, as it is. The response to `upload` has the member
- *
- *     "upload": {"is_alive": true, "run_id": "...", "data_uris": ["s3://..."], "result": null}
- *
- * where `run_id` is null until the run is registered. The response to `finish` has the member
+ * of the run, as it is. The response to `finish` has the member
  *
  *     "upload": {"is_complete": true, "message": null, "kept_rows": 0, "dropped_rows": 0,
- *                "folder": "...", "run_id": "...", "data_uris": ["s3://..."], "result": {...}}
+ *                "folder": "...", "result": {...}}
  *
  * where `result` is the response of the service; if not all rows were sent, `message` says why, and the rest
  * is kept in the folder. Without a `finish`, the run has failed with exit code 1.

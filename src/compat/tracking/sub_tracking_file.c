@@ -35,45 +35,22 @@ static const struct table_place place = { "data", 0 };
 
 void block_log_done(struct block_log *log)
 {
+    for (size_t i = 0; i < log->count; i++)
+        free(log->events[i].name);
     free(log->events);
-    free(log->names);
     *log = (struct block_log){ 0 };
-}
-
-const char *block_log_name(const struct block_log *log, const struct block_event *event)
-{
-    return log->names + event->name;
-}
-
-/* Rows of one block often follow each other: its name is kept once then. */
-static int add_name(struct block_log *log, const char *name, size_t *ret)
-{
-    size_t length = strlen(name) + 1;
-
-    for (size_t i = log->count; i-- > 0 && i + 2 >= log->count;) {
-        if (strcmp(block_log_name(log, &log->events[i]), name) == 0) {
-            *ret = log->events[i].name;
-            return 0;
-        }
-    }
-    if (reserve(&log->names, &log->names_capacity, log->names_length + length, 1) < 0)
-        return -ENOMEM;
-    memcpy(log->names + log->names_length, name, length);
-    *ret = log->names_length;
-    log->names_length += length;
-    return 0;
 }
 
 int block_log_add(struct block_log *log, int64_t process_id, const char *name, bool is_stop,
                   double timestamp)
 {
-    struct block_event event = { process_id, 0, log->count, timestamp, is_stop };
-    int r = reserve(&log->events, &log->capacity, log->count + 1, sizeof(event));
+    struct block_event event = { process_id, strdup(name), log->count, timestamp, is_stop };
 
-    if (r == 0)
-        r = add_name(log, name, &event.name);
-    if (r < 0)
-        return r;
+    if (!event.name ||
+        reserve(&log->events, &log->capacity, log->count + 1, sizeof(event)) < 0) {
+        free(event.name);
+        return -ENOMEM;
+    }
     log->events[log->count++] = event;
     return 0;
 }

@@ -17,7 +17,7 @@
 
 struct block_event {
     int64_t process_id;
-    size_t name;  /* where it begins in block_log.names */
+    char *name;   /* owned */
     size_t order; /* among the rows of the file, from 0 */
     double timestamp;
     bool is_stop;
@@ -27,14 +27,11 @@ struct block_event {
 struct block_log {
     struct block_event *events; /* owned */
     size_t count, capacity;
-    char *names; /* NUL-ended, one behind the other; owned */
-    size_t names_length, names_capacity;
 };
 
 /* Adds a row, in memory. 0 or -ENOMEM. */
 int block_log_add(struct block_log *log, int64_t process_id, const char *name, bool is_stop,
                   double timestamp);
-const char *block_log_name(const struct block_log *log, const struct block_event *event);
 void block_log_done(struct block_log *log);
 
 /* Reads a file. Every message names it. */

@@ -19,18 +19,7 @@
 #include "output/output_file.h"
 #include "text/csv.h"
 
-/* ---- formats ------------------------------------------------------------ */
-
-/* A kind of file. Each writes the facts and an empty table to a file that exists and is empty;
- * opens such a file for rows; adds a row, in which all is known; and ends it. 0 or -errno with a
- * message. */
-struct tracking_format {
-    int (*create)(const char *path, const struct tracking_facts *facts,
-                  struct spoor_error *err);
-    int (*open)(const char *path, void **ret, struct spoor_error *err);
-    int (*add)(void *state, const double row[TRACKING_COLUMNS], struct spoor_error *err);
-    int (*close)(void *state, struct spoor_error *err);
-};
+/* ---- fields ------------------------------------------------------------- */
 
 const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
     { "ram_unit", .type = TRACKING_TEXT },
@@ -82,17 +71,29 @@ static double known(double value)
     return isfinite(value) ? value : 0;
 }
 
-/* ---- CSV ---------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
-struct csv {
-    int fd;
+struct tracking_file {
+    enum table_kind kind;
+    char *path;
+    struct replacement replacement; /* of an old file, until then; fd -1: none */
+    struct stat created;            /* the file of that name in the beginning */
+    bool has_begun;                 /* there may be rows */
+    bool has_failed;
+    /* CSV: */
+    int fd;              /* -1: it takes no rows yet */
     struct buffer lines; /* to be written next */
+    /* SQLite: */
+    sqlite3 *db;          /* likewise; NULL */
+    sqlite3_stmt *insert; /* a row */
 };
 
-static struct csv_writer begin_lines(struct csv *csv)
+/* ---- CSV ---------------------------------------------------------------- */
+
+static struct csv_writer begin_lines(struct tracking_file *file)
 {
-    buffer_clear(&csv->lines);
-    return (struct csv_writer){ .out = &csv->lines, .dialect = &csv_python };
+    buffer_clear(&file->lines);
+    return (struct csv_writer){ .out = &file->lines, .dialect = &csv_python };
 }
 
 static void add_number(struct csv_writer *writer, double value, enum tracking_type type)
@@ -112,51 +113,20 @@ static void add_header(struct csv_writer *writer, const struct tracking_field *f
 }
 
 /* Whole lines or nothing: a part of a line on a full disk is cut off again. */
-static int write_lines(const struct csv *csv)
+static int write_lines(const struct tracking_file *file, struct spoor_error *err)
 {
-    off_t end = lseek(csv->fd, 0, SEEK_END);
-    int r = buffer_write(&csv->lines, csv->fd);
+    off_t end = lseek(file->fd, 0, SEEK_END);
+    int r = buffer_write(&file->lines, file->fd);
 
     if (r < 0 && end >= 0)
-        (void)!ftruncate(csv->fd, end);
-    return r;
+        (void)!ftruncate(file->fd, end);
+    return r < 0 ? error_sys(err, r, "write") : 0;
 }
 
-static void csv_free(struct csv *csv)
+static int write_csv_facts(struct tracking_file *file, const struct tracking_facts *facts,
+                           struct spoor_error *err)
 {
-    buffer_done(&csv->lines);
-    free(csv);
-}
-
-static int csv_close(void *state, struct spoor_error *err)
-{
-    struct csv *csv = state;
-    int r = close(csv->fd) < 0 ? error_sys(err, errno, "close") : 0;
-
-    csv_free(csv);
-    return r;
-}
-
-static int csv_open(const char *path, void **ret, struct spoor_error *err)
-{
-    struct csv *csv = calloc(1, sizeof(*csv));
-    int r;
-
-    if (!csv)
-        return error_set(err, ENOMEM, "out of memory");
-    csv->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (csv->fd < 0) {
-        r = error_sys(err, errno, "open");
-        csv_free(csv);
-        return r;
-    }
-    *ret = csv;
-    return 0;
-}
-
-static int csv_write_facts(struct csv *csv, const struct tracking_facts *facts)
-{
-    struct csv_writer writer = begin_lines(csv);
+    struct csv_writer writer = begin_lines(file);
 
     add_header(&writer, tracking_fact_fields, TRACKING_FACTS);
     for (size_t i = 0; i < TRACKING_FACTS; i++) {
@@ -167,21 +137,7 @@ static int csv_write_facts(struct csv *csv, const struct tracking_facts *facts)
     }
     csv_end_row(&writer);
     add_header(&writer, tracking_row_fields, TRACKING_COLUMNS);
-    return write_lines(csv);
-}
-
-static int csv_create(const char *path, const struct tracking_facts *facts,
-                      struct spoor_error *err)
-{
-    void *state = NULL;
-    int r = csv_open(path, &state, err);
-
-    if (!state)
-        return r;
-    r = csv_write_facts(state, facts);
-    if (r < 0)
-        (void)error_sys(err, r, "write");
-    return csv_close(state, r == 0 ? err : NULL) < 0 && r == 0 ? -EIO : r;
+    return write_lines(file, err);
 }
 
 /* The sum of the percentages of nothing is the whole number 0: so it stands there for a group
@@ -200,10 +156,10 @@ static bool is_sum_of_nothing(const double row[TRACKING_COLUMNS], size_t column)
     }
 }
 
-static int csv_add(void *state, const double row[TRACKING_COLUMNS], struct spoor_error *err)
+static int add_csv_row(struct tracking_file *file, const double row[TRACKING_COLUMNS],
+                       struct spoor_error *err)
 {
-    struct csv_writer writer = begin_lines(state);
-    int r;
+    struct csv_writer writer = begin_lines(file);
 
     for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
         enum tracking_type type = tracking_row_fields[i].type;
@@ -213,11 +169,8 @@ static int csv_add(void *state, const double row[TRACKING_COLUMNS], struct spoor
         add_number(&writer, row[i], type);
     }
     csv_end_row(&writer);
-    r = write_lines(state);
-    return r < 0 ? error_sys(err, r, "write") : 0;
+    return write_lines(file, err);
 }
-
-static const struct tracking_format tracking_csv = { csv_create, csv_open, csv_add, csv_close };
 
 /* ---- SQLite -------------------------------------------------------------
  *
@@ -227,34 +180,28 @@ static const struct tracking_format tracking_csv = { csv_create, csv_open, csv_a
 
 enum { BUSY_MS = 1000, SQL_MAX = 4096 };
 
-struct database {
-    sqlite3 *db;
-    sqlite3_stmt *insert; /* a row; NULL before the table is there */
-};
-
 static const char *const type_names[] = {
     [TRACKING_TEXT] = "VARCHAR",
     [TRACKING_REAL] = "FLOAT",
     [TRACKING_INTEGER] = "INTEGER",
 };
 
-static int fail(const struct database *database, struct spoor_error *err)
+static int fail(const struct tracking_file *file, struct spoor_error *err)
 {
-    int code = sqlite3_extended_errcode(database->db);
+    int code = sqlite3_extended_errcode(file->db);
 
-    return error_set(err, code == SQLITE_FULL ? ENOSPC : EIO, "%s",
-                     sqlite3_errmsg(database->db));
+    return error_set(err, code == SQLITE_FULL ? ENOSPC : EIO, "%s", sqlite3_errmsg(file->db));
 }
 
-static int run(const struct database *database, const char *sql, struct spoor_error *err)
+static int run(const struct tracking_file *file, const char *sql, struct spoor_error *err)
 {
-    if (sqlite3_exec(database->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return fail(database, err);
+    if (sqlite3_exec(file->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return fail(file, err);
     return 0;
 }
 
 /* "CREATE TABLE t (a FLOAT, ...)". */
-static int create_table(const struct database *database, const char *table,
+static int create_table(const struct tracking_file *file, const char *table,
                         const struct tracking_field *fields, size_t count,
                         struct spoor_error *err)
 {
@@ -265,12 +212,12 @@ static int create_table(const struct database *database, const char *table,
         used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s%s %s", i ? ", " : " (",
                          fields[i].name, type_names[fields[i].type]); /* fits: our names */
     (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
-    return run(database, sql, err);
+    return run(file, sql, err);
 }
 
 /* "INSERT INTO t VALUES (?, ...)". */
-static int prepare_insert(const struct database *database, const char *table, size_t count,
-                          sqlite3_stmt **ret, struct spoor_error *err)
+static int prepare_insert(struct tracking_file *file, const char *table, size_t count,
+                          struct spoor_error *err)
 {
     char sql[SQL_MAX];
     int used = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES", table);
@@ -278,171 +225,124 @@ static int prepare_insert(const struct database *database, const char *table, si
     for (size_t i = 0; i < count; i++)
         used += snprintf(sql + used, sizeof(sql) - (size_t)used, "%s?", i ? "," : " (");
     (void)snprintf(sql + used, sizeof(sql) - (size_t)used, ")");
-    if (sqlite3_prepare_v2(database->db, sql, -1, ret, NULL) != SQLITE_OK)
-        return fail(database, err);
+    if (sqlite3_prepare_v2(file->db, sql, -1, &file->insert, NULL) != SQLITE_OK)
+        return fail(file, err);
     return 0;
 }
 
-static int bind_number(sqlite3_stmt *statement, size_t i, enum tracking_type type, double value)
+static int bind_number(const struct tracking_file *file, size_t i, enum tracking_type type,
+                       double value)
 {
     return type == TRACKING_INTEGER
-               ? sqlite3_bind_int64(statement, (int)i + 1, (sqlite3_int64)value)
-               : sqlite3_bind_double(statement, (int)i + 1, value);
+               ? sqlite3_bind_int64(file->insert, (int)i + 1, (sqlite3_int64)value)
+               : sqlite3_bind_double(file->insert, (int)i + 1, value);
 }
 
-/* Runs a statement whose values are bound, and makes it ready for the next. */
-static int step(const struct database *database, sqlite3_stmt *statement,
-                struct spoor_error *err)
+/* Inserts the values that are bound, and is ready for the next. */
+static int insert_row(const struct tracking_file *file, struct spoor_error *err)
 {
-    int r = sqlite3_step(statement) == SQLITE_DONE ? 0 : fail(database, err);
+    int r = sqlite3_step(file->insert) == SQLITE_DONE ? 0 : fail(file, err);
 
-    (void)sqlite3_reset(statement); /* repeats the failure of the step */
+    (void)sqlite3_reset(file->insert); /* repeats the failure of the step */
     return r;
 }
 
-static int database_write_facts(const struct database *database,
-                                const struct tracking_facts *facts, struct spoor_error *err)
+static int add_database_row(struct tracking_file *file, const double row[TRACKING_COLUMNS],
+                            struct spoor_error *err)
 {
-    sqlite3_stmt *insert = NULL;
-    int r = create_table(database, "static_data", tracking_fact_fields, TRACKING_FACTS, err);
+    for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
+        if (bind_number(file, i, tracking_row_fields[i].type, row[i]) != SQLITE_OK)
+            return fail(file, err);
+    }
+    return insert_row(file, err);
+}
 
-    if (r == 0)
-        r = prepare_insert(database, "static_data", TRACKING_FACTS, &insert, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < TRACKING_FACTS; i++) {
+static int insert_facts(struct tracking_file *file, const struct tracking_facts *facts,
+                        struct spoor_error *err)
+{
+    int r = prepare_insert(file, "static_data", TRACKING_FACTS, err);
+
+    for (size_t i = 0; i < TRACKING_FACTS && r == 0; i++) {
         enum tracking_type type = tracking_fact_fields[i].type;
-        int code =
-            type == TRACKING_TEXT
-                ? sqlite3_bind_text(insert, (int)i + 1, facts->texts[i], -1, SQLITE_STATIC)
-                : bind_number(insert, i, type, known(facts->numbers[i]));
+        int code = type == TRACKING_TEXT ? sqlite3_bind_text(file->insert, (int)i + 1,
+                                                             facts->texts[i], -1, SQLITE_STATIC)
+                                         : bind_number(file, i, type, known(facts->numbers[i]));
 
         if (code != SQLITE_OK)
-            r = fail(database, err);
+            r = fail(file, err);
     }
-    if (r == 0)
-        r = step(database, insert, err);
-    sqlite3_finalize(insert);
-    return r;
-}
-
-static void database_discard(struct database *database)
-{
-    sqlite3_finalize(database->insert);
-    sqlite3_close(database->db);
-    free(database);
-}
-
-static int open_database(const char *path, struct database **ret, struct spoor_error *err)
-{
-    struct database *database = calloc(1, sizeof(*database));
-    int r;
-
-    if (!database)
-        return error_set(err, ENOMEM, "out of memory");
-    if (sqlite3_open_v2(path, &database->db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK) {
-        *ret = database;
-        return 0;
-    }
-    r = fail(database, err);
-    database_discard(database);
-    return r;
+    return r < 0 ? r : insert_row(file, err);
 }
 
 /* The file is new: its contents can be written again, so nothing waits for the disk. */
-static int database_create(const char *path, const struct tracking_facts *facts,
-                           struct spoor_error *err)
+static int write_database_facts(struct tracking_file *file, const struct tracking_facts *facts,
+                                struct spoor_error *err)
 {
-    struct database *database = NULL;
-    int r = open_database(path, &database, err);
+    int r = run(file, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN", err);
 
-    if (!database)
-        return r;
-    r = run(database, "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN", err);
     if (r == 0)
-        r = database_write_facts(database, facts, err);
+        r = create_table(file, "static_data", tracking_fact_fields, TRACKING_FACTS, err);
     if (r == 0)
-        r = create_table(database, "data", tracking_row_fields, TRACKING_COLUMNS, err);
+        r = insert_facts(file, facts, err);
     if (r == 0)
-        r = run(database, "COMMIT", err);
-    database_discard(database);
-    return r;
+        r = create_table(file, "data", tracking_row_fields, TRACKING_COLUMNS, err);
+    return r < 0 ? r : run(file, "COMMIT", err);
 }
 
 /* If there can be no log (it needs shared memory), the old kind of journal is used: it waits for
  * the disk at each row. */
-static int database_open(const char *path, void **ret, struct spoor_error *err)
+static int prepare_rows(struct tracking_file *file, struct spoor_error *err)
 {
-    struct database *database = NULL;
-    int r = open_database(path, &database, err);
-
-    if (!database)
-        return r;
-    (void)sqlite3_busy_timeout(database->db, BUSY_MS);
-    (void)sqlite3_exec(database->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
-    r = run(database, "PRAGMA synchronous=NORMAL", err);
-    if (r == 0)
-        r = prepare_insert(database, "data", TRACKING_COLUMNS, &database->insert, err);
-    if (r < 0) {
-        database_discard(database);
-        return r;
-    }
-    *ret = database;
-    return 0;
-}
-
-static int database_add(void *state, const double row[TRACKING_COLUMNS],
-                        struct spoor_error *err)
-{
-    struct database *database = state;
-
-    for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
-        if (bind_number(database->insert, i, tracking_row_fields[i].type, row[i]) != SQLITE_OK)
-            return fail(database, err);
-    }
-    return step(database, database->insert, err);
-}
-
-static int database_close(void *state, struct spoor_error *err)
-{
-    struct database *database = state;
     int r;
 
-    sqlite3_finalize(database->insert);
-    database->insert = NULL;
-    /* Merges the log into the file. If a reader keeps the file open, the log stays. */
-    r = sqlite3_exec(database->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
-    r = r == SQLITE_OK || r == SQLITE_BUSY || r == SQLITE_LOCKED ? 0 : fail(database, err);
-    database_discard(database);
+    (void)sqlite3_busy_timeout(file->db, BUSY_MS);
+    (void)sqlite3_exec(file->db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+    r = run(file, "PRAGMA synchronous=NORMAL", err);
+    return r < 0 ? r : prepare_insert(file, "data", TRACKING_COLUMNS, err);
+}
+
+/* ---- both kinds --------------------------------------------------------- */
+
+static int open_contents(struct tracking_file *file, const char *path, struct spoor_error *err)
+{
+    if (file->kind == TABLE_SQLITE)
+        return sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK
+                   ? 0
+                   : fail(file, err);
+    file->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    return file->fd < 0 ? error_sys(err, errno, "open") : 0;
+}
+
+static int close_contents(struct tracking_file *file, struct spoor_error *err)
+{
+    int r = 0;
+
+    if (file->db) {
+        sqlite3_finalize(take_ptr(file->insert));
+        /* Merges the log into the file. If a reader keeps the file open, the log stays. */
+        r = sqlite3_exec(file->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+        r = r == SQLITE_OK || r == SQLITE_BUSY || r == SQLITE_LOCKED ? 0 : fail(file, err);
+        sqlite3_close(take_ptr(file->db));
+    }
+    if (file->fd >= 0 && close(take_fd(&file->fd)) < 0)
+        r = error_sys(err, errno, "close");
     return r;
 }
 
-static const struct tracking_format tracking_sqlite = { database_create, database_open,
-                                                        database_add, database_close };
+/* Writes the facts to a new file, which is empty. */
+static int write_facts(struct tracking_file *file, const char *path,
+                       const struct tracking_facts *facts, struct spoor_error *err)
+{
+    int closed, r = open_contents(file, path, err);
+
+    if (r == 0)
+        r = file->db ? write_database_facts(file, facts, err)
+                     : write_csv_facts(file, facts, err);
+    closed = close_contents(file, r == 0 ? err : NULL);
+    return r < 0 ? r : closed;
+}
 
 /* ---- writing ------------------------------------------------------------ */
-
-struct tracking_file {
-    const struct tracking_format *format;
-    void *state; /* NULL: no rows yet */
-    char *path;
-    struct replacement replacement; /* of an old file, until then; fd -1: none */
-    struct stat created;            /* the file of that name in the beginning */
-    bool has_begun;                 /* there may be rows */
-    bool has_failed;
-};
-
-static const struct tracking_format *const formats[] = {
-    [TABLE_CSV] = &tracking_csv,
-    [TABLE_SQLITE] = &tracking_sqlite,
-};
-
-int tracking_file_check_name(const char *path, struct spoor_error *err)
-{
-    int kind = table_check_name(path, err);
-
-    return kind < 0 ? kind : 0;
-}
 
 /* SQLite would take the log of an older file for part of the new one. */
 static int remove_beside(const char *path, struct spoor_error *err)
@@ -500,6 +400,7 @@ static void free_file(struct tracking_file **file)
 {
     if (!*file)
         return;
+    buffer_done(&(*file)->lines);
     free((*file)->path);
     free(*file);
 }
@@ -510,7 +411,11 @@ static int open_rows(struct tracking_file *file, struct spoor_error *err)
 
     if (stat(file->path, &file->created) < 0)
         return error_sys(err, errno, "cannot open the file %s", file->path);
-    r = file->format->open(file->path, &file->state, err);
+    r = open_contents(file, file->path, err);
+    if (r == 0 && file->db)
+        r = prepare_rows(file, err);
+    if (r < 0)
+        (void)close_contents(file, NULL);
     return r < 0 ? error_prefix(err, r, "cannot write to the file %s", file->path) : 0;
 }
 
@@ -527,13 +432,13 @@ int tracking_file_open(const char *path, bool overwrite, const struct tracking_f
         file->path = strdup(path);
     if (!file || !file->path)
         return error_set(err, ENOMEM, "out of memory");
-    file->format = formats[kind];
-    file->replacement.fd = -1;
+    file->kind = (enum table_kind)kind;
+    file->replacement.fd = file->fd = -1;
     r = create(file, overwrite, err);
     if (r < 0)
         return r;
-    r = file->format->create(
-        file->replacement.fd >= 0 ? file->replacement.temporary : file->path, facts, err);
+    r = write_facts(file, file->replacement.fd >= 0 ? file->replacement.temporary : path, facts,
+                    err);
     if (r < 0)
         (void)error_prefix(err, r, "cannot write to the file %s", path);
     /* A new file is complete before the job starts, which may look for it. */
@@ -581,7 +486,7 @@ int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLU
     double values[TRACKING_COLUMNS];
     int r;
 
-    if (!file->state)
+    if (file->fd < 0 && !file->db)
         return 0;
     if (is_removed(file)) {
         r = error_set(err, ENOENT,
@@ -590,7 +495,7 @@ int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLU
     } else {
         for (size_t i = 0; i < TRACKING_COLUMNS; i++)
             values[i] = known(row[i]);
-        r = file->format->add(file->state, values, err);
+        r = file->db ? add_database_row(file, values, err) : add_csv_row(file, values, err);
         if (r < 0)
             r = error_prefix(err, r, "cannot write a row to the file %s", file->path);
     }
@@ -602,12 +507,11 @@ int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLU
 
 int tracking_file_close(struct tracking_file *file, struct spoor_error *err)
 {
-    int r = 0;
+    int r;
 
     if (!file)
         return 0;
-    if (file->state)
-        r = file->format->close(file->state, err);
+    r = close_contents(file, err);
     if (!file->has_begun || file->replacement.fd >= 0)
         discard(file);
     if (r < 0)

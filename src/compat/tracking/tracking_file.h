@@ -67,7 +67,7 @@ struct tracking_facts {
 /* The unit of the column: one of the facts, percent, or that of the metric. */
 enum tracking_unit { TRACKING_COUNTS, TRACKING_IN_RAM, TRACKING_IN_GPU_RAM, TRACKING_PERCENT };
 
-/* When: in the last sample in which the command lived, in the sample of the row, or how much more per
+/* The time of a value: the last sample before the command exited, or the sample of the row; or the growth per
  * second since the row before. */
 enum tracking_moment { TRACKING_HELD, TRACKING_NOW, TRACKING_RATE };
 
@@ -85,9 +85,6 @@ extern const struct tracking_field tracking_fact_fields[TRACKING_FACTS];
 extern const struct tracking_field tracking_row_fields[TRACKING_COLUMNS];
 
 struct tracking_file;
-
-/* Does the name end in .csv or .sqlite? 0, or -EINVAL with a message. Nothing is opened. */
-int tracking_file_check_name(const char *path, struct spoor_error *err);
 
 /* Creates the file and writes the facts. An existing file is refused (-EEXIST) unless
  * `overwrite` is set; then the new one waits beside it until there are rows. */

@@ -78,7 +78,7 @@ int command_info(const struct command *command, int argc, char **argv)
     root_close(&root);
     machine.cloud = cloud_describe(&facts);
     machine.cloud.reason = r < 0 && r != -ENODEV ? cloud_err.message : NULL;
-    return outputs_print(&settings, write_machine, &machine);
+    return outputs_print(&settings, FORMATS_TEXT_JSON, write_machine, &machine);
 }
 
 /* ---- doctor ------------------------------------------------------------- */
@@ -242,7 +242,7 @@ int command_doctor(const struct command *command, int argc, char **argv)
     options = session_options(&settings);
     if (spoor_machine_check(&options, collect, &list, &err) < 0)
         return complain("%s", err.message);
-    return outputs_print(&settings, write_sources, &list);
+    return outputs_print(&settings, FORMATS_TEXT_JSON, write_sources, &list);
 }
 
 /* ---- phase --------------------------------------------------------------

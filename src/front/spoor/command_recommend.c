@@ -195,7 +195,7 @@ static int check_jobs(const struct run_set *set, struct spoor_error *err)
         bool has_job = false;
 
         for (size_t k = 0; k < source->records.count; k++)
-            has_job |= source->records.items[k].figures != NULL;
+            has_job |= !source->records.items[k].system && source->records.items[k].figures;
         if (!has_job)
             return error_set(err, EBADMSG,
                              "'%s': no job was tracked; expected a report of 'spoor run'",
@@ -262,7 +262,7 @@ static int recommend(struct settings *settings, const struct needs *needs,
 
     if (settings->wants_servers && server_search_find(search, settings, needs, &err) < 0)
         code = complain("%s", err.message);
-    r = outputs_print(settings, write_needs, &answer);
+    r = outputs_print(settings, FORMATS_TEXT_JSON, write_needs, &answer);
     return r != 0 ? r : code;
 }
 

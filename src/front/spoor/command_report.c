@@ -125,8 +125,7 @@ static int write_runs(const struct settings *settings, const struct run_set *set
     if (output->fd >= 0)
         return save_to_descriptor(set->runs, set->count, output->format,
                                   output->flags & SPOOR_COLOR, output->fd, err);
-    return save_to_file(set->runs, set->count, output->format, output->path,
-                        output->save, err);
+    return save_to_file(set->runs, set->count, output->format, output->path, output->save, err);
 }
 
 /* Only a JSON report may be written in its own place: any other output holds less than its input. */

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "front/agent.h"
+#include "front/spoor/after_run.h"
 #include "front/spoor/live.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
@@ -35,7 +36,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
     struct summary summary;
     char id[RUN_ID_SIZE], cwd[PATH_MAX];
     struct record_input input = {
-        .id = id,
+        .id = options->id ? options->id : id,
         .name = options->name,
         .tags = options->tags,
         .command = options->command,
@@ -56,7 +57,8 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
         .warning_count = 1,
     };
 
-    record_make_id(id);
+    if (!options->id)
+        record_make_id(id);
     (void)gethostname(host.hostname, sizeof(host.hostname) - 1); /* or it is not known */
     summary_init(&summary, options->interval_ns);
     for (size_t i = 0; i < METRIC_COUNT; i++)
@@ -104,17 +106,33 @@ static int write_all(void *data)
 
 /* Writes the report to all outputs except stderr, which already has the message. An old report in its place would
  * seem to describe this run. */
-static void untracked_report_write(const struct outputs *outputs, const struct tracked *tracked,
-                                   const struct spoor_options *options)
+struct run_report {
+    const struct settings *settings;
+    const struct outputs *outputs;
+    const struct spoor_options *options;
+    struct live *live;
+    bool is_limit_kept;
+};
+
+/* Returns false if a limit is broken, or could not be checked. */
+static bool untracked_report_write(const struct run_report *report,
+                                   const struct tracked *tracked)
 {
     struct record record;
+    bool is_kept;
 
-    if (untracked_record_fill(tracked, options, &record) < 0)
-        return; /* no memory */
+    if (untracked_record_fill(tracked, report->options, &record) < 0)
+        return report->settings->limits.count == 0; /* no memory */
     set_times(tracked, &record);
-    (void)program_write_report(&spoor_program, write_all, &(struct report){ outputs, &record });
+    (void)program_write_report(&spoor_program, write_all,
+                               &(struct report){ report->outputs, &record });
+    is_kept = after_run_of(report->settings, report->outputs, &record);
     record_done(&record);
+    return is_kept;
 }
+
+/* Exit code of a job that succeeded and broke a limit of --max. */
+enum { EXIT_LIMIT = 1 };
 
 /* ---- run ----------------------------------------------------------------
  *
@@ -184,21 +202,17 @@ static struct live *open_live(const struct settings *settings, char **command,
     return live;
 }
 
-struct run_report {
-    const struct outputs *outputs;
-    const struct spoor_options *options;
-    struct live *live;
-};
-
 static void write_report(const struct tracked *tracked, void *data)
 {
-    const struct run_report *report = data;
+    struct run_report *report = data;
 
     live_stop(report->live);
-    if (tracked->session)
+    if (tracked->session) {
         outputs_write(report->outputs, tracked->session);
-    else
-        untracked_report_write(report->outputs, tracked, report->options);
+        report->is_limit_kept = after_run(report->settings, report->outputs, tracked->session);
+    } else {
+        report->is_limit_kept = untracked_report_write(report, tracked);
+    }
 }
 
 static int run_job(struct settings *settings, const struct outputs *outputs, char **command)
@@ -215,8 +229,10 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
     };
     CLEANUP(live_cleanup) struct live *live = open_live(settings, command, &options);
 
-    return program_run(&spoor_program, &options, write_report,
-                       &(struct run_report){ outputs, &options.session, live });
+    struct run_report report = { settings, outputs, &options.session, live, true };
+    int code = program_run(&spoor_program, &options, write_report, &report);
+
+    return code == 0 && !report.is_limit_kept ? EXIT_LIMIT : code;
 }
 
 int command_run(const struct command *command, int argc, char **argv)
@@ -291,8 +307,10 @@ static int follow(const struct settings *settings, const struct outputs *outputs
     code = attachment_follow(&spoor_program, &options, settings->duration_ns, live_end_fd(live),
                              outputs_reader_fd(settings), &attachment);
     live_stop(live);
-    if (code == 0)
+    if (code == 0) {
         outputs_write(outputs, attachment.session);
+        (void)after_run(settings, outputs, attachment.session); /* it has no limits */
+    }
     return code;
 }
 

@@ -38,6 +38,7 @@ struct watched_run {
 struct watched_runs {
     struct watched_run list[RUNS_MAX];
     size_t count;
+    bool has_gpus;            /* the GPU memory of a run is known */
     struct json_writer *json; /* each status goes here, too; NULL: nowhere */
 };
 
@@ -77,6 +78,7 @@ static void add_run(pid_t tracker, const char *status, void *data)
     run->rss_bytes = run->gpu_bytes = run->sampled_seconds = (double)NAN;
     if (object)
         read_status(object, run);
+    runs->has_gpus |= !isnan(run->gpu_bytes);
     runs->count++;
     if (runs->json && object) {
         struct buffer document = { 0 };
@@ -105,6 +107,7 @@ static void list_runs(struct watched_runs *runs, const struct watched_runs *befo
     size_t before_count = before ? before->count : 0;
 
     runs->count = 0;
+    runs->has_gpus = false;
     runs_list(add_run, runs);
     qsort(runs->list, runs->count, sizeof(runs->list[0]), compare_runs);
     for (size_t i = 0; i < runs->count; i++) {
@@ -148,17 +151,18 @@ static struct number cell_of(const struct watched_run *run, int column)
     case MEMORY_COLUMN:
         return number_bytes(run->rss_bytes);
     default:
-        return number_bytes(run->gpu_bytes);
+        return run->pid && isnan(run->gpu_bytes) ? (struct number){ "-" }
+                                                 : number_bytes(run->gpu_bytes);
     }
 }
 
 /* A run, or the heading if it is NULL. */
-static void add_line(struct page *page, const struct watched_run *run)
+static void add_line(struct page *page, const struct watched_run *run, bool has_gpus)
 {
     struct buffer line = { 0 }, safe = { 0 };
 
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        if (page->columns >= columns[i].columns_min)
+        if (page->columns >= columns[i].columns_min && (i != GPU_COLUMN || has_gpus))
             buffer_format(&line, "%*s", columns[i].width,
                           run ? cell_of(run, i).text : columns[i].heading);
     }
@@ -186,10 +190,10 @@ static size_t write_table(struct page *page, const struct watched_runs *runs, si
         buffer_format(page->out, "%zu runs", runs->count);
         return 1;
     }
-    add_line(page, NULL);
+    add_line(page, NULL, runs->has_gpus);
     for (size_t i = 0; i < count; i++) {
         buffer_add_text(page->out, "\n");
-        add_line(page, &runs->list[i]);
+        add_line(page, &runs->list[i], runs->has_gpus);
     }
     if (count == runs->count)
         return count + 1;
@@ -290,7 +294,7 @@ int command_watch(const struct command *command, int argc, char **argv)
     if (!settings.has_format && settings.outputs.count == 0 && isatty(STDOUT_FILENO) &&
         live_is_possible())
         return watch_runs(&settings, table);
-    return outputs_print(&settings, write_once, &table->now);
+    return outputs_print(&settings, FORMATS_TEXT_JSON, write_once, &table->now);
 }
 
 /* ---- a run by its name -------------------------------------------------- */

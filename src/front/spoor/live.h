@@ -27,9 +27,9 @@
 
 /* ---- the screen ---------------------------------------------------------
  *
- * Nothing waits for a terminal that stalls, except the end for a moment. If it has taken a part of a
- * frame, the rest is sent before anything else. The cursor is never hidden, since a terminal that
- * stalls could leave it so.
+ * No function waits for a terminal that stalls; only live_screen_clear() does, for a moment. If the terminal
+ * has accepted a part of a frame, the rest is sent first. The cursor is never hidden: it would stay hidden on
+ * a terminal that stalls.
  */
 
 struct live_screen {
@@ -38,9 +38,9 @@ struct live_screen {
     bool is_drawn;
     bool has_modes; /* keys are read: the modes of the terminal are ours */
     struct termios modes_before;
-    struct helper *writer; /* of the one line; NULL: there is none */
+    struct helper *writer; /* writes the one line; NULL: there is none */
     struct line_text *line;
-    size_t line_row; /* where it is; 0: nowhere */
+    size_t line_row; /* the row of the line; 0: it is not shown */
 };
 
 /* Accepts one that is not open. */

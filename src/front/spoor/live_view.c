@@ -52,6 +52,8 @@ enum live_unit {
 
 enum live_limit { LIMIT_NONE, LIMIT_CPU, LIMIT_MEMORY };
 
+enum { MEMORY_ROW = 1 };
+
 /* In the order of the screen: the last ones are left out if there is no room. */
 struct live_row {
     const char *label;
@@ -158,15 +160,17 @@ static void add_level(struct live_curve *curve, const struct spoor_sample *sampl
 }
 
 /* A counter that steps back was restarted: its growth meanwhile is unknown. Growth between two samples
- * that are close together is left to the next: the rate might be far off. */
+ * that are close together is left to the next: the rate might be far off. If that is in the next column, the
+ * rate applies to both columns. */
 static void add_counter(struct live_curve *curve, const struct spoor_sample *sample,
-                        double rate_seconds)
+                        const struct live_view *view)
 {
+    double *newest = &curve->columns[LIVE_CURVE_COLUMNS - 1];
     double total = sample->values[curve->metric];
     double growth = total - curve->total;
     double seconds = sample->elapsed_seconds - curve->total_seconds;
 
-    if (!isnan(curve->total) && seconds < rate_seconds)
+    if (!isnan(curve->total) && seconds < view->rate_seconds)
         return;
     curve->total = total;
     curve->total_seconds = sample->elapsed_seconds;
@@ -176,7 +180,9 @@ static void add_counter(struct live_curve *curve, const struct spoor_sample *sam
     curve->now = growth / seconds;
     curve->growth += growth;
     curve->growth_seconds += seconds;
-    curve->columns[LIVE_CURVE_COLUMNS - 1] = curve->growth / curve->growth_seconds;
+    *newest = curve->growth / curve->growth_seconds;
+    if (isnan(newest[-1]) && seconds < 2 * view->column_seconds)
+        newest[-1] = curve->now;
     raise_value(&curve->max, curve->now);
 }
 
@@ -296,6 +302,9 @@ void live_view_done(struct live_view *view)
 
 void live_view_add(struct live_view *view, const struct spoor_sample *sample)
 {
+    view->elapsed_seconds = sample->elapsed_seconds;
+    if (sample->moments[view->curves[MEMORY_ROW].metric] <= 0)
+        return; /* the job has exited: keep its last figures */
     shift_columns(view, sample->elapsed_seconds);
     for (size_t i = 0; i < LIVE_ROWS_MAX; i++) {
         struct live_curve *curve = &view->curves[i];
@@ -305,9 +314,8 @@ void live_view_add(struct live_view *view, const struct spoor_sample *sample)
         if (spoor_metric_get(curve->metric)->kind == SPOOR_GAUGE)
             add_level(curve, sample);
         else
-            add_counter(curve, sample, view->rate_seconds);
+            add_counter(curve, sample, view);
     }
-    view->elapsed_seconds = sample->elapsed_seconds;
     view->cpu_limit = sample->cpu_limit;
     view->memory_limit_bytes = sample->memory_limit_bytes;
     view->gpu_count = sample->gpu_count < LIVE_GPUS_MAX ? sample->gpu_count : LIVE_GPUS_MAX;
@@ -458,7 +466,8 @@ static void add_headline(struct page *page, const char *title, double elapsed_se
 /* The caller's text, and the scale of the curves. */
 static void add_footer(struct page *page, const struct live_view *view, const char *hint)
 {
-    double seconds = (double)view->column_count * view->column_seconds;
+    double seconds =
+        fmin((double)view->column_count * view->column_seconds, view->elapsed_seconds);
     struct buffer text = { 0 };
 
     buffer_format(&text, "%s%scurves: last %s", hint ? hint : "", hint ? "; " : "",

@@ -34,9 +34,9 @@ bool outputs_has_color(enum color color, int fd)
 /* Names of files that promise a format which we do not write. */
 static bool promises_other_format(const char *path)
 {
-    static const char *const suffixes[] = { ".htm",     ".xml",    ".yaml", ".yml",  ".toml",
-                                            ".jsonl",   ".ndjson", ".tsv",  ".xlsx", ".md",
-                                            ".parquet", ".sqlite", ".db",   ".pdf" };
+    static const char *const suffixes[] = { ".htm",    ".xml",    ".yaml", ".yml",  ".toml",
+                                            ".jsonl",  ".ndjson", ".tsv",  ".xlsx", ".parquet",
+                                            ".sqlite", ".db",     ".pdf" };
 
     for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
         if (path_has_suffix(basename(path), suffixes[i]))
@@ -51,7 +51,8 @@ static int file_format(const struct settings *settings, const char *path,
 {
     bool has_suffix = spoor_format_for_path(path, ret);
 
-    if (settings->has_format && (settings->ignores_suffix || !has_suffix))
+    if (settings->has_format &&
+        ((settings->is_format_option && settings->outputs.count == 1) || !has_suffix))
         *ret = settings->format;
     else if (!has_suffix && promises_other_format(path))
         return error_set(
@@ -231,6 +232,15 @@ static int plan_files(const struct settings *settings, struct outputs *plan,
     return r;
 }
 
+/* With an option -f, there must be a place for the report. */
+static bool writes_to_stderr(const struct settings *settings, const struct outputs *plan)
+{
+    bool is_requested = settings->is_format_option && settings->format != SPOOR_TEXT &&
+                        settings->outputs.count == 0;
+
+    return (!settings->is_quiet || is_requested) && !has_text(plan);
+}
+
 static int plan_all(const struct settings *settings, struct outputs *plan,
                     struct spoor_error *err)
 {
@@ -248,7 +258,7 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     if (settings->print && !place_template(settings, plan)) {
         add(plan, SPOOR_TEXT, STDERR_FILENO, "stderr");
         plan->items[plan->count - 1].print = settings->print;
-    } else if (!settings->is_quiet && !has_text(plan)) {
+    } else if (writes_to_stderr(settings, plan)) {
         format = settings->outputs.count > 0 ? SPOOR_TEXT : format;
         add_descriptor(plan, settings, format, STDERR_FILENO, "stderr");
     }
@@ -276,17 +286,29 @@ int outputs_plan_stdout(struct settings *settings, struct outputs *ret, struct s
     return outputs_plan(settings, ret, err);
 }
 
+static int refuse_format(const struct output *output, unsigned formats, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer names = { 0 };
+
+    for (unsigned i = 0; formats >> i; i++) {
+        if (formats & 1u << i)
+            buffer_format(&names, "%s%s", names.length > 0 ? ", " : "",
+                          format_get((enum spoor_format)i)->name);
+    }
+    return error_set(err, EINVAL, "--output '%s': this command writes %s only", output->path,
+                     names.text ? names.text : "");
+}
+
 /* A file is replaced once all is written. */
-static int print_one(const struct output *output, output_write *write, void *data,
-                     struct spoor_error *err)
+static int print_one(const struct output *output, unsigned formats, output_write *write,
+                     void *data, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     AUTO_CLOSE int fd = -1;
     int r;
 
-    if (output->format != SPOOR_TEXT && output->format != SPOOR_JSON)
-        return error_set(err, EINVAL, "--output '%s': only text and JSON can be written",
-                         output->path);
+    if (!(formats & 1u << output->format))
+        return refuse_format(output, formats, err);
     if (output->fd >= 0)
         return write(data, output, output->fd, err);
     fd = memfd_create("output", MFD_CLOEXEC);
@@ -300,14 +322,14 @@ static int print_one(const struct output *output, output_write *write, void *dat
                  : save_text(&text, -1, output->path, output->save, err);
 }
 
-int outputs_print(struct settings *settings, output_write *write, void *data)
+int outputs_print(struct settings *settings, unsigned formats, output_write *write, void *data)
 {
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     struct spoor_error err = { 0 };
     int r = outputs_plan_stdout(settings, &outputs, &err);
 
     for (size_t i = 0; r == 0 && i < outputs.count; i++)
-        r = print_one(&outputs.items[i], write, data, &err);
+        r = print_one(&outputs.items[i], formats, write, data, &err);
     return r < 0 ? complain("%s", err.message) : 0;
 }
 

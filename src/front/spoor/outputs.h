@@ -54,11 +54,16 @@ int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session
  * shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
-/* For a command whose output is text or JSON: calls write(data, output, fd, err) for each of its outputs, -o or
- * stdout. Returns the exit code. */
+/* For a command whose output is not a report: calls write(data, output, fd, err) for each of its outputs, -o or
+ * stdout. `formats` has a bit for each format that it can write. Returns the exit code. */
+enum {
+    FORMATS_TEXT_JSON = 1u << SPOOR_TEXT | 1u << SPOOR_JSON,
+    FORMATS_TABLE = FORMATS_TEXT_JSON | 1u << SPOOR_CSV | 1u << SPOOR_MARKDOWN,
+    FORMATS_ALL = FORMATS_TABLE | 1u << SPOOR_HTML,
+};
 typedef int output_write(void *data, const struct output *output, int fd,
                          struct spoor_error *err);
-int outputs_print(struct settings *settings, output_write *write, void *data);
+int outputs_print(struct settings *settings, unsigned formats, output_write *write, void *data);
 
 /* Writes the figures of reports as --print demands: one template after the other. */
 int outputs_print_records(const struct output *output, const struct record *records,

@@ -85,7 +85,9 @@ static int refuse(json_t *report, const char *name, struct spoor_error *err)
         near = find_nearest(json_object_get(report, "run"), path, name, best, &distance);
     return near ? error_set(err, EINVAL, "unknown name '%s'; did you mean '%s'?", name, near)
                 : error_set(err, EINVAL,
-                            "unknown name '%s': names are those of the JSON report", name);
+                            "unknown name '%s': expected a path in the JSON report, such as "
+                            "cpu.total_seconds; 'spoor run -f json -- true' shows them all",
+                            name);
 }
 
 /* ---- templates ---------------------------------------------------------- */

@@ -21,7 +21,7 @@ static const struct command commands[] = {
                  "keeps its own input, output, terminal, signals and exit code. Exit code: "
                  "that of the command; 127 if it was not found; 126 if it could not be "
                  "executed; 125 if spoor failed before starting it. If signal N kills the "
-                 "command, spoor dies of it too: $? is 128+N in a shell.",
+                 "command, the same signal ends spoor: $? is 128+N in a shell.",
         .notes = PRECEDENCE,
         .example = "spoor run -o report.json -- make -j8",
         .main = command_run,
@@ -37,8 +37,9 @@ static const struct command commands[] = {
         .about =
             "Track a running process and all its descendants until it exits, --duration has "
             "passed, or you press Ctrl-C, which stops the tracking but not the process. NAME "
-            "is the --name of a 'spoor run', or the name of a process of yours, which must be "
-            "the only one apart from its descendants. With --cgroup, track every process in a "
+            "is the --name of a 'spoor run', or the name of a process of yours; no other "
+            "process may have that name, except its descendants. With --cgroup, track every "
+            "process in a "
             "cgroup until it is empty, or until only spoor "
             "itself is left in it. On a terminal, show the current figures; q or Ctrl-C ends "
             "with the report. Exit code: 0, or 125 if there was nothing to track.",
@@ -69,7 +70,7 @@ static const struct command commands[] = {
         .about =
             "Measure this machine for one interval, or for --duration, and show its CPU, "
             "memory, disks, network, GPUs and pressure on standard output. Rates are means "
-            "over that time; levels are those at its end. On a terminal, show the current "
+            "over that time; levels are read at its end. On a terminal, show the current "
             "figures until q or Ctrl-C is pressed, and then the report. Exit code: 0, or 125 "
             "if the report could not be written.",
         .example = "spoor system -i 5 -f json",
@@ -83,9 +84,11 @@ static const struct command commands[] = {
         .summary = "show the runs of this user that are in progress",
         .about =
             "List every 'spoor run' of this user on this machine with its time, CPU, memory "
-            "and GPU memory. On a terminal, refresh the list every second until q or Ctrl-C is "
-            "pressed; otherwise, or with -f or -o, list once. The figures are those of the "
-            "latest sample of each run: nothing is measured. Exit code: 0, also without a run.",
+            "and, if it uses GPUs, GPU memory. Jobs tracked by 'spoor attach', gpu-tracker, "
+            "resource-tracker or Python are not listed. On a terminal, refresh the list every "
+            "second until q or Ctrl-C is pressed; otherwise, or with -f or -o, list once. The "
+            "figures come from the latest sample of each run; watch measures nothing itself. "
+            "Exit code: 0, even if there are no runs.",
         .example = "spoor watch -f json",
         .ignores_variables = true, /* the variables are for runs */
         .main = command_watch,
@@ -119,7 +122,8 @@ static const struct command commands[] = {
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
             "format. A FILE is a report stored as JSON (- for stdin), a file of --samples, "
-            "also of an interrupted run, or a tracking file of gpu-tracker. If a "
+            "even "
+            "of an interrupted run, or a tracking file of gpu-tracker. If a "
             "report and the samples of the same run are given, the page has both. Exit code: "
             "0, "
             "or 125 if a file could not be read or written.",
@@ -143,6 +147,51 @@ static const struct command commands[] = {
         .example = "spoor recommend --for sbatch report.json",
         .ignores_variables = true, /* the variables are for runs */
         .main = command_recommend,
+    },
+    {
+        .name = "compare",
+        .options = &settings_table,
+        .scope = SCOPE_COMPARE,
+        .operands = "RUNS [RUNS...]",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "compare runs, and show which figures differ",
+        .about =
+            "Compare sets of runs with the first of them. RUNS is a file of reports (JSON, one "
+            "or several), a file of --samples, a tracking file of gpu-tracker, or a directory "
+            "of reports. A single set is divided by --by. One run against one: a figure "
+            "differs "
+            "if its bounds do not overlap and it changes by more than half a percent. One "
+            "against six or more: if it is outside their usual range. Several against several: "
+            "if a rank test (Mann-Whitney) finds a difference at 5 %; the change is the "
+            "Hodges-Lehmann estimate with its 95 % interval. Exit code: 0, also if they "
+            "differ, "
+            "or 125 if a file could not be read.",
+        .example = "spoor compare before.json after.json",
+        .ignores_variables = true, /* the variables are for runs */
+        .main = command_compare,
+    },
+    {
+        .name = "check",
+        .options = &settings_table,
+        .scope = SCOPE_CHECK,
+        .operands = "RUNS...",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "check runs against limits, or against earlier runs",
+        .about =
+            "Check that runs keep the limits of --max, and use no more than the runs of "
+            "--baseline. Of these, the last 20 that succeeded on the same kind of machine "
+            "before the run are compared; a figure is too high if it exceeds their median by "
+            "more than 4 spreads (1.4826 times the median absolute deviation; at least 0.5 % "
+            "of "
+            "the median) and by more than --tolerance. Each broken limit is one line. Exit "
+            "code: "
+            "0; 1 if a limit is broken, or could not be checked because the figure is unknown; "
+            "125 if a file could not be read or there are too few earlier runs.",
+        .example = "spoor check --max memory=2GiB --max time=10m report.json",
+        .ignores_variables = true, /* the variables are for runs */
+        .main = command_check,
     },
     {
         .name = "doctor",
@@ -176,13 +225,13 @@ static const struct command commands[] = {
         .summary = "mark the start or end of a phase of the calling job",
         .about =
             "Mark the start or end of a phase. In a 'spoor run', the report lists the "
-            "phase with its own figures. With a FILE, append a row to it: the calling "
+            "phase with its own figures. With --file, append a row to FILE: the calling "
             "process, the name of the phase, start or stop, and the time; 'gpu-tracker "
             "sub-track analyze' reports what each phase used. Outside a run and without "
-            "--file, the file is "
-            "PID-START.csv in the working directory: the PID and start time of the calling "
-            "process, and a warning names it. Exit code: 0, also outside a run or if a phase "
-            "was not started, which is a warning; 125 if the row could not be written.",
+            "--file, the row goes to PID-START.csv in the working directory, named after the "
+            "PID and start time of the calling process, with a warning. Exit code: 0, even "
+            "outside a run or if the phase was not started, which is a warning; 125 if the row "
+            "could not be written.",
         .example = "spoor phase start load; ./load.sh; spoor phase stop load",
         .main = command_phase,
     },

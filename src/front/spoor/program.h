@@ -19,6 +19,8 @@ int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);
 int command_agent(const struct command *command, int argc, char **argv);
 int command_bench(const struct command *command, int argc, char **argv);
+int command_check(const struct command *command, int argc, char **argv);
+int command_compare(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);
 int command_info(const struct command *command, int argc, char **argv);
 int command_phase(const struct command *command, int argc, char **argv);

@@ -10,12 +10,14 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "front/spoor/file_name.h"
 #include "front/spoor/print.h"
 #include "front/spoor/program.h"
 #include "output/format.h"
 #include "output/stream.h"
 #include "recommend/scheduler_request.h"
 #include "runs/bench.h"
+#include "runs/check.h"
 #include "text/number.h"
 
 /* ---- settings ----------------------------------------------------------- */
@@ -74,6 +76,27 @@ static int check_samples_format(const char *value, struct spoor_error *err)
     struct stream stream;
 
     return stream_find("-", NULL, value, true, &stream, err);
+}
+
+static int check_limit(const char *value, struct spoor_error *err)
+{
+    struct run_limit limit;
+
+    return run_limit_parse(value, &limit, err);
+}
+
+static int apply_tolerance(void *target, const struct option *option, const char *value,
+                           struct spoor_error *err)
+{
+    struct settings *settings = target;
+    double percent;
+
+    (void)option;
+    if (number_read(&value, &percent) < 0 || strcmp(value, *value == '%' ? "%" : "") != 0 ||
+        !(percent >= 0))
+        return error_set(err, EINVAL, "invalid percentage: expected a number such as 5");
+    settings->tolerance = percent / 100;
+    return 0;
 }
 
 static int check_request(const char *value, struct spoor_error *err)
@@ -297,8 +320,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define BENCH SCOPE_BENCH
 #define EVERY                                                                              \
     (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND | \
-     SCOPE_WATCH | BENCH)
-#define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND | SCOPE_WATCH)
+     SCOPE_WATCH | SCOPE_COMPARE | SCOPE_CHECK | BENCH)
+#define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND | SCOPE_WATCH | SCOPE_CHECK)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 /* The groups of options in help and manual pages. */
 #define OUTPUT "Output"
@@ -322,31 +345,38 @@ static const struct option rows[] = {
 { 'L',  "parameter",  "NAME=VALUE,VALUE...", "replace {NAME} in the command by each VALUE; several -L are combined", BENCH | LINE_ONLY | OPTION_REPEATABLE, LIST(parameters), .check = bench_check_parameter },
 { '\0', "show-output", NULL,               "show the output of the commands, which is discarded otherwise", BENCH | LINE_ONLY, FLAG(shows_output) },
 { '\0', "ignore-failure", NULL,            "count failed runs as others", BENCH | LINE_ONLY, FLAG(ignores_failure) },
-{ '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool, to paste", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
+{ '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
 { '\0', "margin",     "X",                 "multiply memory and time by X, from 1 to 10 (default: 1.2)", SCOPE_RECOMMEND, .apply = apply_margin },
-{ '\0', "quantile",   "Q",                 "with several runs: recommend what suffices for the share Q of them, such as 0.95 (default: 1, all), and count those that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
+{ '\0', "quantile",   "Q",                 "with several runs: recommend enough for this share of them, such as 0.95 (default: 1, all), and count the runs that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
 { '\0', "server",     NULL,                "also list the cheapest cloud servers that fit, with the cost of a run; queries the Spare Cores keeper (https://keeper.sparecores.net), unless --catalog is given", SCOPE_RECOMMEND, FLAG(wants_servers) },
 { '\0', "catalog",    "FILE",              "with --server: search FILE (CSV or JSON) instead of querying the keeper", SCOPE_RECOMMEND, TEXT(catalog_path), .complete = COMPLETE_FILES },
 { '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
 { '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, LIST(vendors) },
 { '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, TEXT(architecture), .check = check_architecture },
-{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html or .txt), in addition to the summary on stderr; may be repeated", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv or .txt); may be repeated (default: a page named as the first file, with .html, or stdout if --format or --text is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html, .md or .txt), in addition to the summary on stderr; may be repeated; {name}, {host}, {pid}, {date}, {time}, {id}, {rank} and {tag.KEY} in FILE are those of the run, here and in --samples and --report", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv, .md or .txt); may be repeated (default: a page named after the first file, with the suffix .html; stdout if --format or --text is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ '\0', "figures",    "LIST",              "the figures to look at, separated by commas: time, cpu, memory, read, written, gpu_memory, energy, or paths of the JSON report (default: those that are known)", SCOPE_COMPARE | SCOPE_CHECK, TEXT(figures) },
+{ '\0', "by",         "PROPERTY",          "compare runs that differ in this property: name (or the command of a run without one), command, host, machine or tag.KEY", SCOPE_COMPARE, TEXT(by) },
+{ '\0', "max",        "FIGURE=VALUE",      "a limit: the figure must not be more than VALUE, such as memory=2GiB, time=10m, cpu=3h or gpu_memory=20G; may be repeated", SCOPE_CHECK | OPTION_REPEATABLE, LIST(limits), .check = check_limit },
+{ '\0', "baseline",   "RUNS",              "earlier runs to check against: a file or a directory", SCOPE_CHECK, TEXT(baseline), .complete = COMPLETE_FILES },
+{ '\0', "tolerance",  "PERCENT",           "with --baseline: what a figure may exceed the median by (default: 0; the usual range of earlier runs is always allowed)", SCOPE_CHECK, .apply = apply_tolerance },
+{ 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", SCOPE_COMPARE | OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "keep every run in FILE (.jsonl): reports as JSON lines, for 'spoor report', 'recommend' and others", BENCH | LINE_ONLY, OUTPUT, TEXT(runs_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|markdown|csv|json", "format of the summary on stdout (default: text)", BENCH | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "report",     "FILE",              "also write a page with all runs and box plots to FILE (.html)", BENCH | LINE_ONLY, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { 'q',  "quiet",      NULL,                "do not show the progress", BENCH | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "name",       "NAME",              "a label for the command; repeat it for the commands after --vs; {NAME} is replaced as in the command", BENCH | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(names) },
-{ 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of FILE, otherwise text); with several -o files, it applies to names without a known suffix; without -o, the report replaces the summary on stderr", TRACK, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; html without -o)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|markdown|json|csv|html", "output format; html: a page with the runs side by side (default: from the suffix of the -o file, otherwise text)", SCOPE_COMPARE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
-{ '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; unknown ones are null; written to the -o file that has no other format, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
-{ '\0', "print",      "TEMPLATE",          "print figures for scripts: {NAME} is a path of the JSON report, such as {elapsed_seconds} or {memory.combined.total_rss_bytes}; one line for each run", REPORT, OUTPUT, TEXT(print), .check = print_check },
-{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH | SYSTEM, OUTPUT, FLAG(is_quiet) },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more; an unknown figure is null; written to the -o file if it is a text file, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
+{ '\0', "print",      "TEMPLATE",          "print figures for scripts, one line for each run: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more", REPORT, OUTPUT, TEXT(print), .check = print_check },
+{ 'q',  "quiet",      NULL,                "do not print the summary", BOTH, OUTPUT, FLAG(is_quiet) },
+{ 'q',  "quiet",      NULL,                "show no live view and, with --samples, no summary", SYSTEM, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print the name of the page", REPORT | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print warnings", SCOPE_PHASE | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, OUTPUT, FLAG(wants_charts) },
@@ -359,7 +389,8 @@ static const struct option rows[] = {
 { '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | BENCH | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_no_clobber) },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | BENCH | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
+{ '\0', "on-exit",    "COMMAND",           "after the report is written, run COMMAND with sh -c; SPOOR_RUN_REPORT is the path of the report, and SPOOR_RUN_ID, _NAME, _COMMAND, _EXIT_CODE, _SIGNAL, _TIME (seconds), _CPU, _MEMORY (bytes) and others describe the run; its output goes to stderr, and its exit code has no effect", BOTH, OUTPUT, TEXT(on_exit) },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
 { 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, with shorter intervals during the first 16 s)", TRACK | BENCH, SAMPLING, .apply = apply_interval },
 { 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, .apply = apply_interval },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) as soon as it is taken; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
@@ -367,13 +398,14 @@ static const struct option rows[] = {
 { '\0', "stream",     "FILE",              "old name of --samples; stdout if no FILE is given", ATTACH | SYSTEM | OPTION_REPEATABLE | OPTION_OPTIONAL | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
 { '\0', "samples-format", "csv|jsonl",     "format of --samples (default: from the suffix of FILE, csv for stdout)", BOTH | SYSTEM, SAMPLING, TEXT(samples_format), .check = check_samples_format },
 { '\0', "stream-format", "csv|jsonl",      "old name of --samples-format", BOTH | SYSTEM | OPTION_HIDDEN, SAMPLING, TEXT(samples_format), .check = check_samples_format },
-{ '\0', "dialect",    "NAME",              "columns of --samples: spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects process, system or combined", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
+{ '\0', "dialect",    "NAME",              "columns of the --samples files: those of spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects a table, such as resource-tracker:combined (process, system or combined)", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
 { '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK | BENCH, SAMPLING, .apply = apply_budget, .complete = "none" },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, EXTENT, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, EXTENT, .apply = apply_pid, .complete = COMPLETE_PIDS },
 { '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --samples, until you press Ctrl-C)", SYSTEM, EXTENT, .apply = apply_duration },
 { '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, EXTENT, .apply = apply_duration },
 { '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have exited (all)", RUN | BENCH, EXTENT, CHOICE(wait_for) },
+{ '\0', "max",        "FIGURE=VALUE",      "a limit: if the figure is more than VALUE at the end, print a line, and exit with 1 unless the command failed; such as memory=2GiB, time=10m, cpu=3h or gpu_memory=20G; may be repeated", RUN | OPTION_REPEATABLE, EXTENT, LIST(limits), .check = check_limit },
 { '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, EXTENT, TEXT(cgroup), .complete = COMPLETE_FILES },
 { '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", TRACK | BENCH, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", SCOPE_INFO, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
@@ -381,7 +413,7 @@ static const struct option rows[] = {
 { '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | BENCH | SCOPE_DOCTOR, SOURCES, CHOICE(detail) },
 { '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without one (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | BENCH | SCOPE_DOCTOR, SOURCES, TEXT(cgroup), .check = check_cgroup, .complete = "auto off require" },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, OUTPUT, TEXT(phase_file), .complete = COMPLETE_FILES },
-{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | BENCH | OTHERS | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
+{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_help },
 { 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_version },
 };
@@ -449,8 +481,7 @@ static int finish_outputs(const struct arguments *arguments, struct settings *se
     if (settings->outputs.count > SETTINGS_OUTPUTS_MAX)
         return error_set(err, EINVAL, "--output: at most %d files are allowed",
                          SETTINGS_OUTPUTS_MAX);
-    settings->ignores_suffix =
-        settings->outputs.count == 1 && arguments_source(arguments, "format") == SET_BY_OPTION;
+    settings->is_format_option = arguments_source(arguments, "format") == SET_BY_OPTION;
     return 0;
 }
 
@@ -477,6 +508,8 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         return error_set(err, EINVAL, "a PID and --cgroup cannot be combined");
     if (settings->tags.count > SETTINGS_TAGS_MAX)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
+    if (arguments->command->scope & (TRACK | SYSTEM) && file_names_fill_in(settings, err) < 0)
+        return -EINVAL;
     if (finish_outputs(arguments, settings, err) < 0)
         return -EINVAL;
     return finish_streams(arguments, settings, err);

@@ -29,6 +29,8 @@ enum {
     SCOPE_RECOMMEND = 1u << 8,
     SCOPE_WATCH = 1u << 9,
     SCOPE_BENCH = 1u << 10,
+    SCOPE_COMPARE = 1u << 11,
+    SCOPE_CHECK = 1u << 12,
 };
 
 /* In the order of the words of their options. */
@@ -49,13 +51,20 @@ struct settings {
     bool has_no_job; /* the host is measured: spoor system */
     char *config_path;
     char *name;
+    char run_id[33]; /* empty: a random one */
     char *phase_file;
-    char *cgroup;       /* auto, off, require or a folder */
-    char *request;      /* a format of scheduler_request.h */
-    double margin;      /* of a recommendation */
-    double quantile;    /* of the runs that it is for */
-    bool wants_servers; /* recommend servers too */
-    char *catalog_path; /* that lists them; NULL: the keeper does */
+    char *cgroup;            /* auto, off, require or a folder */
+    char *request;           /* a format of scheduler_request.h */
+    double margin;           /* of a recommendation */
+    double quantile;         /* of the runs that it is for */
+    char *figures;           /* to compare or check, separated by commas */
+    char *by;                /* the property that divides runs into sets */
+    struct text_list limits; /* "FIGURE=VALUE" */
+    char *on_exit;           /* a command of a shell, to run after the report is written */
+    char *baseline;          /* earlier runs to check against */
+    double tolerance;        /* what a figure may exceed their median by: 0.1 is 10 % */
+    bool wants_servers;      /* recommend servers too */
+    char *catalog_path;      /* that lists them; NULL: the keeper does */
     char *architecture;
     struct text_list vendors;
     size_t server_count;
@@ -73,7 +82,7 @@ struct settings {
     bool shows_output;
     bool ignores_failure;
     bool has_format;       /* a format was given */
-    bool ignores_suffix;   /* and it is that of the only file, whatever its name */
+    bool is_format_option; /* it was given by an option, not by a variable or config file */
     enum spoor_format format;
     enum spoor_detail detail;
     uint64_t budget_millionths; /* of the job's CPU time; 0: the default */
@@ -139,6 +148,7 @@ static inline struct spoor_options session_options(const struct settings *settin
     }
     options.gpus = settings->gpus;
     options.name = settings->name;
+    options.id = settings->run_id[0] ? settings->run_id : NULL;
     options.tags = (const char *const *)settings->tags.items;
     options.streams = settings->streams;
     options.stream_count = settings->stream_count;

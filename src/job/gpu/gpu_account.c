@@ -14,7 +14,6 @@
 #define SAMPLES_LATE_NS NS_PER_SECOND
 
 const char gpu_not_reported[] = "the driver does not report it";
-const char gpu_attributed[] = "attributed";
 static const char none_selected[] = "none of this machine's GPUs is assigned to the job";
 static const char no_samples[] = "the driver had no samples of it when they were last read";
 static const char not_read_anew[] = "the driver's counter was not read again in that time";
@@ -365,7 +364,7 @@ static void add_busy(struct gpu_account *account, const struct gpu_row *row, siz
     unit->job_busy_ns += sub_floor0(use.busy_ns, before_ns);
     unit->job_covered_ns = row->process.busy_covered_ns;
     if (row->process.is_busy_attributed)
-        unit->view.figures[GPU_JOB_UTILIZATION].measure.origin.source = gpu_attributed;
+        unit->view.figures[GPU_JOB_UTILIZATION].measure.origin.source = "attributed";
 }
 
 /* Whether no process of the job is on the device. If one was, the samples of that time must have

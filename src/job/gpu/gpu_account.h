@@ -76,9 +76,6 @@ struct gpu_account {
 /* Reason: the driver does not report a figure. */
 extern const char gpu_not_reported[];
 
-/* The source of busy times that were inferred: gpu_process.is_busy_attributed. */
-extern const char gpu_attributed[];
-
 /* `start_ns`: start of the run. The units must outlive the account. Returns 0 or -ENOMEM.
  * The caller must call gpu_account_done(), even after a failure. */
 int gpu_account_init(struct gpu_account *account, const struct gpu_unit *units, size_t count,

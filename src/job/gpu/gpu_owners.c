@@ -25,8 +25,7 @@ static bool is_owner(const struct gpu_owners *owners, pid_t pid)
            gpu_pids_have(&(struct gpu_pids){ owners->pids, owners->count }, pid);
 }
 
-/* Adds a process, or changes the time of its exit. */
-static int set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
+int gpu_owners_set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
 {
     size_t place = gpu_pids_place(owners->pids, owners->count, pid);
     size_t behind = owners->count - place;
@@ -44,11 +43,6 @@ static int set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns)
     owners->pids[place] = pid;
     owners->ended_ns[place] = ended_ns;
     return 0;
-}
-
-int gpu_owners_add_ended(struct gpu_owners *owners, pid_t pid, uint64_t now_ns)
-{
-    return set(owners, pid, now_ns);
 }
 
 static bool ended_long_ago(const struct gpu_owners *owners, size_t i, uint64_t now_ns)
@@ -109,7 +103,7 @@ void gpu_owners_update(struct gpu_owners *owners, const struct roster *roster, u
             owners->ended_ns[i] = now_ns;
     }
     for (size_t i = 0; i < roster->count; i++)
-        (void)set(owners, roster->list[i].id.pid, 0);
+        (void)gpu_owners_set(owners, roster->list[i].id.pid, 0);
     owners->changes = roster->changes;
     drop_surplus(owners);
 }
@@ -152,7 +146,7 @@ bool gpu_owners_has(struct gpu_owners *owners, const struct root *root, pid_t pi
         gpu_pids_have(&(struct gpu_pids){ owners->foreign, owners->foreign_count }, pid))
         return false;
     if (descends_from_job(owners, root, pid))
-        return set(owners, pid, now_ns) == 0; /* it may have exited since */
+        return gpu_owners_set(owners, pid, now_ns) == 0; /* it may have exited since */
     add_foreign(owners, pid);
     return false;
 }

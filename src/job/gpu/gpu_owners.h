@@ -43,8 +43,8 @@ void gpu_owners_done(struct gpu_owners *owners);
  * runs out, some are missing. */
 void gpu_owners_update(struct gpu_owners *owners, const struct roster *roster, uint64_t now_ns);
 
-/* Adds a process of the job that has exited or is about to. -ENOMEM: it is not added. */
-int gpu_owners_add_ended(struct gpu_owners *owners, pid_t pid, uint64_t now_ns);
+/* Adds a process of the job, or changes the time of its exit; 0: it is alive. -ENOMEM: it is not added. */
+int gpu_owners_set(struct gpu_owners *owners, pid_t pid, uint64_t ended_ns);
 
 /* Whether a process exited so long ago that its pid may have been reused. */
 bool gpu_owners_has_old(const struct gpu_owners *owners, uint64_t now_ns);

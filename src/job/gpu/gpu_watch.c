@@ -24,57 +24,6 @@ static void begin_counting(const struct gpu_inventory *inventory)
     }
 }
 
-/* The name of a vendor's source for a total. */
-static const char *source_of(const struct gpu_sources *sources, enum gpu_total total)
-{
-    switch (total) {
-    case GPU_TOTAL_MAIN_MEMORY:
-    case GPU_TOTAL_DESCENDANTS_MEMORY:
-    case GPU_TOTAL_JOB_MEMORY:
-        return sources->process_memory;
-    case GPU_TOTAL_JOB_UTILIZATION:
-    case GPU_TOTAL_JOB_BUSY:
-        return sources->process_busy;
-    case GPU_TOTAL_UTILIZATION:
-    case GPU_TOTAL_BUSY:
-        return sources->device_busy;
-    case GPU_TOTAL_HOST_MEMORY:
-    case GPU_TOTAL_ENERGY:
-    case GPU_TOTAL_COUNT:
-        break;
-    }
-    return sources->device;
-}
-
-static bool has_selected(const struct gpu_inventory *inventory, size_t opened)
-{
-    for (size_t i = 0; i < inventory->count; i++) {
-        if (inventory->units[i].opened == opened && inventory->units[i].is_selected)
-            return true;
-    }
-    return false;
-}
-
-static void name_sources(struct gpu_watch *watch)
-{
-    const struct gpu_inventory *inventory = &watch->inventory;
-
-    for (int total = 0; total < GPU_TOTAL_COUNT; total++) {
-        bool is_of_all = total == GPU_TOTAL_HOST_MEMORY || total == GPU_TOTAL_ENERGY;
-        char *text = watch->sources[total];
-
-        for (size_t i = 0; i < inventory->opened_count; i++) {
-            const struct gpu_sources *sources = &inventory->opened[i].vendor->sources;
-            const char *name = source_of(sources, (enum gpu_total)total);
-            size_t length = strlen(text);
-
-            if ((is_of_all || has_selected(inventory, i)) && !strstr(text, name))
-                (void)snprintf(text + length, sizeof(watch->sources[0]) - length, "%s%s",
-                               length ? "+" : "", name); /* truncation is fine */
-        }
-    }
-}
-
 int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options)
 {
@@ -91,8 +40,6 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                          options->start_ns);
     if (r < 0)
         gpu_watch_close(watch);
-    else
-        name_sources(watch);
     return r;
 }
 
@@ -268,51 +215,57 @@ void gpu_watch_accounts(struct gpu_watch *watch)
     free(accounts);
 }
 
-/* The source of a figure that all of the job's GPUs share; NULL: they differ. */
-static const char *common_source(const struct gpu_watch *watch, enum gpu_measure measure)
+/* The figure of each GPU whose sources a total has. */
+static const enum gpu_measure parts[GPU_TOTAL_COUNT] = {
+    [GPU_TOTAL_MAIN_MEMORY] = GPU_JOB_MEMORY,
+    [GPU_TOTAL_DESCENDANTS_MEMORY] = GPU_JOB_MEMORY,
+    [GPU_TOTAL_JOB_MEMORY] = GPU_JOB_MEMORY,
+    [GPU_TOTAL_HOST_MEMORY] = GPU_MEMORY,
+    [GPU_TOTAL_UTILIZATION] = GPU_UTILIZATION,
+    [GPU_TOTAL_JOB_UTILIZATION] = GPU_JOB_UTILIZATION,
+    [GPU_TOTAL_BUSY] = GPU_UTILIZATION,
+    [GPU_TOTAL_JOB_BUSY] = GPU_JOB_UTILIZATION,
+    [GPU_TOTAL_ENERGY] = GPU_ENERGY,
+};
+
+/* The sources of the GPUs, joined by "+". `is_known_only`: of those that have reported the figure; NULL:
+ * there is none. */
+static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
+                                bool is_known_only)
 {
-    const char *common = NULL;
+    char text[sizeof(watch->sources[0])] = "";
+    const char *source = NULL;
 
     for (size_t i = 0; i < watch->inventory.count; i++) {
-        const struct gpu_figure *figure = &watch->account.list[i].view.figures[measure];
-        const char *source = figure->measure.origin.source;
+        const struct gpu_figure *figure = &watch->account.list[i].view.figures[parts[total]];
+        const char *name = figure->measure.origin.source;
+        size_t length = strlen(text);
 
-        if (!watch->inventory.units[i].is_selected || !is_known(figure->peak))
+        if ((!watch->inventory.units[i].is_selected && total != GPU_TOTAL_HOST_MEMORY) ||
+            (is_known_only && !is_known(figure->peak)) || strstr(text, name))
             continue;
-        if (common && strcmp(common, source) != 0)
-            return NULL;
-        common = source;
+        (void)snprintf(text + length, sizeof(text) - length, "%s%s", source ? "+" : "",
+                       name); /* truncation is fine */
+        source = source ? watch->sources[total] : name;
     }
-    return common;
+    /* Others may be reading it. */
+    if (source == watch->sources[total] && strcmp(watch->sources[total], text) != 0)
+        memcpy(watch->sources[total], text, sizeof(text));
+    return source;
 }
 
-static bool is_attributed(const struct gpu_watch *watch)
-{
-    for (size_t i = 0; i < watch->inventory.count; i++) {
-        if (watch->inventory.units[i].is_selected &&
-            watch->account.list[i].view.figures[GPU_JOB_UTILIZATION].measure.origin.source ==
-                gpu_attributed)
-            return true;
-    }
-    return false;
-}
-
-struct gpu_totals gpu_watch_totals(const struct gpu_watch *watch)
+struct gpu_totals gpu_watch_totals(struct gpu_watch *watch)
 {
     const char *reason = watch->inventory.none_reason;
-    const char *busy_source = common_source(watch, GPU_UTILIZATION);
     struct gpu_totals totals = watch->account.totals;
 
     for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
-        totals.measures[i].origin.source = watch->sources[i];
+        const char *source = join_sources(watch, (enum gpu_total)i, true);
+
+        totals.measures[i].origin.source =
+            source ? source : join_sources(watch, (enum gpu_total)i, false);
         if (*reason && i != GPU_TOTAL_HOST_MEMORY)
             totals.measures[i].origin.reason = reason;
     }
-    if (busy_source)
-        totals.measures[GPU_TOTAL_UTILIZATION].origin.source =
-            totals.measures[GPU_TOTAL_BUSY].origin.source = busy_source;
-    if (is_attributed(watch))
-        totals.measures[GPU_TOTAL_JOB_UTILIZATION].origin.source =
-            totals.measures[GPU_TOTAL_JOB_BUSY].origin.source = gpu_attributed;
     return totals;
 }

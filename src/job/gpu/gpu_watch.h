@@ -51,9 +51,8 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
  * whose records include the time before the run. */
 void gpu_watch_accounts(struct gpu_watch *watch);
 
-/* The totals of the last reading with their sources: those of the vendors whose GPUs are
- * assigned to the job, or of all vendors. If no GPU is assigned to the job, that is the only
- * reason for missing figures of its GPUs. Strings live as long as the watch. */
-struct gpu_totals gpu_watch_totals(const struct gpu_watch *watch);
+/* The totals of the last reading with the sources of their parts. If no GPU is assigned to the job, that is the
+ * only reason for missing figures of its GPUs. Strings live as long as the watch. */
+struct gpu_totals gpu_watch_totals(struct gpu_watch *watch);
 
 #endif

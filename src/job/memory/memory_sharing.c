@@ -12,6 +12,7 @@
 #include "job/cpu_spent.h"
 #include "job/memory/shared_files.h"
 #include "job/memory/survey.h"
+#include "source/proc/smaps.h"
 
 void memory_sharing_init(struct memory_sharing *sharing, const struct root *root,
                          struct budget *budget, enum spoor_detail mode, bool uses_smaps)
@@ -64,31 +65,39 @@ static void take_bases(struct memory_sharing *sharing, const struct roster *rost
     sharing->bases = rss_bases_take(&deltas, &sharing->estimate, &largest);
 }
 
-/* Unopened forks have as much private memory as the average of those read. */
-static uint64_t unopened_bytes(const struct memory_sharing *sharing,
-                               const struct roster *roster)
+/* Unopened forks have as much private memory as some that are opened. These were read while they
+ * started, so they are read again, but for no more than 1 % of the time. */
+static void read_forks(struct memory_sharing *sharing, const struct roster *roster,
+                       pid_t parent_pid)
 {
-    uint64_t sum_bytes = 0, count = 0;
+    enum { MODELS = 8, COST_SHARE = 100 };
+    uint64_t started_ns = cpu_spent_ns(sharing->root), sum_bytes = 0, count = 0;
+    uint64_t now_ns = clock_now().monotonic_ns;
 
-    for (size_t i = 0; i < roster->count && sharing->unopened_count > 0; i++) {
+    if (sharing->mode == SPOOR_DETAIL_NEVER || now_ns < sharing->forks_due_ns)
+        return;
+    for (size_t i = 0; i < roster->count && count < MODELS; i++) {
         const struct member *member = &roster->list[i];
+        struct smaps_rollup rollup;
 
-        if (!member_is_copy(member) || !member->survey.is_known ||
-            member->reading.rss_bytes == 0)
+        if (!member_is_copy(member) || member->parent_pid != parent_pid ||
+            smaps_rollup_read(sharing->root, member->id.pid, &rollup) < 0)
             continue;
-        sum_bytes +=
-            member->survey.private_bytes +
-            sub_floor0(sub_floor0(member->reading.rss_bytes, member->reading.shared_bytes),
-                       member->survey.own_bytes);
+        sum_bytes += rollup.private_clean + rollup.private_dirty;
         count++;
     }
-    return count > 0 ? sum_bytes / count * sharing->unopened_count : 0;
+    sharing->fork_bytes = count > 0 ? sum_bytes / count : 0;
+    sharing->forks_due_ns = now_ns + COST_SHARE * (cpu_spent_ns(sharing->root) - started_ns);
+}
+
+static uint64_t unopened_bytes(const struct memory_sharing *sharing)
+{
+    return sharing->unopened_count * sharing->fork_bytes;
 }
 
 /* Memory that existed before the read and was not released still exists: the read shows it,
  * unless a process has exited. */
-static void check_expected(struct memory_sharing *sharing, const struct survey *survey,
-                           const struct roster *roster)
+static void check_expected(struct memory_sharing *sharing, const struct survey *survey)
 {
     struct memory_split *expected = &sharing->expected;
     uint64_t rss_bytes = 0, most_bytes = UNKNOWN, less_bytes;
@@ -99,7 +108,7 @@ static void check_expected(struct memory_sharing *sharing, const struct survey *
         !survey->has_ended)
         most_bytes = sharing->estimate.combined.total_bytes +
                      sub_floor0(sharing->expected_rss_bytes, rss_bytes) +
-                     unopened_bytes(sharing, roster);
+                     unopened_bytes(sharing);
     less_bytes = sub_floor0(expected->total_bytes, most_bytes);
     expected->total_bytes -= less_bytes;
     if (is_known(expected->private_bytes))
@@ -109,10 +118,9 @@ static void check_expected(struct memory_sharing *sharing, const struct survey *
     sharing->copied_bytes = 0;
 }
 
-static void remember(struct memory_sharing *sharing, const struct survey *survey,
-                     const struct roster *roster)
+static void remember(struct memory_sharing *sharing, const struct survey *survey)
 {
-    check_expected(sharing, survey, roster);
+    check_expected(sharing, survey);
     memory_split_raise(&sharing->highest.main, &sharing->estimate.main);
     memory_split_raise(&sharing->highest.descendants, &sharing->estimate.descendants);
     memory_split_raise(&sharing->highest.combined, &sharing->estimate.combined);
@@ -158,7 +166,7 @@ static void read_all(struct memory_sharing *sharing, struct roster *roster, pid_
     if (has_files && !survey.is_racy)
         shared_files_correct(&files, sharing->views, survey.count, survey.gained_bytes,
                              &sharing->estimate);
-    remember(sharing, &survey, roster);
+    remember(sharing, &survey);
     take_bases(sharing, roster, main_pid, survey.count);
     spent_ns = cpu_spent_ns(root) - started_ns;
     sharing->page_ns = survey_learn(&survey, sharing->page_ns, spent_ns);
@@ -283,13 +291,13 @@ static void follow(struct memory_sharing *sharing, const struct roster *roster, 
 
 /* Includes forks that were not opened, and pages that forks may have copied since the last
  * read. Page faults do not show whether those pages are private. */
-static void expect_unread(struct memory_sharing *sharing, const struct roster *roster)
+static void expect_unread(struct memory_sharing *sharing)
 {
     const struct rss_delta *delta = &sharing->delta.job;
     uint64_t mapped = sub_floor0(delta->mapped, sharing->bases.job.mapped);
     uint64_t copied = smaller(sharing->copied_bytes, sub_floor0(delta->copies, mapped));
     struct memory_split split = sharing->followed;
-    uint64_t unopened = unopened_bytes(sharing, roster);
+    uint64_t unopened = unopened_bytes(sharing);
     uint64_t added = smaller(copied, sub_floor0(delta->rss, split.total_bytes)) + unopened;
 
     split.total_bytes += added;
@@ -304,11 +312,13 @@ static void expect_unread(struct memory_sharing *sharing, const struct roster *r
 }
 
 void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
-                                 size_t count)
+                                 size_t count, pid_t parent_pid)
 {
     sharing->unopened_count = count;
-    if (count > 0)
-        expect_unread(sharing, roster);
+    if (count == 0)
+        return;
+    read_forks(sharing, roster, parent_pid);
+    expect_unread(sharing);
 }
 
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
@@ -317,7 +327,7 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
     sharing->was_read = false;
     follow(sharing, roster, main_pid, ret);
     sharing->followed = ret->combined;
-    expect_unread(sharing, roster);
+    expect_unread(sharing);
     if (!should_read(sharing, roster, main_pid, is_glance, ret) ||
         reserve(&sharing->views, &sharing->view_capacity, roster->count,
                 sizeof(*sharing->views)) < 0) {
@@ -331,7 +341,7 @@ void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster
     sharing->was_read = true;
     *ret = sharing->estimate;
     sharing->followed = ret->combined;
-    memory_sharing_expect_forks(sharing, roster, sharing->unopened_count);
+    expect_unread(sharing);
     if (sharing->is_denied)
         forget_sharing(ret);
 }

@@ -48,6 +48,8 @@ struct memory_sharing {
     uint64_t left_private_bytes;  /* of members that exited since the last read */
     uint64_t copied_bytes; /* on write since then, from the machine's memory; set by the job */
     uint64_t unopened_count;         /* living forks that are not in the list */
+    uint64_t fork_bytes;             /* private memory of one of them, as last read */
+    uint64_t forks_due_ns;           /* when to read it again; monotonic */
     struct memory_split followed;    /* the job at the last update */
     struct memory_split expected;    /* the highest total since then, with these copies */
     uint64_t expected_count;         /* processes at that moment */
@@ -70,9 +72,9 @@ void memory_sharing_done(struct memory_sharing *sharing);
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            pid_t main_pid, bool is_glance, struct memory_estimate *ret);
 
-/* `count` forks besides those in the list are alive; their parents have many forks in it. */
+/* `count` forks of a process besides those in the list are alive; it has many in the list. */
 void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
-                                 size_t count);
+                                 size_t count, pid_t parent_pid);
 
 /* A member is about to be removed from the table. */
 void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member);

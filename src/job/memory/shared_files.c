@@ -127,8 +127,8 @@ struct group_sums {
 };
 
 struct scratch {
-    uint64_t *ends; /* of the areas of the group at hand, ascending */
-    uint64_t *best; /* weight of the best set among the first n of them */
+    uint64_t *ends; /* where the areas of the group end, ascending */
+    uint64_t *best; /* best[n]: weight of the best set among the first n areas */
 };
 
 static int compare(uint64_t a, uint64_t b)

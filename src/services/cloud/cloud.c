@@ -468,40 +468,24 @@ static int read_boot_id(const struct root *root, char *buf, size_t size)
     return n > 0 && cloud_value_copy(text, (size_t)n, buf, size) == 0 ? 0 : -ENOENT;
 }
 
-/* The user's folder for caches. It must be ours: with sudo, HOME may still be another user's. */
-static int find_folder(environment_get *get_variable, char *buf, size_t size)
+/* Below the user's folder for caches, which must be ours: with sudo, HOME may still be another user's. */
+static int find_path(environment_get *get_variable, bool is_made, struct buffer *ret)
 {
     const char *cache = get_variable("XDG_CACHE_HOME"), *home = get_variable("HOME");
     bool has_cache = cache && *cache == '/';
+    const char *base = has_cache ? cache : home;
     struct stat status;
-    int n;
 
-    if (!has_cache && (!home || *home != '/'))
+    if (!base || *base != '/' || stat(base, &status) < 0 || status.st_uid != geteuid())
         return -ENOENT;
-    if (stat(has_cache ? cache : home, &status) < 0 || status.st_uid != geteuid())
-        return -ENOENT;
-    n = has_cache ? snprintf(buf, size, "%s", cache) : snprintf(buf, size, "%s/.cache", home);
-    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
-static int find_path(environment_get *get_variable, bool is_made, char *buf, size_t size)
-{
-    static const char folder[] = "/spoor", file[] = "/cloud.json";
-    int r = find_folder(get_variable, buf, size);
-    size_t length;
-
-    if (r < 0)
-        return r;
-    length = strlen(buf);
-    if (length + sizeof(folder) + sizeof(file) > size)
-        return -ENAMETOOLONG;
-    if (is_made)
-        (void)mkdir(buf, 0700); /* it may exist; otherwise the file cannot be made */
-    memcpy(buf + length, folder, sizeof(folder));
-    if (is_made)
-        (void)mkdir(buf, 0700);
-    memcpy(buf + length + strlen(folder), file, sizeof(file));
-    return 0;
+    buffer_format(ret, "%s%s", base, has_cache ? "" : "/.cache");
+    if (is_made && buffer_error(ret) == 0)
+        (void)mkdir(ret->text, 0700); /* it may exist; otherwise the file cannot be made */
+    buffer_add_text(ret, "/spoor");
+    if (is_made && buffer_error(ret) == 0)
+        (void)mkdir(ret->text, 0700);
+    buffer_add_text(ret, "/cloud.json");
+    return buffer_error(ret);
 }
 
 /* ---- reading -------------------------------------------------------------- */
@@ -548,14 +532,15 @@ static int take_facts(const json_t *document, struct cloud_facts *ret)
 int cloud_cache_read(const struct root *root, environment_get *get_variable,
                      const struct cloud_cache_key *key, struct cloud_facts *ret)
 {
-    char path[PATH_MAX], boot_id[64];
+    CLEANUP(buffer_done) struct buffer path = { 0 };
+    char boot_id[64];
     json_t *document;
     int r = -ENOENT;
 
     if (read_boot_id(root, boot_id, sizeof(boot_id)) < 0 ||
-        find_path(get_variable, false, path, sizeof(path)) < 0)
+        find_path(get_variable, false, &path) < 0)
         return -ENOENT;
-    document = load(path);
+    document = load(path.text);
     if (is_text(document, "boot_id", boot_id) && is_text(document, "service", key->url) &&
         is_text(document, "vendor", key->vendor))
         r = take_facts(document, ret);
@@ -574,9 +559,7 @@ static void describe(const struct cloud_cache_key *key, const char *boot_id,
     json_add_text(&json, "boot_id", boot_id);
     json_add_text(&json, "service", key->url);
     for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-        const char *text = (const char *)facts + members[i].offset;
-
-        json_add_text(&json, members[i].key, *text ? text : NULL);
+        json_add_known_text(&json, members[i].key, (const char *)facts + members[i].offset);
     }
     json_end(&json);
     buffer_add(out, "\n", 1);
@@ -586,14 +569,15 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
                        const struct cloud_cache_key *key, const struct cloud_facts *facts)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    char path[PATH_MAX], boot_id[64];
+    CLEANUP(buffer_done) struct buffer path = { 0 };
+    char boot_id[64];
     struct replacement file;
 
     if (read_boot_id(root, boot_id, sizeof(boot_id)) < 0 ||
-        find_path(get_variable, true, path, sizeof(path)) < 0)
+        find_path(get_variable, true, &path) < 0)
         return;
     describe(key, boot_id, facts, &text);
-    if (buffer_error(&text) < 0 || replacement_open(&file, path, true) < 0)
+    if (buffer_error(&text) < 0 || replacement_open(&file, path.text, true) < 0)
         return;
     if (buffer_write(&text, file.fd) < 0)
         replacement_cancel(&file);

@@ -157,10 +157,11 @@ struct column {
     size_t offset;
     size_t size;
     double unit;
+    bool is_needed; /* in a CSV file */
 };
 
-#define TEXT(member) offsetof(struct row, member), sizeof(((struct row *)0)->member), 0
-#define NUMBER(member, unit) offsetof(struct row, member), 0, unit
+#define TEXT(member) offsetof(struct row, member), sizeof(((struct row *)0)->member), 0, false
+#define NUMBER(member, unit, is_needed) offsetof(struct row, member), 0, unit, is_needed
 
 static const struct column columns[] = {
     { "vendor_id", TEXT(server.vendor) },
@@ -170,12 +171,12 @@ static const struct column columns[] = {
     { "region_id", TEXT(server.region) },
     { "cpu_architecture", TEXT(server.architecture) },
     { "gpu_manufacturer", TEXT(server.gpu_vendor) },
-    { "vcpus", NUMBER(server.vcpus, 1) },
-    { "memory_amount", NUMBER(server.memory_bytes, MIB) },
-    { "gpu_count", NUMBER(server.gpus, 1) },
-    { "gpu_memory_total", NUMBER(server.vram_bytes, MIB) },
-    { "gpu_memory_min", NUMBER(vram_bytes_each, MIB) },
-    { "min_price_ondemand", NUMBER(server.price, 1) },
+    { "vcpus", NUMBER(server.vcpus, 1, true) },
+    { "memory_amount", NUMBER(server.memory_bytes, MIB, true) },
+    { "gpu_count", NUMBER(server.gpus, 1, false) },
+    { "gpu_memory_total", NUMBER(server.vram_bytes, MIB, false) },
+    { "gpu_memory_min", NUMBER(vram_bytes_each, MIB, false) },
+    { "min_price_ondemand", NUMBER(server.price, 1, false) },
 };
 enum { COLUMNS = ARRAY_SIZE(columns) };
 
@@ -263,17 +264,8 @@ static int refuse_csv(const struct csv_reader *csv, int code, struct spoor_error
     return error_sys(err, code, "line %u", csv->line);
 }
 
-static bool has_column(const struct header *header, const char *name)
-{
-    for (size_t i = 0; i < COLUMNS; i++)
-        if (strcmp(columns[i].name, name) == 0)
-            return header->cell[i] != SIZE_MAX;
-    return false;
-}
-
 static int read_header(struct csv_reader *csv, struct header *ret, struct spoor_error *err)
 {
-    static const char *const needed[] = { "vcpus", "memory_amount" };
     int r = csv_reader_next(csv);
 
     if (r < 0)
@@ -284,12 +276,11 @@ static int read_header(struct csv_reader *csv, struct header *ret, struct spoor_
         for (size_t j = ret->cells; j-- > 0;)
             if (strcmp(csv_reader_cell(csv, j), columns[i].name) == 0)
                 ret->cell[i] = j;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
-        if (!has_column(ret, needed[i]))
+        if (columns[i].is_needed && ret->cell[i] == SIZE_MAX)
             return error_set(err, EBADMSG,
                              "no column '%s': expected a CSV file with a header, or JSON",
-                             needed[i]);
+                             columns[i].name);
+    }
     return 0;
 }
 
@@ -681,25 +672,20 @@ void server_table_write_text(const struct server_table *table, const struct form
 
 /* ---- JSON ----------------------------------------------------------------- */
 
-static const char *known(const char *text)
-{
-    return text && *text ? text : NULL;
-}
-
 static void add_server(const struct server_table *table, const struct server *server,
                        struct json_writer *json)
 {
     struct buffer details = { 0 };
 
     json_begin(json, NULL, '{');
-    json_add_text(json, "vendor", known(server->vendor));
+    json_add_known_text(json, "vendor", server->vendor);
     json_add_text(json, "name", server->name);
-    json_add_text(json, "region", known(server->region));
-    json_add_text(json, "architecture", known(server->architecture));
+    json_add_known_text(json, "region", server->region);
+    json_add_known_text(json, "architecture", server->architecture);
     json_add_number(json, "vcpus", server->vcpus);
     json_add_number(json, "memory_bytes", server->memory_bytes);
     json_add_number(json, "gpus", server->gpus);
-    json_add_text(json, "gpu_vendor", known(server->gpu_vendor));
+    json_add_known_text(json, "gpu_vendor", server->gpu_vendor);
     json_add_number(json, "vram_bytes", server->vram_bytes);
     json_add_number(json, "price_usd_per_hour", server->price);
     json_add_number(json, "run_cost_usd", server_cost(server->price, table->run_seconds));
@@ -713,9 +699,9 @@ static void add_run(const struct server_table *table, struct json_writer *json)
 {
     json_begin(json, "run", '{');
     json_add_number(json, "elapsed_seconds", table->run_seconds);
-    json_add_text(json, "vendor", known(table->run_vendor));
-    json_add_text(json, "name", known(table->run_server));
-    json_add_text(json, "region", known(table->run_region));
+    json_add_known_text(json, "vendor", table->run_vendor);
+    json_add_known_text(json, "name", table->run_server);
+    json_add_known_text(json, "region", table->run_region);
     json_add_number(json, "price_usd_per_hour", table->run_price);
     json_add_number(json, "cost_usd", server_cost(table->run_price, table->run_seconds));
     json_add_text(json, "reason", table->run_reason);

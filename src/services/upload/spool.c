@@ -97,14 +97,31 @@ static uint64_t first_waiting(const struct spool *spool, const struct rows *rows
     return rows->header_bytes == 0 ? rows->size : larger(spool->offset, rows->header_bytes);
 }
 
-static uint64_t count_lines(const char *text, size_t length)
+/* Counts the whole rows from `start` on, up to the first that begins at `until` or after. *ret_end is
+ * where that is. */
+static int count_rows(int fd, uint64_t start, uint64_t until, uint64_t *ret_rows,
+                      uint64_t *ret_end)
 {
-    uint64_t count = 0;
+    char piece[PIECE_BYTES];
+    uint64_t rows = 0, end = start, at = start;
 
-    for (const char *end = text + length; (text = memchr(text, '\n', (size_t)(end - text)));
-         text++)
-        count++;
-    return count;
+    while (end < until) {
+        ssize_t n = read_at(fd, piece, sizeof(piece), at);
+
+        if (n < 0)
+            return (int)n;
+        if (n == 0)
+            break;
+        for (const char *c = piece;
+             end < until && (c = memchr(c, '\n', (size_t)(piece + n - c))); c++) {
+            rows++;
+            end = at + (uint64_t)(c + 1 - piece);
+        }
+        at += (uint64_t)n;
+    }
+    *ret_rows = rows;
+    *ret_end = end;
+    return 0;
 }
 
 int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_batch *ret)
@@ -132,9 +149,8 @@ int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_b
     newline = memrchr(text, '\n', (size_t)n);
     size = newline ? (size_t)(newline + 1 - text) : 0;
     buffer_add(&ret->csv, text, size);
-    ret->rows = count_lines(text, size);
-    ret->end = start + size;
-    return buffer_error(&ret->csv);
+    r = count_rows(rows.fd, start, start + size, &ret->rows, &ret->end);
+    return r < 0 ? r : buffer_error(&ret->csv);
 }
 
 /* Not every file system can; then the space is freed with the whole spool. */
@@ -168,33 +184,6 @@ static int move_to(struct spool *spool, uint64_t offset, uint64_t batches,
 int spool_advance(struct spool *spool, uint64_t end)
 {
     return move_to(spool, end, 1, 0);
-}
-
-/* Counts the whole rows from `start` on, up to the first that begins at `until` or after. *ret_end is
- * where that is. */
-static int count_rows(int fd, uint64_t start, uint64_t until, uint64_t *ret_rows,
-                      uint64_t *ret_end)
-{
-    char piece[PIECE_BYTES];
-    uint64_t rows = 0, end = start, at = start;
-
-    while (end < until) {
-        ssize_t n = read_at(fd, piece, sizeof(piece), at);
-
-        if (n < 0)
-            return (int)n;
-        if (n == 0)
-            break;
-        for (const char *c = piece;
-             end < until && (c = memchr(c, '\n', (size_t)(piece + n - c))); c++) {
-            rows++;
-            end = at + (uint64_t)(c + 1 - piece);
-        }
-        at += (uint64_t)n;
-    }
-    *ret_rows = rows;
-    *ret_end = end;
-    return 0;
 }
 
 int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_bytes)
@@ -542,13 +531,6 @@ int spool_create(const struct buffer *description, struct spool *ret, int *ret_r
     return r < 0 ? error_sys(err, r, "cannot write to '%s'", base) : 0;
 }
 
-static int load(struct spool *spool)
-{
-    int r = load_run(spool);
-
-    return r < 0 ? r : load_state(spool);
-}
-
 int spool_open(const char *path, struct spool *ret)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
@@ -559,7 +541,9 @@ int spool_open(const char *path, struct spool *ret)
     memcpy(spool.path, path, strlen(path) + 1);
     r = lock_directory(&spool, LOCK_EX | LOCK_NB);
     if (r == 0)
-        r = load(&spool);
+        r = load_run(&spool);
+    if (r == 0)
+        r = load_state(&spool);
     if (r == -ENODATA)
         spool_remove(&spool); /* its owner was killed while it created or removed it */
     if (r < 0)
@@ -567,20 +551,6 @@ int spool_open(const char *path, struct spool *ret)
     *ret = spool;
     spool.lock_fd = -1;
     return 0;
-}
-
-int spool_peek(const char *path, struct spool *ret)
-{
-    struct spool spool = SPOOL_CLOSED;
-    int r;
-
-    if (strlen(path) >= sizeof(spool.path))
-        return -ENAMETOOLONG;
-    memcpy(spool.path, path, strlen(path) + 1);
-    r = load(&spool);
-    if (r == 0)
-        *ret = spool;
-    return r;
 }
 
 void spool_close(struct spool *spool)

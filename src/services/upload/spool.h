@@ -63,9 +63,6 @@ int spool_create(const struct buffer *description, struct spool *ret, int *ret_r
  * it was removed. */
 int spool_open(const char *path, struct spool *ret);
 
-/* The state of a spool, read without its lock. */
-int spool_peek(const char *path, struct spool *ret);
-
 /* Closes it; its lock goes with the last descriptor. Accepts a closed one. */
 void spool_close(struct spool *spool);
 

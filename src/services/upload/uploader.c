@@ -48,12 +48,6 @@ static int connect_api(struct uploader *uploader, struct sentinel *ret, struct s
     return r;
 }
 
-static void note_progress(const struct uploader *uploader)
-{
-    if (uploader->progressed)
-        uploader->progressed(uploader->data);
-}
-
 /* ---- the description -------------------------------------------------------- */
 
 void upload_add_value(struct json_writer *json, const char *key, const json_t *value)
@@ -94,7 +88,6 @@ static void keep_credentials(struct uploader *uploader, struct spool *spool)
                    spool->run.id);
     if (*uploader->credentials.region == '\0')
         memcpy(uploader->credentials.region, spool->region, sizeof(spool->region));
-    note_progress(uploader);
 }
 
 int uploader_register(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
@@ -197,10 +190,7 @@ static int send_batch(struct uploader *uploader, struct spool *spool, struct spo
     if (r < 0)
         return r;
     r = spool_advance(spool, batch.end);
-    if (r < 0)
-        return error_sys(err, r, "cannot write to '%s'", spool->path);
-    note_progress(uploader);
-    return 1;
+    return r < 0 ? error_sys(err, r, "cannot write to '%s'", spool->path) : 1;
 }
 
 int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
@@ -274,10 +264,7 @@ static int finish(struct uploader *uploader, struct spool *spool, const struct b
     json_end(&json);
     if (buffer_error(&body) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    r = sentinel_finish(&api, spool->run.id, &body, answer ? answer : &unwanted, err);
-    if (r == 0)
-        note_progress(uploader);
-    return r;
+    return sentinel_finish(&api, spool->run.id, &body, answer ? answer : &unwanted, err);
 }
 
 int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffer *answer,
@@ -302,20 +289,6 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
         return error_sys(err, r, "cannot read '%s'", spool->path);
     r = uploader_send(uploader, spool, err);
     return r < 0 ? r : finish(uploader, spool, NULL, answer, err);
-}
-
-void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
-                          struct json_writer *json)
-{
-    json_auto_t *result =
-        answer->length > 0 ? json_loadb(answer->text, answer->length, 0, NULL) : NULL;
-
-    json_add_text(json, "run_id", *spool->run.id ? spool->run.id : NULL);
-    add_uris(spool, json);
-    if (result)
-        upload_add_value(json, "result", result);
-    else
-        json_add_null(json, "result");
 }
 
 /* ---- runs that are kept ------------------------------------------------- */
@@ -402,7 +375,7 @@ struct trim {
     bool is_counting;
 };
 
-/* Twice: it adds them up, and then removes some. */
+/* Called twice for each run: first adds up the sizes, then removes runs until the rest fits. */
 static void trim(const char *path, void *data)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
@@ -441,12 +414,11 @@ static int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
 /* ---- the process that uploads -------------------------------------------
  *
  * The protocol of both sides, over a socket: we write a byte when the run begins, and close our direction
- * when it is over. The child writes a byte after each request that succeeded, and at its end a newline, the
- * number of rows that were dropped, a blank, the failure (or nothing), a zero, and a summary in JSON.
+ * when it is over. At its end, the child writes the number of rows that were dropped, a blank, the failure (or
+ * nothing), a zero, and the response of the service.
  */
 
 enum { REQUEST_TIMEOUT_MS = 30000, LAST_REQUEST_TIMEOUT_MS = 10000 };
-enum { PROGRESS = '.', RESULT = '\n' };
 
 #define BACK_OFF_MIN_NS NS_PER_SECOND
 #define BACK_OFF_MAX_NS (30 * NS_PER_SECOND)
@@ -461,20 +433,12 @@ struct child {
     struct upload_settings settings;
     struct spool spool;
     struct uploader uploader;
-    bool is_over;          /* the run, or we were left alone */
+    bool is_over;          /* the run has ended, or its tracker has exited */
     bool is_refused;       /* the service refused the run: `err` has the reason */
     uint64_t dropped_rows; /* of other runs */
     uint64_t back_off_ns;
     struct spoor_error err; /* the last failure */
 };
-
-static void send_progress(void *data)
-{
-    const char byte = PROGRESS;
-
-    (void)data;
-    (void)send(SOCKET_FD, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
 
 /* Waits until then for the end of the run. */
 static void wait_for_end(struct child *child, uint64_t until_ns)
@@ -561,15 +525,12 @@ static void follow_run(struct child *child)
 static void send_result(const struct child *child, int r, const struct buffer *answer)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
-    struct json_writer json = { .out = &text, .style = &json_compact };
     const char *message = r < 0 ? child->err.message : "";
     uint64_t dropped_rows = child->spool.dropped_rows + child->dropped_rows;
 
-    buffer_format(&text, "%c%" PRIu64 " %s", RESULT, dropped_rows, message);
+    buffer_format(&text, "%" PRIu64 " %s", dropped_rows, message);
     buffer_add(&text, "", 1);
-    json_begin(&json, NULL, '{');
-    uploader_add_summary(&child->spool, answer, &json);
-    json_end(&json);
+    buffer_add(&text, answer->text, answer->length);
     (void)buffer_write(&text, SOCKET_FD);
 }
 
@@ -606,7 +567,6 @@ static _Noreturn void serve(struct child *child, int fd)
     child->spool.lock_fd = LOCK_FD;
     child->uploader.settings = &child->settings;
     child->uploader.timeout_ms = REQUEST_TIMEOUT_MS;
-    child->uploader.progressed = send_progress;
     child->uploader.data = child;
     if (recv(SOCKET_FD, &byte, 1, 0) == 1) {
         follow_run(child);
@@ -689,17 +649,6 @@ void upload_process_begin(const struct upload_process *process)
         (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void upload_process_add_state(const struct upload_process *process, struct json_writer *json)
-{
-    struct pollfd news = { .fd = process->fd }; /* always for POLLHUP */
-    const struct buffer none = { 0 };
-    struct spool spool = SPOOL_CLOSED;
-
-    (void)spool_peek(process->path, &spool); /* if it fails, nothing is known */
-    json_add_bool(json, "is_alive", poll(&news, 1, 0) == 0);
-    uploader_add_summary(&spool, &none, json);
-}
-
 /* Kill the process in any state: a spool can be left at any moment. */
 static void stop(struct upload_process *process)
 {
@@ -757,46 +706,40 @@ static bool is_interrupted(int fd)
     return fd >= 0 && read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info);
 }
 
-/* Reads the messages of the child until it ends. Gives up (false) when the time is up, if nothing happens
- * for half of it, or soon after a signal: it may be the one that has ended the job. */
+/* Reads the result of the child until it ends. Gives up (false) when the time is up, or soon after a signal:
+ * it may be the one that has ended the job. */
 static bool listen_to(const struct upload_process *process, struct buffer *ret)
 {
     AUTO_CLOSE int interrupt_fd = open_interrupt();
     struct pollfd news[] = { { .fd = process->fd, .events = POLLIN },
                              { .fd = interrupt_fd, .events = POLLIN } };
-    uint64_t now_ns = clock_now().monotonic_ns, idle_ns = process->wait_ns / 2;
-    uint64_t deadline_ns = now_ns + process->wait_ns;
-    uint64_t patient_until_ns = now_ns + idle_ns;
+    uint64_t deadline_ns = clock_now().monotonic_ns + process->wait_ns;
     char piece[4096];
     ssize_t n;
 
     for (;;) {
-        struct timespec left = clock_time_until(smaller(deadline_ns, patient_until_ns));
+        struct timespec left = clock_time_until(deadline_ns);
         int ready = ppoll(news, ARRAY_SIZE(news), &left, NULL);
 
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready <= 0)
             return false;
-        now_ns = clock_now().monotonic_ns;
         if (is_interrupted(interrupt_fd))
-            deadline_ns = smaller(deadline_ns, now_ns + INTERRUPTED_WAIT_NS);
+            deadline_ns = smaller(deadline_ns, clock_now().monotonic_ns + INTERRUPTED_WAIT_NS);
         if (!news[0].revents)
             continue;
         n = recv(process->fd, piece, sizeof(piece), MSG_DONTWAIT);
         if (n <= 0)
             return n == 0;
         buffer_add(ret, piece, (size_t)n);
-        patient_until_ns = now_ns + idle_ns;
     }
 }
 
 static void read_result(const struct buffer *said, bool has_ended, struct upload_result *ret)
 {
-    const char *result = said->length == 0 ? NULL : memchr(said->text, RESULT, said->length);
-    const char *cursor = result ? result + 1 : NULL;
-    const char *end = said->text + said->length;
-    const char *zero = cursor ? memchr(cursor, '\0', (size_t)(end - cursor)) : NULL;
+    const char *cursor = said->text, *end = cursor + said->length;
+    const char *zero = cursor ? memchr(cursor, '\0', said->length) : NULL;
 
     if (!zero || parse_u64(&cursor, &ret->dropped_rows) < 0 || *cursor++ != ' ') {
         (void)error_set(&ret->err, ETIMEDOUT,
@@ -806,7 +749,7 @@ static void read_result(const struct buffer *said, bool has_ended, struct upload
     ret->is_complete = zero == cursor;
     if (!ret->is_complete)
         (void)error_set(&ret->err, EIO, "%s", cursor);
-    buffer_add(&ret->summary, zero + 1, (size_t)(end - zero - 1));
+    buffer_add(&ret->answer, zero + 1, (size_t)(end - zero - 1));
 }
 
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,

@@ -20,8 +20,6 @@ struct uploader {
     const struct upload_settings *settings;
     /* Adds members about this machine to the description of a run. NULL: none. */
     void (*add_machine)(struct json_writer *json);
-    /* Called after each request that succeeded. NULL: none. */
-    void (*progressed)(void *data);
     /* Whether to leave the rest for later; called before each batch, which then fails with -ECANCELED.
      * NULL: never. */
     bool (*is_hurried)(void *data);
@@ -47,11 +45,6 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
 
 /* Adds a value as it is. */
 void upload_add_value(struct json_writer *json, const char *key, const struct json_t *value);
-
-/* Adds the members run_id, data_uris and result: the response if the service has finished the run, else
- * null. */
-void uploader_add_summary(const struct spool *spool, const struct buffer *answer,
-                          struct json_writer *json);
 
 /* Adds the name of a batch: "s3://BUCKET/PREFIX/000007.csv.gz". */
 int uploader_add_uri(const struct spool *spool, uint64_t number, struct buffer *out);
@@ -100,9 +93,6 @@ int upload_process_start(const struct upload_order *order, struct upload_process
 /* The run has begun: rows are written from now on. */
 void upload_process_begin(const struct upload_process *process);
 
-/* Adds the members is_alive, whether the process runs, and those of uploader_add_summary(). */
-void upload_process_add_state(const struct upload_process *process, struct json_writer *json);
-
 /* There is no run after all. */
 void upload_process_cancel(struct upload_process *process);
 
@@ -112,11 +102,10 @@ struct upload_result {
     uint64_t kept_rows;
     uint64_t dropped_rows;
     struct spoor_error err; /* if it is not complete */
-    struct buffer summary;  /* JSON, see uploader_add_summary(); empty: unknown; owned */
+    struct buffer answer;   /* of the service; empty: none; owned */
 };
 
-/* The run is over, and the rows are written. Waits as long as the settings allow, and less without
- * progress. Unsent rows stay in the spool. The caller ends ret->summary with buffer_done(). */
+/* The run is over, and the rows are written. Waits as long as the settings allow. Unsent rows stay in the spool. The caller ends ret->answer with buffer_done(). */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
 

@@ -75,14 +75,22 @@ ssize_t netlink_receive(int fd, void *buf, size_t size)
     }
 }
 
-int netlink_receive_batch(int fd, struct netlink_batch *batch)
+/* Datagrams that are read with one system call. */
+enum { BATCH_MAX = 16, DATAGRAM_MAX = 2048 };
+
+struct batch {
+    unsigned char bytes[BATCH_MAX][DATAGRAM_MAX];
+    size_t sizes[BATCH_MAX]; /* 0: not from the kernel */
+};
+
+static int receive_batch(int fd, struct batch *batch)
 {
-    struct sockaddr_nl senders[NETLINK_BATCH_MAX];
-    struct iovec parts[NETLINK_BATCH_MAX];
-    struct mmsghdr messages[NETLINK_BATCH_MAX];
+    struct sockaddr_nl senders[BATCH_MAX];
+    struct iovec parts[BATCH_MAX];
+    struct mmsghdr messages[BATCH_MAX];
     int n;
 
-    for (size_t i = 0; i < NETLINK_BATCH_MAX; i++) {
+    for (size_t i = 0; i < BATCH_MAX; i++) {
         parts[i] = (struct iovec){ batch->bytes[i], sizeof(batch->bytes[i]) };
         messages[i] = (struct mmsghdr){ .msg_hdr = { .msg_name = &senders[i],
                                                      .msg_namelen = sizeof(senders[i]),
@@ -90,13 +98,31 @@ int netlink_receive_batch(int fd, struct netlink_batch *batch)
                                                      .msg_iovlen = 1 } };
     }
     do
-        n = recvmmsg(fd, messages, NETLINK_BATCH_MAX, 0, NULL);
+        n = recvmmsg(fd, messages, BATCH_MAX, 0, NULL);
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return errno == EAGAIN ? 0 : -errno;
     for (int i = 0; i < n; i++) /* other processes can write to this socket, too */
         batch->sizes[i] = senders[i].nl_pid == 0 ? messages[i].msg_len : 0;
     return n;
+}
+
+uint64_t netlink_drain(int fd, netlink_seen *seen, void *data)
+{
+    enum { DRAIN_MAX = 1 << 16 }; /* the kernel may send faster than we read */
+    uint64_t lost_count = 0;
+    struct batch batch;
+    int n = BATCH_MAX;
+
+    for (int read = 0; read < DRAIN_MAX && (n == BATCH_MAX || n == -ENOBUFS);
+         read += BATCH_MAX) {
+        n = receive_batch(fd, &batch);
+        lost_count += n == -ENOBUFS;
+        for (int i = 0; i < n; i++)
+            lost_count +=
+                batch.sizes[i] > 0 && seen(batch.bytes[i], batch.sizes[i], data) == -EBADMSG;
+    }
+    return lost_count;
 }
 
 static void skip(struct bytes *bytes, size_t size)

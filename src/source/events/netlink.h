@@ -21,17 +21,11 @@ int netlink_send(int fd, uint16_t type, uint16_t flags, uint32_t sequence, const
  * were lost before the next one; or another -errno. */
 ssize_t netlink_receive(int fd, void *buf, size_t size);
 
-/* Datagrams that were read with one system call. */
-enum { NETLINK_BATCH_MAX = 16, NETLINK_DATAGRAM_MAX = 2048 };
+/* Takes one datagram. -EBADMSG: it is damaged. */
+typedef int netlink_seen(const void *datagram, size_t size, void *data);
 
-struct netlink_batch {
-    unsigned char bytes[NETLINK_BATCH_MAX][NETLINK_DATAGRAM_MAX];
-    size_t sizes[NETLINK_BATCH_MAX]; /* 0: not from the kernel */
-};
-
-/* Reads pending datagrams. Returns how many, also -errno as netlink_receive(). Fewer than
- * NETLINK_BATCH_MAX: no more are pending. */
-int netlink_receive_batch(int fd, struct netlink_batch *batch);
+/* Calls `seen` for all pending datagrams from the kernel. Returns how often some were lost or damaged. */
+uint64_t netlink_drain(int fd, netlink_seen *seen, void *data);
 
 /* A span of memory, read from its start. */
 struct bytes {

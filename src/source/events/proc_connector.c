@@ -20,14 +20,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "source/events/netlink.h"
+#include "source/proc/pid_files.h"
 
 /* An event takes up 832 bytes of the buffer. */
 enum { BUFFER_BYTES = 16 << 20, DATAGRAM_MAX = 1024, EVENT_BYTES = 1024 };
-
-/* Inode of the initial PID namespace: a constant of the kernel. */
-#define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 
 /* The second form of the request, which is missing in some <linux/cn_proc.h>. */
 struct filtered_request {
@@ -118,12 +115,10 @@ static size_t count_room(int fd)
 int proc_connector_open(const struct root *root, struct proc_connector *ret)
 {
     AUTO_CLOSE int fd = -1;
-    char name[64];
     int r;
 
     *ret = (struct proc_connector)PROC_CONNECTOR_CLOSED;
-    if (!root->is_live || root_read_link(root, name, sizeof(name), "proc/self/ns/pid") < 0 ||
-        strcmp(name, INITIAL_PID_NAMESPACE) != 0)
+    if (!root->is_live || !pid_namespace_is_first(root))
         return -ENOTSUP;
     fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC, BUFFER_BYTES);
     if (fd < 0)
@@ -185,28 +180,25 @@ int proc_connector_parse(const void *datagram, size_t size, struct process_event
     return -ENOMSG;
 }
 
+struct reader {
+    process_event_seen *seen;
+    void *data;
+};
+
+static int take_event(const void *datagram, size_t size, void *data)
+{
+    const struct reader *reader = data;
+    struct process_event event;
+    int r = proc_connector_parse(datagram, size, &event);
+
+    if (r == 0)
+        reader->seen(&event, reader->data);
+    return r;
+}
+
 void proc_connector_drain(struct proc_connector *connector, process_event_seen *seen,
                           void *data)
 {
-    struct netlink_batch batch;
-    struct process_event event = { 0 };
-    uint64_t started_ns = clock_now().monotonic_ns;
-    int n;
-
-    /* A machine may fork faster than we read. */
-    do {
-        n = netlink_receive_batch(connector->fd, &batch);
-        if (n == -ENOBUFS)
-            connector->lost_count++;
-        for (int i = 0; i < n; i++) {
-            int r = batch.sizes[i] > 0
-                        ? proc_connector_parse(batch.bytes[i], batch.sizes[i], &event)
-                        : -ENOMSG;
-
-            if (r == 0)
-                seen(&event, data);
-            else if (r == -EBADMSG)
-                connector->lost_count++;
-        }
-    } while ((n == NETLINK_BATCH_MAX || n == -ENOBUFS) && event.time_ns <= started_ns);
+    connector->lost_count +=
+        netlink_drain(connector->fd, take_event, &(struct reader){ seen, data });
 }

@@ -28,7 +28,7 @@
 #include "source/proc/pid_files.h"
 
 /* Some thousand records: they are read now and then, not at every exit. */
-enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096, DRAIN_MAX = 1 << 16 };
+enum { BUFFER_BYTES = 8 << 20, DATAGRAM_MAX = 4096 };
 
 enum {
     SHIFTED_VERSION =
@@ -309,29 +309,27 @@ int taskstats_parse(const void *datagram, size_t size, uint16_t family, struct e
     return 0;
 }
 
+struct reader {
+    struct taskstats_socket *taskstats;
+    exit_record_seen *seen;
+    void *data;
+};
+
+static int take_record(const void *datagram, size_t size, void *data)
+{
+    const struct reader *reader = data;
+    struct exit_record record;
+    int r = taskstats_parse(datagram, size, reader->taskstats->family, &record);
+
+    if (r == 0) {
+        reader->taskstats->has_records = true;
+        reader->seen(&record, reader->data);
+    }
+    return r;
+}
+
 void taskstats_drain(struct taskstats_socket *taskstats, exit_record_seen *seen, void *data)
 {
-    struct netlink_batch batch;
-    int n = NETLINK_BATCH_MAX;
-
-    /* Processes may exit faster than we read. */
-    for (int read = 0; read < DRAIN_MAX && (n == NETLINK_BATCH_MAX || n == -ENOBUFS);
-         read += NETLINK_BATCH_MAX) {
-        n = netlink_receive_batch(taskstats->fd, &batch);
-        if (n == -ENOBUFS)
-            taskstats->lost_count++;
-        for (int i = 0; i < n; i++) {
-            struct exit_record record;
-            int r = batch.sizes[i] > 0 ? taskstats_parse(batch.bytes[i], batch.sizes[i],
-                                                         taskstats->family, &record)
-                                       : -ENOMSG;
-
-            if (r == 0) {
-                taskstats->has_records = true;
-                seen(&record, data);
-            } else if (r == -EBADMSG) {
-                taskstats->lost_count++;
-            }
-        }
-    }
+    taskstats->lost_count +=
+        netlink_drain(taskstats->fd, take_record, &(struct reader){ taskstats, seen, data });
 }

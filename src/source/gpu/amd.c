@@ -28,6 +28,7 @@
 #include "base/unknown.h"
 #include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"
+#include "source/proc/pid_files.h"
 
 enum { KFD_NODE_MAX = 128 };
 
@@ -129,7 +130,7 @@ static void kfd_find(const struct root *root, const struct drm_devices *devices,
     ret->count = 0;
     if (fd < 0)
         return;
-    folder = gpu_sees_host_pids(root) ? fdopendir(fd) : NULL;
+    folder = pid_namespace_is_first(root) ? fdopendir(fd) : NULL;
     if (!folder) {
         close(fd);
         return;
@@ -197,7 +198,7 @@ static void amd_close(void *vendor)
 
     if (!amd)
         return;
-    drm_vendor_done(&amd->drm);
+    drm_clients_done(&amd->drm.clients);
     free(amd);
 }
 

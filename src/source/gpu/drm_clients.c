@@ -753,11 +753,6 @@ int drm_vendor_init(struct drm_vendor *drm, const struct root *root, const char 
     return r < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
 }
 
-void drm_vendor_done(struct drm_vendor *drm)
-{
-    drm_clients_done(&drm->clients);
-}
-
 size_t drm_device_count(const void *vendor)
 {
     return ((const struct drm_vendor *)vendor)->devices.count;

@@ -170,10 +170,9 @@ struct drm_vendor {
 };
 
 /* Finds the cards of a PCI vendor ("0x8086", "Intel") and creates their table. -ENODEV:
- * there are none. The caller must call drm_vendor_done(), even after a failure. */
+ * there are none. The caller must call drm_clients_done(), even after a failure. */
 int drm_vendor_init(struct drm_vendor *drm, const struct root *root, const char *vendor_id,
                     const char *name, bool hides_idle, struct spoor_error *err);
-void drm_vendor_done(struct drm_vendor *drm);
 
 /* Why some of the job's processes are skipped: static text; NULL: none is. */
 const char *drm_vendor_reason(const struct drm_vendor *drm);

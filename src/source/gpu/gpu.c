@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "base/parse.h"
@@ -15,15 +14,6 @@ const struct gpu_vendor *const gpu_vendors[] = {
     &gpu_intel,
 };
 const size_t gpu_vendor_count = ARRAY_SIZE(gpu_vendors);
-
-/* The first PID namespace has the same inode number on every kernel. */
-bool gpu_sees_host_pids(const struct root *root)
-{
-    char link[64];
-
-    return root_read_link(root, link, sizeof(link), "proc/self/ns/pid") > 0 &&
-           strcmp(link, "pid:[4026531836]") == 0;
-}
 
 size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid)
 {

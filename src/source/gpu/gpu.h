@@ -83,7 +83,7 @@ struct gpu_process {
 /* The driver's accounting record of a process on a device, kept after the process exits. */
 struct gpu_record {
     pid_t pid;
-    unsigned device; /* index among this vendor's */
+    unsigned device; /* index among the devices of the vendor */
     uint64_t peak_memory_bytes;
 };
 
@@ -173,9 +173,6 @@ int gpu_pci_parse(const char *text, uint64_t *ret);
 
 /* Writes "0000:03:00.0"; 17 bytes are enough for a number of gpu_pci_parse(). */
 void gpu_pci_format(uint64_t pci, char *buf, size_t size);
-
-/* Whether our pids are the host's: we are in the machine's first pid namespace. */
-bool gpu_sees_host_pids(const struct root *root);
 
 /* The vendors of this build, in the order in which reports list them. */
 extern const struct gpu_vendor gpu_nvidia, gpu_amd, gpu_intel;

@@ -70,10 +70,12 @@ static void describe(const struct root *root, struct drm_device *device)
 
 static void intel_close(void *vendor)
 {
-    if (!vendor)
+    struct drm_vendor *drm = vendor;
+
+    if (!drm)
         return;
-    drm_vendor_done(vendor);
-    free(vendor);
+    drm_clients_done(&drm->clients);
+    free(drm);
 }
 
 static int intel_open(const struct root *root, void **ret, struct spoor_error *err)

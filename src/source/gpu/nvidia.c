@@ -21,6 +21,7 @@
 #include "base/parse.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
+#include "source/proc/pid_files.h"
 
 #define DEVICES_MAX 1024
 #define SENSOR_GPU 0
@@ -448,7 +449,7 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         r = find_devices(nvidia, err);
     if (r < 0)
         return r;
-    nvidia->is_nested = !gpu_sees_host_pids(root);
+    nvidia->is_nested = !pid_namespace_is_first(root);
     nvidia->is_too_old =
         nvidia->is_nested && nvidia_driver_is_too_old(nvidia->devices[0].facts.driver_version);
     nvidia->opened_us = clock_now().realtime_ns / NS_PER_US;
@@ -477,7 +478,7 @@ static void begin_device(struct nvidia *nvidia, struct nvidia_device *device, ui
     (void)read_energy(device, nvml, now_ns); /* starts the counter */
     if (device->has_parts)
         return;
-    device->has_usage = nvml->process_usage || nvml->processes_usage;
+    device->has_usage = nvml->process_usage;
     nvidia_clients_begin(&device->clients, clock_now().realtime_ns / NS_PER_US);
     device->clients_pace.due_ns = now_ns + NVIDIA_USAGE_LEAST_NS;
 }
@@ -533,7 +534,6 @@ static void refresh(void *vendor)
         struct nvidia_device *device = &nvidia->devices[i];
 
         nvidia_meters_refresh(&device->meters);
-        nvidia_lists_refresh(&device->lists);
         device->listed_ns = 0;
         device->energy.pace.due_ns = device->energy.idle_due_ns = 0;
         device->clients_pace.due_ns = 0;

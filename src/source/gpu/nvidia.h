@@ -44,13 +44,9 @@ struct nvidia_list {
  * If a list is refused, its last content is used for a second, as some failures are temporary.
  * After that the memory of its processes is unknown, and there may be others. A driver without
  * a list of graphics or MPS clients has no such clients.
- *
- * The lists are read up to 40 times a second. A list without a process of the job is read less
- * often, as a process cannot start using a GPU within that time.
  */
 struct nvidia_lists {
     struct nvidia_list kinds[NVML_LIST_COUNT];
-    uint64_t due_ns[NVML_LIST_COUNT];
     uint64_t answered_ns[NVML_LIST_COUNT]; /* when it was last read; 0: never */
     int errors[NVML_LIST_COUNT];           /* of the last call: negative errno; 0: none */
     struct nvidia_list merged;             /* sorted by pid, each once */
@@ -59,9 +55,6 @@ struct nvidia_lists {
 };
 
 void nvidia_lists_done(struct nvidia_lists *lists);
-
-/* Makes all lists due. */
-void nvidia_lists_refresh(struct nvidia_lists *lists);
 
 /* The counter of the driver, and its growth in the run. */
 struct nvidia_energy {

@@ -86,7 +86,7 @@ static struct nvidia_client *find_or_add(struct nvidia_clients *clients, pid_t p
         return &clients->list[place];
     if (make_room(clients) < 0)
         return NULL;
-    place = place_of(clients, pid); /* one may have been dropped */
+    place = place_of(clients, pid); /* make_room() may have dropped a client */
     memmove(&clients->list[place + 1], &clients->list[place],
             (clients->count - place) * sizeof(*clients->list));
     clients->list[place] = (struct nvidia_client){ .pid = pid };

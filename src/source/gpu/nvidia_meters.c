@@ -148,7 +148,6 @@ void nvidia_rooms_done(struct nvidia_rooms *rooms)
 {
     free(rooms->samples.list);
     free(rooms->usage.list);
-    free(rooms->old_usage.list);
     free(rooms->pids.list);
     *rooms = (struct nvidia_rooms){ 0 };
 }
@@ -200,26 +199,11 @@ static int call_samples(const void *data, unsigned *count, void *list)
                                   request->value_type, count, list);
 }
 
-static int call_old_usage(const void *data, unsigned *count, void *list)
+static int call_usage(const void *data, unsigned *count, void *list)
 {
     const struct samples_request *request = data;
 
     return request->nvml->process_usage(request->device, list, count, request->last_us);
-}
-
-static int call_usage(const void *data, unsigned *count, void *list)
-{
-    const struct samples_request *request = data;
-    struct nvml_processes_usage usage = {
-        .version = NVML_STRUCT_VERSION(struct nvml_processes_usage, 1),
-        .count = *count,
-        .last_seen_us = request->last_us,
-        .list = list,
-    };
-    int status = request->nvml->processes_usage(request->device, &usage);
-
-    *count = usage.count;
-    return status;
 }
 
 static int compare_samples(const void *left, const void *right)
@@ -236,44 +220,13 @@ static int compare_usage(const void *left, const void *right)
     return (a->stamp_us > b->stamp_us) - (a->stamp_us < b->stamp_us);
 }
 
-/* Converts results of the older call to the newer format. */
-static ssize_t get_old_usage(struct nvidia_rooms *rooms, const struct samples_request *request)
-{
-    ssize_t n = nvidia_fetch(&rooms->old_usage, sizeof(struct nvml_process_sample), SAMPLES_MAX,
-                             call_old_usage, request);
-    const struct nvml_process_sample *from = rooms->old_usage.list;
-    struct nvml_process_usage *usage;
-
-    if (n <= 0)
-        return n;
-    if (reserve(&rooms->usage.list, &rooms->usage.size_bytes, (size_t)n * sizeof(*usage), 1) <
-        0)
-        return -ENOMEM;
-    usage = rooms->usage.list;
-    for (ssize_t i = 0; i < n; i++)
-        usage[i] = (struct nvml_process_usage){
-            .stamp_us = from[i].stamp_us,
-            .pid = from[i].pid,
-            .sm_percent = from[i].sm_percent,
-            .memory_percent = from[i].memory_percent,
-            .encoder_percent = from[i].encoder_percent,
-            .decoder_percent = from[i].decoder_percent,
-        };
-    return n;
-}
-
 ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
                          nvml_device device, uint64_t last_us)
 {
     struct samples_request request = { .nvml = nvml, .device = device, .last_us = last_us };
-    ssize_t n = -ENOTSUP;
+    ssize_t n = nvidia_fetch(&rooms->usage, sizeof(struct nvml_process_usage), SAMPLES_MAX,
+                             call_usage, &request);
 
-    /* The older call rounds percentages, the newer truncates them. */
-    if (nvml->process_usage)
-        n = get_old_usage(rooms, &request);
-    if (n < 0 && n != -ENODEV && nvml->processes_usage)
-        n = nvidia_fetch(&rooms->usage, sizeof(struct nvml_process_usage), SAMPLES_MAX,
-                         call_usage, &request);
     if (n > 1)
         qsort(rooms->usage.list, (size_t)n, sizeof(struct nvml_process_usage), compare_usage);
     return n;

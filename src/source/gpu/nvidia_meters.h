@@ -117,10 +117,9 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
 
 /* The rooms that all devices share. */
 struct nvidia_rooms {
-    struct nvidia_room samples;   /* struct nvml_sample */
-    struct nvidia_room usage;     /* struct nvml_process_usage */
-    struct nvidia_room old_usage; /* struct nvml_process_sample, of the older call */
-    struct nvidia_room pids;      /* of processes: lists and accounting */
+    struct nvidia_room samples; /* struct nvml_sample */
+    struct nvidia_room usage;   /* struct nvml_process_usage */
+    struct nvidia_room pids;    /* of processes: lists and accounting */
 };
 
 void nvidia_rooms_done(struct nvidia_rooms *rooms);
@@ -143,7 +142,7 @@ struct nvidia_meter {
     struct nvidia_pace pace;
     uint64_t polled_ns;   /* METER_POLLED: when it was last polled */
     uint64_t gpu_busy_ns; /* count of METER_GPU when this one was last read */
-    bool may_have_worked; /* since then, by the samples of processes */
+    bool may_have_worked; /* samples of processes show work since polled_ns or gpu_busy_ns */
 };
 
 /* Zeroed: closed. */

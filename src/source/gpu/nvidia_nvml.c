@@ -59,7 +59,6 @@ static const struct symbol symbols[] = {
     { { "nvmlDeviceGetDecoderUtilization" }, AT(decoder), false },
 
     { { "nvmlDeviceGetProcessUtilization" }, AT(process_usage), false },
-    { { "nvmlDeviceGetProcessesUtilizationInfo" }, AT(processes_usage), false },
 
     { { "nvmlDeviceGetAccountingMode" }, AT(accounting_mode), false },
     { { "nvmlDeviceGetAccountingPids" }, AT(accounting_pids), false },

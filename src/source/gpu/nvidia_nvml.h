@@ -98,25 +98,12 @@ struct nvml_rates {
     unsigned gpu_percent, memory_percent;
 };
 
-/* For nvmlDeviceGetProcessUtilization. */
-struct nvml_process_sample {
-    unsigned pid;
-    unsigned long long stamp_us;
-    unsigned sm_percent, memory_percent, encoder_percent, decoder_percent;
-};
-
-/* For nvmlDeviceGetProcessesUtilizationInfo; results of either call are stored in it. */
+/* For nvmlDeviceGetProcessUtilization, which rounds percentages. Later drivers also have
+ * nvmlDeviceGetProcessesUtilizationInfo, which truncates them. */
 struct nvml_process_usage {
-    unsigned long long stamp_us;
     unsigned pid;
+    unsigned long long stamp_us;
     unsigned sm_percent, memory_percent, encoder_percent, decoder_percent;
-    unsigned jpeg_percent, flow_percent;
-};
-
-struct nvml_processes_usage {
-    unsigned version, count;
-    unsigned long long last_seen_us;
-    struct nvml_process_usage *list;
 };
 
 struct nvml_accounting {
@@ -200,9 +187,8 @@ struct nvml {
     int (*decoder)(nvml_device device, unsigned *ret_percent, unsigned *ret_period_us);
 
     struct nvml_list lists[NVML_LIST_COUNT];
-    int (*process_usage)(nvml_device device, struct nvml_process_sample *list, unsigned *count,
+    int (*process_usage)(nvml_device device, struct nvml_process_usage *list, unsigned *count,
                          unsigned long long last_seen_us);
-    int (*processes_usage)(nvml_device device, struct nvml_processes_usage *usage);
 
     int (*accounting_mode)(nvml_device device, int *ret_is_on);
     int (*accounting_pids)(nvml_device device, unsigned *count, unsigned *pids);

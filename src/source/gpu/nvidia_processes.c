@@ -32,12 +32,6 @@
 /* Some failures are temporary: the last values are used for this long. */
 #define PASSING_NS NS_PER_SECOND
 
-/* How long a list without a process of the job is not read. */
-static const uint64_t idle_period_ns[NVML_LIST_COUNT] = {
-    [NVML_COMPUTE] = 50 * NS_PER_MS,
-    [NVML_GRAPHICS] = 250 * NS_PER_MS,
-    [NVML_MPS] = 250 * NS_PER_MS,
-};
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
 /* Maximum age of the lists: two processes could exchange the same amount of memory. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
@@ -70,11 +64,6 @@ void nvidia_lists_done(struct nvidia_lists *lists)
     for (size_t kind = 0; kind < NVML_LIST_COUNT; kind++)
         list_done(&lists->kinds[kind]);
     list_done(&lists->merged);
-}
-
-void nvidia_lists_refresh(struct nvidia_lists *lists)
-{
-    memset(lists->due_ns, 0, sizeof(lists->due_ns));
 }
 
 struct list_request {
@@ -221,14 +210,6 @@ static void note_refusals(struct nvidia_lists *lists, uint64_t now_ns)
     }
 }
 
-static bool has_any(const struct nvidia_list *list, const struct gpu_pids *pids)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (gpu_pids_have(pids, (pid_t)list->entries[i].pid))
-            return true;
-    return false;
-}
-
 /* Reads one list. On failure it stays as it was. */
 static int read_one(struct nvidia *nvidia, struct nvidia_device *device,
                     enum nvml_list_kind kind, uint64_t now_ns)
@@ -248,29 +229,20 @@ static int read_one(struct nvidia *nvidia, struct nvidia_device *device,
     return r;
 }
 
-/* Reads the lists that are due. The lists of a lost device stay as they were. */
-static void read_lists(struct nvidia *nvidia, struct nvidia_device *device,
-                       const struct gpu_pids *pids, uint64_t now_ns)
+/* The lists of a lost device stay as they were. */
+static void read_lists(struct nvidia *nvidia, struct nvidia_device *device, uint64_t now_ns)
 {
     struct nvidia_lists *lists = &device->lists;
-    bool has_changed = false;
     int r = 0;
 
     if (nvidia->is_too_old) {
         lists->reason = nvidia_needs_newer_driver;
         return;
     }
-    for (unsigned kind = 0; kind < NVML_LIST_COUNT && r != -ENODEV; kind++) {
-        if (now_ns < lists->due_ns[kind])
-            continue;
+    for (unsigned kind = 0; kind < NVML_LIST_COUNT && r != -ENODEV; kind++)
         r = read_one(nvidia, device, kind, now_ns);
-        has_changed = true;
-        lists->due_ns[kind] =
-            has_any(&lists->kinds[kind], pids) ? 0 : now_ns + idle_period_ns[kind];
-    }
     note_refusals(lists, now_ns);
-    if (has_changed)
-        (void)merge(lists); /* on -ENOMEM it stays as it was */
+    (void)merge(lists); /* on -ENOMEM it stays as it was */
     device->listed_ns = now_ns;
     for (size_t i = 0; i < lists->merged.count && device->has_usage; i++)
         (void)nvidia_clients_expect(&device->clients, (pid_t)lists->merged.entries[i].pid);
@@ -404,11 +376,7 @@ static bool must_list(const struct nvidia *nvidia, struct nvidia_device *device,
     bool has_moved = used_bytes != device->listed_bytes;
 
     device->listed_bytes = used_bytes;
-    if (!is_known(used_bytes))
-        return true;
-    if (has_moved)
-        nvidia_lists_refresh(&device->lists);
-    return has_moved || now_ns - device->listed_ns >= LISTED_MOST_NS;
+    return !is_known(used_bytes) || has_moved || now_ns - device->listed_ns >= LISTED_MOST_NS;
 }
 
 ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
@@ -422,7 +390,7 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
         if (device->has_parts)
             continue;
         if (must_list(nvidia, device, now_ns))
-            read_lists(nvidia, device, pids, now_ns);
+            read_lists(nvidia, device, now_ns);
     }
     for (size_t i = 0; i < nvidia->count; i++) {
         if (!nvidia->devices[i].has_parts)
@@ -476,26 +444,25 @@ static bool is_explained(const struct nvidia_list *list, uint64_t used_bytes)
 
 /* Memory may change between the two calls. */
 static bool is_all_explained(struct nvidia *nvidia, struct nvidia_device *device,
-                             const struct gpu_pids *pids, uint64_t now_ns)
+                             uint64_t now_ns)
 {
     for (int tries = 0; tries < EXPLAIN_TRIES; tries++) {
         uint64_t used_bytes = nvidia_device_own_memory_used(nvidia, device);
 
         if (is_explained(&device->lists.merged, used_bytes))
             return true;
-        nvidia_lists_refresh(&device->lists);
-        read_lists(nvidia, device, pids, now_ns);
+        read_lists(nvidia, device, now_ns);
     }
     return false;
 }
 
 static bool is_alone(struct nvidia *nvidia, struct nvidia_device *device, unsigned pid,
-                     const struct gpu_pids *pids, uint64_t now_ns)
+                     uint64_t now_ns)
 {
     const struct nvidia_list *list = &device->lists.merged;
 
     return !device->lists.reason && list->count == 1 && list->entries[0].pid == pid &&
-           list->entries[0].memory_bytes > 0 && is_all_explained(nvidia, device, pids, now_ns);
+           list->entries[0].memory_bytes > 0 && is_all_explained(nvidia, device, now_ns);
 }
 
 /* Whether a sample has our PID of a process that was seen on the device. */
@@ -544,7 +511,7 @@ static void name_samples(struct nvidia *nvidia, struct nvidia_device *device,
         return;
     foreign = find_foreign(device, pids, usage, count);
     if (!foreign.is_only || !gpu_pids_have(pids, (pid_t)ours) ||
-        !is_alone(nvidia, device, ours, pids, now_ns))
+        !is_alone(nvidia, device, ours, now_ns))
         ours = 0;
     for (size_t i = 0; i < count; i++) {
         if (!is_named(device, pids, usage[i].pid) &&
@@ -595,8 +562,7 @@ int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 
         if (!device->has_usage || !nvidia_pace_begin(&device->clients_pace, now_ns))
             continue;
-        nvidia_lists_refresh(&device->lists); /* to find exited processes */
-        read_lists(nvidia, device, pids, now_ns);
+        read_lists(nvidia, device, now_ns); /* to find exited processes */
         r = read_usage(nvidia, device, pids, now_ns);
         nvidia_pace_end(&device->clients_pace, now_ns, NVIDIA_USAGE_LEAST_NS, USAGE_MOST_NS);
         result = r < 0 ? r : result;

@@ -53,25 +53,12 @@ int visible_compare_pci(const struct gpu_device *a, const struct gpu_device *b)
     return (key_a > key_b) - (key_a < key_b);
 }
 
-/* Counts the whole devices before `index`. Equal addresses keep the order of the list. */
-static size_t rank_of(const struct choice *choice, size_t index)
-{
-    size_t rank = 0;
-
-    for (size_t i = 0; i < choice->count; i++) {
-        int order = visible_compare_pci(choice->devices[i], choice->devices[index]);
-
-        if (!choice->devices[i]->is_part && (order < 0 || (order == 0 && i < index)))
-            rank++;
-    }
-    return rank;
-}
-
 static ssize_t find_number(const struct choice *choice, uint64_t number)
 {
-    for (size_t i = 0; i < choice->count; i++)
-        if (!choice->devices[i]->is_part && rank_of(choice, i) == number)
+    for (size_t i = 0; i < choice->count; i++) {
+        if (!choice->devices[i]->is_part && number-- == 0)
             return (ssize_t)i;
+    }
     return -ENOENT;
 }
 

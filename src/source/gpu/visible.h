@@ -38,7 +38,7 @@ const char *visible_name(enum visible_source source);
 bool visible_is_none(const char *text);
 
 /* Sets selected[i] for each of `count` devices. The devices are those of the source's
- * vendors, parts after their device. Returns how many items match no device (or several), 0
+ * vendors in order of PCI addresses, parts after their device. Returns how many items match no device (or several), 0
  * if all match; `note`, which may be NULL, gets a message about the first of them. */
 size_t visible_select(enum visible_source source, const char *text,
                       const struct gpu_device *const *devices, size_t count, bool *selected,

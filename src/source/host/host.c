@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arithmetic.h"
-#include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/unknown.h"
 #include "source/proc/children.h"
@@ -124,13 +122,6 @@ size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct c
 
 /* ---- process count --------------------------------------------------------- */
 
-#define LIST_EVERY_NS (60 * NS_PER_SECOND)
-
-/* The inode of the first PID namespace: a constant of the kernel. */
-#define FIRST_NAMESPACE "pid:[4026531836]"
-
-enum { READINGS_NEEDED = 3 };
-
 static void count_one(pid_t pid, void *data)
 {
     uint64_t *count = data;
@@ -139,61 +130,11 @@ static void count_one(pid_t pid, void *data)
     ++*count;
 }
 
-static uint64_t count_listed(const struct root *root)
+uint64_t process_count_read(const struct root *root)
 {
     uint64_t count = 0;
 
     return proc_each_pid(root, count_one, &count) < 0 ? UNKNOWN : count;
-}
-
-static uint64_t count_links(const struct root *root)
-{
-    AUTO_CLOSE int fd = root_open_dir(root, "proc");
-    struct stat status;
-
-    return fd >= 0 && fstat(fd, &status) == 0 ? (uint64_t)status.st_nlink : UNKNOWN;
-}
-
-static bool has_links(const struct root *root)
-{
-    char name[64];
-
-    return root->is_live && root_read_link(root, name, sizeof(name), "proc/self/ns/pid") > 0 &&
-           strcmp(name, FIRST_NAMESPACE) == 0;
-}
-
-/* Reads the list, and learns how many links are not processes. If processes came or went
- * meanwhile, nothing is learned. */
-static uint64_t read_list(struct process_count *count, const struct root *root, uint64_t now_ns)
-{
-    uint64_t before = count->has_links ? count_links(root) : UNKNOWN;
-    uint64_t listed = count_listed(root);
-    uint64_t after = count->has_links ? count_links(root) : UNKNOWN;
-
-    if (!is_known(before) || before != after || !is_known(listed) || listed > after)
-        return listed;
-    if (after - listed != count->other)
-        count->readings = 0;
-    count->other = after - listed;
-    count->readings++;
-    if (count->readings >= READINGS_NEEDED)
-        count->list_at_ns = now_ns + LIST_EVERY_NS;
-    return listed;
-}
-
-uint64_t process_count_read(struct process_count *count, const struct root *root,
-                            uint64_t now_ns)
-{
-    uint64_t links;
-
-    if (!count->has_checked) {
-        count->has_links = has_links(root);
-        count->has_checked = true;
-    }
-    if (count->readings < READINGS_NEEDED || now_ns >= count->list_at_ns)
-        return read_list(count, root, now_ns);
-    links = count_links(root);
-    return is_known(links) && links >= count->other ? links - count->other : UNKNOWN;
 }
 
 /* ---- Parse "some avg10=0.81 avg60=0.56 avg300=0.21 total=2194262" (us) ----- */
@@ -260,7 +201,6 @@ void host_init(struct host *host)
     long ticks = sysconf(_SC_CLK_TCK);
 
     host->counts_processes = false;
-    host->process_count = (struct process_count){ 0 };
     host->ticks_per_second = ticks > 0 ? (uint64_t)ticks : 0;
     host->stat.fd = host->meminfo.fd = host->diskstats.fd = host->net_dev.fd = -1;
     host->vmstat.fd = -1;
@@ -364,7 +304,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }
     if (host->counts_processes)
-        ret->process_count = process_count_read(&host->process_count, root, now_ns);
+        ret->process_count = process_count_read(root);
     ret->oom_kills_count = host->oom_kills_count;
     ret->space = host->space;
 }

@@ -48,25 +48,8 @@ struct cpu_busy {
 size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
                            size_t capacity);
 
-/* The number of processes in /proc.
- *
- * Listing them costs 0.3 us and more for each. In the first PID namespace the link count of
- * /proc is their number plus that of its other folders, and costs one call. So the other
- * folders are counted once a minute, and the list is read in between only if that number is
- * not stable: with hidepid, /proc does not show every process that is counted. */
-
-/* Zeroed: nothing was read yet. All members are private. */
-struct process_count {
-    bool has_checked;    /* has_links is valid */
-    bool has_links;      /* the link count can be used */
-    uint64_t other;      /* links that are not processes */
-    uint64_t readings;   /* consecutive readings of the list with the same result */
-    uint64_t list_at_ns; /* when to read the list again */
-};
-
-/* `now_ns` is the monotonic time. UNKNOWN: /proc cannot be read. */
-uint64_t process_count_read(struct process_count *count, const struct root *root,
-                            uint64_t now_ns);
+/* The number of processes in /proc; UNKNOWN: it cannot be read. Costs 0.3 us for each. */
+uint64_t process_count_read(const struct root *root);
 
 /* How long processes were stalled, from /proc/pressure/cpu, memory and io, and from the same
  * files of a cgroup. */
@@ -102,7 +85,6 @@ enum { HOST_TEXT_SIZE = 256 * 1024 };
 struct host {
     struct clock_span cpu_span; /* when the CPU times were last read; not private */
     bool counts_processes;      /* set by the caller: whether to count processes */
-    struct process_count process_count;
     uint64_t ticks_per_second;
     struct cached_file stat, meminfo, diskstats, net_dev, vmstat;
     struct cached_file pressure[PRESSURE_COUNT];

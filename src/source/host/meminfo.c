@@ -14,96 +14,53 @@
 
 /* ---- Parse /proc/meminfo: "MemTotal:       49364832 kB" -------------------- */
 
-/* In the kernel's order: each line is searched after the previous one. */
-enum line {
-    LINE_TOTAL,
-    LINE_FREE,
-    LINE_AVAILABLE,
-    LINE_BUFFERS,
-    LINE_CACHED,
-    LINE_ACTIVE,
-    LINE_INACTIVE,
-    LINE_ACTIVE_ANON,
-    LINE_INACTIVE_ANON,
-    LINE_SWAP_TOTAL,
-    LINE_SWAP_FREE,
-    LINE_DIRTY,
-    LINE_WRITEBACK,
-    LINE_SLAB_RECLAIMABLE,
-    LINE_HUGETLB,
-    LINE_COUNT,
+struct lines {
+    struct meminfo info;
+    uint64_t swap_free_bytes, writeback_bytes;
 };
 
-static const char *const keys[LINE_COUNT] = {
-    [LINE_TOTAL] = "MemTotal:",
-    [LINE_FREE] = "MemFree:",
-    [LINE_AVAILABLE] = "MemAvailable:",
-    [LINE_BUFFERS] = "Buffers:",
-    [LINE_CACHED] = "Cached:",
-    [LINE_ACTIVE] = "Active:",
-    [LINE_INACTIVE] = "Inactive:",
-    [LINE_ACTIVE_ANON] = "Active(anon):",
-    [LINE_INACTIVE_ANON] = "Inactive(anon):",
-    [LINE_SWAP_TOTAL] = "SwapTotal:",
-    [LINE_SWAP_FREE] = "SwapFree:",
-    [LINE_DIRTY] = "Dirty:",
-    [LINE_WRITEBACK] = "Writeback:",
-    [LINE_SLAB_RECLAIMABLE] = "SReclaimable:",
-    [LINE_HUGETLB] = "Hugetlb:",
+#define LINE(key, member)                             \
+    {                                                 \
+        key ":", offsetof(struct lines, member), 1024 \
+    }
+
+static const struct keyed_field fields[] = {
+    LINE("MemTotal", info.total_bytes),
+    LINE("MemFree", info.free_bytes),
+    LINE("MemAvailable", info.available_bytes),
+    LINE("Buffers", info.buffers_bytes),
+    LINE("Cached", info.page_cache_bytes),
+    LINE("Active", info.active_bytes),
+    LINE("Inactive", info.inactive_bytes),
+    LINE("Active(anon)", info.active_anon_bytes),
+    LINE("Inactive(anon)", info.inactive_anon_bytes),
+    LINE("SwapTotal", info.swap_total_bytes),
+    LINE("SwapFree", swap_free_bytes),
+    LINE("Dirty", info.dirty_bytes),
+    LINE("Writeback", writeback_bytes),
+    LINE("SReclaimable", info.reclaimable_bytes),
+    LINE("Hugetlb", info.hugetlb_bytes),
 };
-
-/* The kernel's kB is 1024 bytes. A number without the unit is truncated. */
-static uint64_t line_bytes(const char *text, const char **cursor, const char *key)
-{
-    const char *value = parse_key(*cursor, key);
-    uint64_t kib;
-
-    if (!value)
-        value = parse_key(text, key);
-    if (value)
-        *cursor = value;
-    if (!value || parse_u64(&value, &kib) < 0 || strncmp(value, " kB", 3) != 0)
-        return UNKNOWN;
-    return product_u64(kib, 1024);
-}
 
 int meminfo_parse(const char *text, struct meminfo *ret)
 {
-    uint64_t bytes[LINE_COUNT];
-    const char *cursor = text;
-    struct meminfo info;
+    struct lines lines;
+    struct meminfo *info = &lines.info;
+    uint64_t file_bytes;
 
-    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-        bytes[i] = line_bytes(text, &cursor, keys[i]);
-    if (!is_known(bytes[LINE_TOTAL]))
+    keyed_parse(text, fields, ARRAY_SIZE(fields), &lines);
+    if (!is_known(info->total_bytes))
         return -EBADMSG;
-
-    info = (struct meminfo){
-        .total_bytes = bytes[LINE_TOTAL],
-        .free_bytes = bytes[LINE_FREE],
-        .available_bytes = bytes[LINE_AVAILABLE],
-        .cached_bytes = sum_u64(sum_u64(bytes[LINE_BUFFERS], bytes[LINE_CACHED]),
-                                bytes[LINE_SLAB_RECLAIMABLE]),
-        .buffers_bytes = bytes[LINE_BUFFERS],
-        .page_cache_bytes = bytes[LINE_CACHED],
-        .reclaimable_bytes = bytes[LINE_SLAB_RECLAIMABLE],
-        .active_bytes = bytes[LINE_ACTIVE],
-        .inactive_bytes = bytes[LINE_INACTIVE],
-        .active_anon_bytes = bytes[LINE_ACTIVE_ANON],
-        .inactive_anon_bytes = bytes[LINE_INACTIVE_ANON],
-        .swap_total_bytes = bytes[LINE_SWAP_TOTAL],
-        .swap_used_bytes = UNKNOWN,
-        .hugetlb_bytes = bytes[LINE_HUGETLB],
-        .dirty_bytes = sum_u64(bytes[LINE_DIRTY], bytes[LINE_WRITEBACK]),
-    };
+    file_bytes = sum_u64(info->buffers_bytes, info->page_cache_bytes);
+    info->cached_bytes = sum_u64(file_bytes, info->reclaimable_bytes);
+    info->dirty_bytes = sum_u64(info->dirty_bytes, lines.writeback_bytes);
     /* Kernels before 3.14 have no MemAvailable. */
-    if (!is_known(info.available_bytes))
-        info.available_bytes =
-            sum_u64(sum_u64(bytes[LINE_FREE], bytes[LINE_BUFFERS]), bytes[LINE_CACHED]);
-    if (is_known(bytes[LINE_SWAP_TOTAL]) && is_known(bytes[LINE_SWAP_FREE]) &&
-        bytes[LINE_SWAP_FREE] <= bytes[LINE_SWAP_TOTAL])
-        info.swap_used_bytes = bytes[LINE_SWAP_TOTAL] - bytes[LINE_SWAP_FREE];
-    *ret = info;
+    if (!is_known(info->available_bytes))
+        info->available_bytes = sum_u64(info->free_bytes, file_bytes);
+    info->swap_used_bytes = UNKNOWN;
+    if (is_known(info->swap_total_bytes) && lines.swap_free_bytes <= info->swap_total_bytes)
+        info->swap_used_bytes = info->swap_total_bytes - lines.swap_free_bytes;
+    *ret = *info;
     return 0;
 }
 
@@ -112,13 +69,12 @@ int meminfo_parse(const char *text, struct meminfo *ret)
 uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root)
 {
     char text[512]; /* they are among the first lines */
-    const char *cursor = text;
-    uint64_t active_bytes;
+    struct meminfo info;
 
-    if (cached_file_read_start(file, root, text, sizeof(text), "proc/meminfo") < 0)
+    if (cached_file_read_start(file, root, text, sizeof(text), "proc/meminfo") < 0 ||
+        meminfo_parse(text, &info) < 0)
         return UNKNOWN;
-    active_bytes = line_bytes(text, &cursor, keys[LINE_ACTIVE_ANON]);
-    return sum_u64(active_bytes, line_bytes(text, &cursor, keys[LINE_INACTIVE_ANON]));
+    return sum_u64(info.active_anon_bytes, info.inactive_anon_bytes);
 }
 
 uint64_t swap_in_use_bytes(const struct root *root)

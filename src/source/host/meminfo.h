@@ -53,7 +53,7 @@ struct huge_pages {
     size_t count; /* 0: not opened yet */
 };
 
-/* Returns the bytes in use. Finds the page sizes at the first read. 0 if there are none. */
+/* Returns the bytes in use, or 0 if the machine has no huge pages. The first call finds the page sizes. */
 uint64_t huge_pages_read(struct huge_pages *pages, const struct root *root);
 void huge_pages_close(struct huge_pages *pages);
 

@@ -295,3 +295,14 @@ bool same_memory(const struct root *root, pid_t a, pid_t b)
 
     return root->is_live && syscall(SYS_kcmp, a, b, COMPARE_MEMORY, 0ul, 0ul) == 0;
 }
+
+/* ---- PID namespace --------------------------------------------------------- */
+
+/* The first one has the same inode number on every kernel. */
+bool pid_namespace_is_first(const struct root *root)
+{
+    char link[64];
+
+    return root_read_link(root, link, sizeof(link), "proc/self/ns/pid") > 0 &&
+           strcmp(link, "pid:[4026531836]") == 0;
+}

@@ -218,15 +218,15 @@ static unsigned encoder_percent(void)
     return line ? (unsigned)script_number(&line, 0) : 0;
 }
 
-static void put_old_usage(struct samples *samples, unsigned pid, uint64_t stamp_us,
-                          unsigned value)
+static void put_process_usage(struct samples *samples, unsigned pid, uint64_t stamp_us,
+                              unsigned value)
 {
-    struct nvml_process_sample *list = samples->list;
+    struct nvml_process_usage *list = samples->list;
 
-    list[samples->found] = (struct nvml_process_sample){ .pid = pid,
-                                                         .stamp_us = stamp_us,
-                                                         .sm_percent = value,
-                                                         .encoder_percent = encoder_percent() };
+    list[samples->found] = (struct nvml_process_usage){ .pid = pid,
+                                                        .stamp_us = stamp_us,
+                                                        .sm_percent = value,
+                                                        .encoder_percent = encoder_percent() };
 }
 
 /* All that the script says of processes, sample by sample. */
@@ -332,10 +332,10 @@ static int put_usage(const char *call, nvml_device device, struct samples *sampl
     return samples->found == 0 ? NVML_NOT_FOUND : NVML_SUCCESS;
 }
 
-EXPORT int nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_process_sample *list,
+EXPORT int nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_process_usage *list,
                                            unsigned *count, unsigned long long last_us)
 {
-    struct samples samples = { .room = *count, .put = put_old_usage, .list = list };
+    struct samples samples = { .room = *count, .put = put_process_usage, .list = list };
 
     return put_usage("nvmlDeviceGetProcessUtilization", device, &samples, last_us, count);
 }
@@ -397,27 +397,5 @@ EXPORT int nvmlDeviceGetRunningProcessDetailList(nvml_device device, void *ret)
     (void)device;
     (void)ret;
     return NVML_NOT_SUPPORTED;
-}
-
-static void put_new_usage(struct samples *samples, unsigned pid, uint64_t stamp_us,
-                          unsigned value)
-{
-    struct nvml_process_usage *list = samples->list;
-
-    list[samples->found] =
-        (struct nvml_process_usage){ .pid = pid, .stamp_us = stamp_us, .sm_percent = value };
-}
-
-EXPORT int nvmlDeviceGetProcessesUtilizationInfo(nvml_device device,
-                                                 struct nvml_processes_usage *usage)
-{
-    struct samples samples = { .room = usage->count,
-                               .put = put_new_usage,
-                               .list = usage->list };
-
-    if (usage->version != (24 | 1u << 24))
-        return 25; /* the version does not match */
-    return put_usage("nvmlDeviceGetProcessesUtilizationInfo", device, &samples,
-                     usage->last_seen_us, &usage->count);
 }
 #endif

@@ -97,7 +97,11 @@ static void touch_part(void *data)
         read_pages(memory + part->start, part->bytes);
     meet(part->place);
     meet(part->place);
-    release(memory, part->file_bytes);
+    if (part->is_late) /* and released before all others */
+        release(memory, part->file_bytes);
+    meet(part->place);
+    if (!part->is_late)
+        release(memory, part->file_bytes);
 }
 
 static void run_children(void (*act)(void *), struct part parts[CHILDREN])
@@ -112,6 +116,7 @@ static void run_children(void (*act)(void *), struct part parts[CHILDREN])
     meet(parts[0].place);
     hold_ms(HOLD_MS);
     meet(parts[0].place);
+    meet(parts[0].place); /* those that were late have released their part */
     for (int i = 0; i < CHILDREN; i++)
         wait_for(pids[i]);
     ledger_set(PROCESSES, CHILDREN + 1);

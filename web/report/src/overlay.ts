@@ -254,7 +254,8 @@ function drawPeaks(u: uPlot, chart: Chart, lines: Labeled[], labels: Labels, mar
     .map(({ line, peak }) => ({ line, peak: peak!, value: peakValue(peak!, line) }))
     .sort((a, b) => b.value - a.value);
   const highest = Math.max(marked, peaks[0]?.value ?? 0);
-  const isNamed = lines.length > 1 || marked > 0;
+  // A job too short for a sample has no line of its own: the peak beside it is the host's.
+  const isNamed = lines.length > 1 || marked > 0 || lines[0]?.label === "host";
   for (const { line, peak, value } of peaks.slice(0, LABELS_MAX)) {
     if (value < NOTABLE_PEAK * highest) continue;
     const isInView = value <= u.scales.y!.max!;

@@ -134,6 +134,11 @@ export interface Context {
   cost_usd?: number | null;
 }
 
+export interface Quantiles {
+  p50?: number | null;
+  p95?: number | null;
+}
+
 export interface Run extends Section {
   run: {
     name?: string | null;
@@ -172,6 +177,11 @@ export interface Run extends Section {
   processes?: { largest?: Process[]; others?: ProcessGroup[] };
   phases?: Phase[];
   recommendation?: Recommendation;
+  distribution?: {
+    cores?: Quantiles;
+    memory_bytes?: Quantiles;
+    near_memory_limit_seconds?: number | null;
+  };
   tracker?: Record<string, unknown>;
   warnings?: { code?: string; message: string }[];
   curve?: Curve | null;

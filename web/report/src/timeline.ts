@@ -1,5 +1,5 @@
-// The lives of the largest processes, as lanes on the time axis of the charts. The stronger the color of a bar,
-// the busier its process.
+// The lives of the largest processes, as lanes on the time axis of the charts. Busier processes have
+// stronger colors.
 
 import { visible } from "./command";
 import { announce, h } from "./dom";
@@ -168,7 +168,7 @@ export class Timeline {
       return;
     }
     this.details.replaceChildren(
-      "Point at a process to see its command. The stronger its color, the more of its life it used a CPU.",
+      "Point at a process to see its command. Stronger colors mean more CPU use.",
       this.bars.some(({ process }) => hasFailed(process))
         ? " Outlined in red: killed by a signal, or an exit code other than 0."
         : "",

@@ -13,6 +13,7 @@ import {
   limitedMemoryOf,
   measureAt,
   number,
+  type Quantiles,
   type Run,
   valueAt,
 } from "./report";
@@ -27,6 +28,8 @@ interface UsageRow {
   note?: string;
   total: Cell;
   mean: Cell;
+  p50?: Cell;
+  p95?: Cell;
   peak: Cell;
   allowed: number;
   allowedText: Text;
@@ -59,6 +62,12 @@ function row(name: string, parts: Partial<UsageRow>): UsageRow {
   };
 }
 
+// How the usage is distributed over time: one spike, or always?
+function quantilesOf(found: Quantiles | undefined, text: Text): Partial<UsageRow> {
+  const [p50, p95] = [number(found?.p50), number(found?.p95)];
+  return Number.isNaN(p50) ? {} : { p50: { value: p50, text }, p95: { value: p95, text } };
+}
+
 const cores: Text = (value) => `${format.short(value)} cores`;
 const gpuCount: Text = (value) => `${format.short(value)} GPUs`;
 
@@ -69,6 +78,7 @@ function cpuRow(run: Run): UsageRow {
   return row("CPU", {
     total: system ? null : { path: "cpu.total_seconds", text: format.duration },
     mean: { path: mean, text: cores },
+    ...(system ? {} : quantilesOf(run.distribution?.cores, cores)),
     peak: { path: system ? "cpu.system.max_cores" : "cpu.max_cores", text: cores },
     allowed,
     allowedText: (value) => `${Number(value.toFixed(2))} cores`,
@@ -93,6 +103,7 @@ function memoryRows(run: Run): UsageRow[] {
         share: valueAt(run, "memory.system_peak_bytes") / allowed,
       }),
     ];
+  const nearLimit = number(run.distribution?.near_memory_limit_seconds);
   const showsCache = isCacheNotable(withCache, peak);
   // The row with page cache is the one that a cgroup's limit holds for.
   const limited = limitedMemoryOf(run);
@@ -103,6 +114,8 @@ function memoryRows(run: Run): UsageRow[] {
         value: firstKnown(meanOfColumn(run, "job_rss_bytes"), meanOfColumn(run, "job_pss_bytes")),
         ...bytes,
       },
+      ...quantilesOf(run.distribution?.memory_bytes, format.bytes),
+      ...(nearLimit > 0 && { note: `above 90 % of the limit for ${format.duration(nearLimit)}` }),
       peak: { path: "memory.combined.total_rss_bytes", ...bytes },
       allowed: isLimited ? allowed : Number.NaN,
       allowedText,
@@ -272,6 +285,8 @@ function meter(share: number, isLimit: boolean): HTMLElement {
 function columnsOf(rows: UsageRow[]): string[] {
   const isFilled: Record<string, (row: UsageRow) => boolean> = {
     peak: ({ peak }) => peak !== null,
+    p95: ({ p95 }) => !!p95,
+    p50: ({ p50 }) => !!p50,
     mean: ({ mean }) => mean !== null,
     total: ({ total }) => total !== null,
     allowed: ({ allowed }) => allowed > 0,
@@ -292,7 +307,11 @@ function usageCell(
     case "used":
       return meter(row.share, row.name.startsWith("Memory"));
     default:
-      return cell(run, row[column as "peak" | "mean" | "total"], openSource);
+      return cell(
+        run,
+        row[column as "peak" | "p95" | "p50" | "mean" | "total"] ?? null,
+        openSource,
+      );
   }
 }
 

@@ -17,6 +17,7 @@ import {
 
 const SENTENCES_MAX = 4;
 const NOTABLE_STALL = 0.1; // of the time
+const NOTABLE_CORES = 0.01; // less is an idle job
 const NOTABLE_FOREIGN = 0.05; // of a GPU
 
 export type Outcome = "good" | "bad" | "unknown";
@@ -113,6 +114,15 @@ function isOfHost(run: Run, path: string): boolean {
   return measureAt(run, path)?.source?.startsWith("host.") ?? false;
 }
 
+// Other processes may cause all pressure of the host: it matters only to a job that ran or used disks.
+function wasIdle(run: Run): boolean {
+  return !(
+    valueAt(run, "cpu.mean_cores") >= NOTABLE_CORES ||
+    valueAt(run, "io.read_bytes") > 0 ||
+    valueAt(run, "io.written_bytes") > 0
+  );
+}
+
 function stalls(run: Run): string {
   const elapsed = elapsedOf(run);
   const throttled = valueAt(run, "events.throttled_seconds");
@@ -126,7 +136,7 @@ function stalls(run: Run): string {
   for (const [path, name] of kinds) {
     const share = valueAt(run, path) / elapsed;
     const ofHost = isOfHost(run, path);
-    if (share >= NOTABLE_STALL)
+    if (share >= NOTABLE_STALL && !(ofHost && wasIdle(run)))
       return `${ofHost ? "Processes of this machine" : "The job"} waited for ${name} ${percent(Math.min(1, share))} of the time.`;
   }
   const swap = valueAt(run, "memory.swap_peak_bytes");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/gpu_tracker/subtrack/comparison.h"
+#include "compat/gpu_tracker/subtrack/results.h"
 
 #include <errno.h>
 #include <math.h>
@@ -361,29 +361,20 @@ static int put_all(struct sink *sink, const struct compared *sessions, enum stat
     return r;
 }
 
-int comparison_write_text(const struct compared *sessions, size_t count,
-                          enum statistic statistic, struct buffer *out)
-{
-    CLEANUP(row_done) struct side_by_side row = { 0 };
-    struct sink sink = { .out = out };
-
-    if (row_init(&row, count) < 0)
-        return -ENOMEM;
-    return put_all(&sink, sessions, statistic, &row);
-}
-
-int comparison_write_json(const struct compared *sessions, size_t count,
-                          enum statistic statistic, struct buffer *out)
+int comparison_write(const struct compared *sessions, size_t count, enum statistic statistic,
+                     enum gpu_tracker_format format, struct buffer *out)
 {
     CLEANUP(row_done) struct side_by_side row = { 0 };
     struct json_writer json = { .out = out, .style = &json_python };
-    struct sink sink = { .json = &json };
+    struct sink sink = { .json = format == GPU_TRACKER_JSON ? &json : NULL, .out = out };
     int r;
 
     if (row_init(&row, count) < 0)
         return -ENOMEM;
-    json_begin(&json, NULL, '{');
+    if (sink.json)
+        json_begin(&json, NULL, '{');
     r = put_all(&sink, sessions, statistic, &row);
-    json_end(&json);
+    if (sink.json)
+        json_end(&json);
     return r;
 }

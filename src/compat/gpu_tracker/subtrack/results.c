@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
@@ -28,35 +29,35 @@ const char *const statistic_names[STATISTICS] = {
 };
 
 /* Welford's recurrence: no large sums, no second pass. */
-void tally_add(struct tally *tally, double value)
+void spread_add(struct spread *spread, double value)
 {
     long double exact = (long double)value;
-    long double distance = exact - tally->mean;
+    long double distance = exact - spread->mean;
 
-    tally->min = tally->count == 0 || value < tally->min ? value : tally->min;
-    tally->max = tally->count == 0 || value > tally->max ? value : tally->max;
-    tally->count++;
-    tally->mean += distance / (long double)tally->count;
-    tally->squares += distance * (exact - tally->mean);
-    tally->total += exact;
+    spread->min = spread->count == 0 || value < spread->min ? value : spread->min;
+    spread->max = spread->count == 0 || value > spread->max ? value : spread->max;
+    spread->count++;
+    spread->mean += distance / (long double)spread->count;
+    spread->squares += distance * (exact - spread->mean);
+    spread->total += exact;
 }
 
-void tally_get(const struct tally *tally, double ret[STATISTICS])
+void spread_get(const struct spread *spread, double ret[STATISTICS])
 {
-    if (tally->count == 0) {
+    if (spread->count == 0) {
         for (size_t i = 0; i < STATISTICS; i++)
             ret[i] = (double)NAN;
         return;
     }
-    ret[STATISTIC_MIN] = tally->min;
-    ret[STATISTIC_MAX] = tally->max;
-    ret[STATISTIC_MEAN] = (double)tally->mean;
-    ret[STATISTIC_STD] = (double)sqrtl(tally->squares / (long double)tally->count);
+    ret[STATISTIC_MIN] = spread->min;
+    ret[STATISTIC_MAX] = spread->max;
+    ret[STATISTIC_MEAN] = (double)spread->mean;
+    ret[STATISTIC_STD] = (double)sqrtl(spread->squares / (long double)spread->count);
 }
 
-double tally_total(const struct tally *tally)
+double spread_total(const struct spread *spread)
 {
-    return (double)tally->total;
+    return (double)spread->total;
 }
 
 /* ---- calls -------------------------------------------------------------- */
@@ -66,12 +67,10 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-static int compare_events(const void *left, const void *right, void *names)
+static int compare_events(const void *left, const void *right)
 {
     const struct block_event *a = left, *b = right;
-    int order = a->name == b->name
-                    ? 0
-                    : strcmp((const char *)names + a->name, (const char *)names + b->name);
+    int order = strcmp(a->name, b->name);
 
     if (order == 0)
         order = (a->process_id > b->process_id) - (a->process_id < b->process_id);
@@ -80,10 +79,19 @@ static int compare_events(const void *left, const void *right, void *names)
     return order ? order : (a->order > b->order) - (a->order < b->order);
 }
 
+size_t calls_block_end(const struct block_log *log, size_t first)
+{
+    size_t end = first;
+
+    while (end < log->count && strcmp(log->events[end].name, log->events[first].name) == 0)
+        end++;
+    return end;
+}
+
 void calls_sort_events(struct block_log *log)
 {
     if (log->count > 0)
-        qsort_r(log->events, log->count, sizeof(*log->events), compare_events, log->names);
+        qsort(log->events, log->count, sizeof(*log->events), compare_events);
 }
 
 /* A stop with nothing open before it: it is described with the row that comes next. */
@@ -219,17 +227,12 @@ static size_t width(const char *text)
     return safe.text ? width_of_safe(safe.text) : 0;
 }
 
-static size_t wider(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static size_t index_width(const struct text_table *table)
 {
     size_t result = 0;
 
     for (size_t row = 0; row < table->rows && table->index; row++)
-        result = wider(result, width(table->index[row]));
+        result = larger(result, width(table->index[row]));
     return result;
 }
 
@@ -238,8 +241,8 @@ static size_t column_width(const struct text_table *table, size_t column)
     size_t result = width(table->headers[column]) + !table->has_words;
 
     for (size_t row = 0; row < table->rows; row++)
-        result = wider(result, width(table->cells[row * table->columns + column].text) +
-                                   table->has_words);
+        result = larger(result, width(table->cells[row * table->columns + column].text) +
+                                    table->has_words);
     return result;
 }
 
@@ -559,32 +562,32 @@ int results_parse(const char *text, size_t length, const char *path, struct resu
 /* ---- analysis ----------------------------------------------------------- */
 
 struct block {
-    char *name;
+    const char *name;   /* borrowed from the log */
     struct call *calls; /* as they were */
     size_t call_count;
     struct call *joined; /* the times at which any of them ran */
     size_t joined_count;
-    struct tally usage[MEASUREMENTS];
+    struct spread usage[MEASUREMENTS];
 };
 
 struct analysis {
     struct block *blocks; /* by name */
     size_t block_count;
-    struct tally overall[MEASUREMENTS];
+    struct spread overall[MEASUREMENTS];
     double *timestamps;
     size_t timestamp_count, timestamp_capacity;
 };
 
-static int add_block(struct analysis *analysis, const char *name,
-                     const struct block_event *events, size_t count, struct spoor_error *err)
+static int add_block(struct analysis *analysis, const struct block_event *events, size_t count,
+                     struct spoor_error *err)
 {
     struct block *block = &analysis->blocks[analysis->block_count++];
     int calls;
 
-    block->name = strdup(name);
+    block->name = events->name;
     block->calls = calloc(count / 2 + 1, sizeof(*block->calls));
     block->joined = calloc(count / 2 + 1, sizeof(*block->joined));
-    if (!block->name || !block->calls || !block->joined)
+    if (!block->calls || !block->joined)
         return error_set(err, ENOMEM, "out of memory");
     calls = calls_pair(events, count, block->calls, err);
     if (calls < 0)
@@ -595,33 +598,21 @@ static int add_block(struct analysis *analysis, const char *name,
     return 0;
 }
 
-/* Where the events of the block end that begin at `first`. */
-static size_t block_end(const struct block_log *log, size_t first)
-{
-    const char *name = block_log_name(log, &log->events[first]);
-    size_t end = first + 1;
-
-    while (end < log->count && strcmp(block_log_name(log, &log->events[end]), name) == 0)
-        end++;
-    return end;
-}
-
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err)
 {
     CLEANUP(analysis_close) struct analysis *analysis = calloc(1, sizeof(*analysis));
     size_t blocks = 0;
 
     calls_sort_events(log);
-    for (size_t i = 0; i < log->count; i = block_end(log, i))
+    for (size_t i = 0; i < log->count; i = calls_block_end(log, i))
         blocks++;
     if (!analysis || !(analysis->blocks = calloc(blocks + 1, sizeof(*analysis->blocks))))
         return error_set(err, ENOMEM, "out of memory");
     for (size_t i = 0, end; i < log->count; i = end) {
         int r;
 
-        end = block_end(log, i);
-        r = add_block(analysis, block_log_name(log, &log->events[i]), &log->events[i], end - i,
-                      err);
+        end = calls_block_end(log, i);
+        r = add_block(analysis, &log->events[i], end - i, err);
         if (r < 0)
             return r;
     }
@@ -636,7 +627,6 @@ void analysis_close(struct analysis **ret)
     if (!analysis)
         return;
     for (size_t i = 0; i < analysis->block_count; i++) {
-        free(analysis->blocks[i].name);
         free(analysis->blocks[i].calls);
         free(analysis->blocks[i].joined);
     }
@@ -654,10 +644,10 @@ static int keep_timestamp(struct analysis *analysis, double timestamp)
     return 0;
 }
 
-static void add_row(struct tally tallies[MEASUREMENTS], const double row[TRACKING_COLUMNS])
+static void add_row(struct spread tallies[MEASUREMENTS], const double row[TRACKING_COLUMNS])
 {
     for (size_t i = 0; i < MEASUREMENTS; i++)
-        tally_add(&tallies[i], row[i]);
+        spread_add(&tallies[i], row[i]);
 }
 
 int analysis_add(const double row[TRACKING_COLUMNS], void *data)
@@ -677,9 +667,7 @@ int analysis_add(const double row[TRACKING_COLUMNS], void *data)
 
 static int compare_timestamps(const void *left, const void *right)
 {
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
+    return compare_numbers(*(const double *)left, *(const double *)right);
 }
 
 /* Was a sample taken during this call? The timestamps are sorted. */
@@ -701,7 +689,7 @@ static bool has_sample(const struct analysis *analysis, const struct call *call)
 static int find_block(const struct analysis *analysis, const struct block *block,
                       struct block_result *ret)
 {
-    struct tally time = { 0 };
+    struct spread time = { 0 };
 
     ret->name = strdup(block->name);
     if (!ret->name)
@@ -709,13 +697,13 @@ static int find_block(const struct analysis *analysis, const struct block *block
     ret->num_calls = block->call_count;
     ret->num_timepoints = block->usage[0].count;
     for (size_t i = 0; i < block->call_count; i++) {
-        tally_add(&time, block->calls[i].stop - block->calls[i].start);
+        spread_add(&time, block->calls[i].stop - block->calls[i].start);
         ret->num_non_empty_calls += has_sample(analysis, &block->calls[i]);
     }
-    tally_get(&time, ret->compute_time);
-    ret->compute_time_total = tally_total(&time);
+    spread_get(&time, ret->compute_time);
+    ret->compute_time_total = spread_total(&time);
     for (size_t i = 0; i < MEASUREMENTS; i++)
-        tally_get(&block->usage[i], ret->usage[i]);
+        spread_get(&block->usage[i], ret->usage[i]);
     return 0;
 }
 
@@ -730,7 +718,7 @@ int analysis_get(struct analysis *analysis, struct results *ret)
         qsort(analysis->timestamps, analysis->timestamp_count, sizeof(*analysis->timestamps),
               compare_timestamps);
     for (size_t i = 0; i < MEASUREMENTS; i++)
-        tally_get(&analysis->overall[i], results.overall[i]);
+        spread_get(&analysis->overall[i], results.overall[i]);
     for (size_t i = 0; i < analysis->block_count; i++) {
         results.block_count++;
         if (find_block(analysis, &analysis->blocks[i], &results.blocks[i]) < 0) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "compat/gpu_tracker/report.h"
 #include "compat/tracking/sub_tracking_file.h"
 #include "compat/tracking/tracking_file.h"
 #include "text/buffer.h"
@@ -17,7 +18,7 @@ enum statistic { STATISTIC_MIN, STATISTIC_MAX, STATISTIC_MEAN, STATISTIC_STD, ST
 extern const char *const statistic_names[STATISTICS];
 
 /* Zeroed is "nothing seen". Equal numbers have a spread of exactly 0. */
-struct tally {
+struct spread {
     size_t count;
     double min, max;
     long double mean;
@@ -25,13 +26,13 @@ struct tally {
     long double total;
 };
 
-void tally_add(struct tally *tally, double value);
+void spread_add(struct spread *spread, double value);
 
 /* Statistics of all values added; the standard deviation is that of a population. NaN: none was added. */
-void tally_get(const struct tally *tally, double ret[STATISTICS]);
+void spread_get(const struct spread *spread, double ret[STATISTICS]);
 
 /* 0 if none was added. */
-double tally_total(const struct tally *tally);
+double spread_total(const struct spread *spread);
 
 /* ---- calls --------------------------------------------------------------
  *
@@ -46,6 +47,9 @@ struct call {
 
 /* By name, process, time; rows of the same time stay as the file has them. */
 void calls_sort_events(struct block_log *log);
+
+/* Where the events of the block end that begin at `first`. */
+size_t calls_block_end(const struct block_log *log, size_t first);
 
 /* The calls of the events of one block, which are sorted; there is room for half as many as
  * there are events. Returns their number; -EBADMSG: a stop has no start; or -ENOMEM. */
@@ -130,7 +134,7 @@ void text_tabs(unsigned tabs, struct buffer *out);
 
 struct analysis;
 
-/* Takes the log apart; it may be freed afterwards. -EBADMSG: it contradicts itself. */
+/* Sorts the log, which must outlive the analysis. -EBADMSG: it contradicts itself. */
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err);
 void analysis_close(struct analysis **ret); /* for CLEANUP */
 
@@ -139,5 +143,33 @@ tracking_row_seen analysis_add;
 
 /* Results of all samples added. 0 or -ENOMEM. */
 int analysis_get(struct analysis *analysis, struct results *ret);
+
+/* ---- comparison ----------------------------------------------------------
+ *
+ * The results of several sessions side by side. Blocks are matched in the order of their names; line numbers
+ * after the last colon are compared as numbers.
+ */
+
+struct compared {
+    const char *name;       /* of the session; borrowed */
+    const char *path;       /* of its results; borrowed */
+    struct results results; /* owned */
+};
+
+/* A message for the user: a warning, or why the sessions cannot be compared. It names blocks
+ * and sessions, so it may be longer than a struct spoor_error. */
+typedef void comparison_say(void *data, bool is_error, const char *message);
+
+/* Sorts the blocks of each session and matches them. 0; or -EINVAL after `say` was given the
+ * reason. Names that differ in the line number cause a warning. There is at least one session. */
+int comparison_match(struct compared *sessions, size_t count, comparison_say *say, void *data);
+
+/* -EINVAL: no statistic has that name. */
+int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err);
+
+/* Writes sessions that match, those with smaller figures first. 0 or -ENOMEM. Nothing follows the last
+ * line of JSON. */
+int comparison_write(const struct compared *sessions, size_t count, enum statistic statistic,
+                     enum gpu_tracker_format format, struct buffer *out);
 
 #endif

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "compat/gpu_tracker/subtrack/subtrack.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -89,34 +87,25 @@ static int compare_names(const struct dirent **left, const struct dirent **right
     return strcmp((*left)->d_name, (*right)->d_name);
 }
 
-/* Takes the names, and frees them. */
-static int add_paths(struct text_list *list, const char *folder, struct dirent **entries,
-                     size_t count)
-{
-    size_t length = strlen(folder);
-    const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
-    int r = 0;
-
-    list->items = calloc(count + 1, sizeof(*list->items));
-    for (size_t i = 0; i < count; i++) {
-        if (list->items && r == 0 &&
-            asprintf(&list->items[i], "%s%s%s", folder, slash, entries[i]->d_name) >= 0)
-            list->count++;
-        else
-            r = -ENOMEM;
-        free(entries[i]);
-    }
-    free(entries);
-    return r;
-}
-
 /* All files of a folder, sorted. 0 or -errno. */
 static int list_folder(const char *folder, struct text_list *ret)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_wanted, compare_names);
+    int r = count < 0 ? -errno : 0;
 
-    return count < 0 ? -errno : add_paths(ret, folder, entries, (size_t)count);
+    for (int i = 0; i < count; i++) {
+        AUTO_FREE char *path = NULL;
+
+        if (asprintf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
+                     entries[i]->d_name) < 0)
+            path = NULL;
+        if (r == 0)
+            r = path ? text_list_add(ret, path, NULL) : -ENOMEM;
+        free(entries[i]);
+    }
+    free(entries);
+    return r;
 }
 
 /* Each returns the exit code; errors are on stderr. */
@@ -158,8 +147,8 @@ static int write_results(enum gpu_tracker_format format, const void *data, struc
 static int subtrack_results(const char *tracking_file, const char *sub_tracking_file,
                             struct results *ret, struct spoor_error *err)
 {
-    CLEANUP(analysis_close) struct analysis *analysis = NULL;
     CLEANUP(block_log_done) struct block_log log = { 0 };
+    CLEANUP(analysis_close) struct analysis *analysis = NULL;
     struct tracking_facts facts;
     int r = table_check_name(tracking_file, err);
 
@@ -243,15 +232,21 @@ static int plan_sessions(const struct subtrack_settings *settings, struct plan *
                                 &plan->statistic, err);
 }
 
-/* Reads the results of a session from its file. */
-static int subtrack_load(struct compared *session, struct spoor_error *err)
+/* Reads the results of each session from its file. */
+static int load_sessions(struct plan *plan, struct spoor_error *err)
 {
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-    int r = buffer_read_file(&text, session->path, BUFFER_MAX); /* analyze writes no more */
+    int r = 0;
 
-    if (r < 0)
-        return error_sys(err, r, "File %s", session->path);
-    return results_parse(text.text, text.length, session->path, &session->results, err);
+    for (size_t i = 0; i < plan->count && r == 0; i++) {
+        struct compared *session = &plan->sessions[i];
+        CLEANUP(buffer_done) struct buffer text = { 0 };
+
+        r = buffer_read_file(&text, session->path, BUFFER_MAX); /* analyze writes no more */
+        r = r < 0
+                ? error_sys(err, r, "File %s", session->path)
+                : results_parse(text.text, text.length, session->path, &session->results, err);
+    }
+    return r;
 }
 
 static void say(void *data, bool is_error, const char *message)
@@ -268,9 +263,7 @@ static int write_comparison(enum gpu_tracker_format format, const void *data,
 {
     const struct plan *plan = data;
 
-    return format == GPU_TRACKER_JSON
-               ? comparison_write_json(plan->sessions, plan->count, plan->statistic, out)
-               : comparison_write_text(plan->sessions, plan->count, plan->statistic, out);
+    return comparison_write(plan->sessions, plan->count, plan->statistic, format, out);
 }
 
 static int subtrack_compare(const struct subtrack_settings *settings)
@@ -281,12 +274,8 @@ static int subtrack_compare(const struct subtrack_settings *settings)
 
     if (subtrack_format(settings, &format) != 0)
         return 1;
-    if (plan_sessions(settings, &plan, &err) < 0)
+    if (plan_sessions(settings, &plan, &err) < 0 || load_sessions(&plan, &err) < 0)
         return gpu_tracker_error("%s", err.message);
-    for (size_t i = 0; i < plan.count; i++) {
-        if (subtrack_load(&plan.sessions[i], &err) < 0)
-            return gpu_tracker_error("%s", err.message);
-    }
     if (comparison_match(plan.sessions, plan.count, say, NULL) < 0)
         return 1;
     return subtrack_write(settings, format, write_comparison, &plan);
@@ -311,13 +300,13 @@ static int check_map(const char *value, struct spoor_error *err)
 #define TEXT(member) OPTION_ANY_TEXT(struct subtrack_settings, member)
 #define LIST(member) OPTION_LIST(struct subtrack_settings, member)
 
-/* The config file is that of compare. Its sessions are a list of their own: those of -m are
- * added to them. */
+/* Only compare reads a config file. Its sessions are kept in their own list, and the sessions of -m are added
+ * to them. */
 /* clang-format off */
 static const struct option rows[] = {
 { '\0', "tf",      "<tracking-file>",  "the file written by 'gpu-tracker --tf' (.csv or .sqlite)", ANALYZE | NO_FILE | OPTION_REQUIRED, TEXT(tracking_file), .complete = COMPLETE_FILES },
 { '\0', "stf",     "<sub-track-file>", "the file of code block starts and stops (.csv or .sqlite), with the columns process_id, code_block_name, position (0: start, 1: stop) and timestamp; combine creates it", COMBINE | ANALYZE | NO_FILE | OPTION_REQUIRED, TEXT(sub_tracking_file), .complete = COMPLETE_FILES },
-{ 'p',  "path",    "<file-path>",      "a sub-tracking file to combine; may be repeated. If only one is given, it is a directory whose files are combined", COMBINE | NO_FILE | OPTION_REQUIRED | OPTION_REPEATABLE, LIST(paths), .complete = COMPLETE_FILES },
+{ 'p',  "path",    "<file-path>",      "a sub-tracking file to combine; may be repeated. A single path must be a directory: all its files are combined", COMBINE | NO_FILE | OPTION_REQUIRED | OPTION_REPEATABLE, LIST(paths), .complete = COMPLETE_FILES },
 { 'o',  "output",  "<output>",         "write the report to this file instead of stdout", ANALYZE | COMPARE | NO_FILE, TEXT(output), .complete = COMPLETE_FILES },
 { 'f',  "format",  "<format>",         "format of the report: text (default) or json; compare reads the json of analyze", ANALYZE | COMPARE | NO_FILE, TEXT(format), .complete = "text json" },
 { '\0', "cconfig", "<config-file>",    "read file_path_map and statistic from a JSON file; options override them", COMPARE | NO_FILE | OPTION_CONFIG_FILE, TEXT(config), .complete = COMPLETE_FILES },
@@ -374,14 +363,35 @@ int subtrack_main(const struct command *command, int argc, char **argv)
     return subtrack_compare(&settings);
 }
 
-/* ---- the agent ---------------------------------------------------------- */
+/* ---- the agent ----------------------------------------------------------
+ *
+ * Gpu-tracker agent sub-track: an agent (front/agent.h) that does the sub-tracking of the Python package. Its
+ * operations, with the members of their responses:
+ *
+ *     analyze TRACKING-FILE [SUB-TRACKING-FILE]   "results": {...}, "text": "..."
+ *     calls SUB-TRACKING-FILE BLOCK               "calls": [[PROCESS-ID, START, STOP], ...]
+ *     combine NEW-FILE FILE...
+ *     compare [SESSION RESULTS-FILE]...           "warnings": ["...", ...],
+ *                                                 "statistics": {"min": {"results": {...},
+ *                                                 "text": "..."}, ...}
+ *
+ * "results" and "text" are the output of gpu-tracker sub-track.
+ */
 
 /* Adds the two forms of a report to the object that is open. */
-static void add_report(struct json_writer *json, const struct buffer *results,
-                       const struct buffer *text)
+static int add_report(struct json_writer *json, subtrack_writer *write, const void *data,
+                      struct spoor_error *err)
 {
-    json_add_document(json, "results", results);
-    json_add_text(json, "text", text->text);
+    CLEANUP(buffer_done) struct buffer document = { 0 };
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    if (write(GPU_TRACKER_JSON, data, &document) < 0 ||
+        write(GPU_TRACKER_TEXT, data, &text) < 0 || buffer_error(&document) < 0 ||
+        buffer_error(&text) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    json_add_document(json, "results", &document);
+    json_add_text(json, "text", text.text);
+    return 0;
 }
 
 static int analyze(void *data, const struct agent_request *request, struct json_writer *json,
@@ -389,34 +399,11 @@ static int analyze(void *data, const struct agent_request *request, struct json_
 {
     const char *const *files = request->arguments;
     CLEANUP(results_done) struct results results = { 0 };
-    CLEANUP(buffer_done) struct buffer document = { 0 };
-    CLEANUP(buffer_done) struct buffer text = { 0 };
     int r = subtrack_results(files[0], request->argument_count > 1 ? files[1] : NULL, &results,
                              err);
 
     (void)data;
-    if (r < 0)
-        return r;
-    results_write_json(&results, &document);
-    results_write_text(&results, &text);
-    if (buffer_error(&document) < 0 || buffer_error(&text) < 0)
-        return error_set(err, ENOMEM, "out of memory");
-    add_report(json, &document, &text);
-    return 0;
-}
-
-/* The events of one block; they are sorted by name. */
-static size_t find_block(const struct block_log *log, const char *name, size_t *ret_count)
-{
-    size_t first = 0, end;
-
-    while (first < log->count && strcmp(block_log_name(log, &log->events[first]), name) != 0)
-        first++;
-    end = first;
-    while (end < log->count && strcmp(block_log_name(log, &log->events[end]), name) == 0)
-        end++;
-    *ret_count = end - first;
-    return first;
+    return r < 0 ? r : add_report(json, write_results, &results, err);
 }
 
 static int list_calls(void *data, const struct agent_request *request, struct json_writer *json,
@@ -424,14 +411,16 @@ static int list_calls(void *data, const struct agent_request *request, struct js
 {
     CLEANUP(block_log_done) struct block_log log = { 0 };
     AUTO_FREE struct call *calls = NULL;
-    size_t first, count;
+    size_t first = 0, count;
     int call_count, r = sub_tracking_read(request->arguments[0], &log, err);
 
     (void)data;
     if (r < 0)
         return r;
     calls_sort_events(&log);
-    first = find_block(&log, request->arguments[1], &count);
+    while (first < log.count && strcmp(log.events[first].name, request->arguments[1]) != 0)
+        first++;
+    count = calls_block_end(&log, first) - first;
     calls = calloc(count / 2 + 1, sizeof(*calls));
     if (!calls)
         return error_set(err, ENOMEM, "out of memory");
@@ -475,68 +464,48 @@ static void say_failure(void *data, bool is_error, const char *message)
         json_add_text(listener->json, NULL, message);
 }
 
-static int add_comparison(const struct compared *sessions, size_t count,
-                          enum statistic statistic, struct json_writer *json)
-{
-    CLEANUP(buffer_done) struct buffer document = { 0 };
-    CLEANUP(buffer_done) struct buffer text = { 0 };
-
-    if (comparison_write_json(sessions, count, statistic, &document) < 0 ||
-        comparison_write_text(sessions, count, statistic, &text) < 0 ||
-        buffer_error(&document) < 0 || buffer_error(&text) < 0)
-        return -ENOMEM;
-    json_begin(json, statistic_names[statistic], '{');
-    add_report(json, &document, &text);
-    json_end(json);
-    return 0;
-}
-
 /* 1: it has answered with an error already. */
-static int compare_sessions(struct compared *sessions, size_t count,
-                            const struct agent_request *request, struct json_writer *json,
-                            struct spoor_error *err)
+static int add_comparisons(struct plan *plan, const struct agent_request *request,
+                           struct json_writer *json, struct spoor_error *err)
 {
     struct listener listener = { request, json };
+    int r = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        int r;
-
-        sessions[i].name = request->arguments[2 * i];
-        sessions[i].path = request->arguments[2 * i + 1];
-        r = subtrack_load(&sessions[i], err);
-        if (r < 0)
-            return r;
-    }
     json_begin(json, "warnings", '[');
-    if (comparison_match(sessions, count, say_failure, &listener) < 0)
+    if (comparison_match(plan->sessions, plan->count, say_failure, &listener) < 0)
         return 1;
     json_end(json);
     json_begin(json, "statistics", '{');
-    for (size_t i = 0; i < STATISTICS; i++) {
-        if (add_comparison(sessions, count, (enum statistic)i, json) < 0)
-            return error_set(err, ENOMEM, "out of memory");
+    for (size_t i = 0; i < STATISTICS && r == 0; i++) {
+        plan->statistic = (enum statistic)i;
+        json_begin(json, statistic_names[i], '{');
+        r = add_report(json, write_comparison, plan, err);
+        json_end(json);
     }
     json_end(json);
-    return 0;
+    return r;
 }
 
 static int compare(void *data, const struct agent_request *request, struct json_writer *json,
                    struct spoor_error *err)
 {
     size_t count = request->argument_count / 2;
-    AUTO_FREE struct compared *sessions = calloc(count, sizeof(*sessions));
+    CLEANUP(plan_done)
+    struct plan plan = { .sessions = calloc(count, sizeof(*plan.sessions)) };
     int r;
 
     (void)data;
     if (request->argument_count % 2 != 0)
         return error_set(err, EINVAL, "the session '%s' has no results file",
                          request->arguments[request->argument_count - 1]);
-    if (!sessions)
+    if (!plan.sessions)
         return error_set(err, ENOMEM, "out of memory");
-    r = compare_sessions(sessions, count, request, json, err);
-    for (size_t i = 0; i < count; i++)
-        results_done(&sessions[i].results);
-    return r;
+    for (plan.count = 0; plan.count < count; plan.count++) {
+        plan.sessions[plan.count].name = request->arguments[2 * plan.count];
+        plan.sessions[plan.count].path = request->arguments[2 * plan.count + 1];
+    }
+    r = load_sessions(&plan, err);
+    return r < 0 ? r : add_comparisons(&plan, request, json, err);
 }
 
 static const struct agent_op ops[] = {

@@ -1,7 +1,7 @@
 import uPlot from "uplot";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { type Chart, chartsOf } from "../../src/charts";
-import { drawMarks } from "../../src/overlay";
+import { drawMarks, type Labeled } from "../../src/overlay";
 import { oomJob } from "../fixtures";
 
 type Call = [name: string, ...numbers: unknown[]];
@@ -15,7 +15,7 @@ beforeAll(() => {
 });
 
 // What is drawn over a chart of memory that grows until the end of the run, under an axis up to `top`.
-function drawn(chart: Chart, top: number): Call[] {
+function drawn(chart: Chart, top: number, lines: Labeled[] = []): Call[] {
   const calls: Call[] = [];
   const ctx = new Proxy({} as Record<string, unknown>, {
     get:
@@ -38,7 +38,7 @@ function drawn(chart: Chart, top: number): Call[] {
         ? bbox.left + (value / 3) * bbox.width
         : bbox.top + (1 - value / top) * bbox.height,
   } as unknown as uPlot;
-  drawMarks(u, chart, [], values);
+  drawMarks(u, chart, lines, lines.length > 0 ? null : values);
   return calls;
 }
 
@@ -72,6 +72,19 @@ describe("marks on a chart", () => {
     expectInside(calls);
     const texts = calls.filter(([name]) => name === "fillText").map(([, text]) => text);
     expect(texts).toEqual(["peak 3.99 GB, at most 4.00 GB ↑", "limit 4 GB ↑"]);
+  });
+
+  it("name the host if the job has none", () => {
+    const values = [1e9, 2e9, 3e9, 3e9];
+    const host = {
+      column: "host_memory_used_bytes",
+      label: "host",
+      color: "#888",
+      values,
+      figure: Number.NaN,
+    };
+    const texts = drawn(memory(), 4.4e9, [host]).filter(([name]) => name === "fillText");
+    expect(texts.map(([, text]) => text)).toContain("host 3.00 GB");
   });
 
   it("are drawn before all texts, so that no line strikes one through", () => {

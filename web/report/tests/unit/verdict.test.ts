@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { measureAt } from "../../src/report";
 import { endingOf, verdictOf } from "../../src/verdict";
 import {
   cpuJob,
@@ -28,6 +29,16 @@ describe("the verdict", () => {
       "43 % of 12 cores were used.",
       "The job waited for I/O 14 % of the time.",
     ]);
+  });
+
+  it("leaves out pressure of the machine on an idle job", () => {
+    const run = cpuJob();
+    const pressure = run.pressure as { io_seconds: { source: string } };
+    pressure.io_seconds.source = "host.procfs.pressure";
+    expect(verdictOf(run)[2]).toBe("Processes of this machine waited for I/O 14 % of the time.");
+    for (const path of ["cpu.mean_cores", "io.read_bytes", "io.written_bytes"])
+      measureAt(run, path)!.value = 0;
+    expect(verdictOf(run).join()).not.toContain("waited");
   });
 
   it("names page cache that counts towards the limit", () => {

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command_compare.c - compare sets of runs, and check runs against limits or earlier runs. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "front/spoor/outputs.h"
+#include "front/spoor/program.h"
+#include "front/spoor/settings.h"
+#include "output/format.h"
+#include "output/table.h"
+#include "output/text_layout.h"
+#include "runs/check.h"
+#include "runs/compare.h"
+#include "runs/run_set.h"
+
+enum { FIGURES_MAX = 32, PERCENT_TEXT = 64 };
+
+/* The figures to look at: those of --figures, or the default. */
+struct figure_list {
+    struct run_figure items[FIGURES_MAX];
+    size_t count;
+};
+
+static int list_figures(const struct settings *settings, size_t default_count,
+                        struct figure_list *ret, struct spoor_error *err)
+{
+    AUTO_FREE char *names = settings->figures ? strdup(settings->figures) : NULL;
+    char *rest = NULL;
+    int r = 0;
+
+    *ret = (struct figure_list){ .count = default_count };
+    memcpy(ret->items, run_figures, default_count * sizeof(run_figures[0]));
+    if (!settings->figures)
+        return 0;
+    ret->count = 0;
+    for (char *name = names ? strtok_r(names, ",", &rest) : NULL; name && r == 0;
+         name = strtok_r(NULL, ",", &rest)) {
+        if (ret->count == FIGURES_MAX)
+            return error_set(err, EINVAL, "--figures: at most %d are allowed", FIGURES_MAX);
+        r = run_figure_find(name, &ret->items[ret->count++], err);
+    }
+    return r < 0 ? error_prefix(err, r, "--figures") : 0;
+}
+
+/* ---- the sets ----------------------------------------------------------- */
+
+struct compared {
+    struct run_set *sets; /* owned; one per argument */
+    size_t set_count;
+    struct run_groups groups; /* what is compared */
+    struct figure_list figures;
+    const struct settings *settings;
+};
+
+static void compared_done(struct compared *compared)
+{
+    run_groups_done(&compared->groups);
+    for (size_t i = 0; i < compared->set_count; i++)
+        run_set_done(&compared->sets[i]);
+    free(compared->sets);
+}
+
+/* The name of a file without its directory, if no other has it. */
+static const char *short_name(char **names, size_t count, size_t index)
+{
+    const char *name = basename(names[index]);
+
+    for (size_t i = 0; i < count; i++) {
+        if (*name == '\0' || (i != index && strcmp(basename(names[i]), name) == 0))
+            return names[index];
+    }
+    return name;
+}
+
+/* Each argument is a set. */
+static int make_groups(struct compared *compared, char **names, struct spoor_error *err)
+{
+    struct run_groups *groups = &compared->groups;
+
+    groups->items = calloc(compared->set_count, sizeof(*groups->items));
+    for (size_t i = 0; groups->items && i < compared->set_count; i++) {
+        const struct run_set *set = &compared->sets[i];
+        struct run_group *group = &groups->items[groups->count++];
+
+        *group =
+            (struct run_group){ strdup(short_name(names, compared->set_count, i)),
+                                calloc(set->count + 1, sizeof(struct record *)), set->count };
+        if (!group->label || !group->runs)
+            return error_set(err, ENOMEM, "out of memory");
+        for (size_t k = 0; k < set->count; k++)
+            group->runs[k] = &set->runs[k];
+    }
+    return groups->items ? 0 : error_set(err, ENOMEM, "out of memory");
+}
+
+/* All arguments are one set, which a property divides. */
+static int divide_set(struct compared *compared, char **names, size_t count,
+                      struct spoor_error *err)
+{
+    const char *property = compared->settings->by ? compared->settings->by : "name";
+    int r = run_set_load(&compared->sets[0], names, count, err);
+
+    compared->set_count = 1;
+    if (r == 0)
+        r = run_groups_make(&compared->sets[0], property, &compared->groups, err);
+    if (r == 0 && compared->groups.count < 2)
+        return error_set(err, EINVAL,
+                         "nothing to compare: all runs have the same %s; name two files, or "
+                         "divide the runs with --by",
+                         property);
+    return r;
+}
+
+static int load_sets(struct compared *compared, char **names, size_t count,
+                     struct spoor_error *err)
+{
+    int r = 0;
+
+    compared->sets = calloc(count, sizeof(*compared->sets));
+    if (!compared->sets)
+        return error_set(err, ENOMEM, "out of memory");
+    if (count == 1 || compared->settings->by)
+        return divide_set(compared, names, count, err);
+    for (; r == 0 && compared->set_count < count; compared->set_count++)
+        r = run_set_load(&compared->sets[compared->set_count], &names[compared->set_count], 1,
+                         err);
+    return r < 0 ? r : make_groups(compared, names, err);
+}
+
+/* ---- what is shown ------------------------------------------------------ */
+
+/* "+6.5 %"; "" if it is unknown. */
+static void add_percent(double ratio, struct buffer *out)
+{
+    double percent = 100 * (ratio - 1);
+
+    if (fabs(percent) < 0.05)
+        buffer_add_text(out, "0.0 %");
+    else if (!isnan(ratio))
+        buffer_format(out, "%+.*f %%", fabs(percent) < 100 ? 1 : 0, percent);
+}
+
+/* "+6.5 % (+4.2 % to +8.9 %)" */
+static void add_change(const struct figure_change *change, struct buffer *out)
+{
+    buffer_add_text(out, "");
+    add_percent(change->ratio, out);
+    if (isnan(change->ratio_low) || isnan(change->ratio))
+        return;
+    buffer_add_text(out, " (");
+    add_percent(change->ratio_low, out);
+    buffer_add_text(out, " to ");
+    add_percent(change->ratio_high, out);
+    buffer_add_text(out, ")");
+}
+
+static const char *const verdicts[] = {
+    [VERDICT_UNKNOWN] = "unknown",
+    [VERDICT_SAME] = "no difference",
+    [VERDICT_DIFFERS] = "differs",
+};
+
+/* Nobody needs a row of a figure that is unknown, or 0, in all runs. */
+static bool is_shown(const struct figure_change *change)
+{
+    return change->a.statistics.max > 0 || change->b.statistics.max > 0;
+}
+
+/* "1.46 GB", with the bounds of a single run: "1.46 GB (1.4 GB to 1.5 GB)". */
+static void add_value(const struct run_figure *figure, const struct set_figure *set,
+                      struct table *table)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    buffer_add_text(&text, run_figure_text(figure, set->statistics.median).text);
+    if (set->statistics.count == 1 && set->low < set->high)
+        buffer_format(&text, " (%s to %s)", run_figure_text(figure, set->low).text,
+                      run_figure_text(figure, set->high).text);
+    table_add_number(table, set->statistics.median, text.text);
+}
+
+/* Of two sets, the headings name them; of more, a column names the one that is compared with the first. */
+static bool has_set_column(const struct compared *compared)
+{
+    return compared->groups.count > 2;
+}
+
+static void add_row(const struct compared *compared, const struct run_figure *figure,
+                    const struct run_group *other, const struct figure_change *change,
+                    struct table *table)
+{
+    CLEANUP(buffer_done) struct buffer percent = { 0 }, result = { 0 };
+
+    table_add_text(table, figure->label);
+    if (has_set_column(compared))
+        table_add_text(table, other->label);
+    add_value(figure, &change->a, table);
+    add_value(figure, &change->b, table);
+    add_change(change, &percent);
+    table_add_number(table, 100 * (change->ratio - 1), percent.text);
+    buffer_add_text(&result, change->is_range ? change->note : verdicts[change->verdict]);
+    if (change->verdict == VERDICT_UNKNOWN)
+        buffer_format(&result, ": %s", change->note);
+    table_add_text(table, result.text);
+}
+
+static int each_change(const struct compared *compared,
+                       void (*use)(const struct compared *compared, size_t figure, size_t group,
+                                   const struct figure_change *change, void *data),
+                       void *data)
+{
+    const struct run_groups *groups = &compared->groups;
+    int r = 0;
+
+    for (size_t i = 0; i < compared->figures.count; i++) {
+        for (size_t k = 1; r == 0 && k < groups->count; k++) {
+            struct figure_change change;
+
+            r = runs_compare(&groups->items[0], &groups->items[k], &compared->figures.items[i],
+                             &change);
+            if (r == 0)
+                use(compared, i, k, &change, data);
+        }
+    }
+    return r;
+}
+
+static void collect_row(const struct compared *compared, size_t figure, size_t group,
+                        const struct figure_change *change, void *data)
+{
+    if (is_shown(change) || compared->settings->figures)
+        add_row(compared, &compared->figures.items[figure], &compared->groups.items[group],
+                change, data);
+}
+
+/* What a reader must know before the figures. */
+static void add_notes(const struct compared *compared, struct page *page)
+{
+    AUTO_FREE const struct run_group **groups = calloc(compared->groups.count, sizeof(*groups));
+    CLEANUP(buffer_done) struct buffer machines = { 0 };
+    bool is_single = true;
+
+    for (size_t i = 0; groups && i < compared->groups.count; i++) {
+        groups[i] = &compared->groups.items[i];
+        is_single &= groups[i]->count == 1;
+    }
+    if (groups)
+        runs_describe_machines(groups, compared->groups.count, &machines);
+    if (machines.text)
+        page_note(page, PAGE_RED, "machines", machines.text);
+    if (is_single)
+        page_note(
+            page, PAGE_DIM, "note",
+            "one run each: a difference may be chance. Several runs of each decide ('spoor "
+            "bench').");
+}
+
+static int write_table(const struct compared *compared, enum spoor_format format,
+                       const struct format_style *style, struct buffer *out)
+{
+    const struct run_group *first = &compared->groups.items[0];
+    const struct table_column columns[] = {
+        { "FIGURE", "figure" },
+        { "SET", "set" },
+        { has_set_column(compared) ? "FIRST" : first[0].label, "first" },
+        { has_set_column(compared) ? "OTHER" : first[1].label, "other" },
+        { "CHANGE", "percent" },
+        { "RESULT", "result" },
+    };
+    struct table_column shown[ARRAY_SIZE(columns)];
+    CLEANUP(table_done) struct table table = { .columns = shown };
+    struct page page = { out, style->has_color, style->has_unicode, style->columns };
+    int r;
+
+    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+        if (i != 1 || has_set_column(compared))
+            shown[table.column_count++] = columns[i];
+    }
+    r = each_change(compared, collect_row, &table);
+    if (format != SPOOR_CSV && has_set_column(compared))
+        buffer_format(out, "First: %s (%zu run%s)\n\n", first->label, first->count,
+                      first->count == 1 ? "" : "s");
+    table_write(&table, format, style, out);
+    if (format != SPOOR_CSV)
+        add_notes(compared, &page);
+    return r < 0 ? r : table_error(&table);
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+static void add_set_json(const char *key, const struct set_figure *set,
+                         struct json_writer *json)
+{
+    json_begin_line(json, key, '{');
+    json_add_u64(json, "runs", set->statistics.count);
+    json_add_number(json, "median", set->statistics.median);
+    json_add_number(json, "median_low", set->statistics.low);
+    json_add_number(json, "median_high", set->statistics.high);
+    json_add_number(json, "min", set->statistics.min);
+    json_add_number(json, "max", set->statistics.max);
+    json_add_number(json, "low", set->low);
+    json_add_number(json, "high", set->high);
+    json_add_bool(json, "exact", set->is_exact && set->statistics.count > 0);
+    if (set->reason)
+        json_add_text(json, "reason", set->reason);
+    json_end(json);
+}
+
+static void collect_json(const struct compared *compared, size_t figure, size_t group,
+                         const struct figure_change *change, void *data)
+{
+    const struct run_figure *row = &compared->figures.items[figure];
+    struct json_writer *json = data;
+
+    json_begin(json, NULL, '{');
+    json_add_text(json, "figure", row->name);
+    json_add_text(json, "path", row->path ? row->path : "run.elapsed_seconds");
+    json_add_text(json, "before", compared->groups.items[0].label);
+    json_add_text(json, "after", compared->groups.items[group].label);
+    add_set_json("a", &change->a, json);
+    add_set_json("b", &change->b, json);
+    json_add_number(json, "ratio", change->ratio);
+    json_add_number(json, "ratio_low", change->ratio_low);
+    json_add_number(json, "ratio_high", change->ratio_high);
+    json_add_number(json, "p", change->p);
+    json_add_text(json, "verdict",
+                  change->verdict == VERDICT_SAME ? "same" : verdicts[change->verdict]);
+    json_add_text(json, "reason", change->note);
+    json_end(json);
+}
+
+static int write_json(const struct compared *compared, struct buffer *out)
+{
+    AUTO_FREE const struct run_group **groups = calloc(compared->groups.count, sizeof(*groups));
+    CLEANUP(buffer_done) struct buffer machines = { 0 };
+    struct json_writer json = { .out = out };
+    int r;
+
+    if (!groups)
+        return -ENOMEM;
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "schema", RECORD_SCHEMA);
+    json_begin(&json, "sets", '[');
+    for (size_t i = 0; i < compared->groups.count; i++) {
+        groups[i] = &compared->groups.items[i];
+        json_begin_line(&json, NULL, '{');
+        json_add_text(&json, "name", groups[i]->label);
+        json_add_u64(&json, "runs", groups[i]->count);
+        json_end(&json);
+    }
+    json_end(&json);
+    runs_describe_machines(groups, compared->groups.count, &machines);
+    json_add_bool(&json, "same_machine", machines.length == 0);
+    json_begin(&json, "changes", '[');
+    r = each_change(compared, collect_json, &json);
+    json_end(&json);
+    json_end(&json);
+    buffer_add_text(out, "\n");
+    return r;
+}
+
+/* The page shows all runs side by side. */
+static int write_page(const struct compared *compared, struct buffer *out)
+{
+    AUTO_FREE struct record *runs = NULL;
+    size_t count = 0, total = 0;
+
+    for (size_t i = 0; i < compared->groups.count; i++)
+        total += compared->groups.items[i].count;
+    runs = calloc(total + 1, sizeof(*runs));
+    if (!runs)
+        return -ENOMEM;
+    for (size_t i = 0; i < compared->groups.count; i++) {
+        for (size_t k = 0; k < compared->groups.items[i].count; k++)
+            runs[count++] = *compared->groups.items[i].runs[k];
+    }
+    html_write_all(runs, count, out);
+    return 0;
+}
+
+static int write_comparison(void *data, const struct output *output, int fd,
+                            struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer out = { 0 };
+    struct format_style style = format_style_for(fd, output->flags & SPOOR_COLOR);
+    const struct compared *compared = data;
+    int r = output->format == SPOOR_JSON ? write_json(compared, &out)
+            : output->format == SPOOR_HTML
+                ? write_page(compared, &out)
+                : write_table(compared, output->format, &style, &out);
+
+    if (r == 0)
+        r = buffer_error(&out);
+    if (r == 0)
+        r = buffer_write(&out, fd);
+    return r < 0 ? error_sys(err, r, "cannot write the comparison") : 0;
+}
+
+int command_compare(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct settings settings;
+    CLEANUP(compared_done) struct compared compared = { .settings = &settings };
+    struct arguments arguments;
+    struct spoor_error err = { 0 };
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (arguments.operand_count == 0)
+        return complain("missing argument: spoor compare [OPTIONS] RUNS [RUNS...]");
+    if (list_figures(&settings, RUN_FIGURES, &compared.figures, &err) < 0 ||
+        load_sets(&compared, argv + arguments.first_operand, (size_t)arguments.operand_count,
+                  &err) < 0)
+        return complain("%s", err.message);
+    return outputs_print(&settings, FORMATS_ALL, write_comparison, &compared);
+}
+
+/* ---- check -------------------------------------------------------------- */
+
+/* One broken limit is one line, and one object in JSON. */
+struct findings {
+    struct buffer text;
+    struct json_writer json;
+    struct buffer document;
+    size_t broken;
+};
+
+static void findings_done(struct findings *findings)
+{
+    buffer_done(&findings->text);
+    buffer_done(&findings->document);
+}
+
+static void add_finding(void *data, const struct record *run, const char *line)
+{
+    struct findings *findings = data;
+    CLEANUP(buffer_done) struct buffer name = { 0 };
+
+    (void)run_property(run, "name", &name, NULL); /* this one exists */
+    findings->broken++;
+    if (name.length > 0) {
+        buffer_add_text(&findings->text, name.text);
+        buffer_add_text(&findings->text, ": ");
+    }
+    buffer_add_text(&findings->text, line);
+    buffer_add_text(&findings->text, "\n");
+    json_begin(&findings->json, NULL, '{');
+    json_add_text(&findings->json, "run", run->id);
+    json_add_text(&findings->json, "name", name.text);
+    json_add_text(&findings->json, "message", line);
+    json_end(&findings->json);
+}
+
+/* The figures of a run against earlier runs. */
+static int check_baseline(const struct settings *settings, const struct run_set *earlier,
+                          const struct record *run, struct findings *findings,
+                          struct spoor_error *err)
+{
+    CLEANUP(baseline_done) struct baseline baseline = { 0 };
+    struct figure_list figures;
+    int r = list_figures(settings, RUN_FIGURES, &figures, err);
+
+    if (r < 0)
+        return r;
+    if (baseline_find(earlier, run, &baseline) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    for (size_t i = 0; i < figures.count; i++) {
+        CLEANUP(buffer_done) struct buffer line = { 0 };
+
+        /* Whether a file was in the page cache is not a property of the program. */
+        if (!settings->figures && strcmp(figures.items[i].name, "read") == 0)
+            continue;
+        r = baseline_check(&baseline, &figures.items[i], run, settings->tolerance, &line);
+        if (r == -ENODATA)
+            return error_set(err, ENODATA,
+                             "--baseline has %zu comparable run%s (successful, earlier, on the "
+                             "same kind of machine): %d are needed, or --tolerance",
+                             baseline.runs.count, baseline.runs.count == 1 ? "" : "s",
+                             COMPARE_RANGE_MIN);
+        if (r > 0 && line.text)
+            add_finding(findings, run, line.text);
+    }
+    if (baseline.runs.count == 0)
+        return error_set(err, ENODATA,
+                         "--baseline has no run to compare with: none is earlier, "
+                         "successful and of the same kind of machine");
+    return 0;
+}
+
+static int check_runs(const struct settings *settings, const struct run_set *set,
+                      struct findings *findings, struct spoor_error *err)
+{
+    CLEANUP(run_set_done) struct run_set earlier = { 0 };
+    char *baseline = settings->baseline;
+    int r = 0;
+
+    if (baseline)
+        r = run_set_load(&earlier, &baseline, 1, err);
+    for (size_t i = 0; r == 0 && i < set->count; i++) {
+        r = run_limits_check((const char *const *)settings->limits.items, &set->runs[i],
+                             add_finding, findings, err);
+        if (r == 0 && baseline)
+            r = check_baseline(settings, &earlier, &set->runs[i], findings, err);
+    }
+    return r;
+}
+
+static int write_findings(void *data, const struct output *output, int fd,
+                          struct spoor_error *err)
+{
+    const struct findings *findings = data;
+    const struct buffer *text =
+        output->format == SPOOR_JSON ? &findings->document : &findings->text;
+    int r = buffer_error(text);
+
+    if (r == 0 && text->length > 0)
+        r = buffer_write(text, fd);
+    return r < 0 ? error_sys(err, r, "cannot write the result") : 0;
+}
+
+int command_check(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct settings settings;
+    CLEANUP(run_set_done) struct run_set set = { 0 };
+    CLEANUP(findings_done) struct findings findings = { 0 };
+    struct arguments arguments;
+    struct spoor_error err = { 0 };
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (arguments.operand_count == 0)
+        return complain("missing argument: spoor check [OPTIONS] RUNS...");
+    if (settings.limits.count == 0 && !settings.baseline)
+        return complain("nothing to check: give --max FIGURE=VALUE or --baseline RUNS");
+    findings.json.out = &findings.document;
+    json_begin(&findings.json, NULL, '[');
+    if (run_set_load(&set, argv + arguments.first_operand, (size_t)arguments.operand_count,
+                     &err) < 0 ||
+        check_runs(&settings, &set, &findings, &err) < 0)
+        return complain("%s", err.message);
+    json_end(&findings.json);
+    buffer_add_text(&findings.document, "\n");
+    code = outputs_print(&settings, FORMATS_TEXT_JSON, write_findings, &findings);
+    return code != 0 ? code : findings.broken > 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/spoor/file_name.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "record/record.h"
+#include "text/buffer.h"
+
+/* A part of a name must not become a directory. */
+static void add_value(const char *value, struct buffer *out)
+{
+    for (; *value; value++)
+        buffer_add(out, *value == '/' ? "_" : value, 1);
+}
+
+static void add_host(struct settings *settings, struct buffer *out)
+{
+    char name[HOST_NAME_MAX + 1] = "";
+
+    (void)settings;
+    (void)gethostname(name, sizeof(name) - 1); /* else it has none */
+    add_value(name, out);
+}
+
+static void add_pid(struct settings *settings, struct buffer *out)
+{
+    buffer_format(out, "%d", (int)(settings->pid ? settings->pid : getpid()));
+}
+
+/* A part of "2026-03-14T09:26:53.589Z", without colons. */
+static void add_time(size_t start, size_t end, struct buffer *out)
+{
+    struct clock_text now = clock_format((double)(clock_now().realtime_ns / NS_PER_SECOND));
+
+    for (size_t i = start; i < end && now.text[0]; i++)
+        buffer_add(out, &now.text[i], now.text[i] != ':');
+}
+
+static void add_date(struct settings *settings, struct buffer *out)
+{
+    (void)settings;
+    add_time(0, strlen("2026-03-14"), out);
+}
+
+static void add_clock(struct settings *settings, struct buffer *out)
+{
+    (void)settings;
+    add_time(strlen("2026-03-14T"), strlen("2026-03-14T09:26:53"), out);
+}
+
+static void add_id(struct settings *settings, struct buffer *out)
+{
+    if (!settings->run_id[0])
+        record_make_id(settings->run_id);
+    buffer_add_text(out, settings->run_id);
+}
+
+static void add_rank(struct settings *settings, struct buffer *out)
+{
+    static const char *const variables[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                             "SLURM_PROCID", "RANK" };
+    const char *rank = NULL;
+
+    (void)settings;
+    for (size_t i = 0; i < ARRAY_SIZE(variables) && !rank; i++)
+        rank = getenv(variables[i]);
+    add_value(rank ? rank : "0", out);
+}
+
+static const struct {
+    const char *name;
+    void (*add)(struct settings *settings, struct buffer *out);
+} parts[] = {
+    { "host", add_host },  { "pid", add_pid }, { "date", add_date },
+    { "time", add_clock }, { "id", add_id },   { "rank", add_rank },
+};
+
+/* The value of --tag KEY=VALUE; NULL: there is none. */
+static const char *find_tag(const struct settings *settings, const char *key)
+{
+    for (size_t i = 0; i < settings->tags.count; i++) {
+        const char *tag = settings->tags.items[i];
+
+        if (strncmp(tag, key, strlen(key)) == 0 && tag[strlen(key)] == '=')
+            return tag + strlen(key) + 1;
+    }
+    return NULL;
+}
+
+static int add_part(struct settings *settings, const char *name, struct buffer *out,
+                    struct spoor_error *err)
+{
+    bool is_tag = strncmp(name, "tag.", 4) == 0;
+    const char *value = strcmp(name, "name") == 0 ? settings->name
+                        : is_tag                  ? find_tag(settings, name + 4)
+                                                  : NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        if (strcmp(parts[i].name, name) == 0) {
+            parts[i].add(settings, out);
+            return 0;
+        }
+    }
+    if (value) {
+        add_value(value, out);
+        return 0;
+    }
+    if (is_tag || strcmp(name, "name") == 0)
+        return error_set(err, EINVAL, "{%s}: the run has none; give it with %s", name,
+                         is_tag ? "--tag" : "--name");
+    return error_set(err, EINVAL,
+                     "unknown {%s}: use {name}, {host}, {pid}, {date}, {time}, {id}, {rank} or "
+                     "{tag.KEY}; {{ is a brace",
+                     name);
+}
+
+static int fill_in(struct settings *settings, char **path, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer out = { 0 };
+    const char *text = *path;
+    int r = 0;
+
+    if (!strpbrk(text, "{}"))
+        return 0;
+    while (*text && r == 0) {
+        size_t length = strcspn(text + 1, "}");
+        char name[64] = "";
+
+        if (*text != '{' || text[1] == '{') {
+            buffer_add(&out, text, 1);
+            text += (text[0] == '{' || text[0] == '}') && text[1] == text[0] ? 2 : 1;
+            continue;
+        }
+        memcpy(name, text + 1, length < sizeof(name) ? length : sizeof(name) - 1);
+        r = text[1 + length] == '}'
+                ? add_part(settings, name, &out, err)
+                : error_set(err, EINVAL, "a brace is not closed; {{ is a brace");
+        text += length + 2;
+    }
+    if (r == 0 && buffer_error(&out) < 0)
+        r = error_set(err, ENOMEM, "out of memory");
+    if (r < 0)
+        return error_prefix(err, r, "'%s'", *path);
+    free(*path);
+    *path = out.text;
+    out = (struct buffer){ 0 };
+    return 0;
+}
+
+int file_names_fill_in(struct settings *settings, struct spoor_error *err)
+{
+    int r = settings->report_path ? fill_in(settings, &settings->report_path, err) : 0;
+
+    for (size_t i = 0; r == 0 && i < settings->outputs.count; i++)
+        r = fill_in(settings, &settings->outputs.items[i], err);
+    for (size_t i = 0; r == 0 && i < settings->samples.count; i++)
+        r = fill_in(settings, &settings->samples.items[i], err);
+    return r;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare.h - do two sets of runs differ in a figure? (pure)
+ *
+ * One run against one: they differ if their bounds do not overlap. One against many: if it is outside the usual
+ * range of the others. Many against many: if a rank test finds a difference at 5 %.
+ */
+#ifndef RUNS_COMPARE_H
+#define RUNS_COMPARE_H
+
+#include "record/run_figure.h"
+#include "runs/run_set.h"
+#include "runs/statistics.h"
+#include "text/buffer.h"
+
+enum verdict {
+    VERDICT_UNKNOWN, /* the figure is unknown, or there are too few runs */
+    VERDICT_SAME,    /* no difference was found */
+    VERDICT_DIFFERS,
+};
+
+/* A figure of one set. */
+struct set_figure {
+    struct statistics statistics;
+    double low,
+        high;      /* of the median run: the bounds of the measurement; NaN: no run is known */
+    bool is_exact; /* all of them are */
+    const char *reason; /* why it is unknown; NULL: it is known */
+};
+
+struct figure_change {
+    struct set_figure a, b;
+    enum verdict verdict;
+    bool is_range; /* decided by the usual range */
+    double ratio, ratio_low, ratio_high; /* b / a; NaN: unknown */
+    double p;                            /* of the rank test; NaN: there was none */
+    const char *note; /* how it was decided, or why it was not: a phrase; never NULL */
+};
+
+/* Fewer runs have no usual range. */
+enum { COMPARE_RANGE_MIN = 6 };
+
+/* -ENOMEM. */
+int runs_compare(const struct run_group *a, const struct run_group *b,
+                 const struct run_figure *figure, struct figure_change *ret);
+
+/* "different machines: X, Y", if the runs were not all made on the same kind; else nothing. */
+void runs_describe_machines(const struct run_group *const *groups, size_t count,
+                            struct buffer *out);
+
+#endif
