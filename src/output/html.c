@@ -9,14 +9,17 @@
 #include "output/format.h"
 #include "text/json_writer.h"
 
-/* A page with many columns has fewer points: it stays below 3 MB. */
-enum { VALUES_MAX = 110000 };
+/* A run with many columns has fewer points: it stays below 3 MB. So do the runs of a page with many. */
+enum { VALUES_MAX = 110000, FULL_RUNS = 8, POINTS_MIN = 2 };
 
-static size_t points_of(const struct record *record)
+static size_t points_of(const struct record *record, size_t runs)
 {
-    size_t points = VALUES_MAX / (record->curve.column_count + 1);
+    size_t values = runs > FULL_RUNS ? (size_t)VALUES_MAX * FULL_RUNS / runs : VALUES_MAX;
+    size_t points = values / (record->curve.column_count + 1);
 
-    return points < CURVE_PAGE_POINTS ? points : CURVE_PAGE_POINTS;
+    return points < POINTS_MIN          ? POINTS_MIN
+           : points < CURVE_PAGE_POINTS ? points
+                                        : CURVE_PAGE_POINTS;
 }
 
 /* Without '<' no text can end the script element that it is in. In JSON it stands in texts only. */
@@ -34,7 +37,8 @@ static void add_escaped(const struct buffer *json, struct buffer *out)
     }
 }
 
-static void add_data(const struct record *records, size_t count, struct buffer *out)
+static void add_data(const struct record *records, size_t count, const struct buffer *bench,
+                     struct buffer *out)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct json_writer json = { .out = &text, .style = &json_compact };
@@ -43,8 +47,10 @@ static void add_data(const struct record *records, size_t count, struct buffer *
     json_add_text(&json, "schema", "spoor-page/1");
     json_begin(&json, "runs", '[');
     for (size_t i = 0; i < count; i++)
-        json_add_report(&json, &records[i], points_of(&records[i]), true);
+        json_add_report(&json, &records[i], points_of(&records[i], count), true);
     json_end(&json);
+    if (bench)
+        json_add_document(&json, "bench", bench);
     json_end(&json);
     if (buffer_error(&text) < 0) {
         out->error = buffer_error(&text);
@@ -56,7 +62,7 @@ static void add_data(const struct record *records, size_t count, struct buffer *
 }
 
 void html_write_template(const char *template, size_t length, const struct record *records,
-                         size_t count, struct buffer *out)
+                         size_t count, const struct buffer *bench, struct buffer *out)
 {
     const size_t marker_length = strlen(REPORT_TEMPLATE_MARKER);
     const char *marker = memmem(template, length, REPORT_TEMPLATE_MARKER, marker_length);
@@ -66,7 +72,7 @@ void html_write_template(const char *template, size_t length, const struct recor
         return;
     }
     buffer_add(out, template, (size_t)(marker - template));
-    add_data(records, count, out);
+    add_data(records, count, bench, out);
     buffer_add(out, marker + marker_length,
                length - (size_t)(marker - template) - marker_length);
 }
@@ -80,9 +86,15 @@ int html_check(struct spoor_error *err)
                      "another format");
 }
 
+void html_write_bench(const struct record *records, size_t count, const struct buffer *bench,
+                      struct buffer *out)
+{
+    html_write_template(report_template, report_template_length, records, count, bench, out);
+}
+
 void html_write_all(const struct record *records, size_t count, struct buffer *out)
 {
-    html_write_template(report_template, report_template_length, records, count, out);
+    html_write_bench(records, count, NULL, out);
 }
 
 void html_write(const struct record *record, const struct format_style *style,

@@ -13,9 +13,14 @@
 #include "record/record.h"
 #include "text/buffer.h"
 
-/* Writes a template whose marker is replaced by the runs. -EINVAL in the buffer: it has none. */
+/* Writes a template whose marker is replaced by the runs and, if not NULL, the summary of a bench (JSON). -EINVAL in
+ * the buffer: it has no marker. */
 void html_write_template(const char *template, size_t length, const struct record *records,
-                         size_t count, struct buffer *out);
+                         size_t count, const struct buffer *bench, struct buffer *out);
+
+/* The same with the report page. */
+void html_write_bench(const struct record *records, size_t count, const struct buffer *bench,
+                      struct buffer *out);
 
 /* 0, or -ENOSYS with a message: this build has no page. */
 int html_check(struct spoor_error *err);

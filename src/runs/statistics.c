@@ -11,7 +11,7 @@
 #define SIGNIFICANT 0.05
 #define NORMAL_PER_MAD 1.4826 /* of a normal distribution */
 
-enum { EXACT_MAX = 50 }; /* the larger of two sets whose rank test is exact */
+enum { EXACT_PAIRS = 2500 }; /* of two sets whose rank test is exact */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -37,13 +37,13 @@ static double median_of(const double *sorted, size_t count)
  * of values below it is binomial. Returns the rank, from 1; 0: not even the whole range will do. */
 static size_t interval_rank(size_t count)
 {
-    double n = (double)count;
-    double probability = exp2(-n); /* of exactly `rank` values below */
+    double n = (double)count, first = fmax(0, floor(n / 2 - 5 * sqrt(n))); /* fewer are rare */
+    /* of exactly `rank` values below */
+    double probability =
+        exp(lgamma(n + 1) - lgamma(first + 1) - lgamma(n - first + 1) - n * log(2));
     double below = 0;
-    size_t rank = 0;
+    size_t rank = (size_t)first;
 
-    if (count > 1000) /* exp2() has too few digits there; the normal distribution has enough */
-        return (size_t)floor(n / 2 - 0.98 * sqrt(n));
     for (; rank < count / 2; rank++) {
         below += probability;
         if (2 * below > SIGNIFICANT)
@@ -170,7 +170,7 @@ static int rank_test(size_t n, size_t m, double larger, double ties, double *ret
     double variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)));
     AUTO_FREE double *coefficients = NULL;
 
-    if (n > EXACT_MAX || m > EXACT_MAX) {
+    if (pairs > EXACT_PAIRS) {
         *ret = variance > 0 ? erfc(fmax(pairs / 2 - smaller - 0.5, 0) / sqrt(2 * variance)) : 1;
         return 0;
     }

@@ -35,7 +35,7 @@ static void the_marker_is_replaced_by_the_runs(void **state)
 
     example_fill(*state, &records[0]);
     example_fill(*state, &records[1]);
-    html_write_template(TEMPLATE, strlen(TEMPLATE), records, 2, &out);
+    html_write_template(TEMPLATE, strlen(TEMPLATE), records, 2, NULL, &out);
     assert_int_equal(buffer_error(&out), 0);
     assert_ptr_equal(strstr(out.text,
                             "<p>a</p>\n" BEGIN "{\"schema\":\"spoor-page/1\",\"runs\":["
@@ -58,7 +58,7 @@ static void text_cannot_end_the_script(void **state)
 
     example->input.name = "</script><script>alert(1)</script><!--";
     example_fill(example, &record);
-    html_write_template(TEMPLATE, strlen(TEMPLATE), &record, 1, &out);
+    html_write_template(TEMPLATE, strlen(TEMPLATE), &record, 1, NULL, &out);
     json = strstr(out.text, BEGIN) + strlen(BEGIN);
     end = strchr(json, '<');
     assert_ptr_equal(end, strstr(json, "</script>"));
@@ -70,13 +70,53 @@ static void text_cannot_end_the_script(void **state)
     buffer_done(&out);
 }
 
+enum { RUNS = 100, COLUMNS = 50, POINTS = 256 };
+
+/* The length of a page with that many runs, all of them the same. */
+static size_t page_length(const struct record *record, size_t count)
+{
+    static struct record records[RUNS];
+    struct buffer out = { 0 };
+    size_t length;
+
+    for (size_t i = 0; i < count; i++)
+        records[i] = *record;
+    html_write_template(TEMPLATE, strlen(TEMPLATE), records, count, NULL, &out);
+    assert_int_equal(buffer_error(&out), 0);
+    length = out.length;
+    buffer_done(&out);
+    return length;
+}
+
+static void many_runs_have_fewer_points(void **state)
+{
+    static double seconds[POINTS];
+    static float high[POINTS], low[POINTS], mean[POINTS];
+    static struct curve_column columns[COLUMNS];
+    struct record record;
+
+    for (size_t i = 0; i < POINTS; i++) {
+        seconds[i] = (double)i + 1;
+        mean[i] = 0.12345F * (float)(i + 1);
+        high[i] = 1.1F * mean[i];
+        low[i] = 0.9F * mean[i];
+    }
+    for (size_t i = 0; i < COLUMNS; i++)
+        columns[i] = (struct curve_column){ "job_rss_bytes", false, high, low, mean };
+    example_fill(*state, &record);
+    record.curve = (struct record_curve){ POINTS, POINTS, seconds, columns, COLUMNS };
+    assert_true(page_length(&record, 8) > 7 * page_length(&record, 1));
+    assert_true(page_length(&record, RUNS) < RUNS * 3 / 4 * page_length(&record, 1));
+    record_done(&record);
+}
+
 static void a_template_without_marker_is_refused(void **state)
 {
     struct record record;
     struct buffer out = { 0 };
 
     example_fill(*state, &record);
-    html_write_template("<p>", 3, &record, 1, &out);
+    html_write_template("<p>", 3, &record, 1, NULL, &out);
     assert_int_equal(buffer_error(&out), -EINVAL);
     record_done(&record);
     buffer_done(&out);
@@ -101,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_marker_is_replaced_by_the_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(text_cannot_end_the_script, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_runs_have_fewer_points, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_template_without_marker_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test(a_build_without_the_page_returns_an_error),

@@ -94,6 +94,24 @@ static const struct command commands[] = {
         .main = command_watch,
     },
     {
+        .name = "bench",
+        .options = &settings_table,
+        .scope = SCOPE_BENCH,
+        .operands = "[--] COMMAND [ARGUMENT...] [--vs COMMAND [ARGUMENT...]]...",
+        .max_operands = OPERANDS_REST,
+        .complete = COMPLETE_COMMANDS,
+        .summary = "run commands several times and compare what they used",
+        .about =
+            "Run each command several times, as 'spoor run' does, and show for each figure the "
+            "median with its 95 % interval, the minimum and the maximum; then which command "
+            "is the fastest and which uses the least memory, and by what ratio. The commands "
+            "take turns. Their input is empty and their output is discarded. Ctrl-C ends with "
+            "the runs so far. Exit code: 0; 1 if a run failed, unless --ignore-failure is "
+            "given; 127 or 126 if a command could not be run; 125 if spoor failed.",
+        .example = "spoor bench -n 20 -- gzip -kf data --vs zstd -qf data",
+        .main = command_bench,
+    },
+    {
         .name = "report",
         .options = &settings_table,
         .scope = SCOPE_REPORT,

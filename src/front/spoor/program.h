@@ -18,6 +18,7 @@ int watch_find(const char *name, pid_t *ret, struct spoor_error *err);
 int command_run(const struct command *command, int argc, char **argv);
 int command_attach(const struct command *command, int argc, char **argv);
 int command_agent(const struct command *command, int argc, char **argv);
+int command_bench(const struct command *command, int argc, char **argv);
 int command_check(const struct command *command, int argc, char **argv);
 int command_compare(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);

@@ -16,6 +16,7 @@
 #include "output/format.h"
 #include "output/stream.h"
 #include "recommend/scheduler_request.h"
+#include "runs/bench.h"
 #include "runs/check.h"
 #include "text/number.h"
 
@@ -25,7 +26,8 @@ enum {
     SERVERS_SHOWN = 5,
     SERVERS_SHOWN_MAX = 1000,
     PROCESSES_SHOWN_MAX = 200,
-    MARGIN_MAX = 10
+    MARGIN_MAX = 10,
+    BENCH_RUNS = 10
 };
 
 #define DURATION_MAX_NS (366 * 86400 * NS_PER_SECOND)
@@ -41,6 +43,7 @@ void settings_init(struct settings *settings)
         .margin = NEEDS_MARGIN,
         .quantile = 1,
         .process_count = SIZE_MAX,
+        .run_count = BENCH_RUNS,
     };
 }
 
@@ -263,6 +266,40 @@ static int apply_live(void *target, const struct option *option, const char *val
     return 0;
 }
 
+static int apply_count(const char *value, uint64_t min, size_t *ret, struct spoor_error *err)
+{
+    uint64_t count;
+
+    if (parse_whole_u64(value, &count) < 0 || count < min || count > BENCH_RUNS_MAX)
+        return error_set(err, EINVAL, "invalid number '%s': expected %d to %d", value, (int)min,
+                         BENCH_RUNS_MAX);
+    *ret = (size_t)count;
+    return 0;
+}
+
+static int apply_run_count(void *target, const struct option *option, const char *value,
+                           struct spoor_error *err)
+{
+    (void)option;
+    return apply_count(value, 1, &((struct settings *)target)->run_count, err);
+}
+
+static int apply_warmup_count(void *target, const struct option *option, const char *value,
+                              struct spoor_error *err)
+{
+    (void)option;
+    return apply_count(value, 0, &((struct settings *)target)->warmup_count, err);
+}
+
+static int apply_cooldown(void *target, const struct option *option, const char *value,
+                          struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    return parse_time(value, 0, DURATION_MAX_NS, "0 to 366d", &settings->cooldown_ns, err);
+}
+
 static int apply_pid(void *target, const struct option *option, const char *value,
                      struct spoor_error *err)
 {
@@ -280,9 +317,10 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define TRACK (SCOPE_RUN | SCOPE_ATTACH | SCOPE_AGENT)
 #define REPORT SCOPE_REPORT
 #define SYSTEM SCOPE_SYSTEM
+#define BENCH SCOPE_BENCH
 #define EVERY                                                                              \
     (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND | \
-     SCOPE_WATCH | SCOPE_COMPARE | SCOPE_CHECK)
+     SCOPE_WATCH | SCOPE_COMPARE | SCOPE_CHECK | BENCH)
 #define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND | SCOPE_WATCH | SCOPE_CHECK)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 /* The groups of options in help and manual pages. */
@@ -300,6 +338,13 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 /* Most used first; help lists the groups in the order of their first rows. */
 /* clang-format off */
 static const struct option rows[] = {
+{ 'n',  "runs",       "N",                 "run each command N times (default: 10); the commands take turns", BENCH | LINE_ONLY, .apply = apply_run_count },
+{ '\0', "warmup",     "N",                 "run each command N times before, not counted (default: 0)", BENCH | LINE_ONLY, .apply = apply_warmup_count },
+{ '\0', "prepare",    "COMMAND",           "run COMMAND with sh before each run, not measured; stop if it fails", BENCH | LINE_ONLY, TEXT(prepare) },
+{ '\0', "cooldown",   "TIME",              "wait for TIME between two runs, such as 500ms or 2", BENCH | LINE_ONLY, .apply = apply_cooldown },
+{ 'L',  "parameter",  "NAME=VALUE,VALUE...", "replace {NAME} in the command by each VALUE; several -L are combined", BENCH | LINE_ONLY | OPTION_REPEATABLE, LIST(parameters), .check = bench_check_parameter },
+{ '\0', "show-output", NULL,               "show the output of the commands, which is discarded otherwise", BENCH | LINE_ONLY, FLAG(shows_output) },
+{ '\0', "ignore-failure", NULL,            "count failed runs as others", BENCH | LINE_ONLY, FLAG(ignores_failure) },
 { '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
 { '\0', "margin",     "X",                 "multiply memory and time by X, from 1 to 10 (default: 1.2)", SCOPE_RECOMMEND, .apply = apply_margin },
 { '\0', "quantile",   "Q",                 "with several runs: recommend enough for this share of them, such as 0.95 (default: 1, all), and count the runs that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
@@ -317,6 +362,11 @@ static const struct option rows[] = {
 { '\0', "baseline",   "RUNS",              "earlier runs to check against: a file or a directory", SCOPE_CHECK, TEXT(baseline), .complete = COMPLETE_FILES },
 { '\0', "tolerance",  "PERCENT",           "with --baseline: what a figure may exceed the median by (default: 0; the usual range of earlier runs is always allowed)", SCOPE_CHECK, .apply = apply_tolerance },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", SCOPE_COMPARE | OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "keep every run in FILE (.jsonl): reports as JSON lines, for 'spoor report', 'recommend' and others", BENCH | LINE_ONLY, OUTPUT, TEXT(runs_path), .complete = COMPLETE_FILES },
+{ 'f',  "format",     "text|markdown|csv|json", "format of the summary on stdout (default: text)", BENCH | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ '\0', "report",     "FILE",              "also write a page with all runs and box plots to FILE (.html)", BENCH | LINE_ONLY, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
+{ 'q',  "quiet",      NULL,                "do not show the progress", BENCH | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
+{ '\0', "name",       "NAME",              "a label for the command; repeat it for the commands after --vs; {NAME} is replaced as in the command", BENCH | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(names) },
 { 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
@@ -336,12 +386,12 @@ static const struct option rows[] = {
 { '\0', "live",       "line",              "on a terminal, show the current figures until q is pressed, and then the report (default: yes, unless -o or -f is given); line: in the last line of the terminal", SYSTEM | OPTION_OPTIONAL, OUTPUT, LIVE },
 { '\0', "processes",  "N",                 "list the N processes with the most CPU time in a text report; 0 to 200 (default: 3, if there are several)", BOTH | REPORT, OUTPUT, .apply = apply_process_count },
 { '\0', "name",       "NAME",              "a label for this run", TRACK | SYSTEM, OUTPUT, TEXT(name) },
-{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
-{ '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_append) },
-{ '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM, OUTPUT, FLAG(is_no_clobber) },
+{ '\0', "tag",        "KEY=VALUE",         "add a tag to the report; may be repeated", TRACK | SYSTEM | BENCH | OPTION_REPEATABLE, OUTPUT, LIST(tags), .check = option_check_tag },
+{ '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_append) },
+{ '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_no_clobber) },
 { '\0', "on-exit",    "COMMAND",           "after the report is written, run COMMAND with sh -c; SPOOR_RUN_REPORT is the path of the report, and SPOOR_RUN_ID, _NAME, _COMMAND, _EXIT_CODE, _SIGNAL, _TIME (seconds), _CPU, _MEMORY (bytes) and others describe the run; its output goes to stderr, and its exit code has no effect", BOTH, OUTPUT, TEXT(on_exit) },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | SCOPE_COMPARE | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
-{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, with shorter intervals during the first 16 s)", TRACK, SAMPLING, .apply = apply_interval },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
+{ 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, with shorter intervals during the first 16 s)", TRACK | BENCH, SAMPLING, .apply = apply_interval },
 { 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, .apply = apply_interval },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) as soon as it is taken; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
 { '\0', "stream",     "FILE",              "old name of --samples", RUN | OPTION_REPEATABLE | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
@@ -349,21 +399,21 @@ static const struct option rows[] = {
 { '\0', "samples-format", "csv|jsonl",     "format of --samples (default: from the suffix of FILE, csv for stdout)", BOTH | SYSTEM, SAMPLING, TEXT(samples_format), .check = check_samples_format },
 { '\0', "stream-format", "csv|jsonl",      "old name of --samples-format", BOTH | SYSTEM | OPTION_HIDDEN, SAMPLING, TEXT(samples_format), .check = check_samples_format },
 { '\0', "dialect",    "NAME",              "columns of the --samples files: those of spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects a table, such as resource-tracker:combined (process, system or combined)", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
-{ '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK, SAMPLING, .apply = apply_budget, .complete = "none" },
+{ '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK | BENCH, SAMPLING, .apply = apply_budget, .complete = "none" },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, EXTENT, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, EXTENT, .apply = apply_pid, .complete = COMPLETE_PIDS },
 { '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --samples, until you press Ctrl-C)", SYSTEM, EXTENT, .apply = apply_duration },
 { '\0', "duration",   "TIME",              "stop tracking after TIME; the process keeps running", ATTACH, EXTENT, .apply = apply_duration },
-{ '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have exited (all)", RUN, EXTENT, CHOICE(wait_for) },
+{ '\0', "wait",       "main|all",          "stop when the command exits (main, the default), or when all its descendants have exited (all)", RUN | BENCH, EXTENT, CHOICE(wait_for) },
 { '\0', "max",        "FIGURE=VALUE",      "a limit: if the figure is more than VALUE at the end, print a line, and exit with 1 unless the command failed; such as memory=2GiB, time=10m, cpu=3h or gpu_memory=20G; may be repeated", RUN | OPTION_REPEATABLE, EXTENT, LIST(limits), .check = check_limit },
 { '\0', "cgroup",     "DIRECTORY",         "track every process in this cgroup and below it, such as that of a container, instead of one process; the cgroup is only read", ATTACH | LINE_ONLY, EXTENT, TEXT(cgroup), .complete = COMPLETE_FILES },
-{ '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", TRACK, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
+{ '\0', "gpus",       "LIST",              "the GPUs of the job: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3, or 0:1 for a MIG device; 'spoor info' lists them (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", TRACK | BENCH, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all, none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3 (default: those selected by CUDA_VISIBLE_DEVICES and similar variables, otherwise all)", SCOPE_INFO, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
 { '\0', "gpus",       "LIST",              "the GPUs to show: all (the default), none, or a list of numbers, UUIDs and PCI addresses, such as 0,2-3; 'spoor info' lists them", SYSTEM, EXTENT, TEXT(gpus), .check = spoor_check_gpus },
-{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | SCOPE_DOCTOR, SOURCES, CHOICE(detail) },
-{ '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without one (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | SCOPE_DOCTOR, SOURCES, TEXT(cgroup), .check = check_cgroup, .complete = "auto off require" },
+{ '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | BENCH | SCOPE_DOCTOR, SOURCES, CHOICE(detail) },
+{ '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without one (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | BENCH | SCOPE_DOCTOR, SOURCES, TEXT(cgroup), .check = check_cgroup, .complete = "auto off require" },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, OUTPUT, TEXT(phase_file), .complete = COMPLETE_FILES },
-{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | SCOPE_COMPARE | OTHERS | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
+{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_help },
 { 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_version },
 };

@@ -28,6 +28,7 @@ enum {
     SCOPE_SYSTEM = 1u << 7,
     SCOPE_RECOMMEND = 1u << 8,
     SCOPE_WATCH = 1u << 9,
+    SCOPE_BENCH = 1u << 10,
     SCOPE_COMPARE = 1u << 11,
     SCOPE_CHECK = 1u << 12,
 };
@@ -71,6 +72,15 @@ struct settings {
     char *gpus;
     enum setting_source gpus_source;
     struct text_list tags; /* "KEY=VALUE" */
+    /* of bench */
+    char *runs_path; /* keeps every run */
+    char *prepare;   /* a command line for a shell */
+    struct text_list names;
+    struct text_list parameters; /* "NAME=a,b,c" */
+    size_t run_count, warmup_count;
+    uint64_t cooldown_ns;
+    bool shows_output;
+    bool ignores_failure;
     bool has_format;       /* a format was given */
     bool is_format_option; /* it was given by an option, not by a variable or config file */
     enum spoor_format format;

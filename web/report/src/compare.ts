@@ -10,7 +10,7 @@ import { KEYS, type View, zoomTools } from "./run_view";
 import { TimeAxis } from "./time_axis";
 import { endingOf } from "./verdict";
 
-const COLORS: Color[] = ["main", "descendants", "first", "second", "fourth", "third"];
+export const COLORS: Color[] = ["main", "descendants", "first", "second", "fourth", "third"];
 
 // Names that tell the runs apart.
 export function runNames(runs: Run[]): string[] {

@@ -1,9 +1,10 @@
 // The report page: reads the data that the page carries and shows it.
 
+import { benchView } from "./bench";
 import { compareView, runNames } from "./compare";
 import { button, h } from "./dom";
 import { finish } from "./later";
-import { parsePageData, type Run, titleOf } from "./report";
+import { type Bench, parsePageData, type Run, titleOf } from "./report";
 import { runView, type View } from "./run_view";
 import { onThemeChange } from "./theme";
 
@@ -17,8 +18,11 @@ class Page {
   private readonly tabs: HTMLButtonElement[] = [];
   private current: View | null = null;
 
-  constructor(private readonly runs: Run[]) {
-    if (runs.length > 1) this.addTabs();
+  constructor(
+    private readonly runs: Run[],
+    private readonly bench?: Bench,
+  ) {
+    if (runs.length > 1 || bench) this.addTabs();
     this.show(0);
     addEventListener("beforeprint", finish);
     onThemeChange(() => this.current?.draw(false));
@@ -26,14 +30,22 @@ class Page {
   }
 
   private addTabs(): void {
-    const names = ["Side by side", ...runNames(this.runs)];
+    // A bench has too many runs for a button each: its list opens them.
+    const names = this.bench ? ["All runs"] : ["Side by side", ...runNames(this.runs)];
     this.tabs.push(...names.map((name, index) => button(name, name, () => this.show(index))));
     document
       .getElementById("runs")!
       .append(h("nav", { class: "choices", "aria-label": "Runs" }, ...this.tabs));
   }
 
+  private open(index: number): void {
+    this.show(index + 1);
+    scrollTo(0, 0);
+  }
+
   private make(index: number): View {
+    if (this.bench && index === 0) return benchView(this.bench, this.runs, (run) => this.open(run));
+    if (this.bench) return runView(this.runs[index - 1]!);
     if (this.runs.length === 1) return runView(this.runs[0]!);
     return index === 0 ? compareView(this.runs) : runView(this.runs[index - 1]!);
   }
@@ -57,11 +69,11 @@ function start(): void {
     return;
   }
   try {
-    const { runs } = parsePageData(data.textContent ?? "");
+    const { runs, bench } = parsePageData(data.textContent ?? "");
     if (runs.length === 0) throw new Error("it has no run");
     const title = runs.length === 1 ? titleOf(runs[0]!) : `${runs.length} runs`;
     document.title = `${title.slice(0, 80)} - spoor report`;
-    new Page(runs);
+    new Page(runs, bench);
   } catch (error) {
     fail(`The data of this page cannot be read: ${error instanceof Error ? error.message : error}`);
     throw error;

@@ -188,9 +188,42 @@ export interface Run extends Section {
   context?: Context;
 }
 
+// A figure of a command of `spoor bench` over its runs. The ratio is to the best command.
+export interface BenchCell {
+  median: number | null;
+  low: number | null;
+  high: number | null;
+  min: number | null;
+  max: number | null;
+  lower_quartile: number | null;
+  upper_quartile: number | null;
+  ratio: number | null;
+  ratio_low: number | null;
+  ratio_high: number | null;
+  p: number | null;
+  differs: boolean;
+  outliers: number;
+  values: number[];
+}
+
+export interface BenchFigure {
+  name: string;
+  label: string;
+  unit: string | null;
+  best: number;
+  commands: BenchCell[];
+}
+
+export interface Bench {
+  commands: { name: string; failed: number; runs: number[] }[];
+  figures: BenchFigure[];
+  warnings: string[];
+}
+
 export interface PageData {
   schema: string;
   runs: Run[];
+  bench?: Bench;
 }
 
 export function parsePageData(text: string): PageData {

@@ -11,6 +11,7 @@ export interface TableColumn<Row> {
   isRowHeader?: boolean;
   isBad?: (row: Row) => boolean;
   isMinor?: boolean; // paper is too narrow for it
+  press?: (row: Row) => void; // the cell is a button
 }
 
 export interface TableOptions {
@@ -127,7 +128,11 @@ export class Table<Row> {
             scope: column.isRowHeader ? "row" : undefined,
             class: `${classOf(column)}${column.isBad?.(row) ? " bad" : ""}`,
           },
-          column.kind === "code" ? h("code", { title: text }, text) : text,
+          column.press
+            ? button(text, `${column.title} ${text}`, () => column.press!(row))
+            : column.kind === "code"
+              ? h("code", { title: text }, text)
+              : text,
         );
       }),
     );

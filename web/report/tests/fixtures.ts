@@ -4,6 +4,8 @@
 // the CPU time of the processes adds up to that of the job.
 
 import type {
+  Bench,
+  BenchCell,
   Column,
   Curve,
   Measure,
@@ -951,6 +953,61 @@ function five(): Run[] {
   });
 }
 
+const BENCH_COMMANDS = ["gzip -kf data", "zstd -qf data", "<b>xz</b>"];
+
+// Two commands of 12 runs, and one whose runs failed.
+function bench(): PageData {
+  const random = randomNumbers(5);
+  const runs = Array.from({ length: 36 }, (_, index) => {
+    const run = cpuJob(20, 20);
+    run.run.name = BENCH_COMMANDS[index % 3]!;
+    run.run.exit_code = index % 3 === 2 ? 1 : 0;
+    run.run.elapsed_seconds = (index % 3 === 0 ? 3 : 1) * (1 + 0.2 * random());
+    return run;
+  });
+  const cell = (command: number, ratio: number): BenchCell => {
+    const values = runs
+      .filter((_, index) => index % 3 === command && command < 2)
+      .map((run) => run.run.elapsed_seconds!)
+      .sort((a, b) => a - b);
+    const at = (index: number) => values[index] ?? null;
+    return {
+      median: at(5),
+      low: at(2),
+      high: at(9),
+      min: at(0),
+      max: at(11),
+      lower_quartile: at(2),
+      upper_quartile: at(8),
+      ratio: at(0) && ratio,
+      ratio_low: at(0) && ratio * 0.95,
+      ratio_high: at(0) && ratio * 1.05,
+      p: at(0) && (ratio === 1 ? 1 : 0.0001),
+      differs: values.length > 0 && ratio !== 1,
+      outliers: 0,
+      values,
+    };
+  };
+  const summary: Bench = {
+    commands: BENCH_COMMANDS.map((name, command) => ({
+      name,
+      failed: command === 2 ? 12 : 0,
+      runs: command === 2 ? [] : Array.from({ length: 12 }, (_, index) => 3 * index + command),
+    })),
+    figures: [
+      {
+        name: "time",
+        label: "Time",
+        unit: "seconds",
+        best: 1,
+        commands: [cell(0, 3), cell(1, 1), cell(2, 1)],
+      },
+    ],
+    warnings: ["every run of '<b>xz</b>' failed"],
+  };
+  return { ...pageData(...runs), bench: summary };
+}
+
 // As a file that was edited may have it.
 function endless(): Run {
   const run = cpuJob();
@@ -974,4 +1031,5 @@ export const pages: Record<string, () => PageData> = {
   several: () => pageData(cpuJob(), second(), failedJob()),
   five: () => pageData(...five()),
   endless: () => pageData(endless()),
+  bench,
 };

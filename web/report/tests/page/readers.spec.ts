@@ -35,6 +35,8 @@ const audited = [
   ["oom", "light"],
   ["several", "light"],
   ["flow", "light"],
+  ["bench", "light"],
+  ["bench", "dark"],
 ] as const;
 
 for (const [name, scheme] of audited)
@@ -58,7 +60,7 @@ test("the colors follow the reader's setting", async ({ page, report }) => {
   await expect.poll(chart).not.toBe(lightChart);
 });
 
-for (const name of ["cpu", "gpu", "build", "hostile", "several", "empty"])
+for (const name of ["cpu", "gpu", "build", "hostile", "several", "empty", "bench"])
   test(`nothing is wider than a phone: ${name}`, async ({ page, report }) => {
     await page.setViewportSize({ width: 390, height: 844 });
     await report.open(name);

@@ -181,6 +181,36 @@ test("several runs are side by side", async ({ report }) => {
   await expect(page.locator("#chart-cpu canvas")).toBeVisible();
 });
 
+test("a bench has box plots and a list of its runs", async ({ report }) => {
+  const page = await report.open("bench");
+  await expect(page.locator("h1")).toHaveText("3 commands");
+  await expect(page.locator("#runs button")).toHaveText(["All runs"]);
+  await expect(page.locator(".warnings li")).toHaveText("every run of '<b>xz</b>' failed");
+  await expect(page.locator(".bench-name")).toHaveText([
+    "gzip -kf data",
+    "zstd -qf data",
+    "<b>xz</b>",
+  ]);
+  await expect(page.locator(".box-plot")).toHaveCount(2); // one has no runs that count
+  await expect(page.locator(".box-plot .dot")).toHaveCount(24);
+  await expect(page.locator(".bench-row").first()).toContainText("3.00 times (2.85 to 3.15)");
+  await expect(page.locator(".bench-row").nth(1)).toContainText("lowest");
+  const outside = await page.locator(".box-plot").evaluateAll((plots) =>
+    plots.flatMap((plot) => {
+      const { left, right } = plot.getBoundingClientRect();
+      return [...plot.querySelectorAll(".dot")]
+        .map((dot) => dot.getBoundingClientRect())
+        .filter((dot) => dot.left < left || dot.right > right);
+    }),
+  );
+  expect(outside).toEqual([]);
+  await expect(page.locator("#runs-list tbody tr")).toHaveCount(36);
+  await page.getByRole("button", { name: "Run 2", exact: true }).click();
+  await expect(page.locator("h1")).toHaveText("zstd -qf data");
+  await page.getByRole("button", { name: "All runs" }).click();
+  await expect(page.locator("h1")).toHaveText("3 commands");
+});
+
 test("five runs fit on a screen of 1280 pixels", async ({ page, report }) => {
   await page.setViewportSize({ width: 1280, height: 900 });
   await report.open("five");
