@@ -129,7 +129,8 @@ static enum gpu_look choose(struct gpu_pace *pace, uint64_t now_ns, bool came_to
     }
     pace->gap_ns = smaller(2 * pace->gap_ns, gaps[pace->found.holds_context].most_ns);
     pace->due_ns = now_ns + pace->gap_ns;
-    if (slow_is_due(pace, now_ns, budget))
+    /* A slow look takes milliseconds: an allocation may be released meanwhile. */
+    if (!space_has_changed(pace) && slow_is_due(pace, now_ns, budget))
         return GPU_LOOK_SLOW;
     return quick_is_due(pace, now_ns, came_to_rest, budget) ? GPU_LOOK_QUICK : GPU_LOOK_NONE;
 }
