@@ -110,7 +110,7 @@ static bool copy_words(const char *text, const char *(*copy)(const char *at, cha
 int words_split(const char *text, char ***ret, struct spoor_error *err)
 {
     size_t length = strlen(text);
-    /* Every word but the last is followed by a blank, so this many words and bytes do. */
+    /* Every word but the last is followed by a blank: there is room for all. */
     char **words = calloc(length / 2 + 2, sizeof(*words));
     char *memory = malloc(length + 1);
 
