@@ -40,7 +40,7 @@ static void lower_memory(struct limits *limits, uint64_t bytes, const char *sour
     limits->memory_source = source;
 }
 
-/* Quotas do not pass down the tree: each ancestor's binds on its own. */
+/* Quotas are not inherited: the quota of each ancestor applies as well. */
 static void apply_quota(const struct root *root, struct cgroup cgroup, struct limits *limits)
 {
     const char *source = cgroup.is_v2 ? "cgroup.cpu.max" : "cgroup.cpu.cfs_quota_us";

@@ -57,8 +57,8 @@ double curve_start(const struct record_curve *curve, size_t point);
 /* The end of a point as a JSON report has it: in steps of 0.1 ms. */
 double curve_rounded_seconds(const struct record_curve *curve, size_t point);
 
-/* The values of a column over several points, from `first` to before `end`. Means are weighted by time;
- * that of a rate is over all of it, also if it is unknown in some points: its integral stays the same. */
+/* The values of a column over several points, from `first` to before `end`. Means are weighted by time. The
+ * mean of a rate covers all of the time, even if some points are unknown, so that its integral stays the same. */
 struct curve_value curve_get(const struct record_curve *curve,
                              const struct curve_column *column, size_t first, size_t end);
 

@@ -61,7 +61,7 @@ def test_files_are_combined_even_if_there_is_one(ask, tmp_path, kind):
     refused(ask("combine", tmp_path / f"two.{kind}", part), "EEXIST", "already exists")
 
 
-def test_comparison_of_every_statistic(ask, sub_track, tmp_path):
+def test_every_statistic_can_be_compared(ask, sub_track, tmp_path):
     first = json.loads(golden("analyze.json"))
     (tmp_path / "A.json").write_text(json.dumps(first))
     first["code_block_results"][-1]["name"] = "train.py:12"

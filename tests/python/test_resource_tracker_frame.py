@@ -181,7 +181,7 @@ def test_a_statistic_of_an_unknown_column_is_left_out(frame, caplog):
     assert stats == {"n": {"max": 3}} and "max of column 'z' failed: no such column" in caplog.text
 
 
-def test_pickles_of_the_predecessor():
+def test_pickles_of_the_predecessor_are_loaded():
     """Its frames have the attributes columns and _data; an empty one has neither."""
     name = b"cresource_tracker.tiny_data_frame\nTinyDataFrame\n"
     frame = pickle.loads(b"\x80\x02" + name + b")\x81}(X\x07\0\0\0columns](X\x01\0\0\0aX\x01"

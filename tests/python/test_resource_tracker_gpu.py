@@ -55,7 +55,7 @@ PROGRAM = """
 """
 
 
-def test_an_idle_gpu_before_a_busy_one(script, tmp_path):
+def test_an_idle_gpu_does_not_hide_a_busy_one(script, tmp_path):
     """W6: GPUs after the idle one were lost."""
     library = BINARY.parent / "tests/gpu/standin/full"
     played = tmp_path / "script"

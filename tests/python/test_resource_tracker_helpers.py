@@ -120,7 +120,7 @@ def test_render_csv_row():
     assert helpers.render_csv_row(["a", 1, None]) == '"a",1,""\n'
 
 
-def test_columns_of_each_generation():
+def test_each_generation_has_its_columns():
     assert names("process", NEWEST) == [
         "timestamp", "pid", "children", "utime", "stime", "cpu_usage", "memory_mib",
         "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib", "gpu_utilized"]

@@ -183,7 +183,7 @@ def test_reading_in_several_threads(stored):
     assert found == [sum(START + second for second in range(5000))] * 8
 
 
-def test_combined(tracker):
+def test_combined_metrics_join_system_and_process(tracker):
     frame = tracker.get_combined_metrics()
     system = [f"system_{name}" for name in tracker.system_metrics.columns[1:]]
     process = [f"process_{name}" for name in tracker.process_metrics.columns[1:]]
@@ -216,7 +216,7 @@ def test_combined_rows_have_one_time(stored):
                 frame["process_gpu_vram_mib"][-1] * (1 << 20)]
 
 
-def test_combined_in_bytes(tracker):
+def test_combined_metrics_can_be_in_bytes(tracker):
     frame = tracker.get_combined_metrics(bytes=True)
     assert frame["process_memory_mib"] == [80 << 20, 120 << 20, 100 << 20]
     assert frame["system_memory_free_mib"][0] == 1000 << 20
@@ -369,7 +369,7 @@ def test_a_snapshot_keeps_its_cloud(tracker):
     assert ResourceTracker.loads(again.dumps()).snapshot()["cloud_info"] == cloud
 
 
-def test_snapshot_without_the_server(stored):
+def test_snapshot_needs_no_server(stored):
     """W4: this failed."""
     tracker = stored([process_row(1)], [system_row(1)])
     tracker.discover_server = False

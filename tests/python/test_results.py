@@ -221,7 +221,7 @@ def test_run_writes_relative_to_the_current_folder(tmp_path):
     ("ls", ValueError, "expected a list"),
     ([], ValueError, "expected a list"),
 ])
-def test_command_that_cannot_run(command, kind, message):
+def test_command_that_cannot_run_is_an_error(command, kind, message):
     with pytest.raises(spoor.Error, match=message) as error:
         spoor.run(command)
     assert isinstance(error.value, kind)

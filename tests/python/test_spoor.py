@@ -234,7 +234,7 @@ def test_coroutines_and_running_loops():
     assert tracker.result.run.pid == os.getpid()
 
 
-def test_processes_of_a_run():
+def test_processes_of_a_run_are_listed():
     with spoor.Tracker() as tracker:
         with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
             tracker.snapshot()

@@ -100,7 +100,7 @@ int tracking_file_begin(struct tracking_file *file, struct spoor_error *err);
 int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLUMNS],
                       struct spoor_error *err);
 
-/* Finishes the file and frees it; NULL is fine. If there were to be no rows, the new file is
+/* Finishes the file and frees it; NULL is fine. If tracking_file_begin() was not called, the new file is
  * removed and an old one stays. Returns 0, or -errno with a message if the end could not be
  * written. */
 int tracking_file_close(struct tracking_file *file, struct spoor_error *err);

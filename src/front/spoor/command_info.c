@@ -315,7 +315,7 @@ static int write_row(const struct settings *settings, const struct phase_mark *m
     if (run_count > 0)
         return 0;
     r = default_file((pid_t)mark->process_id, &path, err);
-    if (r < 0 || !path) /* for the analyzer, which does not know asprintf() */
+    if (r < 0 || !path) /* the static analyzer does not model asprintf() */
         return r;
     if (!settings->is_quiet)
         note_missing_run(mark, path);

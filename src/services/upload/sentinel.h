@@ -110,7 +110,7 @@ int sentinel_refresh(const struct sentinel *sentinel, const char *run_id,
 int sentinel_finish(const struct sentinel *sentinel, const char *run_id,
                     const struct buffer *end, struct buffer *ret, struct spoor_error *err);
 
-/* The answers. -EPROTO, with a message. */
+/* Parse the responses. -EPROTO with a message if one is invalid. */
 int sentinel_parse_run(const struct buffer *answer, struct sentinel_run *ret,
                        struct spoor_error *err);
 int sentinel_parse_credentials(const struct buffer *answer, struct s3_credentials *ret,

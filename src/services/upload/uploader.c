@@ -370,7 +370,7 @@ int kept_runs_send(struct uploader *uploader, struct kept_report *ret)
 
 struct trim {
     uint64_t limit_bytes;
-    uint64_t bytes; /* of those that were visited */
+    uint64_t bytes; /* size of the runs visited so far */
     uint64_t dropped_rows;
     bool is_counting;
 };

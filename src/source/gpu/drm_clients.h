@@ -130,7 +130,7 @@ struct drm_clients {
     uint64_t counted_at_ns; /* UNKNOWN before the first count */
 };
 
-/* `hides_idle`: a client without any engine has done nothing, instead of not reporting it. */
+/* `hides_idle`: a client that lists no engine is idle; otherwise, its use is unknown. */
 int drm_clients_init(struct drm_clients *clients, size_t device_count, bool hides_idle);
 void drm_clients_done(struct drm_clients *clients);
 
