@@ -409,13 +409,6 @@ static void warn(void *data, const char *message)
     gpu_tracker_warning("%s", message);
 }
 
-static void complain(void *data, int code, const char *message)
-{
-    (void)data;
-    (void)code;
-    (void)gpu_tracker_error("%s", message);
-}
-
 /* Returns the exit code. If the command was killed by a signal that was sent to us, we kill
  * ourselves with it too, after the report. */
 static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
@@ -429,12 +422,14 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
                             !settings->given->tracking_path && spoor_may_have_gpus(NULL),
     };
     struct spoor_error err = { 0 };
+    const char *failure;
     int code;
 
     if (settings->given->output_path &&
         gpu_tracker_output_check(settings->given->output_path, &err) < 0)
         return gpu_tracker_error("%s", err.message);
-    code = tracking_prepare(&tracking, complain) < 0 ? 1 : run_command(&tracking);
+    failure = tracking_prepare(&tracking, &err);
+    code = failure ? gpu_tracker_error("%s", failure) : run_command(&tracking);
     tracking_done(&tracking);
     return code;
 }
