@@ -466,25 +466,21 @@ static void warn_of_missing(struct tracking *tracking)
 {
     for (size_t i = 0; i < TRACKING_PARTS; i++) {
         const char *reason = tracking->missing[i];
-        size_t of[TRACKING_PARTS];
+        char names[200] = "", after[200];
         size_t count = 0;
-        char names[200] = "";
 
-        for (size_t other = i; reason && other < TRACKING_PARTS; other++) {
+        for (size_t other = TRACKING_PARTS; reason && other-- > i;) {
             if (!tracking->missing[other] || tracking->has_warned[other] ||
                 strcmp(tracking->missing[other], reason) != 0)
                 continue;
-            of[count++] = other;
+            memcpy(after, names, sizeof(after));
+            (void)snprintf(names, sizeof(names), "%s%s%.150s", parts[other].name,
+                           count == 0   ? ""
+                           : count == 1 ? " and "
+                                        : ", ",
+                           after); /* fits: all parts together */
             tracking->has_warned[other] = true;
-        }
-        for (size_t n = 0; n < count; n++) {
-            size_t used = strlen(names);
-
-            (void)snprintf(names + used, sizeof(names) - used, "%s%s",
-                           n == 0           ? ""
-                           : n == count - 1 ? " and "
-                                            : ", ",
-                           parts[of[n]].name); /* fits */
+            count++;
         }
         if (count > 0)
             warn(tracking, "%s could not be measured and %s shown as 0.0: %s.", names,
