@@ -196,20 +196,14 @@ static int check_unit(const char *text, const struct usage_unit *units, const ch
                       const char *what, const struct usage_unit **ret, struct spoor_error *err)
 {
     const struct usage_unit *unit = usage_unit_find(units, text ? text : standard);
-    char list[100] = "";
 
-    if (unit) {
-        *ret = unit;
-        return 0;
-    }
-    for (; units->name; units++) {
-        size_t used = strlen(list);
-
-        (void)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
-                       units->name); /* fits */
-    }
-    return error_set(err, EINVAL, "\"%s\" is not a valid %s unit. Valid values are %s", text,
-                     what, list);
+    if (!unit)
+        return error_set(
+            err, EINVAL, "\"%s\" is not a valid %s unit. Valid values are %s", text, what,
+            units == usage_time_units ? "days, hours, minutes, seconds"
+                                      : "bytes, gigabytes, kilobytes, megabytes, terabytes");
+    *ret = unit;
+    return 0;
 }
 
 static int check_brand(const char *text, struct spoor_error *err)
