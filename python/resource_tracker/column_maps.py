@@ -78,19 +78,23 @@ OLDEST = "resource-tracker-0.1"
 DIALECTS = (NEWEST, README, OLDEST)
 
 # name, kind, decimals; "-" for values that are not rounded
+_OLD_PROCESS = """
+    timestamp now -, pid now 0, children now 0, utime delta 0, stime delta 0,
+    cpu_usage cores 4, {memory} now 0, read_bytes delta 0, write_bytes delta 0,
+    gpu_usage now -, gpu_vram now -, gpu_utilized now 0"""
+_OLD_SYSTEM = """
+    timestamp now -, processes now 0, utime delta 0, stime delta 0, cpu_usage cores 4,
+    memory_free now 0, memory_used now 0, memory_buffers now 0, memory_cached now 0,
+    memory_active{anon} now 0, memory_inactive{anon} now 0,
+    disk_read_bytes disk 0, disk_write_bytes disk 0, disk_space_total_gb space 2,
+    disk_space_used_gb space 2, disk_space_free_gb space 2, net_recv_bytes delta 0,
+    net_sent_bytes delta 0, gpu_usage now -, gpu_vram now -, gpu_utilized now 0"""
 _PROCESS = {
     NEWEST: """
         timestamp now 3, pid now 0, children some 0, utime delta 6, stime delta 6,
         cpu_usage cores 4, memory_mib now 4, disk_read_bytes delta 0, disk_write_bytes delta 0,
         gpu_usage now 4, gpu_vram_mib now 4, gpu_utilized now 0""",
-    README: """
-        timestamp now -, pid now 0, children now 0, utime delta 0, stime delta 0,
-        cpu_usage cores 4, memory now 0, read_bytes delta 0, write_bytes delta 0,
-        gpu_usage now -, gpu_vram now -, gpu_utilized now 0""",
-    OLDEST: """
-        timestamp now -, pid now 0, children now 0, utime delta 0, stime delta 0,
-        cpu_usage cores 4, pss now 0, read_bytes delta 0, write_bytes delta 0,
-        gpu_usage now -, gpu_vram now -, gpu_utilized now 0"""}
+    README: _OLD_PROCESS.format(memory="memory"), OLDEST: _OLD_PROCESS.format(memory="pss")}
 _SYSTEM = {
     NEWEST: """
         timestamp now 3, processes now 0, utime delta 6, stime delta 6, cpu_usage cores 4,
@@ -99,20 +103,7 @@ _SYSTEM = {
         disk_read_bytes disk 0, disk_write_bytes disk 0, disk_space_total_gb space 2,
         disk_space_used_gb space 2, disk_space_free_gb space 2, net_recv_bytes delta 0,
         net_sent_bytes delta 0, gpu_usage now 4, gpu_vram_mib now 4, gpu_utilized now 0""",
-    README: """
-        timestamp now -, processes now 0, utime delta 0, stime delta 0, cpu_usage cores 4,
-        memory_free now 0, memory_used now 0, memory_buffers now 0, memory_cached now 0,
-        memory_active now 0, memory_inactive now 0,
-        disk_read_bytes disk 0, disk_write_bytes disk 0, disk_space_total_gb space 2,
-        disk_space_used_gb space 2, disk_space_free_gb space 2, net_recv_bytes delta 0,
-        net_sent_bytes delta 0, gpu_usage now -, gpu_vram now -, gpu_utilized now 0""",
-    OLDEST: """
-        timestamp now -, processes now 0, utime delta 0, stime delta 0, cpu_usage cores 4,
-        memory_free now 0, memory_used now 0, memory_buffers now 0, memory_cached now 0,
-        memory_active_anon now 0, memory_inactive_anon now 0,
-        disk_read_bytes disk 0, disk_write_bytes disk 0, disk_space_total_gb space 2,
-        disk_space_used_gb space 2, disk_space_free_gb space 2, net_recv_bytes delta 0,
-        net_sent_bytes delta 0, gpu_usage now -, gpu_vram now -, gpu_utilized now 0"""}
+    README: _OLD_SYSTEM.format(anon=""), OLDEST: _OLD_SYSTEM.format(anon="_anon")}
 _TABLES = {"process": _PROCESS, "system": _SYSTEM}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .tracker_procfs import read_server
+from spoor._agent import Call
 
 _MIB = 1 << 20
 
@@ -20,7 +20,7 @@ def get_server_info() -> dict[str, Any]:
     numa_nodes, caches, disks, hypervisor, container, and vendor and model of the machine. None is
     unknown.
     """
-    found = read_server()
+    found = Call("resource-tracker", "agent-lookup", "server").result()
     host = found["host"]
     names = [gpu["name"] or "" for gpu in host["gpus"]]
     gpu_bytes = sum(gpu["memory_bytes"] or 0 for gpu in host["gpus"])

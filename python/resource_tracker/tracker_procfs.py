@@ -26,13 +26,6 @@ def _ask(op: str, *arguments: str) -> dict[str, Any]:
     return ask_agent(op, *arguments)
 
 
-def read_server() -> dict[str, Any]:
-    """This machine, as `spoor info --format json` describes it, without the cloud."""
-    from spoor._agent import Call
-
-    return Call("resource-tracker", "agent-lookup", "server").result()
-
-
 def _may_have_gpus() -> bool:
     from spoor import _library
 

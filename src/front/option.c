@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -13,11 +14,6 @@
 /* ---- the word that was meant -------------------------------------------- */
 
 #define WORD_MAX 63
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Three rows of the table of distances between prefixes: a swap looks two rows
  * back, all else one. */

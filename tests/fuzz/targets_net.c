@@ -256,7 +256,7 @@ static void upload(struct spool *spool)
     static const struct upload_settings settings = { .token = "token",
                                                      .url = "https://example.com" };
     CLEANUP(buffer_done) struct buffer answer = { 0 };
-    struct uploader uploader = { .settings = &settings, .timeout_ms = 1000 };
+    struct uploader uploader = { .api = sentinel_of(&settings) };
     struct spoor_error err = { 0 };
     uint64_t offset = spool->offset;
 

@@ -72,10 +72,10 @@ def test_server_and_cloud_of_a_tracker():
 def test_a_killed_lookup_is_a_warning(monkeypatch):
     from resource_tracker import server_info
 
-    def fail():
+    def fail(*words):
         raise EndedError("the tracker ended unexpectedly")
 
-    monkeypatch.setattr(server_info, "read_server", fail)
+    monkeypatch.setattr(server_info, "Call", fail)
     with ResourceTracker(interval=NEVER) as tracker:
         with pytest.warns(RuntimeWarning, match="ended unexpectedly"):
             assert tracker.server_info is None

@@ -120,7 +120,7 @@ static const struct cloud_request text = {
 static const struct cloud_request lines = {
     .path = "/x",
     .syntax = CLOUD_LINES,
-    .fields = { { .key = "region", TO(region) }, { .key = "type", TO(instance_type) } },
+    .fields = { { .key = "region:", TO(region) }, { .key = "type:", TO(instance_type) } },
 };
 static const struct cloud_request proof = {
     .path = "/x",

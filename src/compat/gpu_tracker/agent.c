@@ -28,12 +28,6 @@ static void keep_warning(void *data, const char *message)
     (void)text_list_add(&state->warnings, message, NULL); /* without memory it is lost */
 }
 
-static void refuse(void *data, int code, const char *message)
-{
-    (void)data;
-    (void)agent_refuse(code, message);
-}
-
 static void agent_state_done(struct agent_state *state)
 {
     tracking_done(&state->tracking);
@@ -111,9 +105,10 @@ static int serve(struct agent_state *state, pid_t pid)
     struct spoor_error err = { 0 };
     struct agent_answer ready;
     size_t early_count;
+    const char *failure = tracking_prepare(&state->tracking, &err);
 
-    if (tracking_prepare(&state->tracking, refuse) < 0)
-        return 1;
+    if (failure)
+        return agent_refuse(err.code, failure);
     early_count = state->warnings.count;
     if (attach(state, pid, &attachment, &err) < 0) {
         tracking_finish(&state->tracking);

@@ -196,20 +196,14 @@ static int check_unit(const char *text, const struct usage_unit *units, const ch
                       const char *what, const struct usage_unit **ret, struct spoor_error *err)
 {
     const struct usage_unit *unit = usage_unit_find(units, text ? text : standard);
-    char list[100] = "";
 
-    if (unit) {
-        *ret = unit;
-        return 0;
-    }
-    for (; units->name; units++) {
-        size_t used = strlen(list);
-
-        (void)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "",
-                       units->name); /* fits */
-    }
-    return error_set(err, EINVAL, "\"%s\" is not a valid %s unit. Valid values are %s", text,
-                     what, list);
+    if (!unit)
+        return error_set(
+            err, EINVAL, "\"%s\" is not a valid %s unit. Valid values are %s", text, what,
+            units == usage_time_units ? "days, hours, minutes, seconds"
+                                      : "bytes, gigabytes, kilobytes, megabytes, terabytes");
+    *ret = unit;
+    return 0;
 }
 
 static int check_brand(const char *text, struct spoor_error *err)
@@ -409,13 +403,6 @@ static void warn(void *data, const char *message)
     gpu_tracker_warning("%s", message);
 }
 
-static void complain(void *data, int code, const char *message)
-{
-    (void)data;
-    (void)code;
-    (void)gpu_tracker_error("%s", message);
-}
-
 /* Returns the exit code. If the command was killed by a signal that was sent to us, we kill
  * ourselves with it too, after the report. */
 static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
@@ -429,12 +416,14 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
                             !settings->given->tracking_path && spoor_may_have_gpus(NULL),
     };
     struct spoor_error err = { 0 };
+    const char *failure;
     int code;
 
     if (settings->given->output_path &&
         gpu_tracker_output_check(settings->given->output_path, &err) < 0)
         return gpu_tracker_error("%s", err.message);
-    code = tracking_prepare(&tracking, complain) < 0 ? 1 : run_command(&tracking);
+    failure = tracking_prepare(&tracking, &err);
+    code = failure ? gpu_tracker_error("%s", failure) : run_command(&tracking);
     tracking_done(&tracking);
     return code;
 }

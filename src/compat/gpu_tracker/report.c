@@ -490,17 +490,6 @@ static const char *spell(const char *name, const struct report_style *style, cha
     return buf;
 }
 
-/* Rounded to three decimals first, then the shortest decimal of that. */
-static double rounded(double value)
-{
-    char text[400]; /* the largest double has 309 digits before the point */
-    double again = value;
-
-    (void)snprintf(text, sizeof(text), "%.3f", value); /* fits */
-    (void)decimal_parse(text, &again);                 /* it was a number */
-    return again;
-}
-
 /* Each line ends the one before it: there is none to end at the very start. */
 static void write_text(const struct resource_usage *usage, const struct report_style *style,
                        struct buffer *out)
@@ -518,7 +507,7 @@ static void write_text(const struct resource_usage *usage, const struct report_s
         } else if (row->kind == REPORT_COUNT) {
             buffer_format(out, " %" PRIu64, (uint64_t)number);
         } else if (row->kind != REPORT_SECTION) {
-            buffer_format(out, " %s", decimal_float(rounded(number)).text);
+            buffer_format(out, " %s", decimal_float(decimal_round(number, 3)).text);
         }
     }
 }

@@ -313,39 +313,39 @@ static void warn_of_no_gpus(struct tracking *tracking)
         warn(tracking, "%s", tracking->gpus.message);
 }
 
-static int refuse(struct tracking *tracking, tracking_complain *complain, int code,
-                  const char *message)
-{
-    complain(tracking->warn_data, code, message);
-    (void)tracking_writer_close(&tracking->file, NULL);
-    return code;
-}
-
-int tracking_prepare(struct tracking *tracking, tracking_complain *complain)
+static const char *prepare(struct tracking *tracking, struct spoor_error *err)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
     struct gpu_tracker_gpus *gpus = &tracking->gpus;
-    struct spoor_error err = { 0 };
     int r = 0;
 
     if (settings->given->tracking_path) /* first, because drivers start threads */
         r = tracking_writer_start(&tracking->file, settings->given->tracking_path,
-                                  settings->given->overwrites, &err);
+                                  settings->given->overwrites, err);
     if (r < 0)
-        return refuse(tracking, complain, r, err.message);
+        return err->message;
     if (!tracking->finds_gpus_later)
         r = gpu_tracker_gpus_find(settings->given->gpu_uuids, settings->given->gpu_brand, gpus);
+    err->code = -r;
     if (r < 0)
-        return refuse(tracking, complain, r, gpus->message);
+        return gpus->message;
     tracking->facts = read_facts(settings, gpus);
     rows_init(&tracking->rows, &tracking->facts, settings->sleep_seconds);
     tracking->wanted_after = tracking->row_seconds = (double)NAN;
-    r = open_file(tracking, &err);
-    if (r < 0)
-        return refuse(tracking, complain, r, err.message);
+    if (open_file(tracking, err) < 0)
+        return err->message;
     tracking->finds_gpus_later |= gpus->is_silent;
     warn_of_no_gpus(tracking);
-    return 0;
+    return NULL;
+}
+
+const char *tracking_prepare(struct tracking *tracking, struct spoor_error *err)
+{
+    const char *failure = prepare(tracking, err);
+
+    if (failure)
+        (void)tracking_writer_close(&tracking->file, NULL);
+    return failure;
 }
 
 void tracking_done(struct tracking *tracking)
@@ -466,25 +466,21 @@ static void warn_of_missing(struct tracking *tracking)
 {
     for (size_t i = 0; i < TRACKING_PARTS; i++) {
         const char *reason = tracking->missing[i];
-        size_t of[TRACKING_PARTS];
+        char names[200] = "", after[200];
         size_t count = 0;
-        char names[200] = "";
 
-        for (size_t other = i; reason && other < TRACKING_PARTS; other++) {
+        for (size_t other = TRACKING_PARTS; reason && other-- > i;) {
             if (!tracking->missing[other] || tracking->has_warned[other] ||
                 strcmp(tracking->missing[other], reason) != 0)
                 continue;
-            of[count++] = other;
+            memcpy(after, names, sizeof(after));
+            (void)snprintf(names, sizeof(names), "%s%s%.150s", parts[other].name,
+                           count == 0   ? ""
+                           : count == 1 ? " and "
+                                        : ", ",
+                           after); /* fits: all parts together */
             tracking->has_warned[other] = true;
-        }
-        for (size_t n = 0; n < count; n++) {
-            size_t used = strlen(names);
-
-            (void)snprintf(names + used, sizeof(names) - used, "%s%s",
-                           n == 0           ? ""
-                           : n == count - 1 ? " and "
-                                            : ", ",
-                           parts[of[n]].name); /* fits */
+            count++;
         }
         if (count > 0)
             warn(tracking, "%s could not be measured and %s shown as 0.0: %s.", names,

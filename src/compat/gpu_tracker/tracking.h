@@ -59,7 +59,6 @@ int gpu_tracker_gpus_choose(const struct gpu_tracker_found *found, const char *u
 enum { TRACKING_PARTS = 9 };
 
 typedef void tracking_say(void *data, const char *message);
-typedef void tracking_complain(void *data, int code, const char *message);
 
 struct tracking {
     const struct gpu_tracker_settings *settings;
@@ -83,8 +82,8 @@ struct tracking {
 };
 
 /* Reads the facts of the machine and creates the tracking file, beside an old one. The caller sets the
- * first members. Fails if a requested GPU or file is missing; `complain` gets the reason. */
-int tracking_prepare(struct tracking *tracking, tracking_complain *complain);
+ * first members. NULL; or the reason, with its code in `err`: a requested GPU or file is missing. */
+const char *tracking_prepare(struct tracking *tracking, struct spoor_error *err);
 void tracking_done(struct tracking *tracking);
 
 /* Sets the interval, the GPUs and the receiver of the samples, which are held until

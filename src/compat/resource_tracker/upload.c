@@ -332,8 +332,6 @@ void agent_upload_abandon(struct upload_process *process)
 
 /* ---- uploads of a run --------------------------------------------------- */
 
-enum { REQUEST_TIMEOUT_MS = 30000 };
-
 #define warn(...) program_warn(&resource_tracker_program, __VA_ARGS__)
 
 void tracker_upload_start(const struct tracker_settings *settings, const char *const *command,
@@ -412,9 +410,7 @@ int tracker_upload_main(const struct command *command, int argc, char **argv)
     CLEANUP(tracker_settings_done) struct tracker_settings settings;
     struct arguments arguments = ARGUMENTS_INIT(&resource_tracker_program, command, &settings);
     struct upload_settings upload;
-    struct uploader uploader = { .settings = &upload,
-                                 .add_machine = run_description_add_machine,
-                                 .timeout_ms = REQUEST_TIMEOUT_MS };
+    struct uploader uploader = { .add_machine = run_description_add_machine };
     struct kept_report report;
     struct spoor_error err = { 0 };
     int code;
@@ -428,6 +424,7 @@ int tracker_upload_main(const struct command *command, int argc, char **argv)
     if (*upload.token == '\0')
         return program_complain(&resource_tracker_program,
                                 "nothing can be uploaded: set SENTINEL_API_TOKEN");
+    uploader.api = sentinel_of(&upload);
     if (kept_runs_send(&uploader, &report) < 0)
         return program_complain(&resource_tracker_program,
                                 "the directory of kept samples cannot be read");

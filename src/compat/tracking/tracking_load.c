@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "compat/tracking/tracking_file.h"
+#include "compat/gpu_tracker/report.h"
 #include "record/replay.h"
 
 enum { GPUS_MAX = 1024 };
@@ -21,20 +21,9 @@ struct tracking {
 
 static double bytes_in(const char *unit)
 {
-    static const struct {
-        const char *name;
-        double bytes;
-    } units[] = { { "bytes", 1 },
-                  { "kilobytes", 1e3 },
-                  { "megabytes", 1e6 },
-                  { "gigabytes", 1e9 },
-                  { "terabytes", 1e12 } };
+    const struct usage_unit *found = usage_unit_find(usage_memory_units, unit);
 
-    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-        if (strcmp(units[i].name, unit) == 0)
-            return units[i].bytes;
-    }
-    return (double)NAN;
+    return found ? round(1 / found->coefficient) : (double)NAN;
 }
 
 static double scale_of(const struct tracking *tracking, enum tracking_unit unit)

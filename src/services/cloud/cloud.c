@@ -112,8 +112,8 @@ static const struct cloud_vendor vendors[] = {
         .requests = { {
             .path = "/hetzner/v1/metadata", /* its instance-id is the number of the machine */
             .syntax = CLOUD_LINES,
-            .fields = { FIELD("region", region), FIELD("availability-zone", zone),
-                        FIELD("instance-type", instance_type) },
+            .fields = { FIELD("region:", region), FIELD("availability-zone:", zone),
+                        FIELD("instance-type:", instance_type) },
         } },
     },
     {
@@ -243,18 +243,6 @@ static int copy_json(const json_t *document, const char *path, char *buf, size_t
                                  : -EBADMSG;
 }
 
-static int copy_line(const char *text, const char *key, char *buf, size_t size)
-{
-    size_t length = strlen(key);
-
-    for (; *text; text = parse_next_line(text)) {
-        if (strncmp(text, key, length) == 0 && text[length] == ':')
-            return cloud_value_copy(text + length + 1, strcspn(text + length + 1, "\n"), buf,
-                                    size);
-    }
-    return -EBADMSG;
-}
-
 static int copy_field(const struct cloud_request *request, const struct cloud_field *field,
                       const char *text, const json_t *document, char value[VALUE_SIZE])
 {
@@ -262,11 +250,12 @@ static int copy_field(const struct cloud_request *request, const struct cloud_fi
     case CLOUD_JSON:
         return copy_json(document, field->key, value, VALUE_SIZE);
     case CLOUD_LINES:
-        return copy_line(text, field->key, value, VALUE_SIZE);
-    case CLOUD_TEXT:
+        text = parse_key(text, field->key);
         break;
+    case CLOUD_TEXT:
+        return cloud_value_copy(text, strlen(text), value, VALUE_SIZE);
     }
-    return cloud_value_copy(text, strlen(text), value, VALUE_SIZE);
+    return text ? cloud_value_copy(text, strcspn(text, "\n"), value, VALUE_SIZE) : -EBADMSG;
 }
 
 /* ---- facts ---------------------------------------------------------------- */

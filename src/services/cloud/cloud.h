@@ -60,7 +60,8 @@ enum cloud_syntax {
 
 /* A value in a response. */
 struct cloud_field {
-    const char *key;      /* "compute.vmSize", "services.0.address"; NULL: the whole text */
+    const char
+        *key; /* "compute.vmSize", "services.0.address", "region:"; NULL: the whole text */
     size_t offset, size;  /* where it goes in struct cloud_facts; 0, 0: nowhere */
     const char *expected; /* the value must be this; NULL: anything */
     const char *unknown;  /* a value without a meaning */

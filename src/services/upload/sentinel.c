@@ -48,7 +48,7 @@ int gzip_add(const char *bytes, size_t size, struct buffer *out)
 #define REGION_HEADER "x-amz-bucket-region"
 #define DEFAULT_REGION "eu-central-1"
 
-enum { REGION_TIMEOUT_MS = 2000 };
+enum { REGION_TIMEOUT_MS = 2000, REQUEST_TIMEOUT_MS = 30000 };
 
 /* Characters of a bucket, a key or a region: none of them can end a URL's host. */
 static bool is_name(const char *text, size_t length)
@@ -364,6 +364,13 @@ int sentinel_parse_credentials(const struct buffer *answer, struct s3_credential
     found.expires_at = parse_expiry(json_string_value(expiry));
     *ret = found;
     return 0;
+}
+
+struct sentinel sentinel_of(const struct upload_settings *settings)
+{
+    return (struct sentinel){ .url = settings->url,
+                              .token = settings->token,
+                              .timeout_ms = REQUEST_TIMEOUT_MS };
 }
 
 /* ---- requests --------------------------------------------------------------- */

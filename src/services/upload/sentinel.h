@@ -90,6 +90,9 @@ struct sentinel {
     uint64_t timeout_ms;
 };
 
+/* Borrows from the settings. */
+struct sentinel sentinel_of(const struct upload_settings *settings);
+
 struct sentinel_run {
     char id[128]; /* letters, digits, '-', '.' and '_' */
     char uri_prefix[1024];

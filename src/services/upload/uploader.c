@@ -33,19 +33,13 @@ enum { RENEWED_BEFORE_SECONDS = 300 };
 
 void uploader_done(struct uploader *uploader)
 {
-    uploader->http = http_close(uploader->http);
+    uploader->api.http = http_close(uploader->api.http);
     explicit_bzero(&uploader->credentials, sizeof(uploader->credentials));
 }
 
-static int connect_api(struct uploader *uploader, struct sentinel *ret, struct spoor_error *err)
+static int connect_api(struct uploader *uploader, struct spoor_error *err)
 {
-    int r = uploader->http ? 0 : http_open(&uploader->http, err);
-
-    *ret = (struct sentinel){ .http = uploader->http,
-                              .url = uploader->settings->url,
-                              .token = uploader->settings->token,
-                              .timeout_ms = uploader->timeout_ms };
-    return r;
+    return uploader->api.http ? 0 : http_open(&uploader->api.http, err);
 }
 
 /* ---- the description -------------------------------------------------------- */
@@ -93,18 +87,18 @@ static void keep_credentials(struct uploader *uploader, struct spool *spool)
 int uploader_register(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer description = { 0 };
-    struct sentinel api;
     int r;
 
     if (*spool->run.id != '\0')
         return 0;
-    r = connect_api(uploader, &api, err);
+    r = connect_api(uploader, err);
     if (r < 0)
         return r;
     r = describe(uploader, spool, &description);
     if (r < 0)
         return error_sys(err, r, "cannot describe the run");
-    r = sentinel_register(&api, &description, &spool->run, &uploader->credentials, err);
+    r = sentinel_register(&uploader->api, &description, &spool->run, &uploader->credentials,
+                          err);
     if (r < 0)
         return r;
     keep_credentials(uploader, spool);
@@ -131,11 +125,10 @@ int uploader_add_uri(const struct spool *spool, uint64_t number, struct buffer *
 
 static int renew(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
 {
-    struct sentinel api;
-    int r = connect_api(uploader, &api, err);
+    int r = connect_api(uploader, err);
 
     if (r == 0)
-        r = sentinel_refresh(&api, spool->run.id, &uploader->credentials, err);
+        r = sentinel_refresh(&uploader->api, spool->run.id, &uploader->credentials, err);
     if (r == 0)
         keep_credentials(uploader, spool);
     return r;
@@ -160,13 +153,13 @@ static int put(struct uploader *uploader, struct spool *spool, const struct buff
         return r;
     if (uploader_add_uri(spool, spool->batches, &uri) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    r = s3_put(uploader->http, uri.text, body, &uploader->credentials, uploader->timeout_ms,
-               err);
+    r = s3_put(uploader->api.http, uri.text, body, &uploader->credentials,
+               uploader->api.timeout_ms, err);
     if (r == -EACCES && !is_new) {
         r = renew(uploader, spool, err);
         if (r == 0)
-            r = s3_put(uploader->http, uri.text, body, &uploader->credentials,
-                       uploader->timeout_ms, err);
+            r = s3_put(uploader->api.http, uri.text, body, &uploader->credentials,
+                       uploader->api.timeout_ms, err);
     }
     memcpy(spool->region, uploader->credentials.region, sizeof(spool->region));
     return r;
@@ -195,7 +188,7 @@ static int send_batch(struct uploader *uploader, struct spool *spool, struct spo
 
 int uploader_send(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
 {
-    int r = uploader->http ? 0 : http_open(&uploader->http, err);
+    int r = connect_api(uploader, err);
 
     while (r == 0) {
         if (uploader->is_hurried && uploader->is_hurried(uploader->data))
@@ -247,8 +240,7 @@ static int finish(struct uploader *uploader, struct spool *spool, const struct b
     CLEANUP(buffer_done) struct buffer body = { 0 };
     CLEANUP(buffer_done) struct buffer unwanted = { 0 };
     struct json_writer json = { .out = &body, .style = &json_compact };
-    struct sentinel api;
-    int r = connect_api(uploader, &api, err);
+    int r = connect_api(uploader, err);
 
     if (r < 0)
         return r;
@@ -264,7 +256,8 @@ static int finish(struct uploader *uploader, struct spool *spool, const struct b
     json_end(&json);
     if (buffer_error(&body) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    return sentinel_finish(&api, spool->run.id, &body, answer ? answer : &unwanted, err);
+    return sentinel_finish(&uploader->api, spool->run.id, &body, answer ? answer : &unwanted,
+                           err);
 }
 
 int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffer *answer,
@@ -353,7 +346,7 @@ static void visit(const char *path, void *data)
 
     if (r == -EBUSY || (r == 0 && !spool_run_is_over(&spool)))
         round->report->busy_runs++;
-    else if (r == 0 && strcmp(spool.api_url, round->uploader->settings->url) == 0)
+    else if (r == 0 && strcmp(spool.api_url, round->uploader->api.url) == 0)
         send_run(round, &spool);
 }
 
@@ -418,7 +411,7 @@ static int kept_runs_trim(uint64_t limit_bytes, uint64_t *ret_rows)
  * nothing), a zero, and the response of the service.
  */
 
-enum { REQUEST_TIMEOUT_MS = 30000, LAST_REQUEST_TIMEOUT_MS = 10000 };
+enum { LAST_REQUEST_TIMEOUT_MS = 10000 };
 
 #define BACK_OFF_MIN_NS NS_PER_SECOND
 #define BACK_OFF_MAX_NS (30 * NS_PER_SECOND)
@@ -540,7 +533,7 @@ static void finish_run(struct child *child)
     int r = -EPERM;
 
     (void)spool_enforce_limit(&child->spool, child->settings.disk_limit_bytes);
-    child->uploader.timeout_ms = LAST_REQUEST_TIMEOUT_MS;
+    child->uploader.api.timeout_ms = LAST_REQUEST_TIMEOUT_MS;
     if (!child->is_refused)
         r = uploader_finish(&child->uploader, &child->spool, &answer, &child->err);
     if (r == 0)
@@ -565,8 +558,7 @@ static _Noreturn void serve(struct child *child, int fd)
 
     keep_only(fd, child->spool.lock_fd);
     child->spool.lock_fd = LOCK_FD;
-    child->uploader.settings = &child->settings;
-    child->uploader.timeout_ms = REQUEST_TIMEOUT_MS;
+    child->uploader.api = sentinel_of(&child->settings);
     child->uploader.data = child;
     if (recv(SOCKET_FD, &byte, 1, 0) == 1) {
         follow_run(child);

@@ -17,15 +17,13 @@
 /* ---- one run ------------------------------------------------------------ */
 
 struct uploader {
-    const struct upload_settings *settings;
+    struct sentinel api; /* its http is owned, and NULL until the first request */
     /* Adds members about this machine to the description of a run. NULL: none. */
     void (*add_machine)(struct json_writer *json);
     /* Whether to leave the rest for later; called before each batch, which then fails with -ECANCELED.
      * NULL: never. */
     bool (*is_hurried)(void *data);
     void *data;
-    uint64_t timeout_ms;               /* of a request */
-    struct http *http;                 /* owned; NULL until the first request */
     struct s3_credentials credentials; /* of `credentials_of` */
     char credentials_of[sizeof(((struct sentinel_run *)0)->id)];
 };

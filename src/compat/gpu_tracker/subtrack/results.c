@@ -198,11 +198,9 @@ struct cell_text cell_number(double value)
 {
     struct cell_text cell = { "NaN" };
 
-    if (isnan(value))
-        return cell;
-    (void)snprintf(cell.text, sizeof(cell.text), "%.8f", value); /* fits: 309 digits */
-    (void)snprintf(cell.text, sizeof(cell.text), "%s",
-                   decimal_float(strtod(cell.text, NULL)).text);
+    if (!isnan(value))
+        (void)snprintf(cell.text, sizeof(cell.text), "%s",
+                       decimal_float(decimal_round(value, 8)).text); /* fits */
     return cell;
 }
 

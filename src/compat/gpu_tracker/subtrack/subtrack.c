@@ -82,16 +82,11 @@ static int is_wanted(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-static int compare_names(const struct dirent **left, const struct dirent **right)
-{
-    return strcmp((*left)->d_name, (*right)->d_name);
-}
-
 /* All files of a folder, sorted. 0 or -errno. */
 static int list_folder(const char *folder, struct text_list *ret)
 {
     struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_wanted, compare_names);
+    int count = scandir(folder, &entries, is_wanted, alphasort);
     int r = count < 0 ? -errno : 0;
 
     for (int i = 0; i < count; i++) {
