@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "job/gpu/gpu_view.h"
 #include "output/output_file.h"
-#include "sample/gpu_columns.h"
 #include "sample/metric.h"
 #include "sample/sample.h"
 #include "sample/sampler.h"
