@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "job/gpu/gpu_view.h"
 #include "output/output_file.h"
 #include "sample/metric.h"
 #include "sample/sample.h"
