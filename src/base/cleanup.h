@@ -8,6 +8,7 @@
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "base/compiler.h"
 
 #define AUTO_CLOSE CLEANUP(cleanup_close)
+#define AUTO_CLOSEDIR CLEANUP(cleanup_closedir)
 #define AUTO_FREE CLEANUP(cleanup_free)
 
 static inline void cleanup_close(int *fd)
@@ -24,6 +26,12 @@ static inline void cleanup_close(int *fd)
     if (*fd >= 0)
         close(*fd);
     errno = saved;
+}
+
+static inline void cleanup_closedir(DIR **folder)
+{
+    if (*folder)
+        closedir(*folder);
 }
 
 static inline void cleanup_free(void *pointer)

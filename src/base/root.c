@@ -249,6 +249,24 @@ int root_open_dir(const struct root *root, const char *fmt, ...)
     return fd;
 }
 
+DIR *root_open_folder(const struct root *root, const char *fmt, ...)
+{
+    AUTO_CLOSE int fd = -1;
+    DIR *folder = NULL;
+    va_list args;
+
+    va_start(args, fmt);
+    fd = open_at(root, O_RDONLY | O_DIRECTORY, fmt, args);
+    va_end(args);
+    if (fd >= 0)
+        folder = fdopendir(fd);
+    else
+        errno = -fd;
+    if (folder)
+        (void)take_fd(&fd); /* closed with the folder */
+    return folder;
+}
+
 ssize_t root_read_link(const struct root *root, char *buf, size_t size, const char *fmt, ...)
 {
     char path[PATH_MAX];

@@ -17,6 +17,7 @@
 #ifndef BASE_ROOT_H
 #define BASE_ROOT_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -67,8 +68,11 @@ enum { ROOT_LINE_SIZE = 512 }; /* enough for /proc/PID/status, lists of groups a
 ssize_t root_read_lines(const struct root *root, char *buf, size_t size, size_t line_size,
                         const char *fmt, ...) PRINTF_LIKE(5, 6);
 
-/* Opens a folder for fdopendir() or as the start of a path. Returns an fd or -errno. */
+/* Opens a folder as the start of a path. Returns an fd or -errno. */
 int root_open_dir(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* As root_open_dir, for readdir(). NULL with errno: it cannot be opened. */
+DIR *root_open_folder(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Reads a symbolic link. Returns the length of the NUL-ended text, or -errno. */
 ssize_t root_read_link(const struct root *root, char *buf, size_t size, const char *fmt, ...)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cgroup/cgroup.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -580,14 +579,12 @@ static int read_processes(struct walk *walk, const struct cgroup *cgroup)
 /* Only the first cgroup must exist: one below it may have been removed meanwhile. */
 static int walk_tree(struct walk *walk, const struct cgroup *cgroup, int depth)
 {
-    AUTO_CLOSE int fd = root_open_dir(walk->root, "%s", cgroup->path);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    AUTO_CLOSEDIR DIR *directory = root_open_folder(walk->root, "%s", cgroup->path);
     const struct dirent *entry;
     int r;
 
     if (!directory)
-        return fd < 0 ? fd : -errno;
-    (void)take_fd(&fd); /* closed with the directory */
+        return -errno;
     r = read_processes(walk, cgroup);
     while (depth < DEPTH_MAX && (entry = readdir(directory))) {
         struct cgroup below = *cgroup;
@@ -595,7 +592,6 @@ static int walk_tree(struct walk *walk, const struct cgroup *cgroup, int depth)
         if (entry->d_type == DT_DIR && cgroup_to_child(&below, entry->d_name) == 0)
             (void)walk_tree(walk, &below, depth + 1);
     }
-    closedir(directory);
     return r == -ENODEV ? -ENOENT : r;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cgroup/cgroup_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -202,12 +201,7 @@ static bool is_abandoned(int folder, const char *name)
 
 static DIR *open_folder(const struct root *root, const struct cgroup *cgroup)
 {
-    AUTO_CLOSE int fd = check(root, cgroup) < 0 ? -1 : root_open_dir(root, "%s", cgroup->path);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-
-    if (folder)
-        (void)take_fd(&fd); /* closed with the folder */
-    return folder;
+    return check(root, cgroup) < 0 ? NULL : root_open_folder(root, "%s", cgroup->path);
 }
 
 static const char *next_below(DIR *folder)
@@ -224,7 +218,7 @@ static const char *next_below(DIR *folder)
 
 bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const char *name)
 {
-    DIR *folder = open_folder(root, parent);
+    AUTO_CLOSEDIR DIR *folder = open_folder(root, parent);
     const char *other = NULL;
 
     if (!folder)
@@ -232,7 +226,6 @@ bool cgroup_is_alone(const struct root *root, const struct cgroup *parent, const
     do {
         other = next_below(folder);
     } while (other && strncmp(other, name, strlen(name)) == 0);
-    closedir(folder);
     return !other;
 }
 
@@ -241,8 +234,8 @@ static int remove_tree(const struct root *root, const struct cgroup *cgroup,
 {
     enum { DEPTH_MAX = 32 };
     int r = cgroup_remove(root, cgroup);
+    AUTO_CLOSEDIR DIR *folder = NULL;
     const char *name;
-    DIR *folder;
 
     if (r != -EBUSY && r != -ENOTEMPTY) /* most cgroups have none below */
         return r;
@@ -257,8 +250,6 @@ static int remove_tree(const struct root *root, const struct cgroup *cgroup,
         /* On failure, removing `cgroup` fails too. */
         (void)remove_tree(root, &below, to, depth + 1);
     }
-    if (folder)
-        closedir(folder);
     return cgroup_remove(root, cgroup);
 }
 
@@ -276,7 +267,7 @@ int cgroup_remove_tree(const struct root *root, const struct cgroup *cgroup,
 
 void cgroup_remove_abandoned(const struct root *root, const struct cgroup *parent)
 {
-    DIR *folder = open_folder(root, parent);
+    AUTO_CLOSEDIR DIR *folder = open_folder(root, parent);
     const char *name;
 
     while (folder && (name = next_below(folder))) {
@@ -286,6 +277,4 @@ void cgroup_remove_abandoned(const struct root *root, const struct cgroup *paren
             /* If in use, it is removed next time. */
             (void)cgroup_remove_tree(root, &abandoned, NULL);
     }
-    if (folder)
-        closedir(folder);
 }

@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+#include "base/root.h"
+
 enum spending {
     SPENT_SAMPLES,
     SPENT_EVENTS,
@@ -65,5 +68,13 @@ void budget_borrow(struct budget *budget, enum spending what, uint64_t cost_ns);
 
 /* Time until that cost can be paid at the current income; 0: now. */
 uint64_t budget_wait_ns(const struct budget *budget, enum spending what, uint64_t cost_ns);
+
+/* CPU time of the calling thread so far. Time spent waiting for a CPU is not charged: the
+ * job may be using that CPU. 0 on a fixture machine, where results must not depend on the
+ * speed of the tracker. */
+static inline uint64_t cpu_spent_ns(const struct root *root)
+{
+    return root->is_live ? clock_thread_cpu_ns() : 0;
+}
 
 #endif

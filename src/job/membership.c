@@ -26,7 +26,6 @@
 #include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "job/agents.h"
-#include "job/cpu_spent.h"
 #include "job/job.h"
 #include "job/member.h"
 #include "source/proc/children.h"

@@ -11,7 +11,6 @@
 #include <sys/types.h>
 
 #include "output/output_file.h"
-#include "sample/gpu_columns.h"
 #include "sample/metric.h"
 #include "sample/sample.h"
 #include "sample/sampler.h"

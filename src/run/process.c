@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -105,8 +104,7 @@ static bool is_named(const struct root *root, pid_t pid, const char *name)
 
 static void collect_named(const struct root *root, const char *name, struct named *ret)
 {
-    int fd = root_open_dir(root, "proc");
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    AUTO_CLOSEDIR DIR *folder = root_open_folder(root, "proc");
     const struct dirent *entry;
 
     while (folder && (entry = readdir(folder)) && ret->count < NAMED_MAX) {
@@ -114,14 +112,10 @@ static void collect_named(const struct root *root, const char *name, struct name
         uint64_t pid;
 
         if (parse_whole_u64(entry->d_name, &pid) == 0 && pid <= INT32_MAX &&
-            fstatat(fd, entry->d_name, &status, 0) == 0 &&
+            fstatat(dirfd(folder), entry->d_name, &status, 0) == 0 &&
             (geteuid() == 0 || status.st_uid == geteuid()) && is_named(root, (pid_t)pid, name))
             ret->pids[ret->count++] = (pid_t)pid;
     }
-    if (folder)
-        closedir(folder); /* and fd */
-    else if (fd >= 0)
-        close(fd);
 }
 
 static void remove_descendants(const struct root *root, struct named *named)

@@ -84,6 +84,18 @@ static int open_signals(struct watch *watch, struct spoor_error *err)
     return 0;
 }
 
+/* `r`: whether the process or cgroup was opened. */
+static int end_open(struct watch *watch, int r, struct watch *ret, struct spoor_error *err)
+{
+    if (r == 0)
+        r = open_signals(watch, err);
+    if (r < 0)
+        watch_close(watch);
+    else
+        *ret = *watch;
+    return r;
+}
+
 int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
 {
     struct watch watch;
@@ -96,13 +108,7 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err)
         r = error_set(err, ESRCH, "no such process: %d", (int)pid);
     else if (r < 0)
         r = error_sys(err, r, "process %d", (int)pid);
-    if (r == 0)
-        r = open_signals(&watch, err);
-    if (r < 0)
-        watch_close(&watch);
-    else
-        *ret = watch;
-    return r;
+    return end_open(&watch, r, ret, err);
 }
 
 /* Processes in a cgroup and below it. */
@@ -160,13 +166,7 @@ int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_err
     if (r < 0)
         return r;
     r = open_cgroup(&watch, directory, err);
-    if (r == 0)
-        r = open_signals(&watch, err);
-    if (r < 0)
-        watch_close(&watch);
-    else
-        *ret = watch;
-    return r;
+    return end_open(&watch, r, ret, err);
 }
 
 void watch_close(struct watch *watch)

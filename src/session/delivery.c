@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "sample/gpu_columns.h"
 #include "session/session.h"
 
 static double total_memory(const struct gpu_view *view, struct gpu_place place)

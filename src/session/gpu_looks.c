@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/unknown.h"
-#include "job/cpu_spent.h"
 #include "sample/origins.h"
 #include "source/proc/pid_files.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - describes this machine and the sources available on it. */
+/* machine.c - describes this machine. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -7,30 +7,7 @@
 #include "base/root.h"
 #include "output/format.h"
 #include "record/fill.h"
-#include "session/probe.h"
 #include "session/session.h"
-
-int spoor_machine_check(const struct spoor_options *options,
-                        void (*each)(const struct spoor_source *source, void *data), void *data,
-                        struct spoor_error *err)
-{
-    const struct spoor_options defaults = SPOOR_OPTIONS_INIT;
-    struct job_options job;
-    struct root root;
-    int r;
-
-    if (!options)
-        options = &defaults;
-    r = session_job_options(options, &job, err);
-    if (r < 0)
-        return r;
-    r = root_open(options->root, &root);
-    if (r < 0)
-        return error_sys(err, r, "root directory '%s'", options->root ? options->root : "/");
-    probe_sources(&root, &job, each, data);
-    root_close(&root);
-    return 0;
-}
 
 /* If no GPU can be listed, or one is missing, the reason explains it. Fails if `gpus`
  * matches none of the GPUs. */

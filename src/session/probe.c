@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/probe.h"
-
+/*
+ * probe.c - which sources work on this machine, for this user.
+ *
+ * Each source is tried, not guessed from versions or names: a source may be denied
+ * however new the kernel is.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,9 +14,11 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/unknown.h"
 #include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
+#include "session/session.h"
 #include "source/perf/event_set.h"
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"
@@ -79,7 +85,8 @@ struct trial {
     const char *remedy; /* from a probe, more specific than the table's; NULL: use the table */
     char text[sizeof(((struct spoor_error *)0)->message)];
     struct {
-        const char *name; /* of the GPU vendor opened last; NULL: none */
+        unsigned bit;        /* of the GPU vendor in question, see source_names.h */
+        unsigned opened_bit; /* of the one opened last; 0: none */
         const char *why_not, *remedy;
         bool keeps_accounts;
     } vendor;
@@ -354,7 +361,7 @@ static bool keep_accounts(const struct gpu_inventory *inventory)
     return false;
 }
 
-static const char *open_vendor(struct trial *trial, const char *name)
+static const char *open_vendor(struct trial *trial)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
     size_t count = gpu_vendors_enabled(trial->disabled, vendors);
@@ -364,7 +371,7 @@ static const char *open_vendor(struct trial *trial, const char *name)
         const struct spoor_error *error = &found.absent;
         int r;
 
-        if (strcmp(vendors[i]->name, name) != 0)
+        if (sources_find(vendors[i]->name) != trial->vendor.bit)
             continue;
         r = gpu_inquire(trial->root, &vendors[i], 1, "all", &found);
         trial->vendor.keeps_accounts = keep_accounts(&found);
@@ -381,41 +388,26 @@ static const char *open_vendor(struct trial *trial, const char *name)
 }
 
 /* Probed once for all sources of a vendor, which are adjacent in the table. */
-static const char *probe_vendor(struct trial *trial, const char *name)
+static const char *probe_vendor(struct trial *trial)
 {
-    if (!trial->vendor.name || strcmp(trial->vendor.name, name) != 0) {
-        trial->vendor.name = name;
-        trial->vendor.why_not = open_vendor(trial, name);
+    if (trial->vendor.opened_bit != trial->vendor.bit) {
+        trial->vendor.opened_bit = trial->vendor.bit;
+        trial->vendor.why_not = open_vendor(trial);
         trial->vendor.remedy = trial->remedy;
     }
     trial->remedy = trial->vendor.remedy;
     return trial->vendor.why_not;
 }
 
-static const char *probe_nvidia(struct trial *trial)
-{
-    return probe_vendor(trial, "nvidia");
-}
-
 static const char *probe_accounts(struct trial *trial)
 {
-    if (probe_nvidia(trial)) {
+    if (probe_vendor(trial)) {
         trial->remedy = no_remedy; /* as above */
         return "see 'NVIDIA GPUs' above";
     }
     return trial->vendor.keeps_accounts
                ? NULL
                : "accounting mode is off, or not visible in a container";
-}
-
-static const char *probe_amd(struct trial *trial)
-{
-    return probe_vendor(trial, "amd");
-}
-
-static const char *probe_intel(struct trial *trial)
-{
-    return probe_vendor(trial, "intel");
 }
 
 static const char *probe_later(struct trial *trial)
@@ -498,10 +490,10 @@ static const struct {
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
 { "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },
 { "pressure stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure, 0, false },
-{ "NVIDIA GPUs", "nvml", probe_nvidia, &get_nvidia, GPUS(SOURCE_NVIDIA), false },
+{ "NVIDIA GPUs", "nvml", probe_vendor, &get_nvidia, GPUS(SOURCE_NVIDIA), false },
 { "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts, &account, GPUS(SOURCE_NVIDIA), false },
-{ "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_amd, NULL, GPUS(SOURCE_AMD), false },
-{ "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_intel, NULL, GPUS(SOURCE_INTEL), false },
+{ "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_vendor, NULL, GPUS(SOURCE_AMD), false },
+{ "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_vendor, NULL, GPUS(SOURCE_INTEL), false },
 { "CPU energy", "rapl", probe_later, NULL, 0, false },
 };
 /* clang-format on */
@@ -517,6 +509,7 @@ static const char *check(struct trial *trial, size_t i)
         trial->remedy = no_remedy;
         return why_no_trial(trial);
     }
+    trial->vendor.bit = sources[i].disabled_by & ~(unsigned)SOURCE_GPU;
     return sources[i].probe(trial);
 }
 
@@ -527,8 +520,11 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
     return geteuid() == 0 ? remedy->of_root : remedy->of_user;
 }
 
-void probe_sources(const struct root *root, const struct job_options *like,
-                   void (*each)(const struct spoor_source *source, void *data), void *data)
+/* Calls `each` for every source, the best source of a quantity first. `like` has the
+ * settings of the run in question; its process is ignored. */
+static void probe_sources(const struct root *root, const struct job_options *like,
+                          void (*each)(const struct spoor_source *source, void *data),
+                          void *data)
 {
     struct trial trial;
 
@@ -543,4 +539,26 @@ void probe_sources(const struct root *root, const struct job_options *like,
         each(&source, data);
     }
     trial_end(&trial);
+}
+
+int spoor_machine_check(const struct spoor_options *options,
+                        void (*each)(const struct spoor_source *source, void *data), void *data,
+                        struct spoor_error *err)
+{
+    const struct spoor_options defaults = SPOOR_OPTIONS_INIT;
+    struct job_options job;
+    struct root root;
+    int r;
+
+    if (!options)
+        options = &defaults;
+    r = session_job_options(options, &job, err);
+    if (r < 0)
+        return r;
+    r = root_open(options->root, &root);
+    if (r < 0)
+        return error_sys(err, r, "root directory '%s'", options->root ? options->root : "/");
+    probe_sources(&root, &job, each, data);
+    root_close(&root);
+    return 0;
 }

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/helper.h"
 #include "cgroup/cgroup.h"
-#include "session/thread.h"
 #include "source/proc/pid_files.h"
 
 /* How long an exited child waits for a sample in progress. */

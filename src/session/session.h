@@ -195,4 +195,22 @@ void session_add_warning(spoor_session *session, const char *code, const char *f
  * user, with the mutex held. */
 void session_warn(spoor_session *session);
 
+/* thread.c: the sampling thread. */
+
+/* A thread that works on one sample for this long hangs: in a file of /proc, or in a
+ * callback. The page tables of a process with 1 TB of memory take 8 s. */
+#define THREAD_HANGS_NS (10 * NS_PER_SECOND)
+#define FOREVER_NS (365 * 24 * 3600 * NS_PER_SECOND)
+
+/* The first sample must have been taken. */
+int thread_start(spoor_session *session);
+
+bool thread_hangs(spoor_session *session);
+
+/* Makes the thread take the last sample and end. False: it has not ended yet. */
+bool thread_stop(spoor_session *session, uint64_t timeout_ns);
+
+/* Returns whether the thread has ended. Otherwise it frees the session when it does. */
+bool thread_leave(spoor_session *session);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/thread.h"
+#include "session/session.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,9 +11,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/helper.h"
-#include "job/cpu_spent.h"
 #include "session/pace.h"
-#include "session/session.h"
 
 /* How long a requested sample is waited for while the session is being stopped. */
 #define STOPPING_MOST_NS (200 * NS_PER_MS)

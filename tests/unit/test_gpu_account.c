@@ -156,7 +156,7 @@ static void memory_without_processes_makes_only_itself_unknown(void **state)
     assert_int_equal(account->list[ALONE].view.figures[GPU_JOB_MEMORY].peak, 0);
     reading.process_memory_reason = "refused";
     fake_see(ALONE, reading, MS(1000));
-    assert_int_equal(gpu_account_busy(account, &row, 1, MS(1000)), 0);
+    gpu_account_busy(account, &row, 1, MS(1000));
     gpu_account_memory(account, NULL, 0, MS(1000));
     assert_true(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
     assert_true(account->totals.measures[GPU_TOTAL_MAIN_MEMORY].value == UNKNOWN);
@@ -175,7 +175,7 @@ static void without_a_gpu_of_the_job_figures_are_unknown(void **state)
     for (size_t i = 0; i < COUNT; i++)
         fake_gpus.units[i].is_selected = false;
     fake_see(OTHER, fake_reading(GB, MS(500), MS(1000)), MS(1000));
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1000)), 0);
+    gpu_account_busy(account, NULL, 0, MS(1000));
     gpu_account_memory(account, NULL, 0, MS(1000));
     assert_true(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value == UNKNOWN);
     assert_true(account->totals.measures[GPU_TOTAL_BUSY].value == UNKNOWN &&
@@ -200,7 +200,7 @@ static void a_whole_gpu_includes_its_parts(void **state)
     gpu_account_memory(account, rows, 2, 0);
     assert_int_equal(whole->figures[GPU_JOB_MEMORY].peak, 3 * GB);
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_MEMORY].value, 3 * GB); /* once */
-    assert_int_equal(gpu_account_busy(account, rows, 3, MS(1000)), 0);
+    gpu_account_busy(account, rows, 3, MS(1000));
     gpu_account_memory(account, rows, 3, MS(1000));
     assert_true(whole->figures[GPU_JOB_MEMORY].measure.value == UNKNOWN);
     assert_string_equal(whole->figures[GPU_JOB_MEMORY].measure.origin.reason, "hidden");
@@ -326,20 +326,20 @@ static void the_busy_time_of_the_job_is_that_of_its_processes(void **state)
     const struct gpu_row third[] = { fake_row(WHOLE, 20, GB, MS(350), MS(3000)) };
 
     (void)state;
-    assert_int_equal(gpu_account_busy(account, first, 2, MS(1000)), 0);
+    gpu_account_busy(account, first, 2, MS(1000));
     gpu_account_memory(account, first, 2, MS(1000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(100));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 100000);
-    assert_int_equal(gpu_account_busy(account, second, 2, MS(2000)), 0);
+    gpu_account_busy(account, second, 2, MS(2000));
     gpu_account_memory(account, second, 2, MS(2000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 400000);
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(500));
-    assert_int_equal(gpu_account_busy(account, third, 1, MS(3000)), 0);
+    gpu_account_busy(account, third, 1, MS(3000));
     gpu_account_memory(account, third, 1, MS(3000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value, 50000);
     assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_UTILIZATION].peak, 400000);
     assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_UTILIZATION].mean, 183333);
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(4000)), 0);
+    gpu_account_busy(account, NULL, 0, MS(4000));
     gpu_account_memory(account, NULL, 0, MS(4000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(550));
 }
@@ -353,21 +353,20 @@ static void mixed_processes_are_reported(void **state)
     (void)state;
     rows[1].process.computes = true;
     fake_see(WHOLE, fake_reading(GB, MS(500), MS(1000)), MS(1000));
-    assert_int_equal(gpu_account_busy(account, rows, 2, MS(1000)),
-                     0); /* the driver separates them */
+    gpu_account_busy(account, rows, 2, MS(1000)); /* the driver separates them */
     assert_false(account->totals.is_busy_mixed);
     fake_gpus.units[WHOLE].sources = &names_one;
-    assert_int_equal(gpu_account_busy(account, rows, 1, MS(2000)), 0); /* the job is alone */
+    gpu_account_busy(account, rows, 1, MS(2000)); /* the job is alone */
     /* The other process is absent. */
-    assert_int_equal(gpu_account_busy(account, rows + 1, 1, MS(3000)), 0);
+    gpu_account_busy(account, rows + 1, 1, MS(3000));
     rows[1].process.computes = false;
-    assert_int_equal(gpu_account_busy(account, rows, 2, MS(3500)), 0); /* a desktop */
+    gpu_account_busy(account, rows, 2, MS(3500)); /* a desktop */
     rows[1].process.computes = true;
     fake_see(WHOLE, fake_reading(GB, MS(500), MS(4000)), MS(4000)); /* no process was busy */
-    assert_int_equal(gpu_account_busy(account, rows, 2, MS(4000)), 0);
+    gpu_account_busy(account, rows, 2, MS(4000));
     assert_false(account->totals.is_busy_mixed);
     fake_see(WHOLE, fake_reading(GB, MS(600), MS(5000)), MS(5000));
-    assert_int_equal(gpu_account_busy(account, rows, 2, MS(5000)), 0);
+    gpu_account_busy(account, rows, 2, MS(5000));
     assert_true(account->totals.is_busy_mixed);
 }
 
@@ -376,11 +375,11 @@ static void unreported_busy_time_is_not_0(void **state)
     const struct gpu_row row = fake_row(PART_0, 10, GB, UNKNOWN, UNKNOWN);
 
     (void)state;
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1000)), 0);
+    gpu_account_busy(account, NULL, 0, MS(1000));
     gpu_account_memory(account, NULL, 0, MS(1000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
                      0); /* no process was present */
-    assert_int_equal(gpu_account_busy(account, &row, 1, MS(2000)), 0);
+    gpu_account_busy(account, &row, 1, MS(2000));
     gpu_account_memory(account, &row, 1, MS(2000));
     assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN &&
                 account->totals.has_unreported_busy);
@@ -397,7 +396,7 @@ static void busy_time_reported_again_counts_once(void **state)
     for (size_t i = 0; i < 4; i++) {
         struct gpu_row row = fake_row(WHOLE, 10, GB, busy_ns[i], MS(1000 * (i + 1)));
 
-        assert_int_equal(gpu_account_busy(account, &row, 1, MS(1000 * (i + 1))), 0);
+        gpu_account_busy(account, &row, 1, MS(1000 * (i + 1)));
     }
     gpu_account_memory(account, NULL, 0, MS(4000));
     assert_in_range(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, MS(299), MS(300));
@@ -409,11 +408,11 @@ static void late_busy_time_is_unknown_until_it_arrives(void **state)
     const uint64_t busy_ns[] = { UNKNOWN, MS(500), MS(500) };
 
     (void)state;
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1000)), 0);
+    gpu_account_busy(account, NULL, 0, MS(1000));
     for (size_t i = 0; i < 3; i++) {
         struct gpu_row row = fake_row(ALONE, 10, GB, busy_ns[i], UNKNOWN);
 
-        assert_int_equal(gpu_account_busy(account, &row, 1, MS(2000 + 1000 * i)), 0);
+        gpu_account_busy(account, &row, 1, MS(2000 + 1000 * i));
         gpu_account_memory(account, &row, 1, MS(2000 + 1000 * i));
         assert_int_equal(account->totals.is_busy_unreported, i == 0);
         assert_int_equal(account->totals.has_unreported_busy, i == 0);
@@ -429,8 +428,8 @@ static void lost_busy_time_of_an_exited_process_stays_unknown(void **state)
     const struct gpu_row row = fake_row(ALONE, 10, GB, UNKNOWN, UNKNOWN);
 
     (void)state;
-    assert_int_equal(gpu_account_busy(account, &row, 1, MS(1000)), 0);
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(2000)), 0);
+    gpu_account_busy(account, &row, 1, MS(1000));
+    gpu_account_busy(account, NULL, 0, MS(2000));
     gpu_account_memory(account, NULL, 0, MS(2000));
     assert_false(account->totals.is_busy_unreported);
     assert_true(account->totals.has_unreported_busy);
@@ -446,7 +445,7 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     const struct gpu_device_view *view = &account->list[ALONE].view;
 
     (void)state;
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(50)), 0);
+    gpu_account_busy(account, NULL, 0, MS(50));
     gpu_account_memory(account, NULL, 0, MS(50));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value, 0);
     assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value,
@@ -455,14 +454,14 @@ static void a_process_without_samples_has_no_busy_time(void **state)
     assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN);
     assert_true(account->totals.measures[GPU_TOTAL_JOB_UTILIZATION].value == UNKNOWN);
     assert_true(view->figures[GPU_JOB_UTILIZATION].measure.value == UNKNOWN);
-    assert_int_equal(gpu_account_busy(account, &early, 1, MS(1000)), 0);
+    gpu_account_busy(account, &early, 1, MS(1000));
     gpu_account_memory(account, &early, 1, MS(1000));
     assert_true(view->figures[GPU_JOB_UTILIZATION].mean == UNKNOWN &&
                 view->figures[GPU_JOB_UTILIZATION].peak == UNKNOWN);
     assert_true(account->totals.has_unreported_busy);
     assert_string_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].origin.reason,
                         "the driver had no samples of it when they were last read");
-    assert_int_equal(gpu_account_busy(account, &late, 1, MS(2000)), 0);
+    gpu_account_busy(account, &late, 1, MS(2000));
     gpu_account_memory(account, &late, 1, MS(2000));
     assert_false(account->totals.has_unreported_busy);
     assert_int_equal(view->figures[GPU_JOB_UTILIZATION].measure.value, 100000);
@@ -473,14 +472,14 @@ static void samples_of_an_exited_process_are_waited_for(void **state)
     const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
 
     (void)state;
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(50)), 0);
+    gpu_account_busy(account, NULL, 0, MS(50));
     gpu_account_memory(account, &row, 1, MS(200));
     fake_see(ALONE, fake_reading(GB, 0, MS(200)), MS(400));
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(400)), 0);
+    gpu_account_busy(account, NULL, 0, MS(400));
     gpu_account_memory(account, NULL, 0, MS(400));
     assert_true(account->totals.measures[GPU_TOTAL_JOB_BUSY].value == UNKNOWN);
     fake_see(ALONE, fake_reading(GB, 0, MS(1200)), MS(1400));
-    assert_int_equal(gpu_account_busy(account, NULL, 0, MS(1400)), 0);
+    gpu_account_busy(account, NULL, 0, MS(1400));
     gpu_account_memory(account, NULL, 0, MS(1400));
     assert_int_equal(account->totals.measures[GPU_TOTAL_JOB_BUSY].value,
                      0); /* the samples do not name it */

@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/unknown.h"
-#include "sample/gpu_columns.h"
+#include "job/gpu/gpu_view.h"
 
 static const struct gpu_unit units[] = {
     { .place = { 0, -1 } },

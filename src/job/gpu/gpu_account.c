@@ -49,7 +49,6 @@ void gpu_account_done(struct gpu_account *account)
 {
     free(account->list);
     free(account->uses);
-    free(account->spare);
     *account = (struct gpu_account){ 0 };
 }
 
@@ -305,33 +304,31 @@ static void end_units(struct gpu_account *account, uint64_t now_ns)
 
 /* ---- busy time of processes --------------------------------------------- */
 
-static int compare_uses(const void *left, const void *right)
+/* Finds the use of a process, or adds one; NULL: out of memory. A new process counts from its
+ * start, which is not before the run. */
+static struct gpu_use *find_use(struct gpu_account *account, size_t unit, pid_t pid)
 {
-    const struct gpu_use *a = left, *b = right;
-
-    if (a->unit != b->unit)
-        return a->unit > b->unit ? 1 : -1;
-    return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
-/* Returns the earlier use; NULL: the process is new, and counts from its start, which is not
- * before the run. */
-static const struct gpu_use *find_use(const struct gpu_account *account,
-                                      const struct gpu_use *use)
-{
-    if (account->use_count == 0)
+    for (size_t i = 0; i < account->use_count; i++) {
+        if (account->uses[i].unit == unit && account->uses[i].pid == pid)
+            return &account->uses[i];
+    }
+    if (reserve(&account->uses, &account->use_capacity, account->use_count + 1,
+                sizeof(*account->uses)) < 0)
         return NULL;
-    return bsearch(use, account->uses, account->use_count, sizeof(*use), compare_uses);
+    account->uses[account->use_count] = (struct gpu_use){ .unit = unit, .pid = pid };
+    return &account->uses[account->use_count++];
 }
 
-static int reserve_uses(struct gpu_account *account, size_t count)
+/* A PID may be reused: the processes that are no longer listed are forgotten. */
+static void forget_unlisted(struct gpu_account *account)
 {
-    size_t capacity = account->use_capacity;
-    int r = reserve(&account->spare, &capacity, count, sizeof(*account->spare));
+    size_t kept = 0;
 
-    return r < 0
-               ? r
-               : reserve(&account->uses, &account->use_capacity, count, sizeof(*account->uses));
+    for (size_t i = 0; i < account->use_count; i++) {
+        if (account->uses[i].is_listed)
+            account->uses[kept++] = account->uses[i];
+    }
+    account->use_count = kept;
 }
 
 static void begin_busy(struct gpu_unit_account *unit)
@@ -342,27 +339,26 @@ static void begin_busy(struct gpu_unit_account *unit)
     unit->listed_reason = unit->processes_reason;
 }
 
-static void add_busy(struct gpu_account *account, const struct gpu_row *row, size_t *use_count)
+static void add_busy(struct gpu_account *account, const struct gpu_row *row)
 {
     struct gpu_unit_account *unit = &account->list[row->unit];
-    struct gpu_use use = { .unit = row->unit, .pid = row->process.pid };
-    const struct gpu_use *before = find_use(account, &use);
-    uint64_t before_ns = before ? before->busy_ns : 0;
+    struct gpu_use *use = find_use(account, row->unit, row->process.pid);
 
     unit->job_count++;
     unit->present_count += !row->process.has_ended;
-    unit->found_count += before && before->is_unreported;
-    use.is_unreported = !is_known(row->process.busy_ns);
-    /* It may be reported again later. */
-    use.busy_ns = first_known(row->process.busy_ns, before_ns);
-    account->spare[(*use_count)++] = use;
-    if (use.is_unreported) {
+    if (!use)
+        return;
+    unit->found_count += use->is_unreported;
+    use->is_listed = true;
+    use->is_unreported = !is_known(row->process.busy_ns);
+    if (use->is_unreported) { /* it may be reported again later */
         unit->listed_unreported_count++;
         unit->listed_reason = row->process.reason ? row->process.reason : gpu_not_reported;
         return;
     }
-    unit->job_busy_ns += sub_floor0(use.busy_ns, before_ns);
+    unit->job_busy_ns += sub_floor0(row->process.busy_ns, use->busy_ns);
     unit->job_covered_ns = row->process.busy_covered_ns;
+    use->busy_ns = row->process.busy_ns;
     if (row->process.is_busy_attributed)
         unit->view.figures[GPU_JOB_UTILIZATION].measure.origin.source = "attributed";
 }
@@ -415,32 +411,22 @@ static void note_others(struct gpu_account *account, size_t index, const struct 
         account->totals.is_busy_mixed = true;
 }
 
-int gpu_account_busy(struct gpu_account *account, const struct gpu_row *rows, size_t count,
-                     uint64_t now_ns)
+void gpu_account_busy(struct gpu_account *account, const struct gpu_row *rows, size_t count,
+                      uint64_t now_ns)
 {
-    struct gpu_use *before;
-    size_t use_count = 0;
-    int r = reserve_uses(account, count);
-
-    if (r < 0)
-        return r;
+    for (size_t i = 0; i < account->use_count; i++)
+        account->uses[i].is_listed = false;
     for (size_t i = 0; i < account->count; i++)
         begin_busy(&account->list[i]);
     for (size_t i = 0; i < count; i++) {
         if (rows[i].is_job)
-            add_busy(account, &rows[i], &use_count);
+            add_busy(account, &rows[i]);
     }
+    forget_unlisted(account);
     for (size_t i = 0; i < account->count; i++) {
         note_others(account, i, rows, count);
         end_busy(&account->list[i], now_ns);
     }
-    before = account->uses;
-    account->uses = account->spare;
-    account->spare = before;
-    account->use_count = use_count;
-    if (use_count > 0)
-        qsort(account->uses, use_count, sizeof(*account->uses), compare_uses);
-    return 0;
 }
 
 /* ---- totals ------------------------------------------------------------- */

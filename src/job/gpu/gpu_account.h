@@ -61,6 +61,7 @@ struct gpu_use {
     pid_t pid;
     uint64_t busy_ns;
     bool is_unreported; /* at the last look: its growth is unknown */
+    bool is_listed;     /* by the current look */
 };
 
 struct gpu_account {
@@ -68,7 +69,7 @@ struct gpu_account {
     struct gpu_unit_account *list; /* one per unit; owned */
     size_t count;
     uint64_t start_ns;
-    struct gpu_use *uses, *spare; /* sorted; owned */
+    struct gpu_use *uses; /* owned */
     size_t use_count, use_capacity;
     struct gpu_totals totals; /* without the sources of their origins */
 };
@@ -93,9 +94,9 @@ void gpu_account_device_memory(struct gpu_account *account, size_t index, uint64
 void gpu_account_memory(struct gpu_account *account, const struct gpu_row *rows, size_t count,
                         uint64_t now_ns);
 
-/* Adds the busy time of the job's processes, after it was read again. -ENOMEM: it is lost. */
-int gpu_account_busy(struct gpu_account *account, const struct gpu_row *rows, size_t count,
-                     uint64_t now_ns);
+/* Adds the busy time of the job's processes, after it was read again. */
+void gpu_account_busy(struct gpu_account *account, const struct gpu_row *rows, size_t count,
+                      uint64_t now_ns);
 
 /* Adds the driver's record of a process of the job: its largest memory. */
 void gpu_account_peak(struct gpu_account *account, size_t unit, uint64_t peak_bytes);

@@ -176,7 +176,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     }
     list_processes(watch, now_ns);
     read_devices(watch, now_ns, is_fresh);
-    (void)gpu_account_busy(&watch->account, watch->rows, watch->row_count, now_ns);
+    gpu_account_busy(&watch->account, watch->rows, watch->row_count, now_ns);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
 }
 

@@ -9,7 +9,6 @@
 #include "base/compiler.h"
 #include "base/reserve.h"
 #include "base/unknown.h"
-#include "job/cpu_spent.h"
 #include "job/memory/shared_files.h"
 #include "job/memory/survey.h"
 #include "source/proc/smaps.h"

@@ -14,7 +14,6 @@
  *   are the host's: in a container they would name foreign processes, so nothing is read
  *   there, and only fdinfo counts.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -123,23 +122,16 @@ static void add_node(const struct root *root, const struct drm_devices *devices,
 static void kfd_find(const struct root *root, const struct drm_devices *devices,
                      struct kfd *ret)
 {
-    int fd = root_open_dir(root, "sys/class/kfd/kfd/topology/nodes");
+    AUTO_CLOSEDIR DIR *folder = NULL;
     const struct dirent *entry;
-    DIR *folder;
 
     ret->count = 0;
-    if (fd < 0)
-        return;
-    folder = pid_namespace_is_first(root) ? fdopendir(fd) : NULL;
-    if (!folder) {
-        close(fd);
-        return;
-    }
-    while ((entry = readdir(folder))) {
-        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+    if (pid_namespace_is_first(root))
+        folder = root_open_folder(root, "sys/class/kfd/kfd/topology/nodes");
+    while (folder && (entry = readdir(folder))) {
+        if (is_digit(entry->d_name[0]))
             add_node(root, devices, entry->d_name, ret);
     }
-    closedir(folder);
 }
 
 /* Memory of a process on a device; UNKNOWN: it does not use KFD there. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/gpu/drm_device.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -28,26 +27,18 @@ static int numbered(const char *name, const char *prefix)
     return (int)number;
 }
 
-/* Lists the numbers N of the entries "<prefix>N". Returns their count, or -errno. */
-static ssize_t list_numbered(int fd, const char *prefix, int numbers[NUMBERS_MAX])
+/* Lists the numbers N of the entries "<prefix>N". Returns their count. */
+static size_t list_numbered(DIR *folder, const char *prefix, int numbers[NUMBERS_MAX])
 {
-    DIR *folder = fdopendir(fd);
     const struct dirent *entry;
-    ssize_t count = 0;
+    size_t count = 0;
 
-    if (!folder) {
-        int r = -errno;
-
-        close(fd);
-        return r;
-    }
-    while (count < NUMBERS_MAX && (entry = readdir(folder))) {
+    while (folder && count < NUMBERS_MAX && (entry = readdir(folder))) {
         int number = numbered(entry->d_name, prefix);
 
         if (number >= 0)
             numbers[count++] = number;
     }
-    closedir(folder);
     return count;
 }
 
@@ -155,11 +146,12 @@ uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
 /* Finds the sensors with the lowest number. */
 static void find_hwmon(const struct root *root, struct drm_device *device)
 {
-    int fd = root_open_dir(root, "sys/class/drm/card%u/device/hwmon", device->card);
+    AUTO_CLOSEDIR DIR *folder =
+        root_open_folder(root, "sys/class/drm/card%u/device/hwmon", device->card);
     int numbers[NUMBERS_MAX] = { 0 };
-    ssize_t count = fd < 0 ? 0 : list_numbered(fd, "hwmon", numbers);
+    size_t count = list_numbered(folder, "hwmon", numbers);
 
-    for (ssize_t i = 1; i < count; i++)
+    for (size_t i = 1; i < count; i++)
         numbers[0] = numbers[i] < numbers[0] ? numbers[i] : numbers[0];
     if (count > 0)
         (void)snprintf(device->hwmon, sizeof(device->hwmon), "hwmon%d", numbers[0]);
@@ -219,17 +211,12 @@ bool drm_may_be_here(const struct root *root)
 
 int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret)
 {
-    int fd = root_open_dir(root, "sys/class/drm");
+    AUTO_CLOSEDIR DIR *folder = root_open_folder(root, "sys/class/drm");
     int numbers[NUMBERS_MAX] = { 0 };
-    ssize_t count;
+    size_t count = list_numbered(folder, "card", numbers);
 
-    if (fd < 0)
-        return -ENODEV;
-    count = list_numbered(fd, "card", numbers);
-    if (count < 0)
-        return (int)count;
     ret->count = 0;
-    for (ssize_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)
         add_card(root, vendor_id, numbers[i], ret);
     if (ret->count == 0)
         return -ENODEV;

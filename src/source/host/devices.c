@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/host/devices.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -537,15 +536,11 @@ static int add_interface(const struct root *root, const char *line, struct devic
 
 static bool find_below(const struct root *root, const char *name, char ret[DEVICE_NAME_SIZE])
 {
-    AUTO_CLOSE int fd = root_open_dir(root, "sys/class/block/%s/slaves", name);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    AUTO_CLOSEDIR DIR *folder = root_open_folder(root, "sys/class/block/%s/slaves", name);
     const struct dirent *entry;
     bool has_any = false;
 
-    if (!folder)
-        return false;
-    fd = -1; /* owned by the folder now */
-    while ((entry = readdir(folder))) {
+    while (folder && (entry = readdir(folder))) {
         size_t length = strlen(entry->d_name);
 
         if (entry->d_name[0] == '.' || length >= DEVICE_NAME_SIZE ||
@@ -554,7 +549,6 @@ static bool find_below(const struct root *root, const char *name, char ret[DEVIC
         memcpy(ret, entry->d_name, length + 1);
         has_any = true;
     }
-    closedir(folder);
     return has_any;
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/host/meminfo.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/sysinfo.h>
-#include <unistd.h>
 
 #include "base/arithmetic.h"
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
@@ -103,23 +102,16 @@ static uint64_t size_kib(const char *name)
 
 static void find_sizes(struct huge_pages *pages, const struct root *root)
 {
-    int fd = root_open_dir(root, HUGE_PAGES_FOLDER);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    AUTO_CLOSEDIR DIR *folder = root_open_folder(root, HUGE_PAGES_FOLDER);
     const struct dirent *entry;
 
-    if (!folder) {
-        if (fd >= 0)
-            (void)close(fd);
-        return;
-    }
-    while (pages->count < HUGE_PAGE_SIZES_MAX && (entry = readdir(folder))) {
+    while (folder && pages->count < HUGE_PAGE_SIZES_MAX && (entry = readdir(folder))) {
         uint64_t kib = size_kib(entry->d_name);
 
         if (kib > 0)
             pages->sizes[pages->count++] =
                 (struct huge_page_size){ kib, CACHED_FILE_CLOSED, CACHED_FILE_CLOSED };
     }
-    (void)closedir(folder);
 }
 
 static uint64_t read_count(struct cached_file *file, const struct root *root, uint64_t kib,
