@@ -61,11 +61,12 @@ struct spoor_error {
 };
 
 enum spoor_format {
-    SPOOR_TEXT, /* one screen for people */
-    SPOOR_JSON, /* schema spoor/1 */
-    SPOOR_CSV,  /* a header and one row */
-    SPOOR_HTML, /* a page with charts, if this build has it: ENOSYS otherwise */
+    SPOOR_TEXT,     /* one screen for people */
+    SPOOR_JSON,     /* schema spoor/1 */
+    SPOOR_CSV,      /* a header and one row */
+    SPOOR_HTML,     /* a page with charts, if this build has it: ENOSYS otherwise */
     SPOOR_MARKDOWN, /* a table of the key figures */
+    SPOOR_ROW,      /* one line of flat JSON, as a history keeps it */
 };
 
 /* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name

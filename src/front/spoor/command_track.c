@@ -16,6 +16,7 @@
 #include "front/spoor/settings.h"
 #include "output/save.h"
 #include "record/fill.h"
+#include "record/row.h"
 #include "run/process.h"
 #include "run/track.h"
 #include "text/escape.h"
@@ -98,6 +99,12 @@ static int write_all(void *data)
                                    output->flags & SPOOR_COLOR, output->fd, &err);
         if (r < 0)
             complain("%s", err.message);
+    }
+    if (report->outputs->saves_run) {
+        CLEANUP(buffer_done) struct buffer row = { 0 };
+
+        row_write(report->record, &row);
+        outputs_save_run(report->outputs, &row);
     }
     return 0;
 }

@@ -8,6 +8,42 @@
     "file (--config). An option overrides a variable, and a variable overrides the config "   \
     "file."
 
+/* They have the options of history; command_history() refuses those of another one. */
+static const struct command history_commands[] = {
+    {
+        .name = "show",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "ID|FILTER",
+        .max_operands = OPERANDS_MANY,
+        .summary = "show the report of a run",
+    },
+    {
+        .name = "stats",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "[FILTER...]",
+        .max_operands = OPERANDS_MANY,
+        .summary = "show time, memory and failures by name, and what to request",
+    },
+    {
+        .name = "prune",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .summary = "remove old runs: --older, --keep, --max-size",
+    },
+    {
+        .name = "import",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "FILE...",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "add stored runs, also of con/duct, Snakemake and Nextflow",
+    },
+    { 0 },
+};
+
 static const struct command commands[] = {
     {
         .name = "run",
@@ -125,6 +161,30 @@ static const struct command commands[] = {
         .example = "spoor recommend --for sbatch report.json",
         .ignores_variables = true, /* the variables are for runs */
         .main = command_recommend,
+    },
+    {
+        .name = "history",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "[FILTER...] | show ID | stats [FILTER...] | prune | import FILE...",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "list the runs that were kept, and what they used",
+        .about =
+            "List the runs that 'spoor run --save' kept, the newest last. A FILTER is a list "
+            "of "
+            "conditions that must all hold, separated by commas: name=train, tag.KEY=VALUE, "
+            "host=, user=, id=, exit!=0, command~TEXT (contains), since=30d, until=2026-11-01, "
+            "and last, previous or last=N. Other commands take such runs as @FILTER, for "
+            "example "
+            "'spoor report @last', or by their ID. The history is kept only if --save, "
+            "SPOOR_HISTORY or the config file turns it on: command lines can hold secrets. "
+            "Exit "
+            "code: 0, or 125 if the history could not be read or written.",
+        .example = "spoor history name=train,since=30d",
+        .subcommands = history_commands,
+        .ignores_variables = true, /* the variables are for runs */
+        .main = command_history,
     },
     {
         .name = "doctor",
