@@ -46,6 +46,14 @@ def timed(command):
     return time.perf_counter() - started, output.splitlines()
 
 
+def cpu_ms(command):
+    """CPU time of a command with all it started; others on the machine hardly change it."""
+    pid = os.posix_spawnp(command[0], command, os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0, f"{command}: {status}"
+    return (usage.ru_utime + usage.ru_stime) * 1e3
+
+
 def history(bench):
     count = RUNS if bench.effort == 1 else QUICK_RUNS
     run = [bench.spoor, "run", "-q", "--name", "bench", "--tag", "v=1"]
@@ -60,14 +68,18 @@ def history(bench):
         assert len(lines) == count / NAMES + 1
         queries = [timed(query)[0] for _ in range(bench.much(10, 3))]
         by_time = [timed([*query[:3], "last=30"])[0] for _ in range(bench.much(10, 3))]
-        plain, saved = take_turns([[*run, "--", "true"], [*run, kept, "--", "true"]],
-                                  bench.much(100, 10))
+        commands = [[*run, "--", "true"], [*run, kept, "--", "true"]]
+        plain, saved = take_turns(commands, bench.much(100, 10))
+        plain_cpu, saved_cpu = zip(*([cpu_ms(command) for command in commands]
+                                     for _ in range(bench.much(100, 10))))
         size = sum(path.stat().st_size for path in (folder / "cache").rglob("*.sqlite"))
     what = f"of {count:,} runs"
     return [
         Row(f"time to append a run to a history {what}", "ms",
             statistics.median(saved) - statistics.median(plain), None, APPEND_LIMIT_MS, "",
             spread_of(saved), {"plain": statistics.median(plain)}),
+        Row("CPU time to append a run", "ms", statistics.median(saved_cpu) - statistics.median(plain_cpu), None,
+            APPEND_LIMIT_MS, "", spread_of(saved_cpu), {"plain": statistics.median(plain_cpu)}),
         Row(f"history --name {what}", "s", statistics.median(queries), None, QUERY_LIMIT_SECONDS, "",
             spread_of(queries), {"first": build, "index_bytes_per_run": size / count}),
         Row(f"history last=30 {what}", "s", statistics.median(by_time), None, QUERY_LIMIT_SECONDS, "",
