@@ -390,7 +390,8 @@ static int open_database(struct history_index *index, const char *folder,
         return history_index_fail(index, err);
     (void)sqlite3_busy_timeout(index->db, BUSY_MS);
     /* A crash of the machine may damage it: then it is made anew. */
-    if (execute(index, "PRAGMA synchronous = OFF; PRAGMA cache_size = -65536") < 0 || make_tables(index) < 0)
+    if (execute(index, "PRAGMA synchronous = OFF; PRAGMA cache_size = -65536") < 0 ||
+        make_tables(index) < 0)
         return history_index_fail(index, err);
     return refresh(index, folder, err);
 }

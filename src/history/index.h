@@ -56,7 +56,7 @@ int history_index_fail(struct history_index *index, struct spoor_error *err);
 
 struct records;
 
-/* Adds the runs of a filter to a list. -ENOENT: there is none. */
-int history_find(const char *filter, struct records *ret, struct spoor_error *err);
+/* Reads the runs of a filter (filter.h). -ENOENT: there is none. */
+int history_find(const char *text, struct records *ret, struct spoor_error *err);
 
 #endif

@@ -60,7 +60,7 @@ void table_done(struct table *table)
 
 static size_t row_count(const struct table *table)
 {
-    return table->cell_count / table->column_count;
+    return table->column_count > 0 ? table->cell_count / table->column_count : 0;
 }
 
 static const struct table_cell *cell_at(const struct table *table, size_t row, size_t column)

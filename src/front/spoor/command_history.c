@@ -587,11 +587,12 @@ static int add_request(struct groups *groups, const struct group *group,
     CLEANUP(history_filter_done) struct history_filter filter = { .limit = NEEDED_RUNS };
     AUTO_FREE struct needs_list *list = calloc(1, sizeof(*list));
     struct needs needs = { 0 };
-    int r = list ? 0 : error_set(err, ENOMEM, "out of memory");
+    int r;
 
-    if (r == 0)
-        r = history_filter_add_one(&filter, group->has_name ? "name" : "command", "=",
-                                   group->label, 0, err);
+    if (!list)
+        return error_set(err, ENOMEM, "out of memory");
+    r = history_filter_add_one(&filter, group->has_name ? "name" : "command", "=", group->label,
+                               0, err);
     if (r == 0)
         r = history_select(&groups->query->index, &filter, add_needs, list, err);
     if (r == 0 && needs_combine(list->items, list->count, 1, &needs) < 0)

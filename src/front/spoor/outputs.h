@@ -71,7 +71,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
                           struct record *ret);
 
 /* Writes stored runs as 'spoor report' does (command_report.c). Returns the exit code. */
-int report_runs(struct settings *settings, char **selectors, size_t count);
+int report_runs(struct settings *settings, char **paths, size_t count);
 
 /* Adds the row of a run (record/row.h) to the history; a failure is one line on stderr. */
 void outputs_save_run(const struct outputs *outputs, struct buffer *row);
