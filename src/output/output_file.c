@@ -128,17 +128,22 @@ int output_file_check(const char *path, enum output_mode mode, struct spoor_erro
 
 int output_make_directories(char *path)
 {
+    int denied = 0; /* a directory that may exist all the same */
+
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
         int r;
 
         if (slash)
             *slash = '\0';
         r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-        if (!slash)
+        if (r == -ENOENT && denied < 0)
+            r = denied;
+        if (slash)
+            *slash = '/';
+        if (!slash || (r < 0 && r != -EROFS && r != -EACCES))
             return r;
-        *slash = '/';
-        if (r < 0 && r != -EROFS && r != -EACCES) /* it may exist all the same */
-            return r;
+        if (r < 0)
+            denied = r;
     }
 }
 
