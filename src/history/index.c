@@ -378,14 +378,25 @@ static int make_tables(struct history_index *index)
     return r < 0 ? r : execute(index, version);
 }
 
+/* SQLite would make the file by the umask. It is closed before SQLite locks it: closing drops the locks. */
+static void make_private(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd >= 0)
+        close(fd);
+}
+
 static int open_database(struct history_index *index, const char *folder,
                          struct spoor_error *err)
 {
-    mode_t mask = umask(077);
-    int code = sqlite3_open_v2(index->path[0] ? index->path : ":memory:", &index->db,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    int code;
 
-    (void)umask(mask);
+    if (index->path[0])
+        make_private(index->path);
+    code = sqlite3_open_v2(index->path[0] ? index->path : ":memory:", &index->db,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+
     if (code != SQLITE_OK)
         return history_index_fail(index, err);
     (void)sqlite3_busy_timeout(index->db, BUSY_MS);

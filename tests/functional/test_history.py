@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from conftest import DEADLINE_SECONDS, HERE, load
+from test_live import FRAME, after_the_view, attach, terminal  # pylint: disable=unused-import # a fixture
 from test_output_files import limit_files
 
 pytestmark = pytest.mark.any_user
@@ -428,6 +429,23 @@ def test_options_of_other_subcommands_are_refused(spoor):
                       ["prune"], ["prune", "name=x", "--keep", "1"], ["import"]):
         done = spoor("history", *arguments)
         assert done.returncode == 125 and done.stderr.count("\n") == 1, done
+
+
+def test_live_view_shows_the_usual_time(spoor, folders, row, held, terminal):
+    """The median of the runs that ended well."""
+    rows = numbered(row, 4, name="train", exit_code=0)
+    for old, seconds in zip(rows, (240, 245, 250, 1)):
+        old["elapsed_seconds"] = seconds
+    rows[3]["exit_code"] = 1
+    store(folders, rows)
+    window = terminal(attach(spoor, held, "--save", "--name", "train"))
+    assert "train" in window.wait_for(FRAME)
+    window.wait_for("s, usually 4 min 05 s")
+    window.type("q")
+    code, text = window.end()
+    assert code == 0 and "usually" not in after_the_view(text)
+    window = terminal(attach(spoor, held, "--name", "train"))  # the history is off
+    assert "usually" not in window.wait_for(FRAME) + window.wait_for(FRAME)
 
 
 # ---- prune ---------------------------------------------------------------------------

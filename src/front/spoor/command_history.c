@@ -644,6 +644,33 @@ static int show_stats(struct settings *settings, char **filters, int count)
     return outputs_print(settings, write_stats, &query);
 }
 
+/* ---- the usual time ------------------------------------------------------- */
+
+static int append_time(const struct history_run *run, void *data, struct spoor_error *err)
+{
+    struct group *group = data;
+
+    return append_value(&group->time, &group->times, run->figures[FIGURE_TIME]) < 0
+               ? error_set(err, ENOMEM, "out of memory")
+               : 0;
+}
+
+double history_usual_seconds(const char *folder, const char *name)
+{
+    CLEANUP(history_index_close) struct history_index index = { 0 };
+    CLEANUP(history_filter_done) struct history_filter filter = { .limit = NEEDED_RUNS };
+    struct group group = { 0 };
+    struct statistics statistics = { .median = (double)NAN };
+
+    if (history_index_open(folder, &index, NULL) == 0 &&
+        history_filter_add_one(&filter, "name", "=", name, 0, NULL) == 0 &&
+        history_filter_add_one(&filter, "exit", "=", "0", 0, NULL) == 0 &&
+        history_select(&index, &filter, append_time, &group, NULL) == 0)
+        statistics_of(group.time, group.times, &statistics);
+    free(group.time);
+    return statistics.median;
+}
+
 /* ---- prune ---------------------------------------------------------------- */
 
 static int prune(struct settings *settings, char **operands, int count)

@@ -159,6 +159,7 @@ static struct live *open_live(const struct settings *settings, char **command,
                               struct track_options *options)
 {
     struct live_options own = {
+        .name = settings_saves_run(settings) ? settings->name : NULL,
         .scope = LIVE_JOB,
         .interval_ns = settings->interval_ns,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),

@@ -73,6 +73,9 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
 /* Writes stored runs as 'spoor report' does (command_report.c). Returns the exit code. */
 int report_runs(struct settings *settings, char **paths, size_t count);
 
+/* The median time of the newest runs of a name that ended well (command_history.c); NaN: unknown. */
+double history_usual_seconds(const char *folder, const char *name);
+
 /* Adds the row of a run (record/row.h) to the history; a failure is one line on stderr. */
 void outputs_save_run(const struct outputs *outputs, struct buffer *row);
 
