@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """spoor history: runs that are kept, found again, and never cost the job anything."""
+import contextlib
 import csv
 import json
 import os
@@ -11,12 +12,14 @@ import threading
 
 import pytest
 
-from conftest import DEADLINE_SECONDS, HERE, load
-from test_live import FRAME, after_the_view, attach, terminal  # pylint: disable=unused-import # a fixture
+from conftest import DEADLINE_SECONDS, HERE, children_of, load
+import test_live
+from test_live import FRAME, after_the_view, attach
 from test_output_files import limit_files
 
 pytestmark = pytest.mark.any_user
 RUN = ("run", "-q")
+terminal = test_live.terminal  # a fixture
 
 
 @pytest.fixture(name="folders", autouse=True)
@@ -223,20 +226,13 @@ def test_no_row_is_lost_or_torn_by_50_writers(spoor, folders, kills):
     script = f'for i in 1 2 3 4 5; do "{spoor.binary}" run -q --save --name w$0-$i -- true; echo $?; done'
     writers = [spoor.start("run", "-q", "--save", "--name", f"w{number}-0", "--", "sh", "-c", script, str(number))
                for number in range(50)]
-    if kills:
-        chance = random.Random(1)
-        for _ in range(100):
-            victim = chance.choice(writers)
-            children = subprocess.run(["pgrep", "-P", str(victim.pid)], capture_output=True, text=True,
-                                      check=False).stdout.split()
-            for child in children[:1]:
-                inner = subprocess.run(["pgrep", "-P", child, "-x", "spoor"], capture_output=True, text=True,
-                                       check=False).stdout.split()
-                for pid in inner:
-                    try:
-                        os.kill(int(pid), signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
+    killed, chance = 0, random.Random(1)
+    while kills and killed < 40 and any(writer.poll() is None for writer in writers):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            for shell in children_of(chance.choice(writers).pid):
+                for tracker in children_of(shell):
+                    os.kill(tracker, signal.SIGKILL)
+                    killed += 1
     ended = {}
     for number, writer in enumerate(writers):
         output, _ = writer.communicate(timeout=DEADLINE_SECONDS)
@@ -249,6 +245,7 @@ def test_no_row_is_lost_or_torn_by_50_writers(spoor, folders, kills):
         for turn, code in enumerate(codes, 1):
             assert code in (0, 137) and (code == 137 or f"w{number}-{turn}" in names)
     assert kills or len(names) == 300
+    assert bool(kills) == any(137 in codes for codes in ended.values())
     assert len(listed(spoor)) == len(names)
 
 
