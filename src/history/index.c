@@ -78,9 +78,10 @@ static int run(sqlite3_stmt *statement)
     return code == SQLITE_DONE || code == SQLITE_ROW ? 0 : -EIO;
 }
 
+/* The text is borrowed until the statement has run: binding cannot fail then. */
 static void bind_text(sqlite3_stmt *statement, int place, const char *text)
 {
-    (void)sqlite3_bind_text(statement, place, text, -1, SQLITE_TRANSIENT);
+    (void)sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
 }
 
 /* NaN is NULL to SQLite. */
@@ -93,14 +94,16 @@ int history_index_fail(struct history_index *index, struct spoor_error *err)
 {
     int code = index->db ? sqlite3_errcode(index->db) : SQLITE_NOMEM;
 
+    if (code == SQLITE_NOMEM || code == SQLITE_OK) /* the failure was ours */
+        return error_set(err, ENOMEM, "out of memory");
     if ((code == SQLITE_CORRUPT || code == SQLITE_NOTADB) && index->path[0]) {
         (void)unlink(index->path); /* made anew next time */
         return error_set(err, EIO,
                          "the index of the history was damaged and is removed; try "
                          "again");
     }
-    return error_set(err, EIO, "the index of the history: %s",
-                     index->db ? sqlite3_errmsg(index->db) : "out of memory");
+    return error_set(err, code == SQLITE_BUSY ? EBUSY : EIO, "the index of the history: %s",
+                     sqlite3_errmsg(index->db));
 }
 
 /* ---- reading lines -------------------------------------------------------- */
@@ -160,11 +163,14 @@ static int add_tags(struct indexer *indexer, json_t *row)
 static int add_line(struct indexer *indexer, const char *text, size_t length)
 {
     static const char *const texts[] = { "name", "command", "host", "user" };
-    json_auto_t *row = json_loadb(text, length, 0, NULL);
+    json_error_t error;
+    json_auto_t *row = json_loadb(text, length, 0, &error);
     const char *id = json_string_value(json_object_get(row, "id"));
     sqlite3_stmt *add = indexer->add_run;
     int place = 1;
 
+    if (!row && error.line < 0) /* of no place in the text */
+        return -ENOMEM;
     if (!id)
         return 0;
     bind_text(add, place++, id);
@@ -413,13 +419,15 @@ void history_index_close(struct history_index *index)
     *index = (struct history_index){ 0 };
 }
 
-/* First as it is, then made anew, then in memory. */
+/* First as it is, then made anew, then in memory: at once if another process takes long to make it. */
 int history_index_open(const char *folder, struct history_index *ret, struct spoor_error *err)
 {
     enum { AS_IT_IS, ANEW, IN_MEMORY, WAYS };
     int r = -EIO;
 
-    for (int way = AS_IT_IS; r == -EIO && way < WAYS; way++) {
+    for (int way = AS_IT_IS; (r == -EIO || r == -EBUSY) && way < WAYS; way++) {
+        if (r == -EBUSY)
+            way = IN_MEMORY;
         history_index_close(ret);
         name_database(folder, ret->path);
         if (way == IN_MEMORY)

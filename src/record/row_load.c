@@ -200,6 +200,8 @@ int row_from_json(json_t *row, struct record *ret, struct spoor_error *err)
     json_auto_t *root = json_object();
     const char *command = json_string_value(json_object_get(row, "command"));
 
+    if (!root)
+        return error_set(err, ENOMEM, "out of memory");
     put_fields(root, row, &record_run_fields);
     put_fields(root, row, &record_machine_fields);
     if (command) {
