@@ -94,7 +94,7 @@ int history_index_fail(struct history_index *index, struct spoor_error *err)
 {
     int code = index->db ? sqlite3_errcode(index->db) : SQLITE_NOMEM;
 
-    if (code == SQLITE_NOMEM || code == SQLITE_OK) /* the failure was ours */
+    if (code == SQLITE_NOMEM)
         return error_set(err, ENOMEM, "out of memory");
     if ((code == SQLITE_CORRUPT || code == SQLITE_NOTADB) && index->path[0]) {
         (void)unlink(index->path); /* made anew next time */
@@ -103,7 +103,7 @@ int history_index_fail(struct history_index *index, struct spoor_error *err)
                          "again");
     }
     return error_set(err, code == SQLITE_BUSY ? EBUSY : EIO, "the index of the history: %s",
-                     sqlite3_errmsg(index->db));
+                     code == SQLITE_OK ? "out of memory" : sqlite3_errmsg(index->db));
 }
 
 /* ---- reading lines -------------------------------------------------------- */
@@ -402,7 +402,6 @@ static int open_database(struct history_index *index, const char *folder,
         make_private(index->path);
     code = sqlite3_open_v2(index->path[0] ? index->path : ":memory:", &index->db,
                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-
     if (code != SQLITE_OK)
         return history_index_fail(index, err);
     (void)sqlite3_busy_timeout(index->db, BUSY_MS);

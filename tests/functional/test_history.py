@@ -209,7 +209,8 @@ def fixture_without_locks(tmp_path_factory):
     library = tmp_path_factory.mktemp("no-locks") / "no_locks.so"
     subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, HERE / "workloads/no_locks.c"],
                    check=True)
-    return {"LD_PRELOAD": str(library)}
+    options = os.environ.get("ASAN_OPTIONS", "")
+    return {"LD_PRELOAD": str(library), "ASAN_OPTIONS": f"{options}:verify_asan_link_order=0"}
 
 
 def test_locks_that_fail_cost_nothing(spoor, folders, without_locks):
