@@ -20,6 +20,7 @@
 #include "history/import.h"
 #include "history/index.h"
 #include "history/store.h"
+#include "recommend/needs.h"
 #include "record/row.h"
 #include "series/figure.h"
 
@@ -108,6 +109,43 @@ static void a_long_command_is_cut(void **state)
     load_row(&row, &loaded);
     assert_string_equal(loaded.command[1], "...");
     record_done(&loaded);
+}
+
+/* Of two GPUs of the job, one held memory; a third is not the job's. */
+static void gpus_are_kept_by_name_with_their_memory(void **state)
+{
+    struct record_gpu gpus[] = {
+        { .name = "NVIDIA H200", .vendor = "nvidia", .is_selected = true },
+        { .name = "NVIDIA H200", .vendor = "nvidia", .is_selected = true },
+        { .name = "other" }
+    };
+    struct example *example = example_new();
+    CLEANUP(buffer_done) struct buffer row = { 0 };
+    struct record record, loaded;
+    struct needs needs;
+
+    (void)state;
+    example_fill(example, &record);
+    for (size_t i = 0; i < ARRAY_SIZE(gpus); i++)
+        gpus[i].measures[RECORD_GPU_JOB_MEMORY].value = i == 1 ? 5e9 : (double)NAN;
+    record.gpus = gpus;
+    record.gpu_count = ARRAY_SIZE(gpus);
+    record.whole_gpus = 3;
+    record.figures[figure_index("gpu.memory.combined_bytes")] =
+        (struct spoor_figure){ .value = 5e9, .low = (double)NAN, .high = (double)NAN };
+    row_write(&record, &row);
+    load_row(&row, &loaded);
+    assert_int_equal(loaded.whole_gpus, 3);
+    assert_int_equal(loaded.gpu_count, 2);
+    assert_string_equal(loaded.gpus[1].name, "NVIDIA H200");
+    assert_true(loaded.gpus[0].is_selected && loaded.gpus[1].is_selected);
+    assert_true(is_same(loaded.gpus[0].measures[RECORD_GPU_JOB_MEMORY].value, 5e9));
+    needs_of(&loaded, 1, &needs);
+    assert_true(is_same(needs.gpus.value, 1));
+    assert_string_equal(needs.gpu_vendor, "nvidia");
+    record_done(&record);
+    record_done(&loaded);
+    example_free(example);
 }
 
 static void an_id_depends_on_the_values_alone(void **state)
@@ -249,6 +287,7 @@ int main(void)
         cmocka_unit_test(a_row_has_every_figure_with_its_bounds),
         cmocka_unit_test(a_command_is_split_as_a_shell_would),
         cmocka_unit_test(a_long_command_is_cut),
+        cmocka_unit_test(gpus_are_kept_by_name_with_their_memory),
         cmocka_unit_test(an_id_depends_on_the_values_alone),
         cmocka_unit_test(other_text_is_no_row),
         cmocka_unit_test(a_filter_becomes_sql_with_places_for_values),
