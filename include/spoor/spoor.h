@@ -66,6 +66,7 @@ enum spoor_format {
     SPOOR_CSV,      /* a header and one row */
     SPOOR_HTML,     /* a page with charts, if this build has it: ENOSYS otherwise */
     SPOOR_MARKDOWN, /* a table of the key figures */
+    SPOOR_ROW,      /* one line of flat JSON, as a history keeps it */
 };
 
 /* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name

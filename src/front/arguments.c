@@ -494,15 +494,25 @@ static int check_required(const struct arguments *arguments, struct spoor_error 
     return 0;
 }
 
-/* The operand names the subcommand; options of another one are refused. */
-static int choose_subcommand(struct arguments *arguments, struct spoor_error *err)
+/* The first operand names the subcommand; options of another one are refused. A command that takes other operands
+ * too runs without one. */
+static int choose_subcommand(struct arguments *arguments, char **argv, struct spoor_error *err)
 {
     const struct command *parent = arguments->command;
-    const struct command *found;
+    bool is_optional = parent->max_operands == OPERANDS_MANY;
+    const struct command *found = NULL;
 
-    if (arguments->operand_count == 0)
+    if (arguments->operand_count == 0 && !is_optional)
         return error_set(err, EINVAL, "missing subcommand: expected %s", parent->operands);
-    found = command_find(parent->subcommands, arguments->operands[0]);
+    if (arguments->operand_count > 0)
+        found = command_find(parent->subcommands, is_optional ? argv[arguments->first_operand]
+                                                              : arguments->operands[0]);
+    if (!found && is_optional)
+        return 0;
+    if (is_optional) {
+        arguments->first_operand++;
+        arguments->operand_count--;
+    }
     if (!found)
         return error_set(err, EINVAL, "unknown subcommand '%s': expected %s",
                          arguments->operands[0], parent->operands);
@@ -544,7 +554,7 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv, struct s
     if (arguments->action != ACTION_WORK)
         return 0;
     if (arguments->command->subcommands)
-        r = choose_subcommand(arguments, err);
+        r = choose_subcommand(arguments, argv, err);
     return r < 0 ? r : check_required(arguments, err);
 }
 

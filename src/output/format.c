@@ -9,9 +9,17 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "output/html.h"
+#include "record/row.h"
 #include "text/escape.h"
 
 /* ---- format ---------------------------------------------------------------- */
+
+static void write_row(const struct record *record, const struct format_style *style,
+                      struct buffer *out)
+{
+    (void)style;
+    row_write(record, out);
+}
 
 static const struct format formats[] = {
     [SPOOR_TEXT] = { .name = "text", .suffix = ".txt", .write = text_write },
@@ -26,6 +34,7 @@ static const struct format formats[] = {
                          .suffix = ".md",
                          .write = markdown_write,
                          .write_all = markdown_write_all },
+    [SPOOR_ROW] = { .name = "row", .suffix = ".row", .write = write_row },
 };
 
 bool path_has_suffix(const char *path, const char *suffix)

@@ -124,6 +124,29 @@ int output_file_check(const char *path, enum output_mode mode, struct spoor_erro
     return error_sys(err, errno, "cannot be written");
 }
 
+/* ---- directories ---------------------------------------------------------- */
+
+int output_make_directories(char *path)
+{
+    int denied = 0; /* a directory that may exist all the same */
+
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        int r;
+
+        if (slash)
+            *slash = '\0';
+        r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+        if (r == -ENOENT && denied < 0)
+            r = denied;
+        if (slash)
+            *slash = '/';
+        if (!slash || (r < 0 && r != -EROFS && r != -EACCES))
+            return r;
+        if (r < 0)
+            denied = r;
+    }
+}
+
 /* ---- two names of one file ------------------------------------------------- */
 
 static bool is_same_inode(const struct stat *a, const struct stat *b)
@@ -232,7 +255,7 @@ static int set_lock(int fd, short type)
     return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
 }
 
-void output_file_lock(int fd)
+bool output_file_lock(int fd)
 {
     enum { TRIES = 1000 };
     const struct timespec moment = { .tv_nsec = 5000000 };
@@ -241,9 +264,10 @@ void output_file_lock(int fd)
         int r = set_lock(fd, F_WRLCK);
 
         if (r != -EAGAIN && r != -EACCES && r != -EINTR)
-            return;                     /* ours, or a file system without locks */
+            return r == 0;              /* or a file system without locks */
         (void)nanosleep(&moment, NULL); /* a signal ends it early: fine */
     }
+    return false;
 }
 
 void output_file_unlock(int fd)

@@ -35,6 +35,9 @@ int output_file_check(const char *path, enum output_mode mode, struct spoor_erro
 /* The same for the directory of a file that does not exist yet. */
 int output_file_check_directory(const char *path, struct spoor_error *err);
 
+/* Makes a directory, mode 0700, and those above it; restores `path`. 0 or -errno. */
+int output_make_directories(char *path);
+
 /* The descriptor of this process that a path names (/dev/stdout, /dev/stderr, /dev/fd/N or
  * /proc/self/fd/N), or -1. */
 int output_file_descriptor(const char *path);
@@ -65,8 +68,8 @@ int output_file_open_special(const char *path, struct spoor_error *err);
 
 /* Locks a file against other writers that do the same, until it is closed or unlocked. Waits
  * some seconds at most and goes on without: a lock must not hold a result back. Not a lock of
- * flock(2), which the user may hold around us. */
-void output_file_lock(int fd);
+ * flock(2), which the user may hold around us. Returns whether it has the lock. */
+bool output_file_lock(int fd);
 void output_file_unlock(int fd);
 
 /* Claims a file for as long as it is open: alone, or together with others that do not claim it alone.

@@ -60,7 +60,7 @@ void table_done(struct table *table)
 
 static size_t row_count(const struct table *table)
 {
-    return table->cell_count / table->column_count;
+    return table->column_count > 0 ? table->cell_count / table->column_count : 0;
 }
 
 static const struct table_cell *cell_at(const struct table *table, size_t row, size_t column)
@@ -168,18 +168,21 @@ static void write_text(const struct table *table, const struct format_style *sty
     size_t widths[COLUMNS_MAX];
     struct page page = { .out = out, .has_color = style->has_color };
     struct buffer text = { 0 };
+    bool is_number[COLUMNS_MAX];
 
     measure(table, style, widths);
     shrink(table, style->columns, widths);
-    for (size_t i = 0; i < table->column_count; i++)
-        add_aligned(table->columns[i].heading, widths[i], is_number_column(table, i),
+    for (size_t i = 0; i < table->column_count; i++) {
+        is_number[i] = is_number_column(table, i);
+        add_aligned(table->columns[i].heading, widths[i], is_number[i],
                     i + 1 == table->column_count, &text);
+    }
     page_line(&page, PAGE_DIM, &text);
     for (size_t row = 0; row < row_count(table); row++) {
         for (size_t i = 0; i < table->column_count; i++) {
             buffer_clear(&text);
             add_safe(cell_at(table, row, i), style, &text);
-            add_aligned(text.text ? text.text : "", widths[i], is_number_column(table, i),
+            add_aligned(text.text ? text.text : "", widths[i], is_number[i],
                         i + 1 == table->column_count, out);
         }
         buffer_add(out, "\n", 1);
@@ -280,6 +283,7 @@ void table_write(const struct table *table, enum spoor_format format,
         break;
     case SPOOR_TEXT:
     case SPOOR_HTML:
+    case SPOOR_ROW:
         write_text(table, style, out);
         break;
     }

@@ -599,13 +599,27 @@ static int load_all(struct loader *loader, const json_t *root)
     return record->error < 0 ? error_set(loader->err, record->error, "out of memory") : r;
 }
 
-int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
-                 struct spoor_error *err)
+int record_from_json(const json_t *root, struct record *ret, struct spoor_error *err)
 {
     struct record record;
     struct loader loader = { .record = &record, .err = err };
+    int r;
+
+    record_init(&record);
+    r = load_all(&loader, root);
+    if (r < 0)
+        record_done(&record);
+    else
+        *ret = record;
+    return r;
+}
+
+int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
+                 struct spoor_error *err)
+{
     json_error_t error;
-    json_t *root = json_loadb(text, length, ret_length ? JSON_DISABLE_EOF_CHECK : 0, &error);
+    json_auto_t *root =
+        json_loadb(text, length, ret_length ? JSON_DISABLE_EOF_CHECK : 0, &error);
     int r;
 
     if (!root && error.line < 0) /* of no place in the text */
@@ -613,19 +627,12 @@ int record_parse(const char *text, size_t length, struct record *ret, size_t *re
     if (!root)
         return error_set(err, EBADMSG, "not valid JSON (line %d, column %d); " NOT_A_REPORT,
                          error.line, error.column);
-    record_init(&record);
     r = check_schema(root, err);
     if (r == 0)
-        r = load_all(&loader, root);
-    json_decref(root);
-    if (r < 0) {
-        record_done(&record);
-        return r;
-    }
-    *ret = record;
-    if (ret_length)
+        r = record_from_json(root, ret, err);
+    if (r == 0 && ret_length)
         *ret_length = (size_t)error.position;
-    return 0;
+    return r;
 }
 
 /* ---- The reports of a file ------------------------------------------------- */

@@ -40,8 +40,11 @@ void records_done(struct records *records);
 int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
                  struct spoor_error *err);
 
-/* Reads the curve of a report; NULL: it has none. -EBADMSG: it is not a curve. */
+/* The same for a report that has been parsed; its schema is not checked. */
 struct json_t;
+int record_from_json(const struct json_t *root, struct record *ret, struct spoor_error *err);
+
+/* Reads the curve of a report; NULL: it has none. -EBADMSG: it is not a curve. */
 int load_curve(struct record *record, const struct json_t *curve, struct spoor_error *err);
 
 /* A tracking file of gpu-tracker as a record: compat/tracking/tracking_load.c. Every message names the file. */

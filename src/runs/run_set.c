@@ -14,14 +14,17 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "history/import.h"
+#include "history/index.h"
 #include "output/format.h"
+#include "record/row.h"
 #include "record/samples_load.h"
 #include "text/escape.h"
 #include "text/line_reader.h"
 
 /* ---- one file ----------------------------------------------------------- */
 
-enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING };
+enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING, FILE_ROWS, FILE_IMPORT };
 
 /* How rows of samples begin: ours, and the objects of resource-tracker-rs, whose keys are sorted. */
 static const char *const json_rows[] = { "{\"timestamp\"", "{\"actual_interval_ms\"",
@@ -40,13 +43,15 @@ static enum file_kind kind_of(const char *path, const char *start)
 
     if (begins_with(start, "SQLite format 3") || begins_with(start, "ram_unit,"))
         return FILE_TRACKING;
+    if (import_is_known(start))
+        return FILE_IMPORT;
     if (!is_json)
         return FILE_SAMPLES;
     for (size_t i = 0; i < ARRAY_SIZE(json_rows); i++) {
         if (begins_with(text, json_rows[i]))
             return FILE_SAMPLES;
     }
-    return FILE_REPORT;
+    return begins_with(text, "{\"id\"") ? FILE_ROWS : FILE_REPORT;
 }
 
 static int load_report(struct line_reader *input, const char *path, struct records *ret,
@@ -59,6 +64,22 @@ static int load_report(struct line_reader *input, const char *path, struct recor
     if (line_reader_peek(input, 0, &start, &length) == 0)
         buffer_add(&text, start, length);
     return records_read(input->fd, path, &text, ret, err);
+}
+
+static int load_import(struct line_reader *input, const char *path, struct records *ret,
+                       struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    const char *start;
+    size_t length;
+    int r = line_reader_peek(input, 0, &start, &length);
+
+    if (r == 0) {
+        buffer_add(&text, start, length);
+        r = buffer_read(&text, input->fd, BUFFER_MAX);
+    }
+    return r < 0 ? error_sys(err, r, "cannot read '%s'", path)
+                 : import_read(&text, path, ret, err);
 }
 
 static int load_samples(struct line_reader *input, const char *path, struct records *ret,
@@ -91,7 +112,11 @@ static int load_input(struct line_reader *input, struct run_source *source,
         return error_sys(err, r, "cannot read '%s'", source->path);
     memcpy(start, text, length < sizeof(start) ? length : sizeof(start) - 1);
     kind = kind_of(source->path, start);
-    source->is_lossy = kind != FILE_REPORT;
+    source->is_lossy = kind != FILE_REPORT && kind != FILE_ROWS;
+    if (kind == FILE_ROWS)
+        return rows_load(input, source->path, &source->records, err);
+    if (kind == FILE_IMPORT)
+        return load_import(input, source->path, &source->records, err);
     if (kind == FILE_SAMPLES)
         return load_samples(input, source->path, &source->records, err);
     if (kind == FILE_TRACKING)
@@ -192,7 +217,32 @@ static struct run_source *append_source(struct run_set *set)
     return &sources[set->source_count];
 }
 
-static int add_file(struct run_set *set, const char *path, struct spoor_error *err)
+static int load_history(struct run_source *source, struct spoor_error *err)
+{
+    int r = history_find(source->path + 1, &source->records, err);
+
+    return r < 0 ? error_prefix(err, r, "'%s'", source->path) : 0;
+}
+
+/* One or more runs by the start of their ID. */
+static int load_id(struct run_source *source, struct spoor_error *err)
+{
+    char filter[64];
+    int r;
+
+    (void)snprintf(filter, sizeof(filter), "id=%.32s", source->path);
+    r = history_find(filter, &source->records, err);
+    if (r == 0 && source->records.count > 1) {
+        r = error_set(err, ENOTUNIQ, "%zu runs of the history have an ID that begins so",
+                      source->records.count);
+        records_done(&source->records);
+    }
+    return r < 0 ? error_prefix(err, r, "'%s'", source->path) : 0;
+}
+
+static int add_source(struct run_set *set, const char *path,
+                      int (*load)(struct run_source *source, struct spoor_error *err),
+                      struct spoor_error *err)
 {
     struct run_source *source = append_source(set);
     int r;
@@ -201,7 +251,7 @@ static int add_file(struct run_set *set, const char *path, struct spoor_error *e
         source->path = strdup(path);
     if (!source || !source->path)
         return error_set(err, ENOMEM, "out of memory");
-    r = load_file(source, err);
+    r = load(source, err);
     if (r < 0)
         free(source->path);
     else
@@ -231,20 +281,33 @@ static int add_folder(struct run_set *set, const char *folder, struct spoor_erro
         if (r == 0 && asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
             r = error_set(err, ENOMEM, "out of memory");
         if (r == 0)
-            r = add_file(set, path, err);
+            r = add_source(set, path, load_file, err);
         free(entries[i]);
     }
     free(entries);
     return r;
 }
 
+bool run_set_is_id(const char *selector)
+{
+    enum { DIGITS_MIN = 6 };
+    size_t length = strlen(selector);
+
+    return length >= DIGITS_MIN && length < RUN_ID_SIZE &&
+           selector[strspn(selector, "0123456789abcdef")] == '\0';
+}
+
 static int add_selector(struct run_set *set, const char *selector, struct spoor_error *err)
 {
     struct stat status;
+    bool exists = stat(selector, &status) == 0;
 
-    if (strcmp(selector, "-") != 0 && stat(selector, &status) == 0 && S_ISDIR(status.st_mode))
+    if (strcmp(selector, "-") != 0 && exists && S_ISDIR(status.st_mode))
         return add_folder(set, selector, err);
-    return add_file(set, selector, err);
+    if (!exists && selector[0] == '@')
+        return add_source(set, selector, load_history, err);
+    return add_source(set, selector, !exists && run_set_is_id(selector) ? load_id : load_file,
+                      err);
 }
 
 int run_set_load(struct run_set *set, char **selectors, size_t count, struct spoor_error *err)

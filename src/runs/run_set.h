@@ -29,13 +29,19 @@ struct run_set {
 
 /* Adds the runs of a selector:
  *
- *     FILE     reports (JSON, one after the other), samples, or a tracking file of gpu-tracker
+ *     FILE     reports (JSON, one after the other), samples, a tracking file of gpu-tracker, rows of a history, or a
+ *              file of another program (history/import.h)
  *     FOLDER   all reports in it (*.json, *.jsonl), by name; not in folders below
  *     -        standard input
+ *     @FILTER  runs of the history (history/filter.h): @last, @name=train,since=30d
+ *     ID       a run of the history by the first digits of its ID, six at least
  *
  * If a report and the samples of its run are both given, they are one run. Every message names the
  * selector. */
 int run_set_add(struct run_set *set, const char *selector, struct spoor_error *err);
+
+/* Does it have the form of an ID? */
+bool run_set_is_id(const char *selector);
 
 /* All of a command line. */
 int run_set_load(struct run_set *set, char **selectors, size_t count, struct spoor_error *err);

@@ -20,6 +20,7 @@ import sys
 import time
 
 import gpus
+import history
 import machine
 import rows
 import sampling
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "tracking": tracking.tracking,
     "strangers": tracking.strangers,
     "gpus": gpus.gpus,
+    "history": history.history,
     "slowing": slowing.slowing,
     "memory": sampling.memory,
     "instructions-start": starting.instructions_of_start,

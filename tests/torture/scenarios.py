@@ -188,8 +188,11 @@ class Scenario:
         known = {RAN, "home", GPUS, *self.outputs, *([STORED] if self.prepare else [])}
         known |= {name + end for name in self.outputs for end in ("-wal", "-shm", "-journal")}
         left = {path.name for path in folder.iterdir()} - known
-        left |= {path.name for path in (folder / "home").iterdir()} - {".local"}
+        left |= {path.name for path in (folder / "home").iterdir()} - {".local", ".cache"}
         expect(not left, f"files were left: {', '.join(sorted(left))}")
+        for path in (folder / STATE).glob("spoor/runs/*/*.jsonl"):
+            if path.stat().st_size > 0:
+                check_lines(path.read_text(encoding="utf-8"), False)
 
     def check_outputs(self, outcome, folder, has_run):
         """The outputs that are missing. Those that are there are whole, unless it said otherwise."""
@@ -270,6 +273,16 @@ def stored_report(folder, source):
     shutil.copy(source, folder / STORED)
 
 
+def stored_history(folder, source):
+    """A row for the report, as a history has it."""
+    run = json.loads(pathlib.Path(source).read_text(encoding="utf-8"))["run"]
+    path = folder / STATE / "spoor/runs/2026-11/other.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps({"id": f"{number:032x}", "name": "job", "tag.v": "1", "exit_code": 0,
+                                        "started_at": run["started_at"], "elapsed_seconds": 1,
+                                        "command": "true"}) + "\n" for number in range(3)), encoding="utf-8")
+
+
 SCENARIOS = [
     Scenario("run", ["run", "-q", "-o", "report.json", "--", *SHORT_JOB], ["report.json"],
              has_job=True, status=STATUS),
@@ -283,6 +296,12 @@ SCENARIOS = [
     Scenario("run, GPUs", ["run", "-i", "0.02", "-o", "report.json", "--samples", "samples.csv", "--",
                            *LONGER_JOB], ["report.json", "samples.csv"], has_job=True,
              status=STATUS, surround=with_gpus),
+    Scenario("run, history", ["run", "-q", "--save", "-o", "report.json", "--", *SHORT_JOB],
+             ["report.json"], has_job=True, status=STATUS),
+    Scenario("history", ["history", "--columns", "id,name,tag.v,cwd"], ["stdout=txt"],
+             prepare=stored_history),
+    Scenario("history, stats", ["history", "stats"], ["stdout=txt"],
+             prepare=stored_history),
     Scenario("attach", ["attach", "--duration", "0.05", "-i", "0.02", "-q", "-o", "report.json",
                         "--samples", "samples.csv", "{pid}"], ["report.json", "samples.csv"]),
     Scenario("system", ["system", "-i", "0.02", "-f", "json"], ["stdout=json"]),

@@ -271,6 +271,7 @@ int command_recommend(const struct command *command, int argc, char **argv)
     CLEANUP(settings_done) struct settings settings;
     CLEANUP(server_search_done) struct server_search search = { 0 };
     CLEANUP(run_set_done) struct run_set set = { 0 };
+    CLEANUP(text_list_done) struct text_list runs = { 0 };
     AUTO_FREE struct needs *items = NULL;
     struct arguments arguments;
     struct spoor_error err = { 0 };
@@ -281,10 +282,12 @@ int command_recommend(const struct command *command, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    if (arguments.operand_count == 0)
+    r = settings_select(&settings, argv + arguments.first_operand, arguments.operand_count,
+                        &runs, &err);
+    if (r == 0 && runs.count == 0)
         return complain("missing argument: spoor recommend [OPTIONS] FILE...");
-    r = run_set_load(&set, argv + arguments.first_operand, (size_t)arguments.operand_count,
-                     &err);
+    if (r == 0)
+        r = run_set_load(&set, runs.items, runs.count, &err);
     if (r == 0)
         r = check_jobs(&set, &err);
     if (r == 0)

@@ -32,7 +32,7 @@ static int name_page(const char *path, char **ret, struct spoor_error *err)
     const char *dot = strrchr(base, '.');
     struct buffer name = { 0 };
 
-    if (strcmp(path, "-") == 0)
+    if (strcmp(path, "-") == 0 || path[0] == '@')
         path = dot = "report";
     buffer_add(&name, path, dot && dot > base ? (size_t)(dot - path) : strlen(path));
     buffer_add_text(&name, ".html");
@@ -178,7 +178,7 @@ static int open_page(const char *path)
     return 0;
 }
 
-static int report(struct settings *settings, char **paths, size_t count)
+int report_runs(struct settings *settings, char **paths, size_t count)
 {
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
     CLEANUP(run_set_done) struct run_set set = { 0 };
@@ -202,12 +202,17 @@ static int report(struct settings *settings, char **paths, size_t count)
 int command_report(const struct command *command, int argc, char **argv)
 {
     CLEANUP(settings_done) struct settings settings;
+    CLEANUP(text_list_done) struct text_list runs = { 0 };
     struct arguments arguments;
+    struct spoor_error err = { 0 };
     int code = settings_begin(&settings, &arguments, command, argc, argv);
 
     if (code >= 0)
         return code;
-    if (arguments.operand_count == 0)
+    if (settings_select(&settings, argv + arguments.first_operand, arguments.operand_count,
+                        &runs, &err) < 0)
+        return complain("%s", err.message);
+    if (runs.count == 0)
         return complain("missing argument: spoor report [OPTIONS] FILE...");
-    return report(&settings, argv + arguments.first_operand, (size_t)arguments.operand_count);
+    return report_runs(&settings, runs.items, runs.count);
 }

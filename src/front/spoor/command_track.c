@@ -17,6 +17,7 @@
 #include "front/spoor/settings.h"
 #include "output/save.h"
 #include "record/fill.h"
+#include "record/row.h"
 #include "run/process.h"
 #include "run/track.h"
 #include "text/escape.h"
@@ -101,6 +102,12 @@ static int write_all(void *data)
         if (r < 0)
             complain("%s", err.message);
     }
+    if (report->outputs->saves_run) {
+        CLEANUP(buffer_done) struct buffer row = { 0 };
+
+        row_write(report->record, &row);
+        outputs_save_run(report->outputs, &row);
+    }
     return 0;
 }
 
@@ -170,6 +177,7 @@ static struct live *open_live(const struct settings *settings, char **command,
                               struct track_options *options)
 {
     struct live_options own = {
+        .name = settings_saves_run(settings) ? settings->name : NULL,
         .scope = LIVE_JOB,
         .interval_ns = settings->interval_ns,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),

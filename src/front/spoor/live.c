@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,6 +22,7 @@
 #include "base/helper.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
+#include "history/store.h"
 #include "output/format.h"
 #include "output/stream.h"
 #include "run/signals.h"
@@ -244,8 +247,32 @@ enum live_fd {
     FD_COUNT,
 };
 
+/* The usual time of a run, looked up while it runs: a history may be large, or on a disk that hangs. */
+struct lookup {
+    char folder[PATH_MAX]; /* of the history */
+    char *name;
+    double seconds; /* NaN: unknown */
+};
+
+static void look_up(void *data)
+{
+    struct lookup *lookup = data;
+
+    lookup->seconds = history_usual_seconds(lookup->folder, lookup->name);
+}
+
+static void release_lookup(void *data)
+{
+    struct lookup *lookup = data;
+
+    free(lookup->name);
+    free(lookup);
+}
+
 struct live {
-    char *title; /* safe for this terminal */
+    char *title;                 /* safe for this terminal */
+    struct helper *usual_helper; /* NULL: nothing is looked up */
+    struct lookup *usual;        /* of the helper */
     bool has_color, has_unicode, has_keys, is_line;
     live_write *write; /* NULL: samples are shown */
     void *write_data;
@@ -335,6 +362,8 @@ static void redraw(struct live *live)
     if (sampled_ns == 0 && !live->write)
         return;
     view.elapsed_seconds += (double)(clock_now().monotonic_ns - sampled_ns) / 1e9;
+    if (live->usual_helper && helper_wait(live->usual_helper, 0))
+        view.usual_seconds = live->usual->seconds;
     pthread_mutex_lock(&live->screen_mutex);
     draw(live, &view);
     pthread_mutex_unlock(&live->screen_mutex);
@@ -527,6 +556,23 @@ static int open_parts(struct live *live, const struct live_options *options)
     return live->has_keys ? open_signals(live) : 0;
 }
 
+/* Without it, the view only lacks that time. */
+static void open_lookup(struct live *live, const char *name)
+{
+    static const struct helper_work work = { "history", look_up, release_lookup };
+    struct lookup *lookup = calloc(1, sizeof(*lookup));
+
+    if (!lookup)
+        return;
+    lookup->seconds = (double)NAN;
+    lookup->name = strdup(name);
+    if (!lookup->name || history_folder(lookup->folder, NULL) < 0 ||
+        helper_open(&work, lookup, &live->usual_helper) < 0)
+        release_lookup(lookup);
+    else
+        live->usual = lookup;
+}
+
 struct live *live_open(const struct live_options *options, struct spoor_error *err)
 {
     struct live *live = calloc(1, sizeof(*live));
@@ -549,6 +595,8 @@ struct live *live_open(const struct live_options *options, struct spoor_error *e
     live_view_init(&live->view, options->scope,
                    (double)options->interval_ns / (double)NS_PER_SECOND);
     r = open_parts(live, options);
+    if (options->name)
+        open_lookup(live, options->name);
     if (r < 0) {
         (void)error_sys(err, r, "cannot show a live view");
         live = live_close(live);
@@ -558,7 +606,11 @@ struct live *live_open(const struct live_options *options, struct spoor_error *e
 
 int live_start(struct live *live, struct spoor_error *err)
 {
-    int r = thread_start_quiet(&live->thread, run, live);
+    int r;
+
+    if (live->usual_helper && helper_start(live->usual_helper) < 0)
+        live->usual_helper = helper_close(live->usual_helper);
+    r = thread_start_quiet(&live->thread, run, live);
 
     live->has_thread = r == 0;
     return r < 0 ? error_sys(err, r, "cannot show a live view") : 0;
@@ -582,6 +634,7 @@ struct live *live_begin(const struct settings *settings, enum live_scope scope,
 {
     const struct live_options own = {
         .title = title,
+        .name = settings_saves_run(settings) ? settings->name : NULL,
         .scope = scope,
         .interval_ns = settings->interval_ns,
         .has_color = outputs_has_color(settings->color, STDERR_FILENO),
@@ -632,6 +685,7 @@ struct live *live_close(struct live *live)
     }
     (void)pthread_mutex_destroy(&live->mutex);
     (void)pthread_mutex_destroy(&live->screen_mutex);
+    live->usual_helper = helper_close(live->usual_helper);
     live_screen_close(&live->screen);
     live_view_done(&live->view);
     free(live->title);

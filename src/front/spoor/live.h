@@ -117,6 +117,7 @@ struct live_usage {
 struct live_view {
     enum live_scope scope;
     double elapsed_seconds;
+    double usual_seconds;  /* of earlier runs of this name; NaN: unknown */
     double column_seconds; /* that a column stands for */
     double column_start;   /* of the newest column */
     double rate_seconds;   /* a rate is of this long at least */
@@ -162,6 +163,8 @@ typedef size_t live_write(void *data, const struct live_style *style, struct buf
 
 struct live_options {
     const char *title; /* safe for a UTF-8 terminal */
+    const char
+        *name; /* of the run, if the history is on: it has its usual time; NULL: unknown */
     enum live_scope scope;
     uint64_t interval_ns;
     bool has_color;

@@ -109,6 +109,7 @@ void live_view_init(struct live_view *view, enum live_scope scope, double interv
         .column_seconds = fmax(interval_seconds, COLUMN_SECONDS),
         .rate_seconds = interval_seconds / 2,
         .column_count = 1,
+        .usual_seconds = (double)NAN,
         .cpu_limit = (double)NAN,
         .memory_limit_bytes = (double)NAN,
     };
@@ -450,16 +451,22 @@ static void add_row(struct page *page, const struct live_view *view, const struc
 }
 
 /* The title on the left, the time on the right. */
-static void add_headline(struct page *page, const char *title, double elapsed_seconds)
+static void add_headline(struct page *page, const char *title, const struct live_view *view)
 {
-    struct number time = number_duration(elapsed_seconds);
-    size_t room = page->columns - strlen(time.text) - 2;
+    char time[96];
     struct buffer cut = { 0 };
+    size_t room;
 
+    (void)snprintf(time, sizeof(time), isnan(view->usual_seconds) ? "%s" : "%s, usually %s",
+                   number_duration(view->elapsed_seconds).text,
+                   number_duration(view->usual_seconds).text); /* fits */
+    if (strlen(time) > page->columns / 2)
+        time[strcspn(time, ",")] = '\0';
+    room = page->columns - strlen(time) - 2;
     page_cut(title, room, &cut);
     page_add(page, PAGE_BOLD, cut.text ? cut.text : "");
     add_padding(page->out, cut.text ? cut.text : "", room + 2);
-    buffer_add_text(page->out, time.text);
+    buffer_add_text(page->out, time);
     buffer_done(&cut);
 }
 
@@ -614,7 +621,7 @@ size_t live_view_write(const struct live_view *view, const char *title,
     if (page.columns < CURVE_START || style->lines < FRAME_LINES_MIN)
         return add_rows(&page, view, style->lines);
     room = style->lines - 2;
-    add_headline(&page, title, view->elapsed_seconds);
+    add_headline(&page, title, view);
     lines = add_rows(&page, view, room);
     lines += add_gpus(&page, view, (room - lines + 1) / 2);
     lines += add_processes_tree(&page, view, room - lines);

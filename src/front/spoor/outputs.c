@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,12 @@
 #include "front/agent.h"
 #include "front/spoor/print.h"
 #include "front/spoor/program.h"
+#include "history/store.h"
 #include "output/format.h"
 #include "output/output_file.h"
 #include "output/save.h"
 #include "output/stream.h"
+#include "record/row.h"
 #include "services/cloud/cloud.h"
 
 bool outputs_has_color(enum color color, int fd)
@@ -248,6 +251,7 @@ static int plan_all(const struct settings *settings, struct outputs *plan,
     int r;
 
     plan->process_count = settings->process_count;
+    plan->saves_run = settings_saves_run(settings);
     plan->save = settings->is_append       ? SPOOR_APPEND
                  : settings->is_no_clobber ? SPOOR_NO_CLOBBER
                                            : SPOOR_REPLACE;
@@ -424,7 +428,7 @@ static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
 
 static bool tells_of_clouds(const struct outputs *outputs)
 {
-    bool any = false;
+    bool any = outputs->saves_run;
 
     for (size_t i = 0; i < outputs->count; i++)
         any |= outputs->items[i].format == SPOOR_JSON ||
@@ -442,6 +446,48 @@ static void complain_of_lost_rows(const struct outputs *outputs, spoor_session *
             complain("could not write %llu row%s to '%s': %s", (unsigned long long)count,
                      count == 1 ? "" : "s", stdout_name(outputs->streams->items[i]), reason);
     }
+}
+
+/* ---- the history ----
+ *
+ * Whatever fails here is one line: the job has ended well without it. */
+
+/* The JSON report of this run as a whole path; NULL: there is none. */
+static char *find_report(const struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct output *output = &outputs->items[i];
+
+        if (output->fd < 0 && output->format == SPOOR_JSON && output->save != SPOOR_APPEND)
+            return realpath(output->path, NULL);
+    }
+    return NULL;
+}
+
+void outputs_save_run(const struct outputs *outputs, struct buffer *row)
+{
+    AUTO_FREE char *path = find_report(outputs);
+    struct spoor_error err = { 0 };
+    char folder[PATH_MAX];
+    int r = history_folder(folder, &err);
+
+    if (path)
+        row_add_report(row, path);
+    if (r == 0)
+        r = history_append(folder, (double)NAN, row, &err);
+    if (r < 0)
+        complain("the run is not saved in the history: %s", err.message);
+}
+
+static void save_session(const struct outputs *outputs, spoor_session *session)
+{
+    CLEANUP(buffer_done) struct buffer row = { 0 };
+    struct spoor_error err = { 0 };
+
+    if (tracking_agent_format(session, SPOOR_ROW, &row, &err) < 0)
+        complain("the run is not saved in the history: %s", err.message);
+    else
+        outputs_save_run(outputs, &row);
 }
 
 static int write_all(void *data)
@@ -468,6 +514,8 @@ static int write_all(void *data)
             results[i] = spoor_session_write(report->session, rescue_format(outputs, i), 0,
                                              STDERR_FILENO, NULL);
     }
+    if (outputs->saves_run)
+        save_session(outputs, report->session);
     spoor_session_set_cloud(report->session, NULL);
     return 0;
 }
@@ -477,7 +525,7 @@ void outputs_write(const struct outputs *outputs, spoor_session *session)
     struct report report = { outputs, session };
 
     spoor_session_show_processes(session, outputs->process_count);
-    if (outputs->count > 0)
+    if (outputs->count > 0 || outputs->saves_run)
         (void)program_write_report(&spoor_program, write_all, &report);
     complain_of_lost_rows(outputs, session);
 }

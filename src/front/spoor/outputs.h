@@ -13,6 +13,7 @@
 #include "record/record.h"
 #include "run/track.h"
 #include "spoor/spoor.h"
+#include "text/buffer.h"
 
 /* One report to write, to a descriptor or a file. */
 struct output {
@@ -31,6 +32,7 @@ struct outputs {
     enum spoor_save save;
     size_t process_count;            /* in a text report */
     const struct text_list *streams; /* the files of samples, numbered as in the session */
+    bool saves_run;                  /* to the history, after the reports */
 };
 
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be written in the end;
@@ -72,6 +74,15 @@ int outputs_print_records(const struct output *output, const struct record *reco
 /* The report of a job that ran untracked: all figures are unknown. The caller ends *ret with record_done(). */
 int untracked_record_fill(const struct tracked *tracked, const struct spoor_options *options,
                           struct record *ret);
+
+/* Writes stored runs as 'spoor report' does (command_report.c). Returns the exit code. */
+int report_runs(struct settings *settings, char **paths, size_t count);
+
+/* The median time of the newest runs of a name that ended well (command_history.c); NaN: unknown. */
+double history_usual_seconds(const char *folder, const char *name);
+
+/* Adds the row of a run (record/row.h) to the history; a failure is one line on stderr. */
+void outputs_save_run(const struct outputs *outputs, struct buffer *row);
 
 /* Should text on this descriptor have color? */
 bool outputs_has_color(enum color color, int fd);

@@ -8,6 +8,42 @@
     "file (--config). An option overrides a variable, and a variable overrides the config "   \
     "file."
 
+/* They have the options of history; command_history() refuses those of another one. */
+static const struct command history_commands[] = {
+    {
+        .name = "show",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "ID|FILTER",
+        .max_operands = OPERANDS_MANY,
+        .summary = "show the report of a run",
+    },
+    {
+        .name = "stats",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "[FILTER...]",
+        .max_operands = OPERANDS_MANY,
+        .summary = "show time, memory and failures by name, and what to request",
+    },
+    {
+        .name = "prune",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .summary = "remove old runs: --older, --keep, --max-size",
+    },
+    {
+        .name = "import",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "FILE...",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "add stored runs, also of con/duct, Snakemake and Nextflow",
+    },
+    { 0 },
+};
+
 static const struct command commands[] = {
     {
         .name = "run",
@@ -122,8 +158,9 @@ static const struct command commands[] = {
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
             "format. A FILE is a report stored as JSON (- for stdin), a file of --samples, "
-            "even "
-            "of an interrupted run, or a tracking file of gpu-tracker. If a "
+            "also of an interrupted run, a tracking file of gpu-tracker, or a run of the "
+            "history: "
+            "@FILTER or an ID, see 'spoor help history'. If a "
             "report and the samples of the same run are given, the page has both. Exit code: "
             "0, "
             "or 125 if a file could not be read or written.",
@@ -141,7 +178,9 @@ static const struct command commands[] = {
         .summary = "recommend what to request for the next run",
         .about =
             "Read reports stored as JSON (- for stdin) and recommend CPUs, memory, GPUs and "
-            "time for the next run, with the reason for each. With several reports, the "
+            "time for the next run, with the reason for each. Runs of the history are @FILTER "
+            "or "
+            "an ID, see 'spoor help history'. With several reports, the "
             "largest value of each is used. Exit code: 0, or 125 if a report could not be read "
             "or no servers could be looked up.",
         .example = "spoor recommend --for sbatch report.json",
@@ -192,6 +231,30 @@ static const struct command commands[] = {
         .example = "spoor check --max memory=2GiB --max time=10m report.json",
         .ignores_variables = true, /* the variables are for runs */
         .main = command_check,
+    },
+    {
+        .name = "history",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "[FILTER...] | show ID | stats [FILTER...] | prune | import FILE...",
+        .max_operands = OPERANDS_MANY,
+        .complete = COMPLETE_FILES,
+        .summary = "list the runs that were kept, and what they used",
+        .about =
+            "List the runs that 'spoor run --save' kept, the newest last. A FILTER is a list "
+            "of "
+            "conditions that must all hold, separated by commas: name=train, tag.KEY=VALUE, "
+            "host=, user=, id=, exit!=0, command~TEXT (contains), since=30d, until=2026-11-01, "
+            "and last, previous or last=N. Other commands take such runs as @FILTER, for "
+            "example "
+            "'spoor report @last', or by their ID. The history is kept only if --save, "
+            "SPOOR_HISTORY or the config file turns it on: command lines can hold secrets. "
+            "Exit "
+            "code: 0, or 125 if the history could not be read or written.",
+        .example = "spoor history name=train,since=30d",
+        .subcommands = history_commands,
+        .ignores_variables = true, /* the variables are for runs */
+        .main = command_history,
     },
     {
         .name = "doctor",

@@ -28,6 +28,7 @@ int command_recommend(const struct command *command, int argc, char **argv);
 int command_report(const struct command *command, int argc, char **argv);
 int command_watch(const struct command *command, int argc, char **argv);
 int command_system(const struct command *command, int argc, char **argv);
+int command_history(const struct command *command, int argc, char **argv);
 int command_help(const struct command *command, int argc, char **argv);
 
 #endif

@@ -13,9 +13,11 @@
 #include "front/spoor/file_name.h"
 #include "front/spoor/print.h"
 #include "front/spoor/program.h"
+#include "history/store.h"
 #include "output/format.h"
 #include "output/stream.h"
 #include "recommend/scheduler_request.h"
+#include "record/run_figure.h"
 #include "runs/bench.h"
 #include "runs/check.h"
 #include "text/number.h"
@@ -170,6 +172,46 @@ static int apply_process_count(void *target, const struct option *option, const 
     return 0;
 }
 
+/* yes, no, or a folder, which has a slash in its name. */
+static int apply_history(void *target, const struct option *option, const char *value,
+                         struct spoor_error *err)
+{
+    const struct option flag = { 0 };
+    bool is_on;
+
+    if (!value)
+        value = "yes";
+    if (!history_is_folder(value) && option_flag(&is_on, &flag, value, err) < 0)
+        return error_set(
+            err, EINVAL,
+            "invalid value '%s': expected yes, no or a directory with a '/' in its "
+            "name",
+            value);
+    return option_text(target, option, value, err);
+}
+
+static int apply_run_count(void *target, const struct option *option, const char *value,
+                           struct spoor_error *err)
+{
+    size_t *member = option_member(target, option);
+    uint64_t count;
+
+    if (parse_whole_u64(value, &count) < 0 || count == 0 || count > INT32_MAX)
+        return error_set(err, EINVAL, "invalid number '%s': expected 1 or more", value);
+    *member = (size_t)count;
+    return 0;
+}
+
+static int apply_max_size(void *target, const struct option *option, const char *value,
+                          struct spoor_error *err)
+{
+    static const struct run_figure size = { "the size", "", "", RUN_BYTES };
+    struct settings *settings = target;
+
+    (void)option;
+    return run_figure_parse(&size, value, &settings->max_bytes, err);
+}
+
 /* One of the words, or a folder, which has a slash in it. */
 static int check_cgroup(const char *value, struct spoor_error *err)
 {
@@ -300,6 +342,15 @@ static int apply_cooldown(void *target, const struct option *option, const char 
     return parse_time(value, 0, DURATION_MAX_NS, "0 to 366d", &settings->cooldown_ns, err);
 }
 
+static int apply_older(void *target, const struct option *option, const char *value,
+                       struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    return parse_time(value, 1, UINT64_MAX, "a time", &settings->older_ns, err);
+}
+
 static int apply_pid(void *target, const struct option *option, const char *value,
                      struct spoor_error *err)
 {
@@ -320,7 +371,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define BENCH SCOPE_BENCH
 #define EVERY                                                                              \
     (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND | \
-     SCOPE_WATCH | SCOPE_COMPARE | SCOPE_CHECK | BENCH)
+     SCOPE_WATCH | SCOPE_COMPARE | SCOPE_CHECK | BENCH | HISTORY)
+#define HISTORY SCOPE_HISTORY
 #define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND | SCOPE_WATCH | SCOPE_CHECK)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
 /* The groups of options in help and manual pages. */
@@ -329,6 +381,7 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define EXTENT "Scope"
 #define SOURCES "Sources"
 #define GENERAL "General"
+#define RUNS "Runs"
 #define TEXT(member) OPTION_TEXT(struct settings, member)
 #define FLAG(member) OPTION_FLAG(struct settings, member)
 #define LIST(member) OPTION_LIST(struct settings, member)
@@ -372,6 +425,18 @@ static const struct option rows[] = {
 { 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|markdown|json|csv|html", "output format; html: a page with the runs side by side (default: from the suffix of the -o file, otherwise text)", SCOPE_COMPARE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", HISTORY | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'f',  "format",     "text|json|csv|markdown", "output format (default: from the suffix of the -o file, otherwise text)", HISTORY | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ '\0', "columns",    "LIST",              "the columns of a list: id, started, name, command, host, user, exit, time, cpu, memory, read, written, gpu_memory, energy, tag.KEY, or a path of the JSON report", HISTORY | LINE_ONLY, OUTPUT, TEXT(columns) },
+{ '\0', "limit",      "N",                 "list the N newest runs (default: 30 on a terminal, otherwise all)", HISTORY | LINE_ONLY, RUNS, .apply = apply_run_count, .offset = offsetof(struct settings, run_limit) },
+{ '\0', "older",      "TIME",              "with prune: remove runs that started longer ago, such as 90d", HISTORY | LINE_ONLY, RUNS, .apply = apply_older },
+{ '\0', "keep",       "N",                 "with prune: keep the N newest runs of each name", HISTORY | LINE_ONLY, RUNS, .apply = apply_run_count, .offset = offsetof(struct settings, kept_runs) },
+{ '\0', "max-size",   "SIZE",              "with prune: remove the oldest runs until the history is smaller, such as 500M", HISTORY | LINE_ONLY, RUNS, .apply = apply_max_size },
+{ '\0', "name",       "NAME",              "runs of the history that have this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, TEXT(name) },
+{ '\0', "last",       NULL,                "the last run of the history; with --name, of this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, FLAG(wants_last) },
+{ '\0', "history",    "yes|no|DIRECTORY",  "the directory of the history (default: $XDG_STATE_HOME/spoor or ~/.local/state/spoor)", REPORT | SCOPE_RECOMMEND | HISTORY | OPTION_COMMON | OPTION_OPTIONAL, RUNS, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = COMPLETE_FILES },
+{ '\0', "save",       NULL,                "keep this run in the history, which 'spoor history' lists", BOTH, OUTPUT, FLAG(saves_run) },
+{ '\0', "history",    "yes|no|DIRECTORY",  "keep every run in the history: in DIRECTORY, or in ~/.local/state/spoor (yes); default: no", BOTH | OPTION_COMMON | OPTION_OPTIONAL, OUTPUT, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = "yes no" },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more; an unknown figure is null; written to the -o file if it is a text file, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
 { '\0', "print",      "TEMPLATE",          "print figures for scripts, one line for each run: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more", REPORT, OUTPUT, TEXT(print), .check = print_check },
@@ -390,7 +455,7 @@ static const struct option rows[] = {
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_no_clobber) },
 { '\0', "on-exit",    "COMMAND",           "after the report is written, run COMMAND with sh -c; SPOOR_RUN_REPORT is the path of the report, and SPOOR_RUN_ID, _NAME, _COMMAND, _EXIT_CODE, _SIGNAL, _TIME (seconds), _CPU, _MEMORY (bytes) and others describe the run; its output goes to stderr, and its exit code has no effect", BOTH, OUTPUT, TEXT(on_exit) },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | OPTION_COMMON, OUTPUT, CHOICE(color) },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | HISTORY | OPTION_COMMON, OUTPUT, CHOICE(color) },
 { 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, with shorter intervals during the first 16 s)", TRACK | BENCH, SAMPLING, .apply = apply_interval },
 { 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, .apply = apply_interval },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) as soon as it is taken; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
@@ -413,7 +478,7 @@ static const struct option rows[] = {
 { '\0', "detail",     "auto|always|never", "when to measure private and shared memory, which slows the job down: when memory has changed and as --budget allows (auto, the default), at every sample, or never", TRACK | BENCH | SCOPE_DOCTOR, SOURCES, CHOICE(detail) },
 { '\0', "cgroup",     "auto|off|require|DIRECTORY", "run the command in its own cgroup, for exact values: if possible (auto, the default), never (off), or refuse to run without one (require); DIRECTORY: create it below this cgroup, which must be delegated to you", RUN | BENCH | SCOPE_DOCTOR, SOURCES, TEXT(cgroup), .check = check_cgroup, .complete = "auto off require" },
 { '\0', "file",       "FILE",              "also append to FILE (.csv or .sqlite; default: $SPOOR_PHASE_FILE)", SCOPE_PHASE | LINE_ONLY, OUTPUT, TEXT(phase_file), .complete = COMPLETE_FILES },
-{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
+{ '\0', "config",     "FILE",              "read settings from a JSON file whose keys are long option names (default: ~/.config/spoor/config.json, if it exists; none: no file)", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | HISTORY | OPTION_NO_FILE | OPTION_CONFIG_FILE | OPTION_COMMON, GENERAL, TEXT(config_path), .complete = COMPLETE_FILES },
 { 'h',  "help",       NULL,                "show this help and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_help },
 { 'V',  "version",    NULL,                "show the version and exit", EVERY | LINE_ONLY, GENERAL, .apply = option_version },
 };
@@ -491,6 +556,7 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
     struct settings *settings = arguments->target;
 
     settings->gpus_source = arguments_source(arguments, "gpus");
+    history_choose(settings->history);
     if (arguments->command->scope & (SCOPE_ATTACH | SCOPE_SYSTEM) &&
         arguments_source(arguments, "live") == SET_BY_NOTHING)
         settings->is_live = true;
@@ -537,6 +603,46 @@ int settings_begin(struct settings *settings, struct arguments *arguments,
     if (settings_load(arguments, argc, argv, &err) < 0)
         return complain("%s", err.message);
     return arguments->action == ACTION_WORK ? -1 : program_show(arguments);
+}
+
+bool settings_saves_run(const struct settings *settings)
+{
+    const struct option flag = { 0 };
+    bool is_on = false;
+
+    return settings->saves_run || history_is_folder(settings->history) ||
+           (settings->history && option_flag(&is_on, &flag, settings->history, NULL) == 0 &&
+            is_on);
+}
+
+/* A comma ends a condition of a filter, unless a backslash is before it. */
+static void add_filter_text(struct buffer *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == ',' || *text == '\\')
+            buffer_add(out, "\\", 1);
+        buffer_add(out, text, 1);
+    }
+}
+
+int settings_select(const struct settings *settings, char **operands, int count,
+                    struct text_list *ret, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer selector = { 0 };
+    int r = 0;
+
+    for (int i = 0; r == 0 && i < count; i++)
+        r = text_list_add(ret, operands[i], err);
+    if (r < 0 || (!settings->name && !settings->wants_last))
+        return r;
+    buffer_add_text(&selector, settings->name ? "@name=" : "@");
+    if (settings->name)
+        add_filter_text(&selector, settings->name);
+    if (settings->wants_last)
+        buffer_add_text(&selector, settings->name ? ",last" : "last");
+    if (buffer_error(&selector) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    return text_list_add(ret, selector.text, err);
 }
 
 /* ---- GPUs --------------------------------------------------------------- */

@@ -31,6 +31,7 @@ enum {
     SCOPE_BENCH = 1u << 10,
     SCOPE_COMPARE = 1u << 11,
     SCOPE_CHECK = 1u << 12,
+    SCOPE_HISTORY = 1u << 13,
 };
 
 /* In the order of the words of their options. */
@@ -68,6 +69,14 @@ struct settings {
     char *architecture;
     struct text_list vendors;
     size_t server_count;
+    char *history;        /* yes, no or a folder */
+    bool saves_run;       /* keep the run in the history */
+    bool wants_last;      /* the last run of the history */
+    char *columns;        /* of a list of runs */
+    size_t run_limit;     /* of a list of runs; 0: not given */
+    size_t kept_runs;     /* of each name; 0: not given */
+    uint64_t older_ns;    /* runs older than this are removed; 0: not given */
+    double max_bytes;     /* of the history; 0: not given */
     size_t process_count; /* in a text report; SIZE_MAX: the default */
     char *gpus;
     enum setting_source gpus_source;
@@ -118,6 +127,13 @@ int settings_load(struct arguments *arguments, int argc, char **argv, struct spo
  * or the exit code: the help or the version was shown, or something was refused. */
 int settings_begin(struct settings *settings, struct arguments *arguments,
                    const struct command *command, int argc, char **argv);
+
+/* The runs that a command line names: its operands, and those of the history by --name and --last. */
+int settings_select(const struct settings *settings, char **operands, int count,
+                    struct text_list *ret, struct spoor_error *err);
+
+/* Is the run of these settings to be kept in the history? */
+bool settings_saves_run(const struct settings *settings);
 
 /* ---- GPUs --------------------------------------------------------------- */
 

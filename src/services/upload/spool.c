@@ -229,23 +229,6 @@ enum { FILE_MAX_BYTES = 4 << 20, END_BYTES = 512 };
 
 /* ---- where they are --------------------------------------------------------- */
 
-/* As mkdir -p, for the user alone. */
-static int make_directories(char *path)
-{
-    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-        int r;
-
-        if (slash)
-            *slash = '\0';
-        r = mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-        if (!slash)
-            return r;
-        *slash = '/';
-        if (r < 0 && r != -EROFS && r != -EACCES) /* it may exist all the same */
-            return r;
-    }
-}
-
 /* A directory that others can write to may be a trap of another user. */
 static bool is_ours(const char *path)
 {
@@ -262,7 +245,7 @@ static bool try_base(const char *directory, const char *below, char base[PATH_MA
     if (!directory || directory[0] != '/')
         return false;
     n = snprintf(base, PATH_MAX, "%s%s", directory, below);
-    return n > 0 && n < PATH_MAX && make_directories(base) == 0 && is_ours(base);
+    return n > 0 && n < PATH_MAX && output_make_directories(base) == 0 && is_ours(base);
 }
 
 int spool_find_base(char base[PATH_MAX], struct spoor_error *err)

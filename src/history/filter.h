@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filter.h - which runs of a history are meant, as people write it:
+ *
+ *     name=train,tag.v=1,since=30d,exit!=0,command~resnet,last=5
+ *
+ * All conditions must hold. = is equal, != is not, ~ contains. The keys are name, command, host, user, id (its first digits),
+ * exit, tag.KEY, since and until (a time ago, or a date). "last" is the newest of these runs, "previous" the one before it,
+ * last=N the N newest. A backslash before a comma makes it a part of a value.
+ */
+#ifndef HISTORY_FILTER_H
+#define HISTORY_FILTER_H
+
+#include "spoor/spoor.h"
+#include "text/buffer.h"
+
+enum { FILTER_VALUES_MAX = 64 };
+
+/* Zeroed is every run. */
+struct history_filter {
+    struct buffer where; /* conditions in SQL, with places for the values */
+    char *values[FILTER_VALUES_MAX];
+    size_t value_count;
+    size_t skip, limit; /* of the newest; no limit: 0 */
+};
+
+/* Adds conditions. `now`: seconds since 1970. -EINVAL with a message; -ENOMEM. */
+int history_filter_add(struct history_filter *filter, const char *text, double now,
+                       struct spoor_error *err);
+
+/* Adds one condition: name, =, train. */
+int history_filter_add_one(struct history_filter *filter, const char *key, const char *operator,
+                           const char * value, double now, struct spoor_error *err);
+
+void history_filter_done(struct history_filter *filter);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/prune.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "history/store.h"
+#include "output/output_file.h"
+
+enum { CHUNK_BYTES = 1 << 20 };
+
+/* ---- one file ------------------------------------------------------------- */
+
+struct rewrite {
+    int from;
+    struct replacement to;
+    struct buffer kept; /* not written yet */
+    uint64_t bytes;
+};
+
+static int flush(struct rewrite *rewrite)
+{
+    int r = buffer_error(&rewrite->kept);
+
+    if (r == 0)
+        r = buffer_write(&rewrite->kept, rewrite->to.fd);
+    buffer_clear(&rewrite->kept);
+    return r;
+}
+
+static int copy(struct rewrite *rewrite, off_t offset, size_t length)
+{
+    AUTO_FREE char *text = malloc(length);
+    int r = text ? 0 : -ENOMEM;
+
+    if (r == 0 && pread(rewrite->from, text, length, offset) != (ssize_t)length)
+        r = -EIO;
+    if (r < 0)
+        return r;
+    buffer_add(&rewrite->kept, text, length);
+    rewrite->bytes += length;
+    return rewrite->kept.length > CHUNK_BYTES ? flush(rewrite) : buffer_error(&rewrite->kept);
+}
+
+/* The rows that stay, and what was appended since the file was read. */
+static int copy_all(struct rewrite *rewrite, sqlite3_stmt *rows, off_t tail, off_t size)
+{
+    int code, r = 0;
+
+    while (r == 0 && (code = sqlite3_step(rows)) == SQLITE_ROW)
+        r = copy(rewrite, sqlite3_column_int64(rows, 0),
+                 (size_t)sqlite3_column_int64(rows, 1) + 1);
+    while (r == 0 && tail < size) {
+        size_t length = size - tail < CHUNK_BYTES ? (size_t)(size - tail) : CHUNK_BYTES;
+
+        r = copy(rewrite, tail, length);
+        tail += (off_t)length;
+    }
+    return r < 0 ? r : flush(rewrite);
+}
+
+/* Under the lock of the file: no writer appends meanwhile, and those that wait open the new one. */
+static int rewrite_file(const char *path, sqlite3_stmt *rows, sqlite3_int64 inode, off_t tail)
+{
+    struct rewrite rewrite = { .from = -1 };
+    AUTO_CLOSE int fd = -1;
+    struct stat status;
+    bool is_locked;
+    int r;
+
+    fd = rewrite.from = history_open_locked(path, 0, &is_locked);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : take_fd(&fd);
+    if (fstat(fd, &status) < 0 || (sqlite3_int64)status.st_ino != inode)
+        return -ESTALE; /* replaced since it was read */
+    r = replacement_open(&rewrite.to, path, true);
+    if (r < 0)
+        return r;
+    r = copy_all(&rewrite, rows, tail, status.st_size);
+    buffer_done(&rewrite.kept);
+    if (r == 0)
+        r = replacement_sync(&rewrite.to);
+    if (r < 0 || rewrite.bytes == 0)
+        replacement_cancel(&rewrite.to);
+    if (r == 0 && rewrite.bytes == 0)
+        return unlink(path) < 0 ? -errno : 0;
+    return r < 0 ? r : replacement_commit(&rewrite.to, false);
+}
+
+/* ---- all files ------------------------------------------------------------ */
+
+static void finalize(sqlite3_stmt **statement)
+{
+    (void)sqlite3_finalize(*statement);
+}
+
+static int rewrite_files(struct history_index *index, struct spoor_error *err)
+{
+    CLEANUP(finalize) sqlite3_stmt *files = NULL;
+    CLEANUP(finalize) sqlite3_stmt *rows = NULL;
+    int code;
+
+    if (sqlite3_prepare_v2(
+            index->db,
+            "SELECT number, path, inode, offset FROM file WHERE number IN (SELECT "
+            "file FROM run WHERE number IN (SELECT number FROM doomed))",
+            -1, &files, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(
+            index->db,
+            "SELECT offset, length FROM run WHERE file = ?1 AND number NOT IN (SELECT "
+            "number FROM doomed) ORDER BY offset",
+            -1, &rows, NULL) != SQLITE_OK)
+        return history_index_fail(index, err);
+    while ((code = sqlite3_step(files)) == SQLITE_ROW) {
+        const char *path = (const char *)sqlite3_column_text(files, 1);
+        int r;
+
+        (void)sqlite3_reset(rows);
+        (void)sqlite3_bind_int64(rows, 1, sqlite3_column_int64(files, 0));
+        r = rewrite_file(path, rows, sqlite3_column_int64(files, 2),
+                         sqlite3_column_int64(files, 3));
+        if (r < 0 && r != -ESTALE)
+            return error_sys(err, r, "cannot replace '%s'", path);
+    }
+    return code == SQLITE_DONE ? 0 : history_index_fail(index, err);
+}
+
+static uint64_t count(struct history_index *index, const char *sql)
+{
+    CLEANUP(finalize) sqlite3_stmt *query = NULL;
+
+    return sqlite3_prepare_v2(index->db, sql, -1, &query, NULL) == SQLITE_OK &&
+                   sqlite3_step(query) == SQLITE_ROW
+               ? (uint64_t)sqlite3_column_int64(query, 0)
+               : 0;
+}
+
+/* Lists the runs to remove. Runs of one name are counted from the newest; so are the bytes. */
+static int doom(struct history_index *index, const struct history_limits *limits)
+{
+    char sql[1024];
+
+    (void)snprintf(
+        sql, sizeof(sql),
+        "CREATE TEMP TABLE doomed AS SELECT number FROM (SELECT number, started, row_number() "
+        "OVER "
+        "(PARTITION BY coalesce(name, command, '') ORDER BY started DESC, number DESC) AS "
+        "place "
+        "FROM run) WHERE started < %.3f OR (%zu > 0 AND place > %zu);"
+        "INSERT INTO doomed SELECT number FROM (SELECT number, sum(length + 1) OVER (ORDER BY "
+        "started DESC, number DESC) AS size FROM run WHERE number NOT IN (SELECT number FROM "
+        "doomed)) WHERE %.0f > 0 AND size > %.0f",
+        limits->started_after, limits->runs, limits->runs, limits->bytes, limits->bytes);
+    return sqlite3_exec(index->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+}
+
+int history_prune(struct history_index *index, const struct history_limits *limits,
+                  struct history_removed *ret, struct spoor_error *err)
+{
+    if (doom(index, limits) < 0)
+        return history_index_fail(index, err);
+    ret->runs = count(index, "SELECT count(*) FROM doomed");
+    ret->of = count(index, "SELECT count(*) FROM run");
+    return ret->runs > 0 ? rewrite_files(index, err) : 0;
+}

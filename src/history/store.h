@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.h - the runs that were kept, as files of JSON lines (record/row.h):
+ *
+ *     FOLDER/runs/2026-11/HOST.jsonl
+ *
+ * Each file is appended to by the machine that it is named after, so that no lock has to work between the machines of a
+ * shared file system. The files are the truth; the index (index.h) is made from them. Folders have mode 0700, files 0600:
+ * command lines can hold secrets.
+ */
+#ifndef HISTORY_STORE_H
+#define HISTORY_STORE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "spoor/spoor.h"
+#include "text/buffer.h"
+
+/* Selects the history for this program: a folder, or a word for the default one (yes) or none (no); NULL: as
+ * $SPOOR_HISTORY has it. The text is borrowed. */
+void history_choose(const char *value);
+
+/* Is a value the name of a folder, and not a word? */
+bool history_is_folder(const char *value);
+
+/* The folder: the chosen one, $SPOOR_HISTORY, $XDG_STATE_HOME/spoor or ~/.local/state/spoor. -ENOENT: there is no home. */
+int history_folder(char ret[PATH_MAX], struct spoor_error *err);
+
+/* Appends one row in one write. A failure leaves the file as it was. */
+int history_append(const char *folder, double started_at, const struct buffer *row,
+                   struct spoor_error *err);
+
+/* Opens a file of a history and locks it against others that append to it or replace it. Without O_CREAT in `flags` it
+ * must exist. The descriptor or -errno. *ret_is_locked: false on file systems without locks. */
+int history_open_locked(const char *path, int flags, bool *ret_is_locked);
+
+/* Calls each(path, data) for every file, until it fails, in the order of months and hosts. */
+int history_for_each(const char *folder,
+                     int (*each)(const char *path, void *data, struct spoor_error *err),
+                     void *data, struct spoor_error *err);
+
+#endif

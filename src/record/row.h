@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * row.h - one run as a line of flat JSON, below 2 kB: what a history keeps of it.
+ *
+ *     {"id":"3f...","name":"train","tag.v":"1","elapsed_seconds":12.3,"cpu_total_seconds":40.1,...}
+ *
+ * A column is named by the path of the report, without "run." and with '_' for '.'. Unknown values are left out, and so
+ * are the figures of the machine and those of parts of the job and of its memory. A tag is a column of its own, tag.KEY: a table of runs
+ * then has text columns, whatever keys the runs have, where one object would have another type for each set of keys.
+ * A figure with bounds has NAME_low, if that is below its value, and NAME_high. Figures that are neither exact nor have
+ * bounds are in the list "sampled".
+ */
+#ifndef RECORD_ROW_H
+#define RECORD_ROW_H
+
+#include "record/record.h"
+#include "text/buffer.h"
+
+enum { ROW_NAME_SIZE = 80, ROW_COMMAND_MAX = 600 };
+
+/* The name of the column of a path. */
+void row_name(const char *path, char ret[ROW_NAME_SIZE]);
+
+/* Does a row have this figure, if it is known? */
+bool row_has_figure(size_t index);
+
+/* Writes a row and its newline. */
+void row_write(const struct record *record, struct buffer *out);
+
+/* Adds the path of the whole report to a row that ends a buffer. */
+void row_add_report(struct buffer *row, const char *report);
+
+/* An ID that depends on the values of a run alone, for one that has none. */
+void row_make_id(const struct record *record, char id[RUN_ID_SIZE]);
+
+/* ---- in row_load.c: the library does without a JSON parser --------------- */
+
+struct json_t;
+struct line_reader;
+struct records;
+
+/* Reads a row, which need not be NUL-ended. -EBADMSG: it is not one. The caller ends *ret with record_done(). */
+int row_parse(const char *text, size_t length, struct record *ret, struct spoor_error *err);
+
+/* The same for JSON that was parsed; it may be without an ID. */
+int row_from_json(struct json_t *row, struct record *ret, struct spoor_error *err);
+
+/* Reads a file of rows; `path` is for messages. Lines that are no rows are skipped, unless there are no others. */
+int rows_load(struct line_reader *input, const char *path, struct records *ret,
+              struct spoor_error *err);
+
+#endif

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a history, read by other tools as docs/HISTORY.md shows."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from conftest import BINARY, DEADLINE_SECONDS
+
+QUERY = """
+const { DuckDBInstance } = require("@duckdb/node-api");
+DuckDBInstance.create(":memory:").then(async (database) => {
+  const connection = await database.connect();
+  const reader = await connection.runAndReadAll(process.argv[1]);
+  console.log(JSON.stringify(reader.getRowObjectsJson()));
+});
+"""
+
+
+@pytest.fixture(name="history")
+def fixture_history(tmp_path):
+    """Two runs with tags of their own, and one without."""
+    folder = tmp_path / "history"
+    for options in (["--name", "train", "--tag", "lr=0.1"], ["--name", "train", "--tag", "x=1"], []):
+        subprocess.run([BINARY, "run", "-q", f"--history={folder}", *options, "--", "true"], check=True)
+    return folder
+
+
+@pytest.fixture(name="duckdb")
+def fixture_duckdb(tmp_path):
+    """Runs a query with DuckDB, from npm."""
+    if not shutil.which("npm"):
+        pytest.skip("npm is not installed")
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(os.uname().machine)
+    done = subprocess.run(["npm", "install", "--no-save", "--include=optional", "@duckdb/node-api",
+                           f"@duckdb/node-bindings-linux-{machine}"], cwd=tmp_path, check=False, capture_output=True,
+                          text=True, timeout=DEADLINE_SECONDS)
+    if done.returncode != 0:
+        pytest.skip("DuckDB cannot be installed from npm")
+
+    def query(text):
+        return json.loads(subprocess.run(["node", "-e", QUERY, text], cwd=tmp_path, check=True, text=True,
+                                         stdout=subprocess.PIPE, timeout=DEADLINE_SECONDS).stdout)
+    return query
+
+
+def test_duckdb_reads_the_folder(history, duckdb):
+    rows = f"read_json('{history}/runs/*/*.jsonl', union_by_name = true)"
+    assert [(row["name"], int(row["runs"])) for row in duckdb(
+        f"SELECT name, count(*) AS runs FROM {rows} GROUP BY name ORDER BY runs DESC")] == [("train", 2), (None, 1)]
+    assert [row["tag.lr"] for row in duckdb(f'SELECT "tag.lr" FROM {rows} WHERE "tag.lr" IS NOT NULL')] == ["0.1"]
+    types = {row["column_name"]: row["column_type"] for row in duckdb(f"DESCRIBE SELECT * FROM {rows}")}
+    assert types["tag.lr"] == types["id"] == "VARCHAR" and types["started_at"].startswith("TIMESTAMP")
+    assert types["elapsed_seconds"] == "DOUBLE" and types["exit_code"] == "BIGINT"
+
+
+def test_pandas_reads_the_files(history):
+    pandas = pytest.importorskip("pandas")
+    runs = pandas.concat(pandas.read_json(path, lines=True) for path in history.glob("runs/*/*.jsonl"))
+    assert list(runs["exit_code"]) == [0, 0, 0] and runs.groupby("name")["elapsed_seconds"].count()["train"] == 2
