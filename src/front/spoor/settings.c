@@ -190,8 +190,8 @@ static int apply_history(void *target, const struct option *option, const char *
     return option_text(target, option, value, err);
 }
 
-static int apply_run_count(void *target, const struct option *option, const char *value,
-                           struct spoor_error *err)
+static int apply_history_count(void *target, const struct option *option, const char *value,
+                               struct spoor_error *err)
 {
     size_t *member = option_member(target, option);
     uint64_t count;
@@ -428,9 +428,9 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", HISTORY | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|json|csv|markdown", "output format (default: from the suffix of the -o file, otherwise text)", HISTORY | LINE_ONLY, OUTPUT, .apply = apply_format },
 { '\0', "columns",    "LIST",              "the columns of a list: id, started, name, command, host, user, exit, time, cpu, memory, read, written, gpu_memory, energy, tag.KEY, or a path of the JSON report", HISTORY | LINE_ONLY, OUTPUT, TEXT(columns) },
-{ '\0', "limit",      "N",                 "list the N newest runs (default: 30 on a terminal, otherwise all)", HISTORY | LINE_ONLY, RUNS, .apply = apply_run_count, .offset = offsetof(struct settings, run_limit) },
+{ '\0', "limit",      "N",                 "list the N newest runs (default: 30 on a terminal, otherwise all)", HISTORY | LINE_ONLY, RUNS, .apply = apply_history_count, .offset = offsetof(struct settings, run_limit) },
 { '\0', "older",      "TIME",              "with prune: remove runs that started longer ago, such as 90d", HISTORY | LINE_ONLY, RUNS, .apply = apply_older },
-{ '\0', "keep",       "N",                 "with prune: keep the N newest runs of each name", HISTORY | LINE_ONLY, RUNS, .apply = apply_run_count, .offset = offsetof(struct settings, kept_runs) },
+{ '\0', "keep",       "N",                 "with prune: keep the N newest runs of each name", HISTORY | LINE_ONLY, RUNS, .apply = apply_history_count, .offset = offsetof(struct settings, kept_runs) },
 { '\0', "max-size",   "SIZE",              "with prune: remove the oldest runs until the history is smaller, such as 500M", HISTORY | LINE_ONLY, RUNS, .apply = apply_max_size },
 { '\0', "name",       "NAME",              "runs of the history that have this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, TEXT(name) },
 { '\0', "last",       NULL,                "the last run of the history; with --name, of this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, FLAG(wants_last) },
