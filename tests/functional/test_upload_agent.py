@@ -86,7 +86,7 @@ def test_a_run_without_an_end_has_failed(resource_tracker, sentinel, held, order
 
 @pytest.mark.parametrize("members, message", [
     ({"token": None}, "there is no token to upload with"),
-    ({"token": 7}, "upload file: 'token' must be a string"),
+    ({"token": 7}, "there is no token to upload with"),
     ({"token": "a\nb"}, "SENTINEL_API_TOKEN is not a token: it has a blank or a character that is "
                         "not ASCII"),
     ({"interval": "x"}, "invalid upload interval: expected 0.1 to 86400 seconds"),

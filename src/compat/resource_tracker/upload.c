@@ -218,29 +218,17 @@ static int load(const char *path, json_t **ret, struct spoor_error *err)
     return 0;
 }
 
-static int apply_text(const json_t *order, const char *key, struct upload_settings *settings,
-                      int (*set)(struct upload_settings *settings, const char *text,
-                                 struct spoor_error *err),
-                      struct spoor_error *err)
-{
-    const json_t *value = json_object_get(order, key);
-
-    if (!value || json_is_null(value))
-        return 0;
-    if (!json_is_string(value))
-        return error_set(err, EINVAL, "upload file: '%s' must be a string", key);
-    return set(settings, json_string_value(value), err);
-}
-
 static int apply(const json_t *order, struct upload_settings *settings, struct spoor_error *err)
 {
     const json_t *interval = json_object_get(order, "interval");
+    const char *token = json_string_value(json_object_get(order, "token"));
+    const char *url = json_string_value(json_object_get(order, "api_url"));
     int r = upload_settings_read(environment_own, settings, err);
 
-    if (r == 0)
-        r = apply_text(order, "token", settings, upload_settings_set_token, err);
-    if (r == 0)
-        r = apply_text(order, "api_url", settings, upload_settings_set_url, err);
+    if (r == 0 && token)
+        r = upload_settings_set_token(settings, token, err);
+    if (r == 0 && url)
+        r = upload_settings_set_url(settings, url, err);
     if (r == 0 && interval && !json_is_null(interval))
         r = upload_settings_set_interval(settings, json_number_value(interval), err);
     if (r == 0 && *settings->token == '\0')
