@@ -137,7 +137,8 @@ static const struct command commands[] = {
         .about =
             "Read stored runs and write them to one page with charts, or show them in another "
             "format. A FILE is a report stored as JSON (- for stdin), a file of --samples, "
-            "also of an interrupted run, a tracking file of gpu-tracker, or a run of the history: "
+            "also of an interrupted run, a tracking file of gpu-tracker, or a run of the "
+            "history: "
             "@FILTER or an ID, see 'spoor help history'. If a "
             "report and the samples of the same run are given, the page has both. Exit code: "
             "0, "
@@ -156,7 +157,8 @@ static const struct command commands[] = {
         .summary = "recommend what to request for the next run",
         .about =
             "Read reports stored as JSON (- for stdin) and recommend CPUs, memory, GPUs and "
-            "time for the next run, with the reason for each. Runs of the history are @FILTER or "
+            "time for the next run, with the reason for each. Runs of the history are @FILTER "
+            "or "
             "an ID, see 'spoor help history'. With several reports, the "
             "largest value of each is used. Exit code: 0, or 125 if a report could not be read "
             "or no servers could be looked up.",
