@@ -9,7 +9,8 @@ static int refuse_lock(int command, const char *name, int fd, void *argument)
 {
     int (*next)(int, int, ...) = (int (*)(int, int, ...))dlsym(RTLD_NEXT, name);
 
-    if (command == F_OFD_SETLK || command == F_OFD_SETLKW || command == F_SETLK || command == F_SETLKW) {
+    if (command == F_OFD_SETLK || command == F_OFD_SETLKW || command == F_SETLK ||
+        command == F_SETLKW) {
         errno = ENOLCK;
         return -1;
     }
