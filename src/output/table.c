@@ -90,8 +90,6 @@ static void add_safe(const struct table_cell *cell, const struct format_style *s
     buffer_add_text(out, "");
     if (!cell->text)
         buffer_add_text(out, "-");
-    else if (cell->is_number)
-        buffer_add_text(out, cell->text);
     else
         page_escape_command(&page, cell->text, out);
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/unknown.h"
 #include "runs/compare.h"
+#include "text/escape.h"
 
 /* ---- limits ------------------------------------------------------------- */
 
@@ -144,11 +145,12 @@ int baseline_check(const struct baseline *baseline, const struct run_figure *fig
         margin = fmax(margin, statistics_tolerance(&usual));
     if (!(value > usual.median + margin))
         return 0;
-    buffer_format(
-        out, "%s: %s is more than %s, the most that is usual: the median of %zu run%s is %s",
-        figure->name, run_figure_text(figure, value).text,
-        run_figure_text(figure, usual.median + margin).text, count, count == 1 ? "" : "s",
-        run_figure_text(figure, usual.median).text);
+    escape_unsafe(figure->name, out);
+    buffer_format(out,
+                  ": %s is more than %s, the most that is usual: the median of %zu run%s is %s",
+                  run_figure_text(figure, value).text,
+                  run_figure_text(figure, usual.median + margin).text, count,
+                  count == 1 ? "" : "s", run_figure_text(figure, usual.median).text);
     if (usual.median > 0)
         buffer_format(out, " (%+.1f %%)", 100 * (value / usual.median - 1));
     return 1;

@@ -135,7 +135,7 @@ void runs_describe_machines(const struct run_group *const *groups, size_t count,
                             struct buffer *out)
 {
     CLEANUP(buffer_done) struct buffer list = { 0 };
-    char *rest = NULL, *machine;
+    const char *machine;
 
     buffer_add_text(&list, "\n");
     for (size_t i = 0; i < count; i++) {
@@ -144,8 +144,9 @@ void runs_describe_machines(const struct run_group *const *groups, size_t count,
     }
     if (!list.text || strchr(list.text + 1, '\n') == strrchr(list.text, '\n'))
         return;
-    machine = strtok_r(list.text, "\n", &rest);
-    buffer_format(out, "different machines: %s", machine);
-    while ((machine = strtok_r(NULL, "\n", &rest)))
-        buffer_format(out, "; %s", machine);
+    buffer_add_text(out, "different machines");
+    for (machine = list.text + 1; *machine; machine += strcspn(machine, "\n") + 1) {
+        buffer_add_text(out, machine == list.text + 1 ? ": " : "; ");
+        buffer_add(out, machine, strcspn(machine, "\n"));
+    }
 }

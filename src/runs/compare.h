@@ -31,7 +31,7 @@ struct set_figure {
 struct figure_change {
     struct set_figure a, b;
     enum verdict verdict;
-    bool is_range; /* decided by the usual range */
+    bool is_range;                       /* decided by the usual range */
     double ratio, ratio_low, ratio_high; /* b / a; NaN: unknown */
     double p;                            /* of the rank test; NaN: there was none */
     const char *note; /* how it was decided, or why it was not: a phrase; never NULL */

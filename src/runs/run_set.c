@@ -366,7 +366,7 @@ static void add_tag(const struct record_tags *tags, const char *key, struct buff
 {
     for (size_t i = 0; i < tags->count; i++) {
         if (strcmp(tags->items[i].key, key) == 0)
-            buffer_add_text(out, tags->items[i].value);
+            escape_unsafe(tags->items[i].value, out);
     }
 }
 
@@ -378,11 +378,11 @@ int run_property(const struct record *record, const char *property, struct buffe
 
     buffer_add_text(out, "");
     if (is_name && record->name)
-        buffer_add_text(out, record->name);
+        escape_unsafe(record->name, out);
     else if (is_name || strcmp(property, "command") == 0)
         escape_command(record->command, out);
     else if (strcmp(property, "host") == 0)
-        buffer_add_text(out, record->host ? record->host : "");
+        escape_unsafe(record->host ? record->host : "", out);
     else if (strcmp(property, "machine") == 0)
         add_machine(record, out);
     else if (begins_with(property, tag) && property[strlen(tag)])

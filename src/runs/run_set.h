@@ -71,7 +71,7 @@ int run_groups_make(const struct run_set *set, const char *property, struct run_
                     struct spoor_error *err);
 void run_groups_done(struct run_groups *groups);
 
-/* What a run is grouped by. Returns 0, or -EINVAL as above. */
+/* What a run is grouped by, safe for a terminal. Returns 0, or -EINVAL as above. */
 int run_property(const struct record *record, const char *property, struct buffer *out,
                  struct spoor_error *err);
 

@@ -18,6 +18,7 @@
 #include "runs/check.h"
 #include "runs/compare.h"
 #include "runs/run_set.h"
+#include "text/escape.h"
 
 enum { FIGURES_MAX = 32, PERCENT_TEXT = 64 };
 
@@ -27,25 +28,26 @@ struct figure_list {
     size_t count;
 };
 
-static int list_figures(const struct settings *settings, size_t default_count,
-                        struct figure_list *ret, struct spoor_error *err)
+static int list_figures(const struct settings *settings, struct figure_list *ret,
+                        struct spoor_error *err)
 {
-    AUTO_FREE char *names = settings->figures ? strdup(settings->figures) : NULL;
-    char *rest = NULL;
-    int r = 0;
+    const char *text = settings->figures;
 
-    *ret = (struct figure_list){ .count = default_count };
-    memcpy(ret->items, run_figures, default_count * sizeof(run_figures[0]));
-    if (!settings->figures)
-        return 0;
-    ret->count = 0;
-    for (char *name = names ? strtok_r(names, ",", &rest) : NULL; name && r == 0;
-         name = strtok_r(NULL, ",", &rest)) {
+    *ret = (struct figure_list){ .count = text ? 0 : RUN_FIGURES };
+    memcpy(ret->items, run_figures, sizeof(run_figures));
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        AUTO_FREE char *name = strndup(text, length);
+
         if (ret->count == FIGURES_MAX)
             return error_set(err, EINVAL, "--figures: at most %d are allowed", FIGURES_MAX);
-        r = run_figure_find(name, &ret->items[ret->count++], err);
+        if (!name)
+            return error_set(err, ENOMEM, "out of memory");
+        if (run_figure_find(name, &ret->items[ret->count++], err) < 0)
+            return error_prefix(err, EINVAL, "--figures");
+        text += length + (text[length] == ',');
     }
-    return r < 0 ? error_prefix(err, r, "--figures") : 0;
+    return 0;
 }
 
 /* ---- the sets ----------------------------------------------------------- */
@@ -204,9 +206,12 @@ static void add_row(const struct compared *compared, const struct run_figure *fi
     add_value(figure, &change->b, table);
     add_change(change, &percent);
     table_add_number(table, 100 * (change->ratio - 1), percent.text);
-    buffer_add_text(&result, change->is_range ? change->note : verdicts[change->verdict]);
+    if (!change->is_range)
+        buffer_add_text(&result, verdicts[change->verdict]);
     if (change->verdict == VERDICT_UNKNOWN)
-        buffer_format(&result, ": %s", change->note);
+        buffer_add_text(&result, ": ");
+    if (change->is_range || change->verdict == VERDICT_UNKNOWN)
+        escape_unsafe(change->note, &result);
     table_add_text(table, result.text);
 }
 
@@ -261,6 +266,14 @@ static void add_notes(const struct compared *compared, struct page *page)
             "bench').");
 }
 
+/* "First: a.json (20 runs)" */
+static void add_first(const struct run_group *first, struct buffer *out)
+{
+    buffer_add_text(out, "First: ");
+    escape_unsafe(first->label, out);
+    buffer_format(out, " (runs: %zu)\n\n", first->count);
+}
+
 static int write_table(const struct compared *compared, enum spoor_format format,
                        const struct format_style *style, struct buffer *out)
 {
@@ -284,8 +297,7 @@ static int write_table(const struct compared *compared, enum spoor_format format
     }
     r = each_change(compared, collect_row, &table);
     if (format != SPOOR_CSV && has_set_column(compared))
-        buffer_format(out, "First: %s (%zu run%s)\n\n", first->label, first->count,
-                      first->count == 1 ? "" : "s");
+        add_first(first, out);
     table_write(&table, format, style, out);
     if (format != SPOOR_CSV)
         add_notes(compared, &page);
@@ -414,7 +426,7 @@ int command_compare(const struct command *command, int argc, char **argv)
         return code;
     if (arguments.operand_count == 0)
         return complain("missing argument: spoor compare [OPTIONS] RUNS [RUNS...]");
-    if (list_figures(&settings, RUN_FIGURES, &compared.figures, &err) < 0 ||
+    if (list_figures(&settings, &compared.figures, &err) < 0 ||
         load_sets(&compared, argv + arguments.first_operand, (size_t)arguments.operand_count,
                   &err) < 0)
         return complain("%s", err.message);
@@ -445,10 +457,10 @@ static void add_finding(void *data, const struct record *run, const char *line)
     (void)run_property(run, "name", &name, NULL); /* this one exists */
     findings->broken++;
     if (name.length > 0) {
-        buffer_add_text(&findings->text, name.text);
+        escape_unsafe(name.text, &findings->text);
         buffer_add_text(&findings->text, ": ");
     }
-    buffer_add_text(&findings->text, line);
+    escape_unsafe(line, &findings->text);
     buffer_add_text(&findings->text, "\n");
     json_begin(&findings->json, NULL, '{');
     json_add_text(&findings->json, "run", run->id);
@@ -464,7 +476,7 @@ static int check_baseline(const struct settings *settings, const struct run_set 
 {
     CLEANUP(baseline_done) struct baseline baseline = { 0 };
     struct figure_list figures;
-    int r = list_figures(settings, RUN_FIGURES, &figures, err);
+    int r = list_figures(settings, &figures, err);
 
     if (r < 0)
         return r;

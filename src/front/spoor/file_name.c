@@ -59,7 +59,7 @@ static void add_id(struct settings *settings, struct buffer *out)
 {
     if (!settings->run_id[0])
         record_make_id(settings->run_id);
-    buffer_add_text(out, settings->run_id);
+    add_value(settings->run_id, out);
 }
 
 static void add_rank(struct settings *settings, struct buffer *out)

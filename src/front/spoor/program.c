@@ -197,8 +197,9 @@ static const struct command commands[] = {
         .summary = "compare runs, and show which figures differ",
         .about =
             "Compare sets of runs with the first of them. RUNS is a file of reports (JSON, one "
-            "or several), a file of --samples, a tracking file of gpu-tracker, or a directory "
-            "of reports. A single set is divided by --by. One run against one: a figure "
+            "or several), a file of --samples, a tracking file of gpu-tracker, a directory of "
+            "reports, or runs of the history: @FILTER or an ID, see 'spoor help history'. A "
+            "single set is divided by --by. One run against one: a figure "
             "differs "
             "if its bounds do not overlap and it changes by more than half a percent. One "
             "against six or more: if it is outside their usual range. Several against several: "

@@ -412,7 +412,7 @@ static const struct option rows[] = {
 { '\0', "figures",    "LIST",              "the figures to look at, separated by commas: time, cpu, memory, read, written, gpu_memory, energy, or paths of the JSON report (default: those that are known)", SCOPE_COMPARE | SCOPE_CHECK, TEXT(figures) },
 { '\0', "by",         "PROPERTY",          "compare runs that differ in this property: name (or the command of a run without one), command, host, machine or tag.KEY", SCOPE_COMPARE, TEXT(by) },
 { '\0', "max",        "FIGURE=VALUE",      "a limit: the figure must not be more than VALUE, such as memory=2GiB, time=10m, cpu=3h or gpu_memory=20G; may be repeated", SCOPE_CHECK | OPTION_REPEATABLE, LIST(limits), .check = check_limit },
-{ '\0', "baseline",   "RUNS",              "earlier runs to check against: a file or a directory", SCOPE_CHECK, TEXT(baseline), .complete = COMPLETE_FILES },
+{ '\0', "baseline",   "RUNS",              "earlier runs to check against: a file, a directory, or runs of the history (@name=train)", SCOPE_CHECK, TEXT(baseline), .complete = COMPLETE_FILES },
 { '\0', "tolerance",  "PERCENT",           "with --baseline: what a figure may exceed the median by (default: 0; the usual range of earlier runs is always allowed)", SCOPE_CHECK, .apply = apply_tolerance },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", SCOPE_COMPARE | OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "keep every run in FILE (.jsonl): reports as JSON lines, for 'spoor report', 'recommend' and others", BENCH | LINE_ONLY, OUTPUT, TEXT(runs_path), .complete = COMPLETE_FILES },
@@ -550,6 +550,23 @@ static int finish_outputs(const struct arguments *arguments, struct settings *se
     return 0;
 }
 
+/* The process, name or cgroup to attach to. */
+static int finish_attach(const struct arguments *arguments, struct settings *settings,
+                         struct spoor_error *err)
+{
+    if (arguments->operand_count > 0) {
+        if (arguments_source(arguments, "pid") == SET_BY_OPTION)
+            return error_set(err, EINVAL, "only one PID may be given");
+        if (arguments->operands[0][strspn(arguments->operands[0], "0123456789")] != '\0')
+            settings->process_name = arguments->operands[0];
+        else if (apply_pid(settings, NULL, arguments->operands[0], err) < 0)
+            return -EINVAL;
+    }
+    if (settings->cgroup && (settings->pid != 0 || settings->process_name))
+        return error_set(err, EINVAL, "a PID and --cgroup cannot be combined");
+    return 0;
+}
+
 /* Checks that need all settings. */
 static int finish(struct arguments *arguments, struct spoor_error *err)
 {
@@ -561,17 +578,9 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         arguments_source(arguments, "live") == SET_BY_NOTHING)
         settings->is_live = true;
     settings->is_live &= !settings->is_quiet;
-    if (arguments->command->scope == SCOPE_ATTACH && arguments->operand_count > 0) {
-        if (arguments_source(arguments, "pid") == SET_BY_OPTION)
-            return error_set(err, EINVAL, "only one PID may be given");
-        if (arguments->operands[0][strspn(arguments->operands[0], "0123456789")] != '\0')
-            settings->process_name = arguments->operands[0];
-        else if (apply_pid(settings, NULL, arguments->operands[0], err) < 0)
-            return -EINVAL;
-    }
-    if (arguments->command->scope == SCOPE_ATTACH && settings->cgroup &&
-        (settings->pid != 0 || settings->process_name))
-        return error_set(err, EINVAL, "a PID and --cgroup cannot be combined");
+    if (arguments->command->scope == SCOPE_ATTACH &&
+        finish_attach(arguments, settings, err) < 0)
+        return -EINVAL;
     if (settings->tags.count > SETTINGS_TAGS_MAX)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
     if (arguments->command->scope & (TRACK | SYSTEM) && file_names_fill_in(settings, err) < 0)
