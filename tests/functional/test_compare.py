@@ -235,3 +235,13 @@ def test_a_directory_is_a_set_of_runs(spoor, store):
     empty.mkdir()
     done = spoor("check", "--max", "time=1", empty)
     assert done.returncode == 125 and "has no reports" in done.stderr
+
+
+def test_runs_of_the_history_are_compared_and_checked(spoor):
+    history = f"--history={spoor.new_path('history')}/"
+    for size in (20, 20, 60):
+        spoor("run", "-q", history, "--name", "grow", "--", "sh", "-c", f"head -c {size}000000 /dev/zero | tail -c {size}000000")
+    change = changes(spoor, history, "--figures", "memory", "@previous", "@last")["memory"]
+    assert change["verdict"] == "differs" and 2 < change["ratio"] < 4
+    code, text = check(spoor, history, "--baseline", "@name=grow", "--tolerance", "50", "--figures", "memory", "@last")
+    assert code == 1 and "grow: memory: " in text and "the median of 2 runs" in text
