@@ -169,20 +169,21 @@ static const struct {
 static int load(struct database *database, struct spoor_error *err)
 {
     void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL); /* never closed, as libcurl */
+    void *address = NULL;
 
-    if (!library)
-        return error_set(err, ENOSYS,
-                         "libpq.so.5" LOADING_FAILED(
-                             " is not installed: install the package libpq5 (Debian, Ubuntu) "
-                             "or libpq (Fedora)"));
-    for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
-        void *address = dlsym(library, symbols[i].name);
-
+    for (size_t i = 0; i < ARRAY_SIZE(symbols) && library; i++) {
+        address = dlsym(library, symbols[i].name);
         if (!address)
-            return error_set(err, ENOSYS, "libpq has no %s()", symbols[i].name);
+            break;
         memcpy((char *)database + symbols[i].offset, &address, sizeof(address));
     }
-    return 0;
+    if (address)
+        return 0;
+    (void)error_set(err, ENOSYS,
+                    "libpq.so.5" LOADING_FAILED(
+                        " is missing or damaged: install the package libpq5 (Debian, Ubuntu) "
+                        "or libpq (Fedora)"));
+    return -ENOSYS;
 }
 
 /* ---- the connection ------------------------------------------------------- */

@@ -244,4 +244,4 @@ def test_passwords_are_not_printed(database):
 def test_machine_without_libpq(database, tmp_path):
     (tmp_path / "libpq.so.5").touch()
     message = database.fault(environment={"LD_LIBRARY_PATH": str(tmp_path)})
-    assert "libpq.so.5 is not installed: install the package libpq5" in message
+    assert "libpq.so.5 is missing or damaged: install the package libpq5" in message
