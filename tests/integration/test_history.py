@@ -2,11 +2,12 @@
 """The files of a history, read by other tools as docs/HISTORY.md shows."""
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 
 import pytest
-from conftest import BINARY, DEADLINE_SECONDS
+from conftest import BINARY, DEADLINE_SECONDS, TOP
 
 QUERY = """
 const { DuckDBInstance } = require("@duckdb/node-api");
@@ -53,6 +54,15 @@ def test_duckdb_reads_the_folder(history, duckdb):
     types = {row["column_name"]: row["column_type"] for row in duckdb(f"DESCRIBE SELECT * FROM {rows}")}
     assert types["tag.lr"] == types["id"] == "VARCHAR" and types["started_at"].startswith("TIMESTAMP")
     assert types["elapsed_seconds"] == "DOUBLE" and types["exit_code"] == "BIGINT"
+
+
+def test_duckdb_reads_the_folders_of_a_team(history, duckdb):
+    """The query of docs/TEAM.md."""
+    [query] = re.findall(r"```sql\n(SELECT [^`]*read_json[^`]*)```", (TOP / "docs/TEAM.md").read_text())
+    shutil.copytree(history / "runs", history.parent / "shared/ada/runs")
+    shutil.copytree(history / "runs", history.parent / "shared/bob/runs")
+    rows = duckdb(query.replace("/shared/spoor/", f"{history.parent}/shared/"))
+    assert sorted((row["name"] or "", int(row["runs"]), int(row["users"])) for row in rows) == [("", 2, 1), ("train", 4, 1)]
 
 
 def test_pandas_reads_the_files(history):

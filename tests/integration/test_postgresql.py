@@ -4,13 +4,14 @@ import glob
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import tempfile
 
 import pytest
-from conftest import BINARY, DEADLINE_SECONDS
+from conftest import BINARY, DEADLINE_SECONDS, TOP
 
 PROGRAMS = max(glob.glob("/usr/lib/postgresql/*/bin"), default="", key=lambda path: int(path.split("/")[4]))
 GIB = 1 << 30
@@ -23,6 +24,7 @@ class Server:
 
     def __init__(self, folder):
         self.folder = folder
+        self.psql = [f"{PROGRAMS}/psql", "-X", "-v", "ON_ERROR_STOP=1", "-h", folder, "-U", "postgres"]
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         environment = {**os.environ, "LC_ALL": "C", "HOME": str(folder)}
         subprocess.run([f"{PROGRAMS}/initdb", "-D", folder / "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "-N"],
@@ -41,9 +43,8 @@ class Server:
 
     def sql(self, text, database="postgres"):
         """The rows of a query, as lists of text."""
-        done = subprocess.run(["psql", "-XqAt", "-F", "|", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U", "postgres",
-                               "-d", database, "-c", text], stdout=subprocess.PIPE, check=True, text=True,
-                              timeout=DEADLINE_SECONDS)
+        done = subprocess.run([*self.psql, "-qAt", "-d", database, "-c", text], stdout=subprocess.PIPE, check=True,
+                              text=True, timeout=DEADLINE_SECONDS)
         return [line.split("|") for line in done.stdout.splitlines()]
 
     def stop(self):
@@ -180,6 +181,18 @@ def test_views(database):
     assert database.sql("SET timezone TO utc; SELECT * FROM spoor.failures ORDER BY name") == [
         ["prepare", "2", "1", "50.0", "0", "", "2026-11-03 10:00:00+00"],
         ["train", "4", "1", "25.0", "1", "1", "2026-11-03 10:00:00+00"]]
+
+
+def test_queries_of_the_page(database):
+    """Each has the output of docs/TEAM.md."""
+    database.store(HISTORY)
+    database.added("--create")
+    blocks = re.findall(r"```sql\n(SELECT [^`]*)```\n\n```text\n([^`]*)```", (TOP / "docs/TEAM.md").read_text())
+    assert len(blocks) == 3
+    for query, output in blocks:
+        shown = subprocess.run([*database.server.psql, "-d", database.name, "-c", query], check=True, text=True,
+                               stdout=subprocess.PIPE, env={**os.environ, "PGTZ": "UTC"}, timeout=DEADLINE_SECONDS).stdout
+        assert [line.rstrip() for line in shown.strip("\n").split("\n")] == output.strip("\n").split("\n")
 
 
 def test_values_of_other_types_do_not_stop_the_rest(database):
