@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """spoor history push: runs in a real PostgreSQL, which an ordinary user starts and which listens on a socket alone."""
+import concurrent.futures
 import glob
 import json
 import os
@@ -156,6 +157,15 @@ def test_real_runs_in_several_batches(database):
     assert database.sql("SELECT count(*), count(memory_bytes) FROM spoor.runs WHERE name = 'many'") == [["4000"] * 2]
     assert database.sql("SELECT name, exit_code, elapsed_seconds > 0, ended_at >= started_at FROM spoor.runs "
                         "WHERE name <> 'many'") == [["größe 'x'", "0", "t", "t"]]
+
+
+def test_pushes_at_the_same_time(database):
+    """All create the tables; each run is added by one of them."""
+    database.store(HISTORY)
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        messages = list(threads.map(lambda _: database.added("--create"), range(4)))
+    assert sum(int(message.split()[2]) for message in messages) == len(HISTORY), messages
+    assert database.sql("SELECT count(*) FROM spoor.runs") == [[str(len(HISTORY))]]
 
 
 def test_filters_choose_the_runs(database):
