@@ -244,7 +244,8 @@ static const struct command commands[] = {
         .name = "history",
         .options = &settings_table,
         .scope = SCOPE_HISTORY,
-        .operands = "[FILTER...] | show ID | stats [FILTER...] | prune | import FILE... | push URL",
+        .operands =
+            "[FILTER...] | show ID | stats [FILTER...] | prune | import FILE... | push URL",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
         .summary = "list the runs that were kept, and what they used",
