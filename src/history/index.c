@@ -520,11 +520,10 @@ int history_select(struct history_index *index, const struct history_filter *fil
     return r;
 }
 
-int history_load(const struct history_run *run, struct record *ret, struct spoor_error *err)
+int history_read(const struct history_run *run, struct buffer *out, struct spoor_error *err)
 {
     AUTO_CLOSE int fd = open(run->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     AUTO_FREE char *text = malloc((size_t)run->length + 1);
-    int r;
 
     if (fd < 0)
         return error_sys(err, errno, "cannot read '%s'", run->path);
@@ -532,7 +531,18 @@ int history_load(const struct history_run *run, struct record *ret, struct spoor
         return error_set(err, ENOMEM, "out of memory");
     if (pread(fd, text, (size_t)run->length, run->offset) != (ssize_t)run->length)
         return error_set(err, EIO, "'%s' was changed meanwhile; try again", run->path);
-    r = row_parse(text, (size_t)run->length, ret, err);
+    buffer_add(out, text, (size_t)run->length);
+    return buffer_error(out) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
+}
+
+int history_load(const struct history_run *run, struct record *ret, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+    int r = history_read(run, &text, err);
+
+    if (r < 0)
+        return r;
+    r = row_parse(text.text, text.length, ret, err);
     return r < 0 ? error_prefix(err, r, "'%s'", run->path) : 0;
 }
 

@@ -45,6 +45,9 @@ int history_select(struct history_index *index, const struct history_filter *fil
                                struct spoor_error *err),
                    void *data, struct spoor_error *err);
 
+/* Adds the whole row of a run to a buffer, without its newline. */
+int history_read(const struct history_run *run, struct buffer *out, struct spoor_error *err);
+
 /* Reads the whole row of a run. The caller ends *ret with record_done(). */
 int history_load(const struct history_run *run, struct record *ret, struct spoor_error *err);
 

@@ -424,7 +424,7 @@ def test_stats_by_name(spoor, folders, row):
 
 def test_options_of_other_subcommands_are_refused(spoor):
     for arguments in (["--older", "1d"], ["stats", "--keep", "1"], ["show", "last", "--columns", "id"],
-                      ["prune"], ["prune", "name=x", "--keep", "1"], ["import"]):
+                      ["prune"], ["prune", "name=x", "--keep", "1"], ["import"], ["push"], ["stats", "--create"]):
         done = spoor("history", *arguments)
         assert done.returncode == 125 and done.stderr.count("\n") == 1, done
 

@@ -18,6 +18,7 @@
 #include "front/spoor/program.h"
 #include "history/index.h"
 #include "history/prune.h"
+#include "history/push.h"
 #include "history/store.h"
 #include "output/format.h"
 #include "output/table.h"
@@ -747,6 +748,32 @@ static int import_files(struct settings *settings, char **paths, int count)
     return 0;
 }
 
+/* ---- push ----------------------------------------------------------------- */
+
+static int push_runs(struct settings *settings, char **operands, int count)
+{
+    CLEANUP(query_done) struct query query = { 0 };
+    struct history_pushed pushed;
+    struct spoor_error err = { 0 };
+
+    if (count == 0 || !history_is_database(operands[0]))
+        return complain("missing argument: spoor history push postgresql://... [FILTER...]");
+    for (int i = 1; i < count; i++) {
+        if (history_is_database(operands[i])) /* not in a message: it may hold a password */
+            return complain("only one URL may be given");
+    }
+    if (query_open(&query, settings, &err) < 0 ||
+        query_filter(&query, operands + 1, count - 1, &err) < 0 ||
+        history_push(&query.index, &query.filter, operands[0], settings->creates_tables,
+                     &pushed, &err) < 0)
+        return complain("%s", err.message);
+    warn_about_damage(&query);
+    program_warn(&spoor_program, "added %llu run%s; the database had %llu already",
+                 (unsigned long long)pushed.added, pushed.added == 1 ? "" : "s",
+                 (unsigned long long)(pushed.runs - pushed.added));
+    return 0;
+}
+
 /* ---- the command ---------------------------------------------------------- */
 
 static const struct {
@@ -754,7 +781,7 @@ static const struct {
     int (*main)(struct settings *settings, char **operands, int count);
 } actions[] = {
     { "show", show_runs },      { "stats", show_stats }, { "prune", prune },
-    { "import", import_files }, { NULL, list_runs },
+    { "import", import_files }, { "push", push_runs },   { NULL, list_runs },
 };
 
 /* All subcommands share the table of options. */
@@ -764,7 +791,7 @@ static const char *find_foreign_option(const struct arguments *arguments, const 
         const char *option, *command;
     } owners[] = {
         { "older", "prune" },     { "keep", "prune" },    { "max-size", "prune" },
-        { "columns", "history" }, { "limit", "history" },
+        { "columns", "history" }, { "limit", "history" }, { "create", "push" },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {

@@ -41,6 +41,14 @@ static const struct command history_commands[] = {
         .complete = COMPLETE_FILES,
         .summary = "add stored runs, also of con/duct, Snakemake and Nextflow",
     },
+    {
+        .name = "push",
+        .options = &settings_table,
+        .scope = SCOPE_HISTORY,
+        .operands = "URL [FILTER...]",
+        .max_operands = OPERANDS_MANY,
+        .summary = "copy runs to a PostgreSQL database that a team shares",
+    },
     { 0 },
 };
 
@@ -237,7 +245,8 @@ static const struct command commands[] = {
         .name = "history",
         .options = &settings_table,
         .scope = SCOPE_HISTORY,
-        .operands = "[FILTER...] | show ID | stats [FILTER...] | prune | import FILE...",
+        .operands =
+            "[FILTER...] | show ID | stats [FILTER...] | prune | import FILE... | push URL",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
         .summary = "list the runs that were kept, and what they used",

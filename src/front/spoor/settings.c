@@ -432,6 +432,7 @@ static const struct option rows[] = {
 { '\0', "older",      "TIME",              "with prune: remove runs that started longer ago, such as 90d", HISTORY | LINE_ONLY, RUNS, .apply = apply_older },
 { '\0', "keep",       "N",                 "with prune: keep the N newest runs of each name", HISTORY | LINE_ONLY, RUNS, .apply = apply_history_count, .offset = offsetof(struct settings, kept_runs) },
 { '\0', "max-size",   "SIZE",              "with prune: remove the oldest runs until the history is smaller, such as 500M", HISTORY | LINE_ONLY, RUNS, .apply = apply_max_size },
+{ '\0', "create",     NULL,                "with push: create the tables if the database has none", HISTORY | LINE_ONLY, RUNS, FLAG(creates_tables) },
 { '\0', "name",       "NAME",              "runs of the history that have this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, TEXT(name) },
 { '\0', "last",       NULL,                "the last run of the history; with --name, of this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, FLAG(wants_last) },
 { '\0', "history",    "yes|no|DIRECTORY",  "the directory of the history (default: $XDG_STATE_HOME/spoor or ~/.local/state/spoor)", REPORT | SCOPE_RECOMMEND | SCOPE_COMPARE | SCOPE_CHECK | HISTORY | OPTION_COMMON | OPTION_OPTIONAL, RUNS, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = COMPLETE_FILES },

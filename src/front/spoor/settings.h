@@ -77,6 +77,7 @@ struct settings {
     size_t kept_runs;     /* of each name; 0: not given */
     uint64_t older_ns;    /* runs older than this are removed; 0: not given */
     double max_bytes;     /* of the history; 0: not given */
+    bool creates_tables;  /* in the database that runs are pushed to */
     size_t process_count; /* in a text report; SIZE_MAX: the default */
     char *gpus;
     enum setting_source gpus_source;
