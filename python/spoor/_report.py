@@ -272,6 +272,19 @@ class Recommendation(Section):
     note: Optional[str]  # a sentence about the run, if it is no guide to the next
 
 
+class Quantiles(Section):
+    """Half of the time, and 95 % of it, the value was not above this."""
+    p50: Optional[float]
+    p95: Optional[float]
+
+
+class Distribution(Section):
+    """Usage over the time of the run: one spike, or always?"""
+    cores: Quantiles
+    memory_bytes: Quantiles
+    near_memory_limit_seconds: Optional[float]  # above 90 % of the limit; None: there is none
+
+
 class Spent(Section):
     """CPU time of the tracker while the job ran, by purpose."""
     samples_seconds: float
@@ -332,6 +345,7 @@ class Report(Sections):
     limits: Limits
     phases: list[Phase]
     recommendation: Optional[Recommendation]  # None: no job was tracked
+    distribution: Optional[Distribution]  # likewise
     tracker: Cost
     curve: Optional[Curve]
     warnings: list[ReportWarning]

@@ -90,7 +90,7 @@ static void decide(const struct comparison *comparison, struct figure_change *ch
     } else if (fewer->count == 1 && more->count >= COMPARE_RANGE_MIN) {
         compare_to_range(fewer, more, change);
     } else {
-        change->note = "too few runs: four of each are enough";
+        change->note = "too few runs";
     }
 }
 

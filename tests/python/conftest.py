@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
@@ -34,6 +35,20 @@ os.environ.pop("SENTINEL_API_TOKEN", None)
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "any_user: the result does not depend on the user; runs once")
+    config.addinivalue_line("markers", "main_thread: handles signals")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """On a very busy machine, a worker of pytest-xdist runs its tests in another thread than the main one, which alone
+    handles signals: a test that needs them then has a process of its own."""
+    if not pyfuncitem.get_closest_marker("main_thread") or threading.current_thread() is threading.main_thread():
+        return None
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider",
+                           f"{pyfuncitem.path}::{pyfuncitem.name}"], text=True, check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
+    return True
 
 
 def eventually(condition, what):

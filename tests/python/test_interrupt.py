@@ -10,6 +10,8 @@ import gpu_tracker as gput
 import spoor
 from conftest import eventually, is_alive
 
+pytestmark = pytest.mark.main_thread
+
 
 class Alarmed:
     """A socket that sends a signal to the process waiting for it."""

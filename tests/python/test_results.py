@@ -229,7 +229,8 @@ def test_command_that_cannot_run_is_an_error(command, kind, message):
 
 def test_interrupted_run_ends_the_command(script):
     process = script.start("""
-        import spoor
+        import signal, spoor
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
         spoor.run(["sh", "-c", "echo started; exec sleep 1000"])
         """, start_new_session=True, stderr=subprocess.PIPE)
     assert process.stdout.readline() == "started\n"

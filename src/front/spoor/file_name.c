@@ -138,10 +138,12 @@ static int fill_in(struct settings *settings, char **path, struct spoor_error *e
             text += (text[0] == '{' || text[0] == '}') && text[1] == text[0] ? 2 : 1;
             continue;
         }
+        if (text[1 + length] == '\0') {
+            r = error_set(err, EINVAL, "a brace is not closed; {{ is a brace");
+            break;
+        }
         memcpy(name, text + 1, length < sizeof(name) ? length : sizeof(name) - 1);
-        r = text[1 + length] == '}'
-                ? add_part(settings, name, &out, err)
-                : error_set(err, EINVAL, "a brace is not closed; {{ is a brace");
+        r = add_part(settings, name, &out, err);
         text += length + 2;
     }
     if (r == 0 && buffer_error(&out) < 0)
