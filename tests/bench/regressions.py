@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """regressions.py [BINARY] - does `spoor check` find regressions of 10 %, and how often does it raise a false alarm?
 
-Runs a job 20 times, then 200 times more without a change, each checked against the runs before it, and then with 10 %
-more work and with 10 % more memory, ten times each. Prints how many were reported. Needs a quiet machine: time is measured.
+A job that waits runs 20 times, then 200 times more without a change, each checked against the 20 runs before it, and then with
+10 % more time and with 10 % more memory, ten times each. Then the same, with fewer runs, for a job that computes: on a
+machine that is shared with others, its time varies by more than 10 %, which single runs cannot tell from a regression; the
+ten runs together are compared with the 20 before them (`spoor compare`). Prints how many were found.
 """
 import pathlib
 import subprocess
@@ -11,40 +13,60 @@ import sys
 import tempfile
 
 BINARY = sys.argv[1] if len(sys.argv) > 1 else str(pathlib.Path(__file__).parents[2] / "build/spoor")
-EARLIER, UNCHANGED, CHANGED = 20, 200, 10
-JOB = "x = bytearray({memory} << 20)\nfor i in range({work} * 100000): pass"
+EARLIER, CHANGED = 20, 10
+WAITS = "import time\nx = bytearray({memory} << 20)\ntime.sleep({work} * 0.002)"
+COMPUTES = "x = bytearray({memory} << 20)\nfor i in range({work} * 100000): pass"
 
 
-def run(to, work=100, memory=100):
-    subprocess.run([BINARY, "run", "-q", "--append", "-f", "json", "-o", to, "--name", "job", "--",
-                    "/usr/bin/python3", "-c", JOB.format(work=work, memory=memory)], check=True)
+class Trial:
+    """Runs of a job: those that count as earlier, and the latest."""
+
+    def __init__(self, folder, job):
+        self.job, self.earlier, self.latest = job, folder / "earlier.json", folder / "latest.json"
+        for _ in range(EARLIER):
+            self.run(self.earlier)
+
+    def run(self, to, work=100, memory=100):
+        subprocess.run([BINARY, "run", "-q", "--append", "-f", "json", "-o", to, "--name", "job", "--",
+                        "/usr/bin/python3", "-c", self.job.format(work=work, memory=memory)], check=True)
+
+    def alarms(self, figures, **change):
+        """The lines of `spoor check` for one more run, which becomes an earlier one if it has no change."""
+        self.latest.unlink(missing_ok=True)
+        self.run(self.latest, **change)
+        done = subprocess.run([BINARY, "check", "--baseline", self.earlier, "--figures", figures, self.latest],
+                              capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            sys.exit(done.stderr)
+        if not change:
+            self.earlier.write_text(self.earlier.read_text() + self.latest.read_text())
+        return done.stdout.splitlines()
+
+    def show(self, title, unchanged):
+        false = [lines for lines in (self.alarms("time,cpu,memory") for _ in range(unchanged)) if lines]
+        print(f"{title}, without a change: alarms in {len(false)} of {unchanged} runs")
+        print(*(f"  {line}" for lines in false for line in lines), sep="\n")
+        for figure, change in (("time", {"work": 110}), ("memory", {"memory": 110})):
+            found = sum(bool(self.alarms(figure, **change)) for _ in range(CHANGED))
+            print(f"{title}, 10 % more {figure}: found in {found} of {CHANGED} runs", flush=True)
 
 
-def alarms(folder, figure, **job):
-    """The lines of `spoor check` for one more run, which is kept if it is like the others."""
-    latest, earlier = folder / "latest.json", folder / "earlier.json"
-    latest.unlink(missing_ok=True)
-    run(latest, **job)
-    done = subprocess.run([BINARY, "check", "--baseline", earlier, "--figures", figure, latest], capture_output=True,
-                          text=True, check=False)
-    if done.returncode not in (0, 1):
-        sys.exit(done.stderr)
-    if not job:
-        earlier.write_text(earlier.read_text() + latest.read_text())
-    return done.stdout.splitlines()
+def compare(trial):
+    together, last = trial.latest.with_name("together.json"), trial.latest.with_name("last.json")
+    for _ in range(EARLIER):
+        trial.run(last)
+    for _ in range(CHANGED):
+        trial.run(together, work=110)
+    subprocess.run([BINARY, "compare", "--figures", "time,cpu", last, together], check=True)
 
 
 def main():
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        for _ in range(EARLIER):
-            run(folder / "earlier.json")
-        false = [line for _ in range(UNCHANGED) for line in alarms(folder, "time,cpu,memory")]
-        print(f"without a change: {len(false)} alarms in {UNCHANGED} runs (time, cpu, memory)")
-        print(*false, sep="\n")
-        for title, figure, job in (("10 % more work", "time", {"work": 110}), ("10 % more memory", "memory", {"memory": 110})):
-            found = sum(bool(alarms(folder, figure, **job)) for _ in range(CHANGED))
-            print(f"{title}: {figure} reported in {found} of {CHANGED} runs")
+    for title, job, unchanged in (("waits", WAITS, 200), ("computes", COMPUTES, 60)):
+        with tempfile.TemporaryDirectory() as name:
+            trial = Trial(pathlib.Path(name), job)
+            trial.show(title, unchanged)
+            if job == COMPUTES:
+                compare(trial)
 
 
 main()
