@@ -204,11 +204,18 @@ static void escape_markdown(const char *text, struct buffer *out)
     buffer_done(&safe);
 }
 
+static void add_markdown_cell(const char *text, struct buffer *out)
+{
+    buffer_add_text(out, " ");
+    escape_markdown(text, out);
+    buffer_add_text(out, " |");
+}
+
 static void write_markdown(const struct table *table, struct buffer *out)
 {
     buffer_add_text(out, "|");
     for (size_t i = 0; i < table->column_count; i++)
-        buffer_format(out, " %s |", table->columns[i].heading);
+        add_markdown_cell(table->columns[i].heading, out);
     buffer_add_text(out, "\n|");
     for (size_t i = 0; i < table->column_count; i++)
         buffer_add_text(out, is_number_column(table, i) ? " ---: |" : " --- |");
@@ -217,9 +224,7 @@ static void write_markdown(const struct table *table, struct buffer *out)
         for (size_t i = 0; i < table->column_count; i++) {
             const struct table_cell *cell = cell_at(table, row, i);
 
-            buffer_add_text(out, " ");
-            escape_markdown(cell->text ? cell->text : "-", out);
-            buffer_add_text(out, " |");
+            add_markdown_cell(cell->text ? cell->text : "-", out);
         }
     }
     buffer_add_text(out, "\n");

@@ -17,7 +17,7 @@
 #include "output/format.h"
 
 struct table_column {
-    const char *heading; /* for people */
+    const char *heading; /* for people; safe for a terminal */
     const char *key;     /* in CSV and JSON */
 };
 

@@ -131,16 +131,15 @@ static void add_machine(const struct record *run, struct buffer *list)
         buffer_add_text(list, line.text + 1);
 }
 
-void runs_describe_machines(const struct run_group *const *groups, size_t count,
-                            struct buffer *out)
+void runs_describe_machines(const struct run_groups *groups, struct buffer *out)
 {
     CLEANUP(buffer_done) struct buffer list = { 0 };
     const char *machine;
 
     buffer_add_text(&list, "\n");
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < groups[i]->count; k++)
-            add_machine(groups[i]->runs[k], &list);
+    for (size_t i = 0; i < groups->count; i++) {
+        for (size_t k = 0; k < groups->items[i].count; k++)
+            add_machine(groups->items[i].runs[k], &list);
     }
     if (!list.text || strchr(list.text + 1, '\n') == strrchr(list.text, '\n'))
         return;

@@ -45,7 +45,6 @@ int runs_compare(const struct run_group *a, const struct run_group *b,
                  const struct run_figure *figure, struct figure_change *ret);
 
 /* "different machines: X, Y", if the runs were not all made on the same kind; else nothing. */
-void runs_describe_machines(const struct run_group *const *groups, size_t count,
-                            struct buffer *out);
+void runs_describe_machines(const struct run_groups *groups, struct buffer *out);
 
 #endif

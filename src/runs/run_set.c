@@ -355,10 +355,12 @@ size_t run_values(const struct record *const *runs, size_t count,
 
 static void add_machine(const struct record *record, struct buffer *out)
 {
-    buffer_add_text(out, record->cpu_model ? record->cpu_model : "unknown CPU");
+    escape_unsafe(record->cpu_model ? record->cpu_model : "unknown CPU", out);
     for (size_t i = 0; i < record->gpu_count; i++) {
-        if (record->gpus[i].is_selected)
-            buffer_format(out, ", %s", record->gpus[i].name ? record->gpus[i].name : "GPU");
+        if (!record->gpus[i].is_selected)
+            continue;
+        buffer_add_text(out, ", ");
+        escape_unsafe(record->gpus[i].name ? record->gpus[i].name : "GPU", out);
     }
 }
 

@@ -145,6 +145,18 @@ def test_formats_hold_the_same_figures(spoor, store):
     assert page.read_text().count('"elapsed_seconds"') >= 2
 
 
+def test_hostile_names_are_escaped(spoor, store):
+    report = store.make(1, 1e6, name="a\x1b[31m|b")
+    report["host"]["cpu_model"] = "CPU\x1b]0;x\x07"
+    path = spoor.new_path("evil\x1b[2J|.json")
+    path.write_text(json.dumps(report))
+    for arguments in ([path, store(store.make(1, 1e6))], ["--by", "name", path, store(store.make(1, 1e6, name="c"))]):
+        for form in ("text", "markdown", "csv", "json"):
+            assert "\x1b" not in compare(spoor, "-f", form, *arguments)
+    assert "\\|.json" in compare(spoor, "-f", "markdown", path, store(store.make(1, 1e6)))
+    assert "\x1b" not in check(spoor, "--max", "time=0.5", path)[1]
+
+
 def test_unknown_figures_are_refused(spoor, store):
     done = spoor("compare", "--figures", "colour", store(store.make(1, 1)), store(store.make(1, 1)))
     assert done.returncode == 125

@@ -20,7 +20,7 @@
 #include "runs/run_set.h"
 #include "text/escape.h"
 
-enum { FIGURES_MAX = 32, PERCENT_TEXT = 64 };
+enum { FIGURES_MAX = 32 };
 
 /* The figures to look at: those of --figures, or the default. */
 struct figure_list {
@@ -89,10 +89,12 @@ static int make_groups(struct compared *compared, char **names, struct spoor_err
     for (size_t i = 0; groups->items && i < compared->set_count; i++) {
         const struct run_set *set = &compared->sets[i];
         struct run_group *group = &groups->items[groups->count++];
+        struct buffer label = { 0 };
 
+        escape_unsafe(short_name(names, compared->set_count, i), &label);
         *group =
-            (struct run_group){ strdup(short_name(names, compared->set_count, i)),
-                                calloc(set->count + 1, sizeof(struct record *)), set->count };
+            (struct run_group){ label.text, calloc(set->count + 1, sizeof(struct record *)),
+                                set->count };
         if (!group->label || !group->runs)
             return error_set(err, ENOMEM, "out of memory");
         for (size_t k = 0; k < set->count; k++)
@@ -247,16 +249,12 @@ static void collect_row(const struct compared *compared, size_t figure, size_t g
 /* What a reader must know before the figures. */
 static void add_notes(const struct compared *compared, struct page *page)
 {
-    AUTO_FREE const struct run_group **groups = calloc(compared->groups.count, sizeof(*groups));
     CLEANUP(buffer_done) struct buffer machines = { 0 };
     bool is_single = true;
 
-    for (size_t i = 0; groups && i < compared->groups.count; i++) {
-        groups[i] = &compared->groups.items[i];
-        is_single &= groups[i]->count == 1;
-    }
-    if (groups)
-        runs_describe_machines(groups, compared->groups.count, &machines);
+    for (size_t i = 0; i < compared->groups.count; i++)
+        is_single &= compared->groups.items[i].count == 1;
+    runs_describe_machines(&compared->groups, &machines);
     if (machines.text)
         page_note(page, PAGE_RED, "machines", machines.text);
     if (is_single)
@@ -349,25 +347,21 @@ static void collect_json(const struct compared *compared, size_t figure, size_t 
 
 static int write_json(const struct compared *compared, struct buffer *out)
 {
-    AUTO_FREE const struct run_group **groups = calloc(compared->groups.count, sizeof(*groups));
     CLEANUP(buffer_done) struct buffer machines = { 0 };
     struct json_writer json = { .out = out };
     int r;
 
-    if (!groups)
-        return -ENOMEM;
     json_begin(&json, NULL, '{');
     json_add_text(&json, "schema", RECORD_SCHEMA);
     json_begin(&json, "sets", '[');
     for (size_t i = 0; i < compared->groups.count; i++) {
-        groups[i] = &compared->groups.items[i];
         json_begin_line(&json, NULL, '{');
-        json_add_text(&json, "name", groups[i]->label);
-        json_add_u64(&json, "runs", groups[i]->count);
+        json_add_text(&json, "name", compared->groups.items[i].label);
+        json_add_u64(&json, "runs", compared->groups.items[i].count);
         json_end(&json);
     }
     json_end(&json);
-    runs_describe_machines(groups, compared->groups.count, &machines);
+    runs_describe_machines(&compared->groups, &machines);
     json_add_bool(&json, "same_machine", machines.length == 0);
     json_begin(&json, "changes", '[');
     r = each_change(compared, collect_json, &json);
