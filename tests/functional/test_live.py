@@ -487,7 +487,7 @@ def test_line_is_below_the_output_of_the_command(spoor, terminal):
     window = terminal(run_with_line(spoor, script))
     window.wait_for("line 200\r\n")
     line = window.wait_for(LINE)
-    assert re.search(r"\[30;1H\033\[2K[\d.]+ m?s  .*Memory.{0,4} \S+ MB", line)
+    assert re.search(r"\[30;1H\033\[2K[\d.]+ m?s  .*Memory.{0,4} \S+ [kM]B", line)
     text = shown(window).text()
     assert text[-1].split()[1] in ("s", "ms") and "line 200" in text[-4:-1]
     window.type("\n")

@@ -158,7 +158,7 @@ def test_text_report_lists_the_largest(spoor, workload):
 
 
 def test_the_summary_names_three_of_several_processes(spoor):
-    text = spoor("run", "--", "sh", "-c", "true & true & true & true & wait").stderr
+    text = spoor("run", "--", "sh", "-c", "sleep 0.3 & sleep 0.3 & sleep 0.3 & sleep 0.3 & wait").stderr
     rows = text.partition("\nProcesses   PID ")[2].split("\n\n")[0].splitlines()[1:]
     assert len(rows) == 4 and rows[3] == "  and 2 more"
     assert "\nProcesses   PID " not in spoor("run", "--", "true").stderr

@@ -27,9 +27,8 @@ static void make(struct example *example, double last_memory)
         .memory = { 100, 200, 900, (float)last_memory },
         .cores = { 1, 1, 4, 0 },
     };
-    example->columns[0] = (struct curve_column){
-        "job_rss_bytes", false, example->memory, example->memory, example->memory
-    };
+    example->columns[0] = (struct curve_column){ "job_rss_bytes", false, example->memory,
+                                                 example->memory, example->memory };
     example->columns[1] = (struct curve_column){ "job_cpu_seconds", true, example->cores,
                                                  example->cores, example->cores };
     record_init(&example->record);

@@ -229,7 +229,7 @@ static void intervals_contain_the_true_values(void **state)
             medians += one.low <= 100 && one.high >= 100;
             ratios += comparison.low <= 2 && comparison.high >= 2;
         }
-        if (medians < 0.93 * PAIRS || ratios < 0.93 * PAIRS)
+        if ((double)medians < 0.93 * PAIRS || (double)ratios < 0.93 * PAIRS)
             fail_msg("case %zu: %zu medians, %zu ratios", k, medians, ratios);
     }
 }
@@ -252,7 +252,7 @@ static void a_difference_is_found(void **state)
         assert_int_equal(statistics_compare(a, 10, b, 10, &comparison), 0);
         found += comparison.is_significant && comparison.ratio > 1;
     }
-    assert_true(found >= 0.99 * PAIRS);
+    assert_true((double)found >= 0.99 * PAIRS);
 }
 
 /* As check does: each run beside the 20 before it. */

@@ -244,7 +244,8 @@ static double number_of(const struct usage_row *row, const struct usage_facts *f
     switch (row->kind) {
     case REPORT_COUNT:
         return row->path ? figure
-                         : (double)*(const uint64_t *)((const char *)facts + row->place);
+                         : (double)*(const uint64_t *)(const void *)((const char *)facts +
+                                                                     row->place);
     case REPORT_RAM:
         return (row->path ? figure : facts->ram_bytes) * facts->ram_unit->coefficient;
     case REPORT_GPU_RAM:
@@ -289,7 +290,9 @@ struct resource_usage usage_of(const struct usage_facts *facts, const struct usa
 
         if (row->kind == REPORT_UNIT)
             usage.values[i].unit =
-                (*(const struct usage_unit *const *)((const char *)facts + row->place))->name;
+                (*(const struct usage_unit *const *)(const void *)((const char *)facts +
+                                                                   row->place))
+                    ->name;
         usage.values[i].number = number_of(row, facts, value);
     }
     return usage;
