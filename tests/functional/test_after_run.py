@@ -72,7 +72,7 @@ def test_names_of_files_have_the_run_in_them(spoor):
 
 
 @pytest.mark.parametrize("name, message", [
-    ("{nam}.json", "unknown {nam}: use {name}"), ("{name}.json", "{name}: the run has none; give it with --name"),
+    ("{color}.json", "unknown {color}: use {name}"), ("{name}.json", "{name}: the run has none; give it with --name"),
     ("{tag.x}.json", "{tag.x}: the run has none; give it with --tag"), ("{id.json", "a brace is not closed"),
     ("{}.json", "unknown {}")])
 def test_unknown_braces_are_refused(spoor, name, message):
