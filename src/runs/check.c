@@ -62,7 +62,7 @@ int run_limits_check(const char *const *limits, const struct record *run,
 {
     for (; limits && *limits; limits++) {
         CLEANUP(buffer_done) struct buffer line = { 0 };
-        struct run_limit limit;
+        struct run_limit limit = { 0 };
         int r = run_limit_parse(*limits, &limit, err);
 
         if (r < 0)
