@@ -87,7 +87,7 @@ static size_t match(const struct dialect_table *table, const char *before,
     return found;
 }
 
-/* Of the generations, the one that has most of the names counts, or the newest. The second column of a
+/* Chooses the generation that has the most of these names; if several have, the newest. The second column of a
  * table is in no other. */
 static bool find_flat(size_t table, const char *before, const char *const *names, size_t count,
                       struct sample_column *columns)

@@ -274,8 +274,8 @@ enum setting_source arguments_source(const struct arguments *arguments, const ch
 
 /* ---- finding an option ----------------------------------------------------- */
 
-/* The option of the command, or else that of another command: with this name or, if that is NULL, with this
- * letter. */
+/* Finds an option by its name or, if `name` is NULL, by its letter. Options of this command come before options
+ * of others. */
 static const struct option *find_word(const struct command *command, const char *name,
                                       size_t length, char letter)
 {

@@ -21,22 +21,17 @@ static void add_title(const struct record *record, struct buffer *out)
         buffer_add_text(out, "run");
 }
 
-/* "1.46 GB", "1.46 GB (1.4 GB to 1.5 GB)" */
 static void add_figure(const struct run_figure *figure, const struct record *record,
                        struct table *table)
 {
     struct spoor_figure value = run_figure_get(figure, record);
-    double low = run_figure_low(&value), high = run_figure_high(&value);
     CLEANUP(buffer_done) struct buffer text = { 0 };
 
     if (isnan(value.value)) {
         table_add_number(table, value.value, "unknown");
         return;
     }
-    buffer_add_text(&text, run_figure_text(figure, value.value).text);
-    if (low < high)
-        buffer_format(&text, " (%s to %s)", run_figure_text(figure, low).text,
-                      run_figure_text(figure, high).text);
+    run_figure_add(figure, value.value, run_figure_low(&value), run_figure_high(&value), &text);
     table_add_number(table, value.value, text.text);
 }
 

@@ -109,6 +109,15 @@ struct number run_figure_text(const struct run_figure *figure, double value)
     return number_short(value);
 }
 
+void run_figure_add(const struct run_figure *figure, double value, double low, double high,
+                    struct buffer *out)
+{
+    buffer_add_text(out, run_figure_text(figure, value).text);
+    if (low < high)
+        buffer_format(out, " (%s to %s)", run_figure_text(figure, low).text,
+                      run_figure_text(figure, high).text);
+}
+
 /* ---- values that people write ------------------------------------------- */
 
 /* The factor of a unit; 0: there is no such unit. */

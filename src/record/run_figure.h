@@ -38,6 +38,10 @@ double run_figure_high(const struct spoor_figure *figure);
 /* "1.46 GB", "12.3 s". */
 struct number run_figure_text(const struct run_figure *figure, double value);
 
+/* Adds the same, and bounds that differ: "1.46 GB (1.4 GB to 1.5 GB)". NaN: there are no bounds. */
+void run_figure_add(const struct run_figure *figure, double value, double low, double high,
+                    struct buffer *out);
+
 /* Reads a value as people write it: "2GiB", "10m", "0.5". K, M, G, T and KiB, MiB, ... are powers of 1024, KB, MB,
  * ... powers of 1000. -EINVAL: it is not a value of this figure. */
 int run_figure_parse(const struct run_figure *figure, const char *text, double *ret,

@@ -113,7 +113,7 @@ int baseline_find(const struct run_set *set, const struct record *run, struct ba
             runs[count++] = other;
     }
     qsort(runs, count, sizeof(struct record *), compare_starts);
-    *ret = (struct baseline){ .runs = { NULL, runs, count }, .left_out = set->count - count };
+    *ret = (struct baseline){ .runs = { NULL, runs, count } };
     if (count > BASELINE_RUNS) {
         memmove(runs, runs + count - BASELINE_RUNS, BASELINE_RUNS * sizeof(struct record *));
         ret->runs.count = BASELINE_RUNS;

@@ -34,7 +34,6 @@ enum { BASELINE_RUNS = 20 };
 /* The last runs of a set before `run` that are comparable: that succeeded, on the same kind of machine. */
 struct baseline {
     struct run_group runs; /* `label` is NULL */
-    size_t left_out;       /* of another machine, failed, or the run itself */
 };
 
 int baseline_find(const struct run_set *set, const struct record *run, struct baseline *ret);

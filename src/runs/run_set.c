@@ -319,13 +319,6 @@ int run_set_load(struct run_set *set, char **selectors, size_t count, struct spo
     return r < 0 ? r : collect_runs(set, err);
 }
 
-int run_set_add(struct run_set *set, const char *selector, struct spoor_error *err)
-{
-    int r = add_selector(set, selector, err);
-
-    return r < 0 ? r : collect_runs(set, err);
-}
-
 void run_set_done(struct run_set *set)
 {
     for (size_t i = 0; i < set->source_count; i++) {

@@ -27,7 +27,7 @@ struct run_set {
     size_t source_count;
 };
 
-/* Adds the runs of a selector:
+/* Adds the runs of selectors:
  *
  *     FILE     reports (JSON, one after the other), samples, a tracking file of gpu-tracker, rows of a history, or a
  *              file of another program (history/import.h)
@@ -38,13 +38,11 @@ struct run_set {
  *
  * If a report and the samples of its run are both given, they are one run. Every message names the
  * selector. */
-int run_set_add(struct run_set *set, const char *selector, struct spoor_error *err);
+int run_set_load(struct run_set *set, char **selectors, size_t count, struct spoor_error *err);
 
 /* Does it have the form of an ID? */
 bool run_set_is_id(const char *selector);
 
-/* All of a command line. */
-int run_set_load(struct run_set *set, char **selectors, size_t count, struct spoor_error *err);
 void run_set_done(struct run_set *set);
 
 /* The known values of a figure. `ret` has room for one per run; returns how many there are. */

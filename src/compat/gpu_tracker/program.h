@@ -77,8 +77,8 @@ extern const struct program gpu_tracker_program;
 /* ---- the agent ----------------------------------------------------------
  *
  * The tracker behind the Python class (front/agent.h), with options of gpu-tracker, and --pid=PID, or
- * --check: then the options are checked and nothing is tracked. With sub-track as the first
- * argument it is that of subtrack.c.
+ * --check: then the options are checked and nothing is tracked. If sub-track is the first
+ * argument, subtrack.c serves the requests.
  *
  * The responses "ready" and "result" have warnings, a list of texts; "result" has the usage as JSON and as
  * text.

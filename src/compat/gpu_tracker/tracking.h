@@ -39,7 +39,7 @@ void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus);
 /* The GPUs of the machine, or of a brand. The lists are owned. */
 struct gpu_tracker_found {
     const char *brand;      /* NULL: any */
-    struct text_list uuids; /* those of MIG devices included */
+    struct text_list uuids; /* MIG devices have their own */
     struct text_list whole; /* without them: they are parts of GPUs */
     double memory_bytes;
     bool is_full; /* no memory for more */

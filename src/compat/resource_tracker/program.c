@@ -127,7 +127,7 @@ static char *read_value(const char *at, bool is_string)
     json_error_t error;
     size_t length;
 
-    if (is_string && *at == '"') { /* its escapes are those of JSON */
+    if (is_string && *at == '"') { /* JSON has the same escapes */
         string = json_loads(at, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
         return string && is_end(at + error.position) ? strdup(json_string_value(string)) : NULL;
     }

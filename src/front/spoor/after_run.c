@@ -34,7 +34,7 @@ static void report_broken(void *data, const struct record *run, const char *line
 
 /* ---- the command -------------------------------------------------------- */
 
-/* Variables of the command: those of our own environment, and the run. Zeroed is empty. */
+/* The environment of the command: our own variables, and some that describe the run. Zeroed is empty. */
 struct variables {
     struct text_list list;
     struct spoor_error err;

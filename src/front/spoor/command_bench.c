@@ -230,7 +230,7 @@ static int add_run(struct bench *bench, int report_fd, struct spoor_error *err)
     buffer_format(&path, "/proc/self/fd/%d", report_fd);
     if (buffer_error(&path) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    r = run_set_add(&bench->set, path.text, err);
+    r = run_set_load(&bench->set, &path.text, 1, err);
     return r < 0 ? r : keep_run(bench, err);
 }
 

@@ -22,7 +22,7 @@
 
 enum { FIGURES_MAX = 32 };
 
-/* The figures to look at: those of --figures, or the default. */
+/* The figures that --figures names, or all that have short names. */
 struct figure_list {
     struct run_figure items[FIGURES_MAX];
     size_t count;
@@ -170,7 +170,7 @@ static const char *const verdicts[] = {
     [VERDICT_DIFFERS] = "differs",
 };
 
-/* Nobody needs a row of a figure that is unknown, or 0, in all runs. */
+/* A figure that is unknown or 0 in all runs has no row. */
 static bool is_shown(const struct figure_change *change)
 {
     return change->a.statistics.max > 0 || change->b.statistics.max > 0;
@@ -181,15 +181,14 @@ static void add_value(const struct run_figure *figure, const struct set_figure *
                       struct table *table)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
+    bool is_single = set->statistics.count == 1;
 
-    buffer_add_text(&text, run_figure_text(figure, set->statistics.median).text);
-    if (set->statistics.count == 1 && set->low < set->high)
-        buffer_format(&text, " (%s to %s)", run_figure_text(figure, set->low).text,
-                      run_figure_text(figure, set->high).text);
+    run_figure_add(figure, set->statistics.median, is_single ? set->low : (double)NAN,
+                   is_single ? set->high : (double)NAN, &text);
     table_add_number(table, set->statistics.median, text.text);
 }
 
-/* Of two sets, the headings name them; of more, a column names the one that is compared with the first. */
+/* The headings name two sets. With more sets, a column names the one that is compared with the first. */
 static bool has_set_column(const struct compared *compared)
 {
     return compared->groups.count > 2;
@@ -246,7 +245,7 @@ static void collect_row(const struct compared *compared, size_t figure, size_t g
                 change, data);
 }
 
-/* What a reader must know before the figures. */
+/* Adds the facts that limit what the figures mean. */
 static void add_notes(const struct compared *compared, struct page *page)
 {
     CLEANUP(buffer_done) struct buffer machines = { 0 };
@@ -464,25 +463,22 @@ static void add_finding(void *data, const struct record *run, const char *line)
 }
 
 /* The figures of a run against earlier runs. */
-static int check_baseline(const struct settings *settings, const struct run_set *earlier,
-                          const struct record *run, struct findings *findings,
-                          struct spoor_error *err)
+static int check_baseline(const struct settings *settings, const struct figure_list *figures,
+                          const struct run_set *earlier, const struct record *run,
+                          struct findings *findings, struct spoor_error *err)
 {
     CLEANUP(baseline_done) struct baseline baseline = { 0 };
-    struct figure_list figures;
-    int r = list_figures(settings, &figures, err);
 
-    if (r < 0)
-        return r;
     if (baseline_find(earlier, run, &baseline) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    for (size_t i = 0; i < figures.count; i++) {
+    for (size_t i = 0; i < figures->count; i++) {
         CLEANUP(buffer_done) struct buffer line = { 0 };
+        int r;
 
         /* Whether a file was in the page cache is not a property of the program. */
-        if (!settings->figures && strcmp(figures.items[i].name, "read") == 0)
+        if (!settings->figures && strcmp(figures->items[i].name, "read") == 0)
             continue;
-        r = baseline_check(&baseline, &figures.items[i], run, settings->tolerance, &line);
+        r = baseline_check(&baseline, &figures->items[i], run, settings->tolerance, &line);
         if (r == -ENODATA)
             return error_set(err, ENODATA,
                              "--baseline has %zu comparable run%s (successful, earlier, on the "
@@ -503,16 +499,17 @@ static int check_runs(const struct settings *settings, const struct run_set *set
                       struct findings *findings, struct spoor_error *err)
 {
     CLEANUP(run_set_done) struct run_set earlier = { 0 };
+    struct figure_list figures;
     char *baseline = settings->baseline;
-    int r = 0;
+    int r = baseline ? list_figures(settings, &figures, err) : 0;
 
-    if (baseline)
+    if (r == 0 && baseline)
         r = run_set_load(&earlier, &baseline, 1, err);
     for (size_t i = 0; r == 0 && i < set->count; i++) {
         r = run_limits_check((const char *const *)settings->limits.items, &set->runs[i],
                              add_finding, findings, err);
         if (r == 0 && baseline)
-            r = check_baseline(settings, &earlier, &set->runs[i], findings, err);
+            r = check_baseline(settings, &figures, &earlier, &set->runs[i], findings, err);
     }
     return r;
 }

@@ -382,8 +382,9 @@ static int write_list(void *data, const struct output *output, int fd, struct sp
     return r < 0 ? r : write_table(&list.table, output, fd, err);
 }
 
-/* Returns the exit code, as the others below. */
-static int list_runs(struct settings *settings, char **filters, int count)
+/* Prints a table of the runs that the filters select. Returns the exit code, as the others below. */
+static int print_table(struct settings *settings, char **filters, int count,
+                       output_write *write)
 {
     CLEANUP(query_done) struct query query = { 0 };
     struct spoor_error err = { 0 };
@@ -392,7 +393,12 @@ static int list_runs(struct settings *settings, char **filters, int count)
         query_filter(&query, filters, count, &err) < 0)
         return complain("%s", err.message);
     warn_about_damage(&query);
-    return outputs_print(settings, FORMATS_TABLE, write_list, &query);
+    return outputs_print(settings, FORMATS_TABLE, write, &query);
+}
+
+static int list_runs(struct settings *settings, char **filters, int count)
+{
+    return print_table(settings, filters, count, write_list);
 }
 
 /* ---- show ----------------------------------------------------------------- */
@@ -425,7 +431,7 @@ static int show_runs(struct settings *settings, char **operands, int count)
 
 /* ---- stats ---------------------------------------------------------------- */
 
-/* The recommendation is for so many of the newest runs of a name, as that of a check. */
+/* A recommendation looks at this many of the newest runs of a name, as a check does. */
 enum { NEEDED_RUNS = 20 };
 
 /* The runs of one name, or of one command without a name. */
@@ -635,14 +641,7 @@ static int write_stats(void *data, const struct output *output, int fd, struct s
 
 static int show_stats(struct settings *settings, char **filters, int count)
 {
-    CLEANUP(query_done) struct query query = { 0 };
-    struct spoor_error err = { 0 };
-
-    if (query_open(&query, settings, &err) < 0 ||
-        query_filter(&query, filters, count, &err) < 0)
-        return complain("%s", err.message);
-    warn_about_damage(&query);
-    return outputs_print(settings, FORMATS_TABLE, write_stats, &query);
+    return print_table(settings, filters, count, write_stats);
 }
 
 /* ---- the usual time ------------------------------------------------------- */
