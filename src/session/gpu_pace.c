@@ -69,7 +69,9 @@ static void update_plan(struct gpu_pace *pace, uint64_t now_ns, const struct gpu
     if ((pace->found.holds_context && job->started_count != before.started_count) ||
         (before.rests && !pace->job.rests))
         shorten_gap(pace, now_ns);
-    if ((pace->job.rests && !before.rests) || space_has_changed(pace))
+    if (pace->job.rests != before.rests)
+        pace->owes_look = pace->job.rests;
+    if (pace->owes_look || space_has_changed(pace))
         pace->due_ns = smaller(pace->due_ns, now_ns);
 }
 
@@ -98,19 +100,20 @@ static bool slow_is_due(const struct gpu_pace *pace, uint64_t now_ns, struct bud
            (since_ns >= SLOW_QUIET_NS || allows(pace, GPU_LOOK_SLOW, budget));
 }
 
-static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, bool came_to_rest,
-                         struct budget *budget)
+static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, struct budget *budget)
 {
+    /* As long as no process is known to use a GPU, its address space is not watched. */
+    bool is_urgent = space_has_changed(pace) || (pace->owes_look && !pace->found.holds_context);
     uint64_t cost_ns = pace->cost_ns[GPU_LOOK_QUICK];
 
-    if (pace->job.rests && !came_to_rest && !space_has_changed(pace)) {
+    if (pace->job.rests && !pace->owes_look && !space_has_changed(pace)) {
         pace->due_ns = larger(pace->slow_ns + slow_gap_ns(pace), now_ns + WAIT_MOST_NS);
         return false;
     }
     if (sub_floor0(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
         allows(pace, GPU_LOOK_QUICK, budget))
         return true;
-    if (space_has_changed(pace) && sub_floor0(now_ns, pace->forced_ns) >= FORCED_GAP_NS) {
+    if (is_urgent && sub_floor0(now_ns, pace->forced_ns) >= FORCED_GAP_NS) {
         pace->forced_ns = now_ns;
         return true;
     }
@@ -120,8 +123,7 @@ static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, bool came_to_re
     return false;
 }
 
-static enum gpu_look choose(struct gpu_pace *pace, uint64_t now_ns, bool came_to_rest,
-                            struct budget *budget)
+static enum gpu_look choose(struct gpu_pace *pace, uint64_t now_ns, struct budget *budget)
 {
     if (pace->gap_ns == 0) {
         pace->due_ns = now_ns + WAIT_LEAST_NS;
@@ -132,20 +134,19 @@ static enum gpu_look choose(struct gpu_pace *pace, uint64_t now_ns, bool came_to
     /* A slow look takes milliseconds: an allocation may be released meanwhile. */
     if (!space_has_changed(pace) && slow_is_due(pace, now_ns, budget))
         return GPU_LOOK_SLOW;
-    return quick_is_due(pace, now_ns, came_to_rest, budget) ? GPU_LOOK_QUICK : GPU_LOOK_NONE;
+    return quick_is_due(pace, now_ns, budget) ? GPU_LOOK_QUICK : GPU_LOOK_NONE;
 }
 
 enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
                              const struct gpu_job_state *job, struct budget *budget)
 {
-    bool did_rest = pace->job.rests;
-
     update_plan(pace, now_ns, job);
     if (now_ns + pace->gap_ns / EARLY_SHARE < pace->due_ns)
         return GPU_LOOK_NONE;
-    pace->looking = choose(pace, now_ns, !did_rest, budget);
+    pace->looking = choose(pace, now_ns, budget);
     if (pace->looking != GPU_LOOK_NONE) {
         pace->looked_ns = now_ns;
+        pace->owes_look = false;
         pace->looked_space_bytes = pace->job.space_bytes;
     }
     if (pace->looking == GPU_LOOK_SLOW)

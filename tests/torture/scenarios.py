@@ -318,8 +318,9 @@ SCENARIOS = [
                                   "report.object", "-f", "json", "--st", "0.1", "--tf",
                                   "rows.csv"],
              ["report.object", "rows.csv=txt"], program="gpu-tracker", has_job=True, failure=1),
-    Scenario("gpu-tracker, SQLite", ["--execute", f"sh -c ': >{RAN}'", "-o", "report.object", "-f",
-                                     "json", "--tf", "rows.sqlite"],
+    # Its CPU utilization is known only if it lives longer than a tick.
+    Scenario("gpu-tracker, SQLite", ["--execute", f"sh -c ': >{RAN}; sleep 0.03'", "-o",
+                                     "report.object", "-f", "json", "--tf", "rows.sqlite"],
              ["report.object", "rows.sqlite"], program="gpu-tracker", has_job=True, failure=1),
     Scenario("resource-tracker", ["-i", "0.02", "-f", "csv", "-o", "rows.csv", "--", *FORKING_JOB],
              ["rows.csv"], program="resource-tracker", has_job=True, status=STATUS, failure=1),

@@ -237,6 +237,35 @@ static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **st
     }
 }
 
+/* A job that creates its first context and then rests: without this look, nothing of it would be watched. */
+static void
+the_look_of_a_resting_job_is_made_even_if_the_budget_refuses_it_at_first(void **state)
+{
+    struct run run;
+
+    (void)state;
+    for (int holds_context = 0; holds_context <= 1; holds_context++) {
+        unsigned before;
+
+        begin(&run, false);
+        run.limit = &run.budget;
+        run.found.holds_context = holds_context;
+        go_on_until(&run, S(2));
+        budget_charge(&run.budget, SPENT_GPUS, MS(20));
+        before = run.quick;
+        run.job.rests = true;
+        look(&run);
+        assert_int_equal(run.quick - before, !holds_context);
+        budget_earn(&run.budget, run.now_ns + S(60), run.now_ns + S(60));
+        run.now_ns += MS(25);
+        look(&run);
+        assert_int_equal(run.quick - before, 1); /* as soon as it can be paid */
+        run.now_ns += MS(25);
+        look(&run);
+        assert_int_equal(run.quick - before, 1);
+    }
+}
+
 static void the_budget_is_respected(void **state)
 {
     struct run run;
@@ -292,6 +321,8 @@ int main(void)
         cmocka_unit_test(the_machines_gpus_are_read_even_if_the_job_is_idle),
         cmocka_unit_test(a_change_of_the_address_space_causes_a_look),
         cmocka_unit_test(a_change_of_the_address_space_does_not_wait_for_the_budget),
+        cmocka_unit_test(
+            the_look_of_a_resting_job_is_made_even_if_the_budget_refuses_it_at_first),
         cmocka_unit_test(the_budget_is_respected),
         cmocka_unit_test(with_an_empty_budget_there_is_a_look_per_second),
         cmocka_unit_test(a_long_look_is_checked_less_and_less_often),

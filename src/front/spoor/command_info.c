@@ -202,7 +202,7 @@ static int write_sources(void *data, const struct output *output, int fd,
     struct source_list *list = data;
     char *page = NULL;
     size_t length = 0;
-    int r;
+    int r = 0;
 
     if (output->format == SPOOR_JSON) {
         write_sources_json(list, &text);
@@ -218,11 +218,12 @@ static int write_sources(void *data, const struct output *output, int fd,
         print_rows(list);
         fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
                 list->count);
-        fclose(list->out);
+        r = fclose(list->out) != 0 ? -errno : 0; /* the last of it was not written yet */
         buffer_add(&text, page, length);
         free(page);
     }
-    r = buffer_error(&text);
+    if (r == 0)
+        r = buffer_error(&text);
     if (r == 0)
         r = buffer_write(&text, fd);
     return r < 0 ? error_sys(err, r, "cannot write to '%s'", output->path) : 0;
