@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The metrics; their names, units and help texts are in sample/metric.c. */
+/* The metrics; their names, units and help texts are in sample/metric.c. Scopes are ranges of them: main,
+ * descendants, job, host, in this order. */
 enum metric {
     METRIC_MAIN_CPU,
     METRIC_MAIN_RSS,

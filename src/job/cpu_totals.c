@@ -89,7 +89,7 @@ static void read_split(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
     const struct evidence *evidence = &reading->evidence;
-    bool wait4_is_better = reading->job_cgroup.split_is_by_ticks && reading->all_waited &&
+    bool wait4_is_better = reading->job_cgroup.split_is_by_ticks && reading->processes_are_exact &&
                            (evidence->has_ended || !evidence->has_begun);
     bool by_cgroup = reading->cpu.source == CPU_FROM_CGROUP && !wait4_is_better &&
                      is_known(reading->job_cgroup.user_ns) &&
@@ -144,7 +144,7 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     evidence->cpu_ns = counts.tree_ns;
     evidence->has_unwaited = reading->cpu.has_unwaited;
     evidence->is_confirmed = reading->cpu.is_confirmed;
-    reading->all_waited = count_is_exact(evidence, COUNTED_BY_PROCESSES);
+    reading->processes_are_exact = count_is_exact(evidence, COUNTED_BY_PROCESSES);
     label_cpu(job, perf_span, reading);
     reading->missed_cpu_ns = cpu_total_add(&job->ledger.cpu, &counts, reading->cpu.source);
     counter[USAGE_CPU_NS] = job->ledger.cpu.has_begun ? job->ledger.cpu.reported_ns : UNKNOWN;

@@ -92,7 +92,7 @@ void job_remember(struct job *job, struct member *member)
     job->ledger.has_waited |=
         (job->is_spawned || job->was_read) &&
         member->account.waited_faults >= member->notes.first_waited_faults + FORK_FAULTS_MIN;
-    job->untracked |= untracked_bit(member->comm);
+    job->delegating |= untracked_bit(member->comm);
     if (member->reading.hugetlb_bytes > 0 && member->reading.rss_bytes > 0) {
         raise_to(&job->marks.hugetlb_bytes, member->reading.hugetlb_bytes);
         raise_to(&member->reading.with_huge_bytes,

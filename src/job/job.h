@@ -91,10 +91,11 @@ struct job_reading {
     struct cpu_choice cpu;
     bool is_first;
     struct evidence evidence; /* evidence of completeness of the counts */
-    bool all_waited;          /* every process was waited for, so that all usage is counted */
-    bool io_is_denied;        /* a process cannot be read: the job's I/O is unknown */
-    bool missed_cgroup_peak;  /* the peak rose since the last reading, above all values seen */
-    bool left_memory_cgroup;  /* a process was seen outside of the cgroup that counts memory */
+    /* Every process was waited for and a second count of CPU time agrees, so that all usage is counted. */
+    bool processes_are_exact;
+    bool io_is_denied;       /* a process cannot be read: the job's I/O is unknown */
+    bool missed_cgroup_peak; /* the peak rose since the last reading, above all values seen */
+    bool left_memory_cgroup; /* a process was seen outside of the cgroup that counts memory */
     struct job_cgroup_reading job_cgroup;
     /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
@@ -218,7 +219,7 @@ struct job {
     bool is_full;            /* more processes than the table can hold */
     bool has_newborn; /* the command of a process is read after it has lived for a while */
     /* Bits of untracked_bit(): programs of the job whose work is done elsewhere. */
-    unsigned untracked;
+    unsigned delegating;
     struct {
         bool has_program; /* it has called exec, or we attached to it */
         bool has_clock;   /* CPU clocks of processes are available */

@@ -198,7 +198,7 @@ bool job_measure(const struct job *job, const struct job_reading *reading, enum 
     if (row->value == 0 || !reading->origin[metric].source)
         return false;
     *ret = (struct measure){ UNKNOWN, UNKNOWN, reading->origin[metric] };
-    if (job->untracked &&
+    if (job->delegating &&
         metric >= METRIC_DESCENDANTS_CPU) /* a daemon does a part of the job's work */
         ret->origin.is_exact = false;
     if (is_hidden(job, reading, row->need))

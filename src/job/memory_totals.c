@@ -392,7 +392,7 @@ static void read_resident_bounds(struct job *job, struct job_reading *reading)
     if (!job->main.has_ended || !job->is_spawned)
         return;
     reading->main_rss_bound_bytes = main_bound(job);
-    if (!(reading->all_waited || has_records) || !events->is_exact)
+    if (!(reading->processes_are_exact || has_records) || !events->is_exact)
         return;
     if (has_records) /* ru_maxrss covers only processes that were waited for */
         raise_to(&largest, events->largest_peak_bytes);

@@ -38,7 +38,7 @@ static const char *why_not_opened(const spoor_session *session)
 }
 
 /* Lists the processes whose environments select the GPUs of the job; 0: ours does. */
-static size_t list_processes(const spoor_session *session, pid_t *pids, size_t most)
+static size_t list_choosers(const spoor_session *session, pid_t *pids, size_t most)
 {
     const struct job *job = &session->sampler.job;
     size_t count = 0;
@@ -63,7 +63,7 @@ void session_start_gpus(spoor_session *session)
         .gpus = session->gpus,
         .main_pid = session->pid,
         .pids = pids,
-        .pid_count = list_processes(session, pids, PROCESSES_MAX),
+        .pid_count = list_choosers(session, pids, PROCESSES_MAX),
         .tracker_pid = job->tracker_pid,
         .is_main_only = job->is_main_only,
         .leaves_drivers = session->flags & SPOOR_LEAVE_DRIVERS,
@@ -311,11 +311,13 @@ static void warn_about_unreported(spoor_session *session)
 }
 
 /* The driver's peak of one process is a lower bound for the run, not for a phase. */
-static void raise_to_account(spoor_session *session, uint64_t bytes)
+void session_raise_gpu_peak(spoor_session *session)
 {
     const struct tally *tally = &session->summary.tally[METRIC_JOB_GPU_MEMORY];
+    uint64_t bytes = session->gpu_looks.troubles.record_bytes;
 
-    if (is_known(tally->max) && bytes <= tally->max)
+    if (!session->gpu_looks.is_open || !is_known(bytes) ||
+        (is_known(tally->max) && bytes <= tally->max))
         return;
     summary_raise(&session->summary, METRIC_JOB_GPU_MEMORY, bytes, "nvml.accounting");
 }
@@ -370,8 +372,6 @@ void session_warn_about_gpus(spoor_session *session)
                             "each fifth of a second to one process only, so the job's "
                             "utilization may include some of theirs and miss some of its own");
     warn_about_strays(session);
-    if (session->gpu_looks.is_open && is_known(troubles->record_bytes))
-        raise_to_account(session, troubles->record_bytes);
 }
 
 void session_end_gpus(spoor_session *session)

@@ -384,6 +384,7 @@ void session_take_last_sample(spoor_session *session)
     job_cgroup_remove(&session->sampler.job.meters.job_cgroup);
     pthread_mutex_lock(&session->mutex);
     session_close_phases(session);
+    session_raise_gpu_peak(session);
     session_warn(session);
     session->has_stopped = true;
     pthread_mutex_unlock(&session->mutex);

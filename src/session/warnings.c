@@ -157,7 +157,7 @@ static void warn_about_tracking(spoor_session *session)
                             "in this namespace (unshare --mount-proc)",
                             session->root.proc_fault);
     for (size_t i = 0; i < untracked_count; i++) {
-        if (job->untracked & 1u << i)
+        if (job->delegating & 1u << i)
             session_add_warning(session, "not-tracked", "%s", untracked_programs[i].message);
     }
     if (session->late_samples > 0)
