@@ -135,6 +135,13 @@ static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
     assert_request("docker", &needs,
                    "# GPU memory: 98304 MiB in all\n"
                    "docker run --cpus=64 --memory=60g --gpus=4 IMAGE\n");
+}
+
+static void batch_systems_get_gibibytes_and_gpus(void **state)
+{
+    struct needs needs = make_needs(64, 60 * GIB, 4, 96 * GIB, 100.0 * 3600);
+
+    (void)state;
     assert_request("pbs", &needs,
                    "# GPU memory: 98304 MiB in all\n"
                    "#PBS -l select=1:ncpus=64:mem=60gb:ngpus=4\n"
@@ -311,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_requests_are_in_mebibytes),
         cmocka_unit_test(large_requests_are_in_gibibytes_and_have_gpus),
+        cmocka_unit_test(batch_systems_get_gibibytes_and_gpus),
         cmocka_unit_test(a_group_has_nodes_and_tasks),
         cmocka_unit_test(gpus_have_the_names_of_their_vendors),
         cmocka_unit_test(an_unknown_value_is_a_comment),

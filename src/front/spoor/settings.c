@@ -446,6 +446,7 @@ static const struct option rows[] = {
 { 'q',  "quiet",      NULL,                "do not print the name of the page", REPORT | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print warnings", SCOPE_PHASE | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, OUTPUT, FLAG(wants_charts) },
+{ '\0', "brief",      NULL,                "what the run requested, and what it used of it: job, state, time, cores, memory and GPUs in six lines", REPORT | LINE_ONLY, OUTPUT, FLAG(is_brief) },
 { '\0', "open",       NULL,                "open the page in a browser (xdg-open)", REPORT, OUTPUT, FLAG(opens_page) },
 { '\0', "live",       "line",              "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view; line: in the last line of the terminal, below the output of the command", RUN | OPTION_OPTIONAL, OUTPUT, LIVE },
 { '\0', "live",       "line",              "show the current figures while tracking, if stderr is a terminal (default: yes); line: in the last line of the terminal", ATTACH | OPTION_OPTIONAL, OUTPUT, LIVE },
