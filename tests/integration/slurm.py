@@ -120,6 +120,8 @@ class Cluster:
         self.write("task-prolog", b"#!/bin/sh\n", 0o755)
         values = {"host": socket.gethostname(), "folder": folder, "ports": free_ports(4),
                   "plugins": WITH_CGROUPS if self.cgroups else WITHOUT_CGROUPS}
+        self.write("hosts", "".join(f"127.0.0.1 {name}\n" for name in ("localhost", socket.gethostname(), *NODES)).encode(),
+                   0o644)
         self.write("slurm.conf", CONFIGURATION.format(**values).encode(), 0o644)
         self.write("cgroup.conf", CGROUP_CONFIGURATION.encode(), 0o644)
         self.write("slurmdbd.conf", ACCOUNTING.format(**values).encode())
@@ -135,7 +137,8 @@ class Cluster:
         self.wait_for("sacctmgr", "-i", "add", "cluster", "truth")
         self.daemon("slurmctld", "-D", "-i")
         for node in NODES:
-            self.daemon("unshare", "--uts", "sh", "-c", f"hostname {node} && exec slurmd -D -N {node}", name=f"slurmd-{node}")
+            self.daemon("unshare", "--uts", "--mount", "sh", "-ec", f"hostname {node}; mount --bind hosts /etc/hosts; "
+                        f"exec slurmd -D -N {node}", name=f"slurmd-{node}")
         self.wait_for("sh", "-c", f"test $(sinfo -h -N -t idle -o %T | wc -l) = {len(NODES)}")
 
     def write(self, name, data, mode=0o600):
