@@ -185,14 +185,16 @@ class Cluster:
         (folder / "job.sh").write_text(f"#!/bin/sh\n{script}")
         return self.run("sbatch", "--parsable", *options, "job.sh", folder=folder).strip()
 
-    def sacct(self, job, *fields):
-        """The steps of a job that has ended, as {step: fields}, once the database has all."""
+    def sacct(self, job, *fields, elements=()):
+        """The steps of a job, as {step: fields}, once the database has the end of all of them; of an array, its elements."""
         deadline = time.monotonic() + DEADLINE_SECONDS / 2
+        names = ("JobID", "State", "End", *fields)
+        jobs = {f"{job}_{element}" for element in elements} or {job}
         while True:
-            lines = self.run("sacct", "-n", "-P", "--units=K", "-j", job, f"--format=JobID,State,End,{','.join(fields)}")
-            rows = [line.split("|") for line in lines.splitlines()]
-            if rows and all(row[1] not in ("PENDING", "RUNNING", "COMPLETING") and row[2] != "Unknown" for row in rows):
-                return {row[0]: dict(zip(("State", "End", *fields), row[1:])) for row in rows}
+            lines = self.run("sacct", "-n", "-P", "--units=K", "-j", job, f"--format={','.join(names)}")
+            rows = {line.split("|")[0]: dict(zip(names, line.split("|"))) for line in lines.splitlines()}
+            if jobs <= rows.keys() and all(row["End"] != "Unknown" for row in rows.values()):
+                return rows
             assert time.monotonic() < deadline, f"{lines}\n{self.logs()}"
             time.sleep(0.1)
 

@@ -98,7 +98,7 @@ def test_memory_of_a_node(cluster, tmp_path, order, expected, record_property):
 def test_array(cluster, tmp_path):
     """Each element is a job; its report has the number of the array."""
     job = cluster.submit(tmp_path, "$BIN/spoor run -q -o run.{job}.json -- $BIN/steady 50 100", "--array=3,5", "--mem=200M")
-    steps = cluster.sacct(job, "JobIDRaw")
+    steps = cluster.sacct(job, "JobIDRaw", elements=(3, 5))
     reports = [json.loads(path.read_text()) for path in tmp_path.glob("run.*.json")]
     assert sorted(report["launch"]["array_index"] for report in reports) == [3, 5]
     for report in reports:
