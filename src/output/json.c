@@ -139,10 +139,10 @@ void json_add_measure(struct json_writer *json, const char *key,
     json_add_number(json, "value", figure->value);
     json_add_text(json, "source", figure->source);
     json_add_bool(json, "exact", figure->is_exact);
-    if (!isnan(figure->low)) {
+    if (!isnan(figure->low))
         json_add_number(json, "low", figure->low);
+    if (!isnan(figure->low) || !isnan(figure->high))
         json_add_number(json, "high", figure->high); /* null: no upper bound is known */
-    }
     if (isnan(figure->value))
         json_add_text(json, "reason", figure->reason ? figure->reason : "not known");
     json_end(json);

@@ -73,7 +73,7 @@ static const struct row rows[] = {
     { "memory.at_peak.total_rss_bytes",      AT_PEAK,   METRIC_JOB_RSS,              METRIC_NONE, METRIC_NONE, NULL },
     { "memory.at_peak.private_rss_bytes",    AT_PEAK,   METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NULL },
     { "memory.at_peak.shared_rss_bytes",     AT_PEAK,   METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_JOB_MEMORY_BOUND, NULL },
     { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL },
     { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL },
     { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL },
@@ -193,7 +193,8 @@ static double near_bound(const struct row *row, const struct summary *summary, d
                        : row->bounded_by == METRIC_JOB_RSS_BOUND ? METRIC_JOB_RSS_PEAK
                                                                  : METRIC_DESCENDANTS_RSS_PEAK;
 
-    if (bound < peak - fmax(peak * SAME_SHARE, SAME_BYTES))
+    if (row->bounded_by == METRIC_JOB_MEMORY_BOUND ||
+        bound < peak - fmax(peak * SAME_SHARE, SAME_BYTES))
         return nan("");
     if (row->raised_by != METRIC_NONE)
         return peak;
@@ -502,8 +503,13 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
     figure.source = origin.source;
     figure.is_exact = origin.is_exact && is_resolved(row, summary);
     raise_peak(&figure, row, summary);
-    if (isnan(figure.value))
-        return not_measured(missing_reason(row, summary));
+    if (isnan(figure.value)) {
+        figure = not_measured(missing_reason(row, summary));
+        if (row->metric == METRIC_JOB_MEMORY_PEAK) /* other processes are in the cgroup */
+            figure.high =
+                metric_value(row->metric, summary->tally[METRIC_JOB_MEMORY_BOUND].max);
+        return figure;
+    }
     bound_peak(&figure, row, summary);
     bound_written(&figure, row, summary);
     include_parts(&figure, row, summary);
