@@ -101,9 +101,10 @@ static const struct launcher launchers[] = {
         [RANK] = { "PALS_RANKID" }, [RANKS] = { "PMI_SIZE" },
         [LOCAL_RANK] = { "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK" }, [LOCAL_RANKS] = { "PMI_LOCAL_SIZE" },
         [NODE] = { "PALS_NODEID" } } },
-    /* Hydra, of MPICH and Intel MPI. It may run its proxies by srun, unlike the PMI of srun itself below. */
+    /* Hydra, of MPICH and Intel MPI, unlike the PMI of srun itself below. It has no ID, but in a job of Slurm its proxies
+     * are the tasks of one step. */
     { "mpich", "MPICH", .rank = { "MPI_LOCALRANKID" }, .variables = {
-        [JOB] = { "PMI_JOBID" },
+        [JOB] = { "PMI_JOBID" }, [STEP] = { "SLURM_STEP_ID" },
         [RANK] = { "PMI_RANK" }, [RANKS] = { "PMI_SIZE" },
         [LOCAL_RANK] = { "MPI_LOCALRANKID" }, [LOCAL_RANKS] = { "MPI_LOCALNRANKS" } } },
     { "mpich", "MPICH", .variables = { /* MVAPICH2 */
@@ -266,17 +267,18 @@ static void read_rank(struct launch *launch, const struct launcher *launcher,
 }
 
 /* The scheduler gives the job, the launcher its own ID for the step. Nodes and tasks of the scheduler are those of the
- * launcher's daemons. */
+ * launcher's daemons. Hydra copies the variables of the first node to all others. */
 static void read_job(struct launch *launch, const struct launcher *launcher,
                      environment_get *get)
 {
     bool is_rank = launch->launcher != NULL;
+    bool is_copied = is_rank && strcmp(launch->launcher, "mpich") == 0;
 
     launch->step = launch->job ? launch->job : launch->step;
     launch->job = NULL;
     for (enum fact fact = JOB; fact < FACTS; fact++) {
         bool is_of_step = fact >= STEP && fact <= LOCAL_RANKS;
-        bool is_node = fact == NODE || fact == NODES;
+        bool is_node = fact == NODE || fact == NODES || (fact == NODE_NAME && is_copied);
 
         if (!is_of_step && !(is_node && is_rank))
             read_fact(launch, launcher, fact, get);

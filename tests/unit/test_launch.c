@@ -197,11 +197,12 @@ static void each_mpi_is_recognized(void **state)
     (void)state;
     assert_rank(launch, "mpich", 3, 4, 1, 2);
     assert_job(launch, NULL, NULL, NULL);
-    /* Its proxies may be tasks of srun. */
+    /* Its proxies are tasks of srun; the name of the node is that of mpirun. */
     launch = READ("PMI_RANK=3", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2",
-                  SLURM_JOB, "SLURM_STEP_ID=0");
+                  SLURM_JOB, "SLURM_STEP_ID=0", "SLURMD_NODENAME=n01");
     assert_rank(launch, "mpich", 3, 4, 1, 2);
-    assert_job(launch, "slurm", "1234", NULL);
+    assert_job(launch, "slurm", "1234", "0");
+    assert_node(launch, UNKNOWN, UNKNOWN, NULL);
 
     launch = READ("PMI_RANK=3", "PMI_SIZE=4", "PMI_JOBID=9");
     assert_rank(launch, "mpich", 3, 4, UNKNOWN, UNKNOWN);
