@@ -48,6 +48,10 @@ int format_check(enum spoor_format format, struct spoor_error *err);
 void text_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
+/* What was requested, and what of it was used, in six lines (text.c). */
+void brief_write(const struct record *record, const struct format_style *style,
+                 struct buffer *out);
+
 /* Schema spoor/1, indented, with a final newline (json.c). */
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);

@@ -30,19 +30,24 @@ static bool is_of_cgroup(const struct record *record)
     return record->name && !is_known(record->pid) && !(record->command && record->command[0]);
 }
 
-/* Writes the headline: the command, or the process or cgroup that was tracked. */
+/* The name and the command, or the process or cgroup that was tracked. */
+static void add_title(const struct record *record, const struct page *page, struct buffer *text)
+{
+    if (record->name) {
+        page_escape(page, record->name, text);
+        buffer_add_text(text, is_of_cgroup(record) ? "" : ": ");
+    }
+    if (record->command && record->command[0])
+        escape_command(record->command, text);
+    else if (!is_of_cgroup(record))
+        buffer_format(text, "process %s", number_count(as_number(record->pid)).text);
+}
+
 static void headline_write(const struct record *record, struct page *page)
 {
     struct buffer text = { 0 };
 
-    if (record->name) {
-        page_escape(page, record->name, &text);
-        buffer_add_text(&text, is_of_cgroup(record) ? "" : ": ");
-    }
-    if (record->command && record->command[0])
-        escape_command(record->command, &text);
-    else if (!is_of_cgroup(record))
-        buffer_format(&text, "process %s", number_count(as_number(record->pid)).text);
+    add_title(record, page, &text);
     page_headline(page, &text);
 }
 
@@ -70,34 +75,46 @@ static void launch_write(const struct record *record, struct page *page)
     buffer_done(&text);
 }
 
-static void ending_write(const struct record *record, struct page *page)
+/* "exit code 0", "killed by SIGKILL (out of memory)". */
+static void add_ending(const struct record *record, const struct page *page,
+                       struct buffer *text)
+{
+    if (!is_known(record->exit_code)) {
+        buffer_add_text(text, record->is_still_running ? "still running"
+                              : is_of_cgroup(record) && record->is_attached
+                                  ? "ended"
+                                  : "exit code unknown");
+    } else if (record->signal) {
+        buffer_add_text(text, "killed by ");
+        page_escape(page, record->signal, text);
+        buffer_add_text(text, record->has_dumped_core ? " (core dumped)" : "");
+    } else {
+        buffer_format(text, "exit code %llu", (unsigned long long)record->exit_code);
+    }
+    if (needs_is_out_of_memory(record))
+        add_out_of_memory(record, text);
+}
+
+static void add_start(const struct record *record, struct buffer *text)
 {
     struct clock_text date = clock_format(record->started_at);
-    bool has_ended = is_known(record->exit_code);
-    bool ran_out = needs_is_out_of_memory(record);
-    struct buffer text = { 0 };
 
-    if (!has_ended) {
-        buffer_add_text(&text, record->is_still_running ? "still running"
-                               : is_of_cgroup(record) && record->is_attached
-                                   ? "ended"
-                                   : "exit code unknown");
-    } else if (record->signal) {
-        buffer_add_text(&text, "killed by ");
-        page_escape(page, record->signal, &text);
-        buffer_add_text(&text, record->has_dumped_core ? " (core dumped)" : "");
-    } else {
-        buffer_format(&text, "exit code %llu", (unsigned long long)record->exit_code);
-    }
-    if (ran_out)
-        add_out_of_memory(record, &text);
-    page_add(page, ran_out || (has_ended && record->exit_code != 0) ? PAGE_RED : PAGE_PLAIN,
-             text.text ? text.text : "");
-    buffer_clear(&text);
     if (date.text[0])
-        buffer_format(&text, ", %s %.10s %.8s UTC",
+        buffer_format(text, ", %s %.10s %.8s UTC",
                       record->is_attached ? "tracked from" : "started", date.text,
                       date.text + 11);
+}
+
+static void ending_write(const struct record *record, struct page *page)
+{
+    bool has_failed = is_known(record->exit_code) && record->exit_code != 0;
+    struct buffer text = { 0 };
+
+    add_ending(record, page, &text);
+    page_add(page, has_failed || needs_is_out_of_memory(record) ? PAGE_RED : PAGE_PLAIN,
+             text.text ? text.text : "");
+    buffer_clear(&text);
+    add_start(record, &text);
     page_add(page, PAGE_DIM, text.length > 0 ? text.text : "");
     page_blank(page);
     launch_write(record, page);
@@ -180,11 +197,20 @@ static void scope_write(const struct record *record, struct page *page, const ch
              "own peak, including shared pages");
 }
 
-static void limit_write(const struct record *record, struct page *page, double larger_peak)
+/* The peak that counts against the limit. */
+static double limited_peak(const struct record *record)
+{
+    double charged = record_charged_bytes(record);
+
+    return isnan(charged) ? fmax(record_value(record, "memory.combined.total_rss_bytes"),
+                                 record_value(record, "memory.job_peak_bytes"))
+                          : charged;
+}
+
+static void limit_write(const struct record *record, struct page *page)
 {
     double limit = as_number(record->memory_limit_bytes);
-    double charged = record_charged_bytes(record);
-    double peak = isnan(charged) ? larger_peak : charged;
+    double peak = limited_peak(record);
     struct buffer details = { 0 };
 
     if (isnan(limit))
@@ -220,7 +246,7 @@ static void memory_write(const struct record *record, struct page *page)
                  "peak including page cache");
     if (swap > 0)
         page_row(page, "  swapped out", number_bytes(swap).text, "peak");
-    limit_write(record, page, with_cache > peak ? with_cache : peak);
+    limit_write(record, page);
 }
 
 /* Page faults: "12345 minor, 3 major". */
@@ -450,6 +476,68 @@ static void job_write(const struct record *record, struct page *page)
     transfers_write(record, page);
     processes_write(record, page);
     pressure_write(record, page);
+}
+
+/* ---- requested against used, in six lines ---------------------------------- */
+
+/* "1.90 of 4 used on average (47 %)". */
+static void used_write(struct page *page, const char *label, struct number used,
+                       const char *limit, double share, const char *how)
+{
+    struct buffer text = { 0 };
+
+    if (isnan(share))
+        buffer_format(&text, "%s used %s", used.text, how);
+    else
+        buffer_format(&text, "%s of %s used %s (%s)", used.text, limit, how,
+                      number_percent(share).text);
+    page_note(page, PAGE_PLAIN, label, text.text ? text.text : "");
+    buffer_done(&text);
+}
+
+static double count_selected_gpus(const struct record *record)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < record->gpu_count; i++)
+        count += record->gpus[i].is_selected && !record->gpus[i].is_part;
+    return (double)count;
+}
+
+void brief_write(const struct record *record, const struct format_style *style,
+                 struct buffer *out)
+{
+    struct page page = { out, style->has_color, style->has_unicode, style->columns };
+    double cores = record_value(record, "cpu.mean_cores"), gpus = count_selected_gpus(record);
+    double memory = limited_peak(record), limit = as_number(record->memory_limit_bytes);
+    double busy = record_value(record, "gpu.job_utilization.mean_gpus");
+    struct buffer text = { 0 }, shown = { 0 }, line = { 0 };
+
+    if (record->launch) {
+        launch_describe(record->launch, record->host, &text);
+        buffer_add_text(&text, ": ");
+    }
+    add_title(record, &page, &text);
+    page_escape_command(&page, text.text ? text.text : "", &shown);
+    page_cut(shown.text ? shown.text : "", page.columns - PAGE_NOTE_START, &line);
+    page_note(&page, PAGE_PLAIN, "Job", line.text ? line.text : "");
+    buffer_clear(&text);
+    add_ending(record, &page, &text);
+    add_start(record, &text);
+    page_note(&page, PAGE_PLAIN, "State", text.text ? text.text : "");
+    page_note(&page, PAGE_PLAIN, "Wall time", number_duration(record->elapsed_seconds).text);
+    used_write(&page, "Cores", number_short(cores), decimal_number(record->cpus_limit).text,
+               cores / record->cpus_limit, "on average");
+    used_write(&page, "Memory", number_bytes(memory), number_limit(limit).text, memory / limit,
+               isnan(limit) ? "at peak, no limit" : "at peak");
+    if (gpus > 0)
+        used_write(&page, "GPUs", number_short(busy), decimal_number(gpus).text, busy / gpus,
+                   "on average");
+    else
+        page_note(&page, PAGE_PLAIN, "GPUs", "none");
+    buffer_done(&text);
+    buffer_done(&shown);
+    buffer_done(&line);
 }
 
 void text_write(const struct record *record, const struct format_style *style,

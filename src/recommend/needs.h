@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "record/record.h"
 
@@ -52,7 +53,8 @@ struct needs {
     struct need seconds;
     struct need_choice choices[2]; /* by CPUs; `cpus` and `seconds` are one of them */
     size_t choice_count;           /* 0: the CPUs or the time are unknown */
-    const char *time_caveat;       /* of one run; NULL: its time is that of a complete run */
+    uint64_t nodes, node_ranks; /* of a group: its nodes, and the most ranks of one; else 0 */
+    const char *time_caveat;    /* of one run; NULL: its time is that of a complete run */
 };
 
 #define NEEDS_MARGIN 1.2

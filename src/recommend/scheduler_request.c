@@ -2,9 +2,11 @@
 /*
  * scheduler_request.c - the formats.
  *
- * Units differ. Slurm, docker and Nextflow write M or MB and mean MiB; Kubernetes has Mi. Metaflow
- * passes its MB on to Kubernetes as 10^6 bytes, and so does Snakemake count mem_mb: these are
- * rounded up.
+ * Units differ. Slurm, PBS, LSF, SGE, HTCondor, docker and Nextflow write M or MB and mean MiB (SGE means 10^6 by a
+ * small m); Kubernetes has Mi. Metaflow passes its MB on to Kubernetes as 10^6 bytes, and so does Snakemake count
+ * mem_mb: these are rounded up.
+ *
+ * The needs of a group are CPUs, GPUs and time of all ranks together, and the memory of the largest node.
  *
  * Unknown values are left out. Nothing from a report gets here but numbers, and the reasons, which are
  * escaped.
@@ -28,9 +30,43 @@ static uint64_t whole(double value)
     return (uint64_t)ceil(value);
 }
 
+/* A run without ranks is one task on one node. */
+static uint64_t nodes_of(const struct needs *needs)
+{
+    return needs->nodes > 1 ? needs->nodes : 1;
+}
+
+static uint64_t node_tasks(const struct needs *needs)
+{
+    return needs->node_ranks > 1 ? needs->node_ranks : 1;
+}
+
+static uint64_t task_cpus(const struct needs *needs)
+{
+    return whole(needs->cpus.value / (double)(nodes_of(needs) * node_tasks(needs)));
+}
+
+static uint64_t node_cpus(const struct needs *needs)
+{
+    return node_tasks(needs) * task_cpus(needs);
+}
+
+static uint64_t node_gpus(const struct needs *needs)
+{
+    return whole(needs->gpus.value / (double)nodes_of(needs));
+}
+
 static uint64_t minutes_of(const struct needs *needs)
 {
     return whole(needs->seconds.value / 60);
+}
+
+/* "NAME01:30:00". */
+static void add_time(const char *name, const struct needs *needs, struct buffer *out)
+{
+    if (is_wanted(&needs->seconds))
+        buffer_format(out, "%s%02" PRIu64 ":%02" PRIu64 ":00\n", name, minutes_of(needs) / 60,
+                      minutes_of(needs) % 60);
 }
 
 static uint64_t megabytes_of(const struct needs *needs)
@@ -38,11 +74,16 @@ static uint64_t megabytes_of(const struct needs *needs)
     return whole(needs->memory_bytes.value / 1e6);
 }
 
+static uint64_t mebibytes_of(const struct needs *needs)
+{
+    return whole(needs->memory_bytes.value / 1048576);
+}
+
 /* The memory in GiB if that is whole, otherwise in MiB. */
 static void add_binary(const struct needs *needs, const char *mib_unit, const char *gib_unit,
                        struct buffer *out)
 {
-    uint64_t mib = whole(needs->memory_bytes.value / 1048576);
+    uint64_t mib = mebibytes_of(needs);
     bool is_whole = mib % 1024 == 0;
 
     buffer_format(out, "%" PRIu64 "%s", is_whole ? mib / 1024 : mib,
@@ -75,17 +116,94 @@ static const struct vendor *vendor_of(const struct needs *needs)
 
 static void write_sbatch(const struct needs *needs, struct buffer *out)
 {
+    if (needs->nodes > 0)
+        buffer_format(out,
+                      "#SBATCH --nodes=%" PRIu64 "\n#SBATCH --ntasks-per-node=%" PRIu64 "\n",
+                      nodes_of(needs), node_tasks(needs));
     if (is_wanted(&needs->cpus))
-        buffer_format(out, "#SBATCH --cpus-per-task=%" PRIu64 "\n", whole(needs->cpus.value));
+        buffer_format(out, "#SBATCH --cpus-per-task=%" PRIu64 "\n", task_cpus(needs));
     if (is_wanted(&needs->memory_bytes)) {
         buffer_add_text(out, "#SBATCH --mem=");
         add_binary(needs, "M\n", "G\n", out);
     }
     if (is_wanted(&needs->gpus))
-        buffer_format(out, "#SBATCH --gpus=%" PRIu64 "\n", whole(needs->gpus.value));
+        buffer_format(out, "#SBATCH --gpus%s=%" PRIu64 "\n",
+                      needs->nodes > 0 ? "-per-node" : "", node_gpus(needs));
+    add_time("#SBATCH --time=", needs, out);
+}
+
+/* A chunk of `select` is a node. */
+static void write_pbs(const struct needs *needs, struct buffer *out)
+{
+    struct buffer chunk = { 0 };
+
+    if (is_wanted(&needs->cpus))
+        buffer_format(&chunk, ":ncpus=%" PRIu64, node_cpus(needs));
+    if (needs->nodes > 0)
+        buffer_format(&chunk, ":mpiprocs=%" PRIu64, node_tasks(needs));
+    if (is_wanted(&needs->memory_bytes)) {
+        buffer_add_text(&chunk, ":mem=");
+        add_binary(needs, "mb", "gb", &chunk);
+    }
+    if (is_wanted(&needs->gpus))
+        buffer_format(&chunk, ":ngpus=%" PRIu64, node_gpus(needs));
+    if (chunk.length > 0)
+        buffer_format(out, "#PBS -l select=%" PRIu64 "%s\n", nodes_of(needs), chunk.text);
+    add_time("#PBS -l walltime=", needs, out);
+    buffer_done(&chunk);
+}
+
+/* Memory without a unit is in that of LSF_UNIT_FOR_LIMITS, which is KB by default. */
+static void write_lsf(const struct needs *needs, struct buffer *out)
+{
+    if (is_wanted(&needs->memory_bytes))
+        buffer_add_text(out, "# mem is that of a host: if LSF reserves it per task, divide it "
+                             "by the tasks of a host\n");
+    if (is_wanted(&needs->cpus))
+        buffer_format(out, "#BSUB -n %" PRIu64 "\n#BSUB -R \"span[ptile=%" PRIu64 "]\"\n",
+                      nodes_of(needs) * node_cpus(needs), node_cpus(needs));
+    if (is_wanted(&needs->memory_bytes)) {
+        buffer_add_text(out, "#BSUB -R \"rusage[mem=");
+        add_binary(needs, "MB", "GB", out);
+        buffer_add_text(out, "]\"\n#BSUB -M ");
+        add_binary(needs, "MB\n", "GB\n", out);
+    }
+    if (is_wanted(&needs->gpus))
+        buffer_format(out, "#BSUB -gpu \"num=%" PRIu64 "\"\n", node_gpus(needs));
     if (is_wanted(&needs->seconds))
-        buffer_format(out, "#SBATCH --time=%02" PRIu64 ":%02" PRIu64 ":00\n",
-                      minutes_of(needs) / 60, minutes_of(needs) % 60);
+        buffer_format(out, "#BSUB -W %" PRIu64 "\n", minutes_of(needs));
+}
+
+/* Memory is counted per slot. */
+static void write_sge(const struct needs *needs, struct buffer *out)
+{
+    uint64_t slots = is_wanted(&needs->cpus) ? node_cpus(needs) : 1;
+
+    if (is_wanted(&needs->memory_bytes))
+        buffer_add_text(out, "# h_vmem is per slot and limits virtual memory; the names of -pe "
+                             "and gpu depend on the site\n");
+    if (nodes_of(needs) * slots > 1)
+        buffer_format(out, "#$ -pe %s %" PRIu64 "\n", needs->nodes > 1 ? "mpi" : "smp",
+                      nodes_of(needs) * slots);
+    if (is_wanted(&needs->memory_bytes))
+        buffer_format(out, "#$ -l h_vmem=%" PRIu64 "M\n",
+                      (mebibytes_of(needs) + slots - 1) / slots);
+    if (is_wanted(&needs->gpus))
+        buffer_format(out, "#$ -l gpu=%" PRIu64 "\n", node_gpus(needs));
+    add_time("#$ -l h_rt=", needs, out);
+}
+
+/* It has no request for time. */
+static void write_htcondor(const struct needs *needs, struct buffer *out)
+{
+    if (needs->nodes > 1)
+        buffer_format(out, "universe = parallel\nmachine_count = %" PRIu64 "\n", needs->nodes);
+    if (is_wanted(&needs->cpus))
+        buffer_format(out, "request_cpus = %" PRIu64 "\n", node_cpus(needs));
+    if (is_wanted(&needs->memory_bytes))
+        buffer_format(out, "request_memory = %" PRIu64 "MB\n", mebibytes_of(needs));
+    if (is_wanted(&needs->gpus))
+        buffer_format(out, "request_gpus = %" PRIu64 "\n", node_gpus(needs));
 }
 
 /* No limit of CPUs: it would throttle the job while others are idle. */
@@ -99,7 +217,7 @@ static void write_kubernetes(const struct needs *needs, struct buffer *out)
     if (is_wanted(&needs->cpus) || has_memory)
         buffer_add_text(out, "  requests:\n");
     if (is_wanted(&needs->cpus))
-        buffer_format(out, "    cpu: \"%" PRIu64 "\"\n", whole(needs->cpus.value));
+        buffer_format(out, "    cpu: \"%" PRIu64 "\"\n", node_cpus(needs));
     for (int i = 0; has_memory && i < 2; i++) {
         if (i == 1)
             buffer_add_text(out, "  limits:\n");
@@ -110,7 +228,7 @@ static void write_kubernetes(const struct needs *needs, struct buffer *out)
         buffer_add_text(out, "  limits:\n");
     if (has_gpus)
         buffer_format(out, "    %s: %" PRIu64 "\n", vendor_of(needs)->kubernetes,
-                      whole(needs->gpus.value));
+                      node_gpus(needs));
 }
 
 /* "name=VALUE" in a list. */
@@ -127,11 +245,11 @@ static void write_metaflow(const struct needs *needs, struct buffer *out)
     struct buffer pairs = { 0 };
 
     if (is_wanted(&needs->cpus))
-        add_pair(", ", "cpu", whole(needs->cpus.value), &pairs);
+        add_pair(", ", "cpu", node_cpus(needs), &pairs);
     if (is_wanted(&needs->memory_bytes))
         add_pair(", ", "memory", megabytes_of(needs), &pairs);
     if (is_wanted(&needs->gpus))
-        add_pair(", ", "gpu", whole(needs->gpus.value), &pairs);
+        add_pair(", ", "gpu", node_gpus(needs), &pairs);
     if (is_wanted(&needs->seconds))
         buffer_format(out, "@timeout(minutes=%" PRIu64 ")\n", minutes_of(needs));
     if (pairs.length > 0)
@@ -142,7 +260,7 @@ static void write_metaflow(const struct needs *needs, struct buffer *out)
 static void write_nextflow(const struct needs *needs, struct buffer *out)
 {
     if (is_wanted(&needs->cpus))
-        buffer_format(out, "cpus %" PRIu64 "\n", whole(needs->cpus.value));
+        buffer_format(out, "cpus %" PRIu64 "\n", node_cpus(needs));
     if (is_wanted(&needs->memory_bytes)) {
         buffer_add_text(out, "memory ");
         add_binary(needs, ".MB\n", ".GB\n", out);
@@ -150,7 +268,7 @@ static void write_nextflow(const struct needs *needs, struct buffer *out)
     if (is_wanted(&needs->seconds))
         buffer_format(out, "time %" PRIu64 ".min\n", minutes_of(needs));
     if (is_wanted(&needs->gpus))
-        buffer_format(out, "accelerator %" PRIu64 "\n", whole(needs->gpus.value));
+        buffer_format(out, "accelerator %" PRIu64 "\n", node_gpus(needs));
 }
 
 static void write_snakemake(const struct needs *needs, struct buffer *out)
@@ -163,9 +281,9 @@ static void write_snakemake(const struct needs *needs, struct buffer *out)
     if (is_wanted(&needs->seconds))
         add_pair(separator, "runtime", minutes_of(needs), &pairs);
     if (is_wanted(&needs->gpus))
-        add_pair(separator, "gpu", whole(needs->gpus.value), &pairs);
+        add_pair(separator, "gpu", node_gpus(needs), &pairs);
     if (is_wanted(&needs->cpus))
-        buffer_format(out, "threads: %" PRIu64 "\n", whole(needs->cpus.value));
+        buffer_format(out, "threads: %" PRIu64 "\n", node_cpus(needs));
     if (pairs.length > 0)
         buffer_format(out, "resources:\n    %s\n", pairs.text);
     buffer_done(&pairs);
@@ -177,7 +295,7 @@ static void write_docker(const struct needs *needs, struct buffer *out)
 
     buffer_add_text(out, "docker run");
     if (is_wanted(&needs->cpus))
-        buffer_format(out, " --cpus=%" PRIu64, whole(needs->cpus.value));
+        buffer_format(out, " --cpus=%" PRIu64, node_cpus(needs));
     if (is_wanted(&needs->memory_bytes)) {
         buffer_add_text(out, " --memory=");
         add_binary(needs, "m", "g", out);
@@ -185,7 +303,7 @@ static void write_docker(const struct needs *needs, struct buffer *out)
     if (is_wanted(&needs->gpus) && vendor->docker)
         escape_unsafe(vendor->docker, out);
     else if (is_wanted(&needs->gpus))
-        buffer_format(out, " --gpus=%" PRIu64, whole(needs->gpus.value));
+        buffer_format(out, " --gpus=%" PRIu64, node_gpus(needs));
     buffer_add_text(out, " IMAGE\n");
 }
 
@@ -196,6 +314,10 @@ static const struct request_format formats[] = {
     { "nextflow", "Nextflow", "//", write_nextflow },
     { "snakemake", "Snakemake", "#", write_snakemake },
     { "docker", "Docker", "#", write_docker },
+    { "pbs", "PBS", "#", write_pbs },
+    { "lsf", "LSF", "#", write_lsf },
+    { "sge", "SGE", "#", write_sge },
+    { "htcondor", "HTCondor", "#", write_htcondor },
 };
 
 const struct request_format *request_get(size_t index)
@@ -218,6 +340,14 @@ const struct request_format *request_find(const char *name)
 
 /* ---- comments: values that the syntax cannot express -------------------------------------- */
 
+static void add_note(const struct request_format *format, const char *note, struct buffer *out)
+{
+    escape_unsafe(format->comment, out);
+    buffer_add_text(out, " ");
+    escape_unsafe(note, out);
+    buffer_add_text(out, "\n");
+}
+
 static void add_comment(const struct request_format *format, const char *name,
                         const struct need *need, struct buffer *out)
 {
@@ -235,12 +365,8 @@ void request_write(const struct request_format *format, const struct needs *need
     static const char *const names[NEEDS_FIELDS] = { "CPUs", "memory", "GPUs", "GPU memory",
                                                      "time" };
 
-    if (*needs->note) {
-        escape_unsafe(format->comment, out);
-        buffer_add_text(out, " ");
-        escape_unsafe(needs->note, out);
-        buffer_add_text(out, "\n");
-    }
+    if (*needs->note)
+        add_note(format, needs->note, out);
     for (size_t i = 0; i < NEEDS_FIELDS; i++)
         add_comment(format, names[i], needs_get(needs, i), out);
     if (is_wanted(&needs->gpus) && is_wanted(&needs->vram_bytes)) {
@@ -248,5 +374,8 @@ void request_write(const struct request_format *format, const struct needs *need
         buffer_format(out, " GPU memory: %" PRIu64 " MiB in all\n",
                       whole(needs->vram_bytes.value / 1048576));
     }
+    if (needs->nodes > 1)
+        add_note(format, "CPUs, memory and GPUs of each node; memory: as the largest node",
+                 out);
     format->write(needs, out);
 }

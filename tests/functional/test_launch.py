@@ -22,7 +22,7 @@ LINE = "Rank 3 of 16 on n\u00f63, Slurm job 1234.0"
 def fixture_environment():
     """The environment without a launcher around the tests."""
     names = ("SLURM", "PMI", "OMPI", "PBS", "LSB", "FLUX", "JOB_COMPLETION", "_CONDOR")
-    return {name: value for name, value in os.environ.items() if not name.startswith(names)}
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(names)}, "LC_ALL": "C.UTF-8"}
 
 
 def run(spoor, environment, *args):
@@ -72,3 +72,35 @@ def test_job_is_found_in_the_history(spoor, environment):
     assert found.splitlines()[1:] == ["1234,3,16,"]
     again = run(spoor, environment, "report", f"--history={history}", "-f", "json", "@job=1234").stdout
     assert json.loads(again)["launch"] == LAUNCH
+
+
+def test_brief_report_has_six_lines(spoor, environment):
+    report = spoor.new_path("run.json")
+    run(spoor, {**environment, **SLURM}, "run", "-q", "-o", report, "--", "true")
+    loaded = json.loads(report.read_text())
+    loaded["cpu"]["mean_cores"].update(value=1.9)
+    loaded["limits"].update(cpus=4, memory_bytes=2 << 30, memory_source="slurm")
+    loaded["memory"]["combined"]["total_rss_bytes"].update(value=512 << 20, low=512 << 20, high=512 << 20)
+    loaded["memory"]["job_peak_bytes"].update(value=None)
+    loaded["run"].update(started_at="2026-03-14T09:26:53.589Z", elapsed_seconds=300, exit_code=3)
+    report.write_text(json.dumps(loaded))
+    assert run(spoor, environment, "report", "--brief", report).stdout.splitlines() == [
+        f"Job          {LINE}: true",
+        "State        exit code 3, started 2026-03-14 09:26:53 UTC",
+        "Wall time    5 min 00 s",
+        "Cores        1.90 of 4 used on average (48 %)",
+        "Memory       537 MB of 2 GiB used at peak (25 %)",
+        "GPUs         none"]
+    loaded["limits"].update(cpus=None, memory_bytes=None)
+    loaded["cpu"]["mean_cores"].update(value=None)
+    report.write_text(json.dumps(loaded))
+    assert run(spoor, environment, "report", "--brief", report).stdout.splitlines()[3:5] == [
+        "Cores        n/a used on average", "Memory       537 MB used at peak, no limit"]
+
+
+@pytest.mark.parametrize("other, message", [
+    (["-f", "json"], "--brief and --format cannot be combined"), (["--text"], "--text and --brief cannot be combined"),
+    (["-o", "a.json"], "--brief cannot write 'a.json': name a .txt file, or omit --brief")], ids=str)
+def test_brief_report_is_text(spoor, other, message):
+    done = spoor("report", "--brief", *other, "x.json")
+    assert done.returncode == 125 and message in done.stderr

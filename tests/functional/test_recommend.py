@@ -15,7 +15,7 @@ pytestmark = pytest.mark.any_user
 
 MIB, GIB = 1 << 20, 1 << 30
 QUANTITIES = ["cpus", "memory_bytes", "gpus", "vram_bytes", "seconds"]
-TOOLS = ["sbatch", "kubernetes", "metaflow", "nextflow", "snakemake", "docker"]
+TOOLS = ["sbatch", "kubernetes", "metaflow", "nextflow", "snakemake", "docker", "pbs", "lsf", "sge", "htcondor"]
 
 
 def measure(value, **others):
@@ -223,6 +223,35 @@ resources:
 # GPU memory: 24576 MiB in all
 docker run --cpus=2 --memory=512m --gpus=2 IMAGE
 """,
+    "pbs": """\
+# GPU memory: 24576 MiB in all
+#PBS -l select=1:ncpus=2:mem=512mb:ngpus=2
+#PBS -l walltime=00:05:00
+""",
+    "lsf": """\
+# GPU memory: 24576 MiB in all
+# mem is that of a host: if LSF reserves it per task, divide it by the tasks of a host
+#BSUB -n 2
+#BSUB -R "span[ptile=2]"
+#BSUB -R "rusage[mem=512MB]"
+#BSUB -M 512MB
+#BSUB -gpu "num=2"
+#BSUB -W 5
+""",
+    "sge": """\
+# GPU memory: 24576 MiB in all
+# h_vmem is per slot and limits virtual memory; the names of -pe and gpu depend on the site
+#$ -pe smp 2
+#$ -l h_vmem=256M
+#$ -l gpu=2
+#$ -l h_rt=00:05:00
+""",
+    "htcondor": """\
+# GPU memory: 24576 MiB in all
+request_cpus = 2
+request_memory = 512MB
+request_gpus = 2
+""",
 }
 
 
@@ -235,7 +264,7 @@ def test_requests_are_valid_syntax(spoor, store):
     path = with_gpus(store)
     flow = ast.parse(recommend(spoor, path, "--for", "metaflow") + "def step(self): pass\n")
     assert [each.func.id for each in flow.body[0].decorator_list] == ["timeout", "resources"]
-    for tool in ("sbatch", "docker"):
+    for tool in ("sbatch", "docker", "pbs", "lsf", "sge"):
         subprocess.run(["sh", "-n"], input=recommend(spoor, path, "--for", tool), text=True,
                        check=True)
     words = shlex.split(recommend(spoor, path, "--for", "docker"), comments=True)
@@ -247,8 +276,8 @@ def test_requests_are_valid_syntax(spoor, store):
 @pytest.mark.parametrize("arguments, message", [
     ([], "spoor: missing argument: spoor recommend [OPTIONS] FILE...\n"),
     (["no-such.json"], "spoor: cannot read 'no-such.json': No such file or directory\n"),
-    (["--for", "pbs", "x"], "spoor: --for: invalid value 'pbs': expected sbatch, kubernetes, "
-                            "metaflow, nextflow, snakemake or docker\n"),
+    (["--for", "make", "x"], "spoor: --for: invalid value 'make': expected sbatch, kubernetes, "
+                             "metaflow, nextflow, snakemake, docker, pbs, lsf, sge or htcondor\n"),
     (["--for", "docker", "-f", "json", "x"], "spoor: --for and --format cannot be combined\n"),
     (["-f", "csv", "x"], None),
     (["--margin", "0.9", "x"], "spoor: --margin: invalid number '0.9': expected 1 to 10\n"),

@@ -16,6 +16,12 @@
 #define MIB 1048576.0
 #define GIB 1073741824.0
 
+#define LSF_NOTE \
+    "# mem is that of a host: if LSF reserves it per task, divide it by the tasks of a host\n"
+#define SGE_NOTE                                                                              \
+    "# h_vmem is per slot and limits virtual memory; the names of -pe and gpu depend on the " \
+    "site\n"
+
 static struct needs make_needs(double cpus, double memory_bytes, double gpus, double vram_bytes,
                                double seconds)
 {
@@ -70,6 +76,22 @@ static void small_requests_are_in_mebibytes(void **state)
                    "    mem_mb=537,\n"
                    "    runtime=6\n");
     assert_request("docker", &needs, "docker run --cpus=2 --memory=512m IMAGE\n");
+    assert_request("pbs", &needs,
+                   "#PBS -l select=1:ncpus=2:mem=512mb\n"
+                   "#PBS -l walltime=00:06:00\n");
+    assert_request("lsf", &needs,
+                   LSF_NOTE "#BSUB -n 2\n"
+                            "#BSUB -R \"span[ptile=2]\"\n"
+                            "#BSUB -R \"rusage[mem=512MB]\"\n"
+                            "#BSUB -M 512MB\n"
+                            "#BSUB -W 6\n");
+    assert_request("sge", &needs,
+                   SGE_NOTE "#$ -pe smp 2\n"
+                            "#$ -l h_vmem=256M\n"
+                            "#$ -l h_rt=00:06:00\n");
+    assert_request("htcondor", &needs,
+                   "request_cpus = 2\n"
+                   "request_memory = 512MB\n");
 }
 
 static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
@@ -113,6 +135,80 @@ static void large_requests_are_in_gibibytes_and_have_gpus(void **state)
     assert_request("docker", &needs,
                    "# GPU memory: 98304 MiB in all\n"
                    "docker run --cpus=64 --memory=60g --gpus=4 IMAGE\n");
+}
+
+static void batch_systems_get_gibibytes_and_gpus(void **state)
+{
+    struct needs needs = make_needs(64, 60 * GIB, 4, 96 * GIB, 100.0 * 3600);
+
+    (void)state;
+    assert_request("pbs", &needs,
+                   "# GPU memory: 98304 MiB in all\n"
+                   "#PBS -l select=1:ncpus=64:mem=60gb:ngpus=4\n"
+                   "#PBS -l walltime=100:00:00\n");
+    assert_request("lsf", &needs,
+                   "# GPU memory: 98304 MiB in all\n" LSF_NOTE "#BSUB -n 64\n"
+                   "#BSUB -R \"span[ptile=64]\"\n"
+                   "#BSUB -R \"rusage[mem=60GB]\"\n"
+                   "#BSUB -M 60GB\n"
+                   "#BSUB -gpu \"num=4\"\n"
+                   "#BSUB -W 6000\n");
+    assert_request("sge", &needs,
+                   "# GPU memory: 98304 MiB in all\n" SGE_NOTE "#$ -pe smp 64\n"
+                   "#$ -l h_vmem=960M\n"
+                   "#$ -l gpu=4\n"
+                   "#$ -l h_rt=100:00:00\n");
+    assert_request("htcondor", &needs,
+                   "# GPU memory: 98304 MiB in all\n"
+                   "request_cpus = 64\n"
+                   "request_memory = 61440MB\n"
+                   "request_gpus = 4\n");
+}
+
+/* Eight ranks with 1.5 CPUs and half a GPU each; memory is that of the largest node. */
+static void a_group_has_nodes_and_tasks(void **state)
+{
+    static const char note[] =
+        "# CPUs, memory and GPUs of each node; memory: as the largest node\n";
+    struct needs needs = make_needs(12, 3 * GIB, 4, 0, 360);
+    char expected[512];
+
+    (void)state;
+    needs.nodes = 2;
+    needs.node_ranks = 4;
+    (void)snprintf(expected, sizeof(expected), "%s%s", note,
+                   "#SBATCH --nodes=2\n"
+                   "#SBATCH --ntasks-per-node=4\n"
+                   "#SBATCH --cpus-per-task=2\n"
+                   "#SBATCH --mem=3G\n"
+                   "#SBATCH --gpus-per-node=2\n"
+                   "#SBATCH --time=00:06:00\n");
+    assert_request("slurm", &needs, expected);
+    (void)snprintf(expected, sizeof(expected), "%s%s", note,
+                   "#PBS -l select=2:ncpus=8:mpiprocs=4:mem=3gb:ngpus=2\n"
+                   "#PBS -l walltime=00:06:00\n");
+    assert_request("pbs", &needs, expected);
+    (void)snprintf(expected, sizeof(expected), "%s%s", note,
+                   LSF_NOTE "#BSUB -n 16\n"
+                            "#BSUB -R \"span[ptile=8]\"\n"
+                            "#BSUB -R \"rusage[mem=3GB]\"\n"
+                            "#BSUB -M 3GB\n"
+                            "#BSUB -gpu \"num=2\"\n"
+                            "#BSUB -W 6\n");
+    assert_request("lsf", &needs, expected);
+    (void)snprintf(expected, sizeof(expected), "%s%s", note,
+                   SGE_NOTE "#$ -pe mpi 16\n"
+                            "#$ -l h_vmem=384M\n"
+                            "#$ -l gpu=2\n"
+                            "#$ -l h_rt=00:06:00\n");
+    assert_request("sge", &needs, expected);
+    (void)snprintf(expected, sizeof(expected), "%s%s", note,
+                   "universe = parallel\n"
+                   "machine_count = 2\n"
+                   "request_cpus = 8\n"
+                   "request_memory = 3072MB\n"
+                   "request_gpus = 2\n");
+    assert_request("htcondor", &needs, expected);
 }
 
 static void gpus_have_the_names_of_their_vendors(void **state)
@@ -211,7 +307,8 @@ static void every_format_is_a_value_of_the_option(void **state)
         buffer_format(&names, "%s%s", i > 0 ? "|" : "", request_get(i)->name);
     assert_string_equal(option->value, names.text);
     assert_ptr_equal(request_find("slurm"), request_find("sbatch"));
-    assert_null(request_find("lsf"));
+    assert_ptr_equal(request_find("k8s"), request_find("kubernetes"));
+    assert_null(request_find("torque"));
     assert_null(request_find(""));
     buffer_done(&names);
 }
@@ -221,6 +318,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_requests_are_in_mebibytes),
         cmocka_unit_test(large_requests_are_in_gibibytes_and_have_gpus),
+        cmocka_unit_test(batch_systems_get_gibibytes_and_gpus),
+        cmocka_unit_test(a_group_has_nodes_and_tasks),
         cmocka_unit_test(gpus_have_the_names_of_their_vendors),
         cmocka_unit_test(an_unknown_value_is_a_comment),
         cmocka_unit_test(a_guess_is_marked),

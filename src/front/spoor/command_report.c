@@ -65,21 +65,24 @@ static const char *find_page(const struct outputs *outputs)
     return NULL;
 }
 
-/* Charts are text. */
-static int check_charts(const struct settings *settings, struct spoor_error *err)
+/* Charts and brief reports are text. */
+static int check_text(const struct settings *settings, struct spoor_error *err)
 {
+    const char *name = settings->is_brief ? "brief" : "text";
     enum spoor_format format = SPOOR_TEXT;
 
+    if (settings->is_brief && settings->wants_charts)
+        return error_set(err, EINVAL, "--text and --brief cannot be combined");
     if (settings->has_format || settings->is_append || settings->print)
-        return error_set(err, EINVAL, "--text and --%s cannot be combined",
+        return error_set(err, EINVAL, "--%s and --%s cannot be combined", name,
                          settings->has_format  ? "format"
                          : settings->is_append ? "append"
                                                : "print");
     for (size_t i = 0; i < settings->outputs.count; i++) {
         if (spoor_format_for_path(settings->outputs.items[i], &format) && format != SPOOR_TEXT)
             return error_set(err, EINVAL,
-                             "--text cannot write '%s': name a .txt file, or omit --text",
-                             settings->outputs.items[i]);
+                             "--%s cannot write '%s': name a .txt file, or omit --%s", name,
+                             settings->outputs.items[i], name);
     }
     return 0;
 }
@@ -89,10 +92,10 @@ static int complete_settings(struct settings *settings, const char *path,
                              struct spoor_error *err)
 {
     AUTO_FREE char *page = NULL;
-    int r = settings->wants_charts ? check_charts(settings, err) : 0;
+    bool is_text = settings->wants_charts || settings->is_brief;
+    int r = is_text ? check_text(settings, err) : 0;
 
-    if (settings->outputs.count > 0 || settings->has_format || settings->wants_charts ||
-        settings->print)
+    if (settings->outputs.count > 0 || settings->has_format || is_text || settings->print)
         return r;
     settings->names_page = true;
     r = name_page(path, &page, err);
@@ -101,8 +104,8 @@ static int complete_settings(struct settings *settings, const char *path,
     return r < 0 ? r : text_list_add(&settings->outputs, page, err);
 }
 
-static int write_charts(const struct run_set *set, const struct output *output,
-                        struct spoor_error *err)
+static int write_texts(const struct run_set *set, const struct output *output, bool is_brief,
+                       struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
     struct format_style style = format_style_for(output->fd, output->flags & SPOOR_COLOR);
@@ -110,7 +113,7 @@ static int write_charts(const struct run_set *set, const struct output *output,
     for (size_t i = 0; i < set->count; i++) {
         if (i > 0)
             buffer_add_text(&text, "\n");
-        chart_write(&set->runs[i], &style, &text);
+        (is_brief ? brief_write : chart_write)(&set->runs[i], &style, &text);
     }
     return save_text(&text, output->fd, output->path, output->save, err);
 }
@@ -118,8 +121,8 @@ static int write_charts(const struct run_set *set, const struct output *output,
 static int write_runs(const struct settings *settings, const struct run_set *set,
                       const struct output *output, struct spoor_error *err)
 {
-    if (settings->wants_charts)
-        return write_charts(set, output, err);
+    if (settings->wants_charts || settings->is_brief)
+        return write_texts(set, output, settings->is_brief, err);
     if (output->print)
         return outputs_print_records(output, set->runs, set->count, err);
     if (output->fd >= 0)

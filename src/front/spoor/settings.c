@@ -106,7 +106,7 @@ static int check_request(const char *value, struct spoor_error *err)
     if (!request_find(value))
         return error_set(err, EINVAL,
                          "invalid value '%s': expected sbatch, kubernetes, metaflow, nextflow, "
-                         "snakemake or docker",
+                         "snakemake, docker, pbs, lsf, sge or htcondor",
                          value);
     return 0;
 }
@@ -398,7 +398,7 @@ static const struct option rows[] = {
 { 'L',  "parameter",  "NAME=VALUE,VALUE...", "replace {NAME} in the command by each VALUE; several -L are combined", BENCH | LINE_ONLY | OPTION_REPEATABLE, LIST(parameters), .check = bench_check_parameter },
 { '\0', "show-output", NULL,               "show the output of the commands, which is discarded otherwise", BENCH | LINE_ONLY, FLAG(shows_output) },
 { '\0', "ignore-failure", NULL,            "count failed runs as others", BENCH | LINE_ONLY, FLAG(ignores_failure) },
-{ '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker", "write a request in the syntax of this tool", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
+{ '\0', "for",        "sbatch|kubernetes|metaflow|nextflow|snakemake|docker|pbs|lsf|sge|htcondor", "write a request in the syntax of this tool; slurm and k8s are other names of the first two", SCOPE_RECOMMEND, TEXT(request), .check = check_request },
 { '\0', "margin",     "X",                 "multiply memory and time by X, from 1 to 10 (default: 1.2)", SCOPE_RECOMMEND, .apply = apply_margin },
 { '\0', "quantile",   "Q",                 "with several runs: recommend enough for this share of them, such as 0.95 (default: 1, all), and count the runs that would have failed", SCOPE_RECOMMEND, .apply = apply_quantile },
 { '\0', "server",     NULL,                "also list the cheapest cloud servers that fit, with the cost of a run; queries the Spare Cores keeper (https://keeper.sparecores.net), unless --catalog is given", SCOPE_RECOMMEND, FLAG(wants_servers) },
@@ -446,6 +446,7 @@ static const struct option rows[] = {
 { 'q',  "quiet",      NULL,                "do not print the name of the page", REPORT | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { 'q',  "quiet",      NULL,                "do not print warnings", SCOPE_PHASE | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "text",       NULL,                "draw the curves on the terminal", REPORT, OUTPUT, FLAG(wants_charts) },
+{ '\0', "brief",      NULL,                "what the run requested, and what it used of it: job, state, time, cores, memory and GPUs in six lines", REPORT | LINE_ONLY, OUTPUT, FLAG(is_brief) },
 { '\0', "open",       NULL,                "open the page in a browser (xdg-open)", REPORT, OUTPUT, FLAG(opens_page) },
 { '\0', "live",       "line",              "show the current figures on the terminal while the command runs; needs stderr on a terminal, and stdout redirected, so that the output of the command does not mix with the view; line: in the last line of the terminal, below the output of the command", RUN | OPTION_OPTIONAL, OUTPUT, LIVE },
 { '\0', "live",       "line",              "show the current figures while tracking, if stderr is a terminal (default: yes); line: in the last line of the terminal", ATTACH | OPTION_OPTIONAL, OUTPUT, LIVE },

@@ -99,6 +99,7 @@ struct settings {
     enum color color;
     enum wait_for wait_for;
     bool wants_charts; /* charts of text */
+    bool is_brief;     /* requested against used, as text */
     bool opens_page;
     bool names_page; /* we chose the name of the page */
     bool is_quiet;
