@@ -241,7 +241,7 @@ static uint64_t count_tasks(const char *list, uint64_t node)
     return UNKNOWN;
 }
 
-/* An agent may give each of its processes the local rank 0, with one GPU each. Ranks count node by node. */
+/* An agent of torchrun may give each of its processes the local rank 0, with one GPU each. Ranks count node by node. */
 static void number_local_ranks(struct launch *launch)
 {
     uint64_t first = launch->node * launch->local_ranks; /* numbers below 2^32 */
@@ -250,6 +250,18 @@ static void number_local_ranks(struct launch *launch)
         launch->ranks == launch->nodes * launch->local_ranks && launch->rank >= first &&
         launch->rank - first < launch->local_ranks)
         launch->local_rank = launch->rank - first;
+}
+
+static void read_rank(struct launch *launch, const struct launcher *launcher,
+                      environment_get *get)
+{
+    for (enum fact fact = JOB; fact < FACTS; fact++)
+        read_fact(launch, launcher, fact, get);
+    launch->launcher = launcher->name;
+    if (strcmp(launcher->name, "torchrun") == 0)
+        number_local_ranks(launch);
+    if (strcmp(launcher->name, "slurm") == 0)
+        launch->local_ranks = count_tasks(get("SLURM_STEP_TASKS_PER_NODE"), launch->node);
 }
 
 /* The scheduler gives the job, the launcher its own ID for the step. Nodes and tasks of the scheduler are those of the
@@ -284,16 +296,11 @@ void launch_read(struct launch *launch, environment_get *get)
         if (launcher->job[0] && are_set(launcher->job, ARRAY_SIZE(launcher->job), get))
             of_job = launcher;
     }
-    for (enum fact fact = JOB; of_rank && fact < FACTS; fact++)
-        read_fact(launch, of_rank, fact, get);
-    launch->launcher = of_rank ? of_rank->name : NULL;
-    launch->scheduler = of_job ? of_job->name : NULL;
-    if (launch->launcher && strcmp(launch->launcher, "torchrun") == 0)
-        number_local_ranks(launch);
-    else if (launch->launcher && strcmp(launch->launcher, "slurm") == 0)
-        launch->local_ranks = count_tasks(get("SLURM_STEP_TASKS_PER_NODE"), launch->node);
+    if (of_rank)
+        read_rank(launch, of_rank, get);
     if (of_job && of_job != of_rank)
         read_job(launch, of_job, get);
+    launch->scheduler = of_job ? of_job->name : NULL;
     if (!is_known(launch->array_index))
         launch->array_job = NULL;
 }

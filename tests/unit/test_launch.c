@@ -308,9 +308,9 @@ static void htcondor_has_ranks_in_its_parallel_universe(void **state)
                 1, 2, UNKNOWN, UNKNOWN);
 }
 
-#define TORCHRUN(rank, local, group)                                         \
-    "RANK=" rank, "WORLD_SIZE=8", "LOCAL_RANK=" local, "LOCAL_WORLD_SIZE=4", \
-        "GROUP_RANK=" group, "GROUP_WORLD_SIZE=2", "TORCHELASTIC_RESTART_COUNT=1"
+/* Two nodes with four ranks each; before it, RANK, LOCAL_RANK and GROUP_RANK. */
+#define TORCHRUN \
+    "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_WORLD_SIZE=2", "TORCHELASTIC_RESTART_COUNT=1"
 
 static void a_rank_alone_is_not_torchrun(void **state)
 {
@@ -321,37 +321,46 @@ static void a_rank_alone_is_not_torchrun(void **state)
     launch = READ("RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=3", "LOCAL_WORLD_SIZE=4");
     assert_false(launch_is_known(&launch));
 
-    launch = READ(TORCHRUN("6", "2", "1"), "TORCHELASTIC_RUN_ID=exp-7");
+    launch =
+        READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=exp-7");
     assert_rank(launch, "torchrun", 6, 8, 2, 4);
     assert_node(launch, 1, 2, NULL);
     assert_job(launch, NULL, "exp-7", NULL);
     assert_true(launch.restart == 1);
     /* Without an ID the run is called "none". */
-    assert_job(READ(TORCHRUN("6", "2", "1"), "TORCHELASTIC_RUN_ID=none"), NULL, NULL, NULL);
+    assert_job(
+        READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none"),
+        NULL, NULL, NULL);
 }
 
 static void virtual_local_ranks_are_numbered(void **state)
 {
     (void)state;
-    assert_rank(READ(TORCHRUN("6", "0", "1")), "torchrun", 6, 8, 2, 4);
-    assert_rank(READ(TORCHRUN("4", "0", "1")), "torchrun", 4, 8, 0, 4);
+    assert_rank(READ("RANK=6", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 6, 8, 2,
+                4);
+    assert_rank(READ("RANK=4", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 4, 8, 0,
+                4);
     /* Nodes with different numbers of ranks cannot be computed. */
-    assert_rank(READ("WORLD_SIZE=6", TORCHRUN("5", "0", "1")), "torchrun", 5, 6, 0, 4);
-    assert_rank(READ(TORCHRUN("2", "0", "1")), "torchrun", 2, 8, 0, 4);
+    assert_rank(READ("WORLD_SIZE=6", "RANK=5", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN),
+                "torchrun", 5, 6, 0, 4);
+    assert_rank(READ("RANK=2", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 2, 8, 0,
+                4);
 }
 
 static void torchrun_has_the_job_and_the_step_of_srun(void **state)
 {
-    struct launch launch = READ(TORCHRUN("6", "2", "1"), "TORCHELASTIC_RUN_ID=none", SLURM_JOB,
-                                "SLURM_STEP_ID=2", "SLURM_RESTART_COUNT=3");
+    struct launch launch =
+        READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none",
+             SLURM_JOB, "SLURM_STEP_ID=2", "SLURM_RESTART_COUNT=3");
 
     (void)state;
     assert_rank(launch, "torchrun", 6, 8, 2, 4);
     assert_job(launch, "slurm", "1234", "2");
     assert_node(launch, 1, 2, "n03");
     assert_true(launch.restart == 1);
-    assert_job(READ(TORCHRUN("6", "2", "1"), "TORCHELASTIC_RUN_ID=a", SLURM_JOB), "slurm",
-               "1234", "a");
+    assert_job(READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=a",
+                    SLURM_JOB),
+               "slurm", "1234", "a");
 }
 
 static void kubernetes_gives_an_index(void **state)
