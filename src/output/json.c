@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "output/format.h"
 #include "output/recommendation.h"
+#include "record/launch.h"
 #include "record/record.h"
 #include "series/figure.h"
 #include "text/json_writer.h"
@@ -464,6 +465,11 @@ void json_add_report(struct json_writer *json, const struct record *record, size
     json_begin(json, NULL, '{');
     json_add_text(json, "schema", RECORD_SCHEMA);
     add_sections(json, &record_run_fields, record);
+    if (record->launch) {
+        json_begin(json, "launch", '{');
+        add_fields(json, record_launch_fields, record->launch);
+        json_end(json);
+    }
     add_sections(json, &record_machine_fields, record);
     add_figures(json, record->figures, record);
     add_system(json, record);

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "base/unknown.h"
+#include "text/escape.h"
 
 enum fact {
     LAUNCHER,
@@ -67,7 +68,7 @@ static const struct field fields[FACTS] = {
 const struct field_table record_launch_fields = { fields, SUBMIT_DIRECTORY };
 
 struct launcher {
-    const char *name;
+    const char *name, *label; /* the second is for people */
     const char *job[2];  /* a job of this scheduler has all of these; none: not a scheduler */
     const char *rank[4]; /* a rank has these and a number in the variable of RANK */
     uint64_t first;      /* the lowest number of a rank and of an array */
@@ -78,39 +79,39 @@ struct launcher {
 static const struct launcher launchers[] = {
     /* RANK and WORLD_SIZE are names that anything may use: only an agent sets all of these. srun starts one agent per
      * node, so all of them have its step. */
-    { "torchrun", .rank = { "RANK", "GROUP_RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE" }, .variables = {
+    { "torchrun", "torchrun", .rank = { "RANK", "GROUP_RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE" }, .variables = {
         [JOB] = { "TORCHELASTIC_RUN_ID" }, [STEP] = { "SLURM_STEP_ID" },
         [RANK] = { "RANK" }, [RANKS] = { "WORLD_SIZE" },
         [LOCAL_RANK] = { "LOCAL_RANK" }, [LOCAL_RANKS] = { "LOCAL_WORLD_SIZE" },
         [NODE] = { "GROUP_RANK" }, [NODES] = { "GROUP_WORLD_SIZE" },
         [RESTART] = { "TORCHELASTIC_RESTART_COUNT" } } },
     /* OMPI_COMM_WORLD_NODE_RANK is not a node: it is a local rank. */
-    { "open-mpi", .variables = {
+    { "open-mpi", "Open MPI", .variables = {
         [JOB] = { "PMIX_NAMESPACE" },
         [RANK] = { "OMPI_COMM_WORLD_RANK" }, [RANKS] = { "OMPI_COMM_WORLD_SIZE" },
         [LOCAL_RANK] = { "OMPI_COMM_WORLD_LOCAL_RANK" },
         [LOCAL_RANKS] = { "OMPI_COMM_WORLD_LOCAL_SIZE" } } },
     /* It sets PMI_RANK too. */
-    { "flux", .variables = {
+    { "flux", "Flux", .variables = {
         [JOB] = { "FLUX_JOB_ID" },
         [RANK] = { "FLUX_TASK_RANK" }, [RANKS] = { "FLUX_JOB_SIZE" },
         [LOCAL_RANK] = { "FLUX_TASK_LOCAL_ID" }, [NODES] = { "FLUX_JOB_NNODES" } } },
-    { "pals", .variables = {
+    { "pals", "PALS", .variables = {
         [JOB] = { "PALS_APID" },
         [RANK] = { "PALS_RANKID" }, [RANKS] = { "PMI_SIZE" },
         [LOCAL_RANK] = { "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK" }, [LOCAL_RANKS] = { "PMI_LOCAL_SIZE" },
         [NODE] = { "PALS_NODEID" } } },
     /* Hydra, of MPICH and Intel MPI. It may run its proxies by srun, unlike the PMI of srun itself below. */
-    { "mpich", .rank = { "MPI_LOCALRANKID" }, .variables = {
+    { "mpich", "MPICH", .rank = { "MPI_LOCALRANKID" }, .variables = {
         [JOB] = { "PMI_JOBID" },
         [RANK] = { "PMI_RANK" }, [RANKS] = { "PMI_SIZE" },
         [LOCAL_RANK] = { "MPI_LOCALRANKID" }, [LOCAL_RANKS] = { "MPI_LOCALNRANKS" } } },
-    { "mpich", .variables = { /* MVAPICH2 */
+    { "mpich", "MPICH", .variables = { /* MVAPICH2 */
         [RANK] = { "MV2_COMM_WORLD_RANK" }, [RANKS] = { "MV2_COMM_WORLD_SIZE" },
         [LOCAL_RANK] = { "MV2_COMM_WORLD_LOCAL_RANK" },
         [LOCAL_RANKS] = { "MV2_COMM_WORLD_LOCAL_SIZE" } } },
     /* A batch script has SLURM_PROCID 0 and SLURM_NTASKS, but no step: it is not a rank. */
-    { "slurm", .job = { "SLURM_JOB_ID" }, .rank = { "SLURM_JOB_ID", "SLURM_STEP_ID" }, .variables = {
+    { "slurm", "Slurm", .job = { "SLURM_JOB_ID" }, .rank = { "SLURM_JOB_ID", "SLURM_STEP_ID" }, .variables = {
         [JOB] = { "SLURM_JOB_ID" }, [STEP] = { "SLURM_STEP_ID" },
         [RANK] = { "SLURM_PROCID" }, [RANKS] = { "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS" },
         [LOCAL_RANK] = { "SLURM_LOCALID" },
@@ -119,35 +120,35 @@ static const struct launcher launchers[] = {
         [ARRAY_JOB] = { "SLURM_ARRAY_JOB_ID" }, [ARRAY_INDEX] = { "SLURM_ARRAY_TASK_ID" },
         [RESTART] = { "SLURM_RESTART_COUNT" }, [JOB_NAME] = { "SLURM_JOB_NAME" },
         [CLUSTER] = { "SLURM_CLUSTER_NAME" }, [SUBMIT_DIRECTORY] = { "SLURM_SUBMIT_DIR" } } },
-    { "pmix", .variables = { [JOB] = { "PMIX_NAMESPACE" }, [RANK] = { "PMIX_RANK" } } },
-    { "mpich", .variables = {
+    { "pmix", "PMIx", .variables = { [JOB] = { "PMIX_NAMESPACE" }, [RANK] = { "PMIX_RANK" } } },
+    { "mpich", "MPICH", .variables = {
         [JOB] = { "PMI_JOBID" }, [RANK] = { "PMI_RANK" }, [RANKS] = { "PMI_SIZE" } } },
-    { "mpich", .variables = { [RANK] = { "ALPS_APP_PE" } } },
+    { "mpich", "MPICH", .variables = { [RANK] = { "ALPS_APP_PE" } } },
     /* Tasks count from 1. The index 0 is that of a job without an array. */
-    { "lsf", .job = { "LSB_JOBID" }, .rank = { "LSB_JOBID" }, .first = 1, .variables = {
+    { "lsf", "LSF", .job = { "LSB_JOBID" }, .rank = { "LSB_JOBID" }, .first = 1, .variables = {
         [JOB] = { "LSB_JOBID" },
         [RANK] = { "LSF_PM_TASKID" }, [RANKS] = { "LSB_DJOB_NUMPROC" },
         [ARRAY_JOB] = { "LSB_JOBID" }, [ARRAY_INDEX] = { "LSB_JOBINDEX" },
         [JOB_NAME] = { "LSB_JOBNAME" }, [SUBMIT_DIRECTORY] = { "LS_SUBCWD" } } },
     /* PBS_TASKNUM numbers the tasks of a node on some sites: it is not a rank. */
-    { "pbs", .job = { "PBS_JOBID" }, .variables = {
+    { "pbs", "PBS", .job = { "PBS_JOBID" }, .variables = {
         [JOB] = { "PBS_JOBID" },
         [NODE] = { "PBS_NODENUM" }, [NODES] = { "PBS_NUM_NODES" },
         [ARRAY_JOB] = { "PBS_ARRAY_ID", "PBS_JOBID" }, [ARRAY_INDEX] = { "PBS_ARRAY_INDEX", "PBS_ARRAYID" },
         [JOB_NAME] = { "PBS_JOBNAME" }, [SUBMIT_DIRECTORY] = { "PBS_O_WORKDIR" } } },
     /* JOB_ID is a name that anything may use. SGE_TASK_ID is "undefined" without an array. */
-    { "sge", .job = { "SGE_ROOT", "JOB_ID" }, .first = 1, .variables = {
+    { "sge", "SGE", .job = { "SGE_ROOT", "JOB_ID" }, .first = 1, .variables = {
         [JOB] = { "JOB_ID" }, [NODES] = { "NHOSTS" },
         [ARRAY_JOB] = { "JOB_ID" }, [ARRAY_INDEX] = { "SGE_TASK_ID" },
         [RESTART] = { "RESTARTED" }, [JOB_NAME] = { "JOB_NAME" },
         [CLUSTER] = { "SGE_CLUSTER_NAME" }, [SUBMIT_DIRECTORY] = { "SGE_O_WORKDIR" } } },
-    { "htcondor", .job = { "_CONDOR_SLOT" }, .rank = { "_CONDOR_SLOT" }, .variables = {
+    { "htcondor", "HTCondor", .job = { "_CONDOR_SLOT" }, .rank = { "_CONDOR_SLOT" }, .variables = {
         [RANK] = { "_CONDOR_PROCNO" }, [RANKS] = { "_CONDOR_NPROCS" },
         [SUBMIT_DIRECTORY] = { "_CONDOR_JOB_IWD" } } },
     /* A job with indexes, Volcano, the training operator of Kubeflow. */
-    { "kubernetes", .rank = { "KUBERNETES_SERVICE_HOST" }, .variables = {
+    { "kubernetes", "Kubernetes", .rank = { "KUBERNETES_SERVICE_HOST" }, .variables = {
         [RANK] = { "JOB_COMPLETION_INDEX", "VC_TASK_INDEX" }, [NODE_NAME] = { "HOSTNAME" } } },
-    { "kubernetes", .rank = { "KUBERNETES_SERVICE_HOST", "MASTER_ADDR", "WORLD_SIZE" }, .variables = {
+    { "kubernetes", "Kubernetes", .rank = { "KUBERNETES_SERVICE_HOST", "MASTER_ADDR", "WORLD_SIZE" }, .variables = {
         [RANK] = { "RANK" }, [RANKS] = { "WORLD_SIZE" }, [NODE_NAME] = { "HOSTNAME" } } },
 };
 /* clang-format on */
@@ -303,4 +304,55 @@ void launch_read(struct launch *launch, environment_get *get)
     launch->scheduler = of_job ? of_job->name : NULL;
     if (!is_known(launch->array_index))
         launch->array_job = NULL;
+}
+
+struct launch *launch_copy(struct record *record, const struct launch *from)
+{
+    struct launch *copy = record_alloc(record, 1, sizeof(*copy));
+
+    if (!copy)
+        return NULL;
+    *copy = *from;
+    for (size_t i = 0; i < FACTS; i++) {
+        const char **text = (const char **)(void *)((char *)copy + fields[i].offset);
+
+        if (fields[i].kind == FIELD_TEXT)
+            *text = record_text(record, *text);
+    }
+    return copy;
+}
+
+static const char *find_label(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(launchers); i++) {
+        if (strcmp(launchers[i].name, name) == 0)
+            return launchers[i].label;
+    }
+    return name;
+}
+
+static void add_escaped(const char *before, const char *text, struct buffer *out)
+{
+    if (!text)
+        return;
+    buffer_add_text(out, before);
+    escape_terminal(text, out);
+}
+
+void launch_describe(const struct launch *launch, const char *host, struct buffer *out)
+{
+    const char *name = launch->scheduler ? launch->scheduler : launch->launcher;
+    const char *node = launch->node_name ? launch->node_name : host;
+
+    if (is_known(launch->rank)) {
+        buffer_format(out, "Rank %llu", (unsigned long long)launch->rank);
+        if (is_known(launch->ranks))
+            buffer_format(out, " of %llu", (unsigned long long)launch->ranks);
+        add_escaped(" on ", node, out);
+        node = NULL;
+    }
+    add_escaped(out->length > 0 ? ", " : "", name ? find_label(name) : "launcher", out);
+    add_escaped(" job ", launch->job, out);
+    add_escaped(".", launch->step, out);
+    add_escaped(" on ", node, out);
 }

@@ -13,6 +13,7 @@
 
 #include "base/environment.h"
 #include "record/record.h"
+#include "text/buffer.h"
 
 /* NULL or UNKNOWN: not known. Texts are those of the environment, or of the record that holds the struct. */
 struct launch {
@@ -37,6 +38,13 @@ static inline bool launch_is_known(const struct launch *launch)
 
 /* Pure: depends on the variables that `get` returns, and keeps their texts. */
 void launch_read(struct launch *launch, environment_get *get);
+
+/* A copy that the record owns; NULL: no memory, which the record knows. */
+struct launch *launch_copy(struct record *record, const struct launch *from);
+
+/* "Rank 3 of 16 on n03, Slurm job 1234.0". `host` stands for a node without a name. Safe on a
+ * terminal. */
+void launch_describe(const struct launch *launch, const char *host, struct buffer *out);
 
 extern const struct field_table record_launch_fields; /* of struct launch: section "launch" */
 

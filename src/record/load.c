@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/unknown.h"
+#include "record/launch.h"
 #include "series/figure.h"
 
 /* ---- load context ---------------------------------------------------------- */
@@ -566,6 +567,18 @@ static int load_cloud(struct loader *loader, const json_t *root)
     return load_fields(loader, section, &record_cloud_fields, loader->record->cloud);
 }
 
+static int load_launch(struct loader *loader, const json_t *root)
+{
+    const json_t *section = json_object_get(root, "launch");
+    struct launch *launch = section ? record_alloc(loader->record, 1, sizeof(*launch)) : NULL;
+
+    if (!launch)
+        return 0; /* none, or the record has the error */
+    field_table_clear(&record_launch_fields, launch);
+    loader->record->launch = launch;
+    return load_fields(loader, section, &record_launch_fields, launch);
+}
+
 static int load_all(struct loader *loader, const json_t *root)
 {
     struct record *record = loader->record;
@@ -583,6 +596,8 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_gpus(loader, root);
     if (r == 0)
         r = load_cloud(loader, root);
+    if (r == 0)
+        r = load_launch(loader, root);
     if (r == 0)
         r = load_figures(loader, root, figure_count(), figure_path, &record->figures);
     if (r == 0)

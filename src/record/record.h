@@ -72,6 +72,8 @@ size_t curve_step(const struct record_curve *curve, size_t max_points);
 
 #define RECORD_SCHEMA "spoor/1"
 
+struct launch;
+
 struct record_tag {
     const char *key, *value;
 };
@@ -175,7 +177,8 @@ struct record {
     uint64_t
         whole_gpus; /* parts not counted; UNKNOWN: not read, or the drivers have not responded */
     struct record_cloud *cloud; /* NULL: not known */
-    const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
+    struct launch *launch;   /* NULL: neither a scheduler nor a launcher started it; launch.h */
+    const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
 
     struct spoor_figure *figures; /* figure_count() of them; NULL: the machine without a job */
     struct record_process *processes; /* in order of their start */

@@ -399,6 +399,28 @@ static void values_that_are_no_numbers_are_unknown(void **state)
     }
 }
 
+static void assert_description(struct launch launch, const char *expected)
+{
+    struct buffer text = { 0 };
+
+    launch_describe(&launch, "host7", &text);
+    assert_string_equal(text.text, expected);
+    buffer_done(&text);
+}
+
+static void a_launch_is_described_in_a_line(void **state)
+{
+    (void)state;
+    assert_description(READ(SLURM_JOB, "SLURM_STEP_ID=0"),
+                       "Rank 0 of 16 on n03, Slurm job 1234.0");
+    assert_description(READ(SLURM_JOB), "Slurm job 1234 on n03");
+    assert_description(READ("PBS_JOBID=77.head", "OMPI_COMM_WORLD_RANK=2"),
+                       "Rank 2 on host7, PBS job 77.head");
+    assert_description(READ("PMI_RANK=1", "PMI_SIZE=2"), "Rank 1 of 2 on host7, MPICH");
+    assert_description((struct launch){ .launcher = "newer", .rank = UNKNOWN },
+                       "newer on host7");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +440,7 @@ int main(void)
         cmocka_unit_test(torchrun_has_the_job_and_the_step_of_srun),
         cmocka_unit_test(kubernetes_gives_an_index),
         cmocka_unit_test(values_that_are_no_numbers_are_unknown),
+        cmocka_unit_test(a_launch_is_described_in_a_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

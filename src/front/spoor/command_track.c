@@ -35,6 +35,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
     const struct gpu_view gpu = { .state = GPU_PENDING, .reason = REASON };
     struct warning warning = { .code = "untracked" };
     struct summary summary;
+    struct launch launch;
     char id[RUN_ID_SIZE], cwd[PATH_MAX];
     struct record_input input = {
         .id = options->id ? options->id : id,
@@ -42,6 +43,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
         .tags = options->tags,
         .command = options->command,
         .cwd = getcwd(cwd, sizeof(cwd)),
+        .launch = &launch,
         .is_tracked = true,
         .has_ended = true,
         .wait_status = tracked->end.wait_status,
@@ -60,6 +62,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
 
     if (!options->id)
         record_make_id(id);
+    launch_read(&launch, environment_own);
     (void)gethostname(host.hostname, sizeof(host.hostname) - 1); /* or it is not known */
     summary_init(&summary, options->interval_ns);
     for (size_t i = 0; i < METRIC_COUNT; i++)
