@@ -381,6 +381,8 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
                          enum cgroup_tree tree); /* totals.c */
+/* Whether the anonymous memory of the cgroup is mapped by processes of the job. */
+bool job_anon_is_certain(const struct job *job, const struct job_reading *reading);
 /* Whether the cgroup's peak has risen since the last reading above all values seen. Then the
  * I/O of all processes is read, to separate page cache from memory of processes. */
 bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,

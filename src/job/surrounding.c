@@ -170,9 +170,11 @@ void surrounding_update(struct job *job, bool is_last)
     if (!job_cgroup->is_surrounding)
         return;
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
-        if (job_cgroup->folders[i].is_made &&
-            holds_others(job, &job_cgroup->folders[i].own, is_last))
-            job_cgroup->folders[i].is_made = false; /* the last reading is kept */
+        if (!job_cgroup->folders[i].is_made ||
+            !holds_others(job, &job_cgroup->folders[i].own, is_last))
+            continue;
+        job_cgroup->folders[i].is_made = false;              /* the last reading is kept */
+        job->peaks.job_cgroup = (struct cgroup_memory){ 0 }; /* may be theirs */
     }
     subtract_tracker(job);
 }

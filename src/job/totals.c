@@ -453,7 +453,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     if (!was_added_up) /* it is unchanged, and that is known now */
         reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
-    if (is_known(reading.job_cgroup.memory.anon_bytes))
+    if (job_anon_is_certain(job, &reading))
         raise_to(&reading.memory_now.combined.total_bytes,
                  reading.job_cgroup.memory.anon_bytes);
     reading.process_count_now = reading.process_count;

@@ -207,14 +207,19 @@ static double near_bound(const struct row *row, const struct summary *summary, d
 static void bound_peak(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary)
 {
+    bool shares_cgroup = is_known(summary->tally[METRIC_JOB_MEMORY_BOUND].max);
+    enum metric bounded_by = row->bounded_by;
     double bound = nan("");
 
-    if (figure->is_exact || row->bounded_by == METRIC_NONE)
+    if (figure->is_exact || bounded_by == METRIC_NONE)
         return;
-    if (summary->tally[row->bounded_by].max_origin.is_exact)
-        bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
+    if (bounded_by == METRIC_JOB_MEMORY_PEAK && !summary->tally[bounded_by].max_origin.is_exact)
+        bounded_by = METRIC_JOB_MEMORY_BOUND;
+    if (summary->tally[bounded_by].max_origin.is_exact)
+        bound = metric_value(row->metric, summary->tally[bounded_by].max);
     figure->low = fmax(figure->value - discount(summary, row->metric), 0);
-    if (row->metric == METRIC_JOB_RSS) /* the cgroup's anonymous memory belongs to the job */
+    /* The anonymous memory of the job's own cgroup belongs to the job. */
+    if (row->metric == METRIC_JOB_RSS && !shares_cgroup)
         figure->low = fmin(fmax(figure->low, metric_value(METRIC_JOB_ANON,
                                                           summary->tally[METRIC_JOB_ANON].max)),
                            figure->value);
