@@ -163,14 +163,19 @@ def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable):
 
 
 def test_task_prolog_of_the_page(cluster, tmp_path):
-    """docs/CLUSTER.md: every task of every user has the variables that this script prints."""
+    """docs/CLUSTER.md: spoor keeps every run of a job, and each rank is found by the job."""
     [prolog] = re.findall(r"```sh\n(#!/bin/sh\n# task-prolog\n[^`]*)```", (TOP / "docs/CLUSTER.md").read_text())
-    cluster.write("task-prolog", prolog.replace("/shared/spoor", f"{tmp_path}/shared").encode(), 0o755)
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o1777)
+    cluster.write("task-prolog", prolog.replace("/shared/spoor", str(shared)).encode(), 0o755)
     try:
-        (tmp_path / "shared").mkdir()
-        cluster.srun("-n2", "$BIN/spoor run -q -- true", folder=tmp_path)
+        job = cluster.submit(tmp_path, "$BIN/spoor run -- true\nsrun -n2 $BIN/spoor run --group off -- true", "-n2")
+        cluster.sacct(job)
     finally:
         cluster.write("task-prolog", b"#!/bin/sh\n", 0o755)
+    assert (tmp_path / f"slurm-{job}.out").read_text() == ""
+    rows = json.loads(cluster.run(cluster.folder / "spoor", "history", f"--history={shared}/root", f"job={job}", "-f", "json"))
+    assert sorted((row.get("step") or "", row.get("rank")) for row in rows) == [("", None), ("0", 0), ("0", 1)]
 
 
 def test_step_killed_for_time(cluster, limited):
