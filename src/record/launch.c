@@ -78,12 +78,13 @@ struct launcher {
 /* clang-format off: one fact per line */
 static const struct launcher launchers[] = {
     /* RANK and WORLD_SIZE are names that anything may use: only an agent sets all of these. srun starts one agent per
-     * node, so all of them have its step. */
+     * node, so all of them have its step, and the name of their node. */
     { "torchrun", "torchrun", .rank = { "RANK", "GROUP_RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE" }, .variables = {
         [JOB] = { "TORCHELASTIC_RUN_ID" }, [STEP] = { "SLURM_STEP_ID" },
         [RANK] = { "RANK" }, [RANKS] = { "WORLD_SIZE" },
         [LOCAL_RANK] = { "LOCAL_RANK" }, [LOCAL_RANKS] = { "LOCAL_WORLD_SIZE" },
         [NODE] = { "GROUP_RANK" }, [NODES] = { "GROUP_WORLD_SIZE" },
+        [NODE_NAME] = { "SLURMD_NODENAME" },
         [RESTART] = { "TORCHELASTIC_RESTART_COUNT" } } },
     /* OMPI_COMM_WORLD_NODE_RANK is not a node: it is a local rank. */
     { "open-mpi", "Open MPI", .variables = {
@@ -101,8 +102,8 @@ static const struct launcher launchers[] = {
         [RANK] = { "PALS_RANKID" }, [RANKS] = { "PMI_SIZE" },
         [LOCAL_RANK] = { "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK" }, [LOCAL_RANKS] = { "PMI_LOCAL_SIZE" },
         [NODE] = { "PALS_NODEID" } } },
-    /* Hydra, of MPICH and Intel MPI, unlike the PMI of srun itself below. It has no ID, but in a job of Slurm its proxies
-     * are the tasks of one step. */
+    /* Hydra, of MPICH and Intel MPI. In a Slurm job all its proxies are tasks of a step; SLURMD_NODENAME of its ranks is
+     * that of mpiexec. The PMI of srun itself is below. */
     { "mpich", "MPICH", .rank = { "MPI_LOCALRANKID" }, .variables = {
         [JOB] = { "PMI_JOBID" }, [STEP] = { "SLURM_STEP_ID" },
         [RANK] = { "PMI_RANK" }, [RANKS] = { "PMI_SIZE" },
@@ -266,19 +267,18 @@ static void read_rank(struct launch *launch, const struct launcher *launcher,
         launch->local_ranks = count_tasks(get("SLURM_STEP_TASKS_PER_NODE"), launch->node);
 }
 
-/* The scheduler gives the job, the launcher its own ID for the step. Nodes and tasks of the scheduler are those of the
- * launcher's daemons. Hydra copies the variables of the first node to all others. */
+/* The scheduler gives the job, the launcher its own ID for the step. Nodes and tasks of the scheduler may be
+ * those of the launcher's daemons, or those of the node where it was started. */
 static void read_job(struct launch *launch, const struct launcher *launcher,
                      environment_get *get)
 {
     bool is_rank = launch->launcher != NULL;
-    bool is_copied = is_rank && strcmp(launch->launcher, "mpich") == 0;
 
     launch->step = launch->job ? launch->job : launch->step;
     launch->job = NULL;
     for (enum fact fact = JOB; fact < FACTS; fact++) {
         bool is_of_step = fact >= STEP && fact <= LOCAL_RANKS;
-        bool is_node = fact == NODE || fact == NODES || (fact == NODE_NAME && is_copied);
+        bool is_node = fact >= NODE && fact <= NODE_NAME;
 
         if (!is_of_step && !(is_node && is_rank))
             read_fact(launch, launcher, fact, get);
