@@ -371,7 +371,7 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define BENCH SCOPE_BENCH
 #define EVERY                                                                              \
     (TRACK | SCOPE_DOCTOR | SCOPE_INFO | SCOPE_PHASE | REPORT | SYSTEM | SCOPE_RECOMMEND | \
-     SCOPE_WATCH | SCOPE_COMPARE | SCOPE_CHECK | BENCH | HISTORY)
+     SCOPE_WATCH | SCOPE_COMPARE | SCOPE_CHECK | BENCH | HISTORY | SCOPE_MERGE)
 #define HISTORY SCOPE_HISTORY
 #define OTHERS (SCOPE_INFO | SCOPE_DOCTOR | SCOPE_RECOMMEND | SCOPE_WATCH | SCOPE_CHECK)
 #define LINE_ONLY (OPTION_NO_VARIABLE | OPTION_NO_FILE)
@@ -408,6 +408,7 @@ static const struct option rows[] = {
 { '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, TEXT(architecture), .check = check_architecture },
 { 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html, .md or .txt), in addition to the summary on stderr; may be repeated; {name}, {host}, {pid}, {date}, {time}, {id}, {rank}, {node}, {job}, {step} and {tag.KEY} in FILE are those of the run, here and in --samples and --report", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv, .md or .txt); may be repeated (default: a page named after the first file, with the suffix .html; stdout if --format, --text or --brief is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .html, .json, .csv, .md or .txt); may be repeated (default: merged.json and merged.html in DIRECTORY, and text on stdout)", SCOPE_MERGE | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { '\0', "figures",    "LIST",              "the figures to look at, separated by commas: time, cpu, memory, read, written, gpu_memory, energy, or paths of the JSON report (default: those that are known)", SCOPE_COMPARE | SCOPE_CHECK, TEXT(figures) },
 { '\0', "by",         "PROPERTY",          "compare runs that differ in this property: name (or the command of a run without one), command, host, machine or tag.KEY", SCOPE_COMPARE, TEXT(by) },
@@ -422,7 +423,7 @@ static const struct option rows[] = {
 { '\0', "name",       "NAME",              "a label for the command; repeat it for the commands after --vs; {NAME} is replaced as in the command", BENCH | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(names) },
 { 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | SCOPE_MERGE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|markdown|json|csv|html", "output format; html: a page with the runs side by side (default: from the suffix of the -o file, otherwise text)", SCOPE_COMPARE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", HISTORY | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
@@ -438,6 +439,7 @@ static const struct option rows[] = {
 { '\0', "history",    "yes|no|DIRECTORY",  "the directory of the history (default: $XDG_STATE_HOME/spoor or ~/.local/state/spoor)", REPORT | SCOPE_RECOMMEND | SCOPE_COMPARE | SCOPE_CHECK | HISTORY | OPTION_COMMON | OPTION_OPTIONAL, RUNS, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = COMPLETE_FILES },
 { '\0', "save",       NULL,                "keep this run in the history, which 'spoor history' lists", BOTH, OUTPUT, FLAG(saves_run) },
 { '\0', "history",    "yes|no|DIRECTORY",  "keep every run in the history: in DIRECTORY, or in ~/.local/state/spoor (yes); default: no", BOTH | OPTION_COMMON | OPTION_OPTIONAL, OUTPUT, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = "yes no" },
+{ '\0', "group",      "DIRECTORY|off",     "one of several ranks: add its begin and its report to a file in DIRECTORY, which all ranks share; the last rank writes merged.json and merged.html there (default: spoor-JOB.STEP in the directory the job was submitted from, if a launcher started several ranks and there is no -o)", RUN, OUTPUT, TEXT(group), .complete = COMPLETE_FILES },
 { '\0', "report",     "FILE",              "also write a page with charts to FILE (.html), to open in a browser", BOTH | SYSTEM, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { '\0', "print",      "TEMPLATE",          "print figures for scripts instead of the text report: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more; an unknown figure is null; written to the -o file if it is a text file, otherwise to stderr", BOTH, OUTPUT, TEXT(print), .check = print_check },
 { '\0', "print",      "TEMPLATE",          "print figures for scripts, one line for each run: {NAME} is a path in the JSON report, such as {elapsed_seconds}, {exit_code}, {cpu.total_seconds}, {cpu.max_cores}, {memory.combined.total_rss_bytes} or {gpu.memory.combined_bytes}; spoor(1) lists more", REPORT, OUTPUT, TEXT(print), .check = print_check },
@@ -457,7 +459,7 @@ static const struct option rows[] = {
 { '\0', "append",     NULL,                "append to existing files instead of replacing them; pages are always replaced", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_append) },
 { '\0', "no-clobber", NULL,                "refuse to start if an output file exists", TRACK | REPORT | SYSTEM | BENCH, OUTPUT, FLAG(is_no_clobber) },
 { '\0', "on-exit",    "COMMAND",           "after the report is written, run COMMAND with sh -c; SPOOR_RUN_REPORT is the path of the report, and SPOOR_RUN_ID, _NAME, _COMMAND, _EXIT_CODE, _SIGNAL, _TIME (seconds), _CPU, _MEMORY (bytes) and others describe the run; its output goes to stderr, and its exit code has no effect", BOTH, OUTPUT, TEXT(on_exit) },
-{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | OTHERS | HISTORY | OPTION_COMMON, OUTPUT, CHOICE(color) },
+{ '\0', "color",      "auto|always|never", "use color: on a terminal, unless NO_COLOR is set (auto, the default), always, or never", BOTH | REPORT | SYSTEM | BENCH | SCOPE_COMPARE | SCOPE_MERGE | OTHERS | HISTORY | OPTION_COMMON, OUTPUT, CHOICE(color) },
 { 'i',  "interval",   "TIME",              "time between samples, such as 0.5, 500ms or 2m; 1ms to 1h (default: 1s, with shorter intervals during the first 16 s)", TRACK | BENCH, SAMPLING, .apply = apply_interval },
 { 'i',  "interval",   "TIME",              "time to measure for, such as 0.5, 500ms or 2m; with --duration or --samples, time between samples; 1ms to 1h (default: 1s)", SYSTEM, SAMPLING, .apply = apply_interval },
 { '\0', "samples",    "FILE",              "write one row per sample to FILE (- for stdout; .csv or .jsonl) as soon as it is taken; may be repeated", TRACK | SYSTEM | OPTION_REPEATABLE, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
