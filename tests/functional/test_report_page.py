@@ -64,7 +64,7 @@ def test_page_has_the_requests_that_spoor_recommends(spoor, page, tmp_path):
     spoor("run", "-q", "-o", tmp_path / "r.json", "--report", tmp_path / "p.html", "--", "true")
     (run,) = page(tmp_path / "p.html", has_requests=True)
     requests = {request["name"]: request["text"] for request in run["recommendation"]["requests"]}
-    assert len(requests) == 6
+    assert len(requests) == 10
     for name, text in requests.items():
         assert spoor("recommend", "--for", name, tmp_path / "r.json").stdout == text
 
