@@ -551,9 +551,9 @@ static void add_listed(struct walk *walk, const char *text)
     for (; *text; text = parse_next_line(text)) {
         const char *cursor = text;
 
-        if (parse_u64(&cursor, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+        if (parse_u64(&cursor, &pid) < 0 || pid > INT32_MAX)
             continue;
-        walk->count++;
+        walk->count += pid != 0;
         if (walk->found)
             walk->found((pid_t)pid, walk->data);
     }
@@ -595,11 +595,11 @@ static int walk_tree(struct walk *walk, const struct cgroup *cgroup, int depth)
     return r == -ENODEV ? -ENOENT : r;
 }
 
-int cgroup_each_process(const struct root *root, const struct cgroup *cgroup,
+int cgroup_each_process(const struct root *root, const struct cgroup *cgroup, bool is_deep,
                         struct children_buffer *buffer, child_found *found, void *data)
 {
     struct walk walk = { root, buffer, found, data, 0 };
-    int r = walk_tree(&walk, cgroup, 0);
+    int r = is_deep ? walk_tree(&walk, cgroup, 0) : read_processes(&walk, cgroup);
 
     return r == -ENOENT ? r : walk.count;
 }
@@ -615,7 +615,7 @@ bool cgroup_is_populated(const struct root *root, const struct cgroup *cgroup)
         root_read(root, text, sizeof(text), "%s/cgroup.events", cgroup->path) > 0 &&
         parse_key_u64(text, "populated", &populated) == 0)
         return populated == 1;
-    count = cgroup_each_process(root, cgroup, &buffer, NULL, NULL);
+    count = cgroup_each_process(root, cgroup, true, &buffer, NULL, NULL);
     children_buffer_done(&buffer);
     return count > 0;
 }

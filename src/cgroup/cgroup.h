@@ -170,9 +170,9 @@ int cgroup_parse_throttled(const char *text, uint64_t *ret_ns);
 int cgroup_directory_find(const struct root *root, const char *directory,
                           struct cgroup *ret_own, struct cgroups *ret, struct spoor_error *err);
 
-/* Calls `found` for each process in the cgroup and those below it, except processes of other
- * PID namespaces. Returns their number; -ENOENT: the cgroup was removed. */
-int cgroup_each_process(const struct root *root, const struct cgroup *cgroup,
+/* Calls `found` for each process in the cgroup and, if `is_deep`, in those below it. A process of
+ * another PID namespace is 0. Returns the number of the others; -ENOENT: the cgroup was removed. */
+int cgroup_each_process(const struct root *root, const struct cgroup *cgroup, bool is_deep,
                         struct children_buffer *buffer, child_found *found, void *data);
 
 /* Whether a process is in the cgroup or below it. False if it was removed. */

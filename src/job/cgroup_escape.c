@@ -42,6 +42,8 @@ static bool is_at_or_below(struct text_part path, const char *home)
 {
     size_t length = strlen(home);
 
+    if (length == 1) /* the root of a cgroup namespace, "/" */
+        return true;
     return path.length >= length && strncmp(path.start, home, length) == 0 &&
            (path.length == length || path.start[length] == '/');
 }

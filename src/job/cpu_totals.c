@@ -172,6 +172,7 @@ static uint64_t read_clocks_ns(const struct job *job)
 uint64_t job_whole_cpu_ns(struct job *job)
 {
     bool misses_some =
+        job->meters.job_cgroup.is_surrounding || /* it also counts the tracker */
         job->meters.escape
             .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_CPUACCT)];
     uint64_t job_cgroup_ns =
@@ -184,9 +185,9 @@ uint64_t job_whole_cpu_ns(struct job *job)
 
 uint64_t job_quick_cpu_ns(struct job *job)
 {
-    uint64_t whole_ns = job_whole_cpu_ns(job);
+    uint64_t ns = job_whole_cpu_ns(job);
 
-    if (is_known(whole_ns))
-        return whole_ns;
-    return job->meters.task_clock.count > 0 ? read_perf_ns(job) : read_clocks_ns(job);
+    if (!is_known(ns))
+        ns = job->meters.task_clock.count > 0 ? read_perf_ns(job) : read_clocks_ns(job);
+    return is_known(ns) ? ns : surrounding_cpu_ns(job);
 }

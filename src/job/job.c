@@ -84,6 +84,9 @@ static int prepare_spawned(struct job *job, const struct job_options *options)
     else
         job_cgroup_open(&job->meters.job_cgroup, job->root, job->tracker_pid, options->pid,
                         options->cgroups, options->cgroup_folder, options->environment);
+    if (job->meters.job_cgroup.root && options->cgroup == SPOOR_CGROUP_AUTO &&
+        !options->cgroup_folder)
+        surrounding_open(job, options->cgroups);
     cgroup_escape_init(&job->meters.escape, &job->meters.job_cgroup, options->pid);
     return options->cgroup == SPOOR_CGROUP_REQUIRE &&
                    !job_cgroup_has_memory(&job->meters.job_cgroup)

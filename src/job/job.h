@@ -11,6 +11,7 @@
  * memory_totals.c  memory, and its maximum between two readings
  * glance.c         a look between two samples
  * job_cgroup.c     a cgroup for the job alone
+ * surrounding.c    the tracker's cgroup instead
  *
  * job_refresh() reads all processes; job_read() sums up the results.
  */
@@ -39,6 +40,7 @@
 #include "job/process_events.h"
 #include "job/roster.h"
 #include "job/source_names.h"
+#include "job/surrounding.h"
 #include "job/usage.h"
 #include "source/host/meminfo.h"
 #include "source/perf/event_set.h"
@@ -97,6 +99,8 @@ struct job_reading {
     bool missed_cgroup_peak; /* the peak rose since the last reading, above all values seen */
     bool left_memory_cgroup; /* a process was seen outside of the cgroup that counts memory */
     struct job_cgroup_reading job_cgroup;
+    uint64_t memory_bound_bytes; /* upper bound of its peak; UNKNOWN: not needed, or none */
+    bool memory_is_uncertain;    /* memory of others may be in the peak */
     /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
@@ -126,6 +130,7 @@ struct job_reading {
 /* Counters of the whole job, as opposed to its processes. */
 struct job_meters {
     struct job_cgroup job_cgroup;
+    struct surrounding surrounding;
     struct cgroup_watch cgroup_watch; /* of the job cgroup, or of the one it began in */
     struct cgroup_events events;      /* as last read */
     struct cgroup_escape escape;
@@ -377,6 +382,8 @@ void job_read_memory(struct job *job, bool is_glance, struct memory_estimate *re
 /* Whether a count of the job cgroup in this hierarchy is exact. */
 bool job_cgroup_is_exact(const struct job *job, const struct job_reading *reading,
                          enum cgroup_tree tree); /* totals.c */
+/* Whether the anonymous memory of the cgroup is mapped by processes of the job. */
+bool job_anon_is_certain(const struct job *job, const struct job_reading *reading);
 /* Whether the cgroup's peak has risen since the last reading above all values seen. Then the
  * I/O of all processes is read, to separate page cache from memory of processes. */
 bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,

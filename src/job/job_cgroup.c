@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -185,7 +186,8 @@ static void remove_folders(struct job_cgroup *job_cgroup)
 
 void job_cgroup_remove(struct job_cgroup *job_cgroup)
 {
-    if (job_cgroup->root && job_cgroup->keeper.pid == 0 && !job_cgroup->is_adopted)
+    if (job_cgroup->root && job_cgroup->keeper.pid == 0 && !job_cgroup->is_adopted &&
+        !job_cgroup->is_surrounding)
         remove_folders(job_cgroup);
 }
 
@@ -231,14 +233,11 @@ static void init(struct job_cgroup *job_cgroup, const struct root *root)
         job_cgroup->files[i] = (struct cached_file)CACHED_FILE_CLOSED;
 }
 
-void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
-                      const struct cgroup *own, const struct cgroups *cgroups)
+/* Takes existing cgroups, to read them. */
+static void take_folders(struct job_cgroup *job_cgroup, const struct cgroups *cgroups)
 {
     struct job_cgroup_reading first;
 
-    init(job_cgroup, root);
-    job_cgroup->is_adopted = true;
-    job_cgroup->adopted = *own;
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         const struct cgroup *cgroup = &cgroups->of[i];
 
@@ -246,11 +245,26 @@ void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
             job_cgroup->folders[i] =
                 (struct job_cgroup_folder){ .own = *cgroup, .is_made = true };
     }
-    if (!job_cgroup_has_memory(job_cgroup))
-        job_cgroup->reason = "the cgroup has no memory controller";
     job_cgroup_read(job_cgroup, &first);
     job_cgroup->peaks.memory_before_bytes = first.memory_peak_bytes;
     job_cgroup->peaks.threads_before = first.threads_peak;
+}
+
+void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
+                      const struct cgroup *own, const struct cgroups *cgroups)
+{
+    init(job_cgroup, root);
+    job_cgroup->is_adopted = true;
+    job_cgroup->adopted = *own;
+    take_folders(job_cgroup, cgroups);
+    if (!job_cgroup_has_memory(job_cgroup))
+        job_cgroup->reason = "the cgroup has no memory controller";
+}
+
+void job_cgroup_surround(struct job_cgroup *job_cgroup, const struct cgroups *cgroups)
+{
+    job_cgroup->is_surrounding = true;
+    take_folders(job_cgroup, cgroups);
 }
 
 void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid_t tracker,
@@ -383,10 +397,17 @@ uint64_t job_cgroup_read_cpu_ns(struct job_cgroup *job_cgroup)
 
 static int read_memory_stat(struct job_cgroup *job_cgroup, struct cgroup_memory *ret)
 {
+    const struct cgroup_memory *others = &job_cgroup->others.memory;
     char text[8192];
     ssize_t n = read_record(job_cgroup, JOB_CGROUP_FILE_MEMORY_STAT, text, sizeof(text));
+    int r = n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
 
-    return n < 0 ? (int)n : cgroup_parse_memory_stat(text, ret);
+    if (r < 0)
+        return r;
+    ret->anon_bytes = sub_floor0(ret->anon_bytes, others->anon_bytes);
+    ret->shmem_bytes = sub_floor0(ret->shmem_bytes, others->shmem_bytes);
+    ret->page_cache_bytes = sub_floor0(ret->page_cache_bytes, others->page_cache_bytes);
+    return 0;
 }
 
 uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup)
@@ -396,15 +417,14 @@ uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup)
 
 static void note_memory(struct job_cgroup *job_cgroup)
 {
-    if (job_cgroup->is_adopted)
+    if (job_cgroup->is_adopted || job_cgroup->is_surrounding)
         raise_to(&job_cgroup->peaks.memory_seen_bytes,
                  job_cgroup_read_memory_bytes(job_cgroup));
 }
 
-/* For an adopted cgroup, the kernel's peak counts only if it has risen since the adoption.
+/* The kernel's peak of an existing cgroup counts only if it has risen since it was found.
  * Otherwise the largest value seen is used. */
-static void take_adopted_peaks(struct job_cgroup *job_cgroup,
-                               struct job_cgroup_reading *reading)
+static void take_risen_peaks(struct job_cgroup *job_cgroup, struct job_cgroup_reading *reading)
 {
     const struct job_cgroup_peaks *peaks = &job_cgroup->peaks;
 
@@ -465,6 +485,22 @@ void job_cgroup_read_pressure(struct job_cgroup *job_cgroup, struct job_cgroup_r
     }
 }
 
+/* Leaves the usage of the job. The tracker's threads come and go: the peak of all is no use, and the
+ * division into user and system time is that of both. */
+static void subtract_others(const struct job_cgroup_reading *others,
+                            struct job_cgroup_reading *reading)
+{
+    reading->cpu_ns = sub_known(reading->cpu_ns, others->cpu_ns);
+    reading->user_ns = sub_known(reading->user_ns, others->user_ns);
+    reading->system_ns = sub_known(reading->system_ns, others->system_ns);
+    reading->split_is_by_ticks = true;
+    reading->memory_peak_bytes =
+        sub_known(reading->memory_peak_bytes, others->memory_peak_bytes);
+    reading->read_bytes = sub_known(reading->read_bytes, others->read_bytes);
+    reading->written_bytes = sub_known(reading->written_bytes, others->written_bytes);
+    reading->threads_peak = UNKNOWN;
+}
+
 static bool is_lost(uint64_t value, uint64_t before)
 {
     return !is_known(value) && is_known(before);
@@ -493,14 +529,16 @@ void job_cgroup_read(struct job_cgroup *job_cgroup, struct job_cgroup_reading *r
     read_io(job_cgroup, ret);
     job_cgroup_read_pressure(job_cgroup, ret);
     ret->threads_peak = read_number(job_cgroup, JOB_CGROUP_FILE_THREADS_PEAK);
-    if (job_cgroup->is_adopted)
-        take_adopted_peaks(job_cgroup, ret);
+    if (job_cgroup->is_adopted || job_cgroup->is_surrounding)
+        take_risen_peaks(job_cgroup, ret);
+    if (job_cgroup->is_surrounding)
+        subtract_others(&job_cgroup->others, ret);
     keep_last(job_cgroup, ret);
 }
 
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size)
 {
-    if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED))
+    if (!job_cgroup_has(job_cgroup, CGROUP_TREE_UNIFIED) || job_cgroup->is_surrounding)
         return -ENOENT;
     return cached_file_read(&job_cgroup->files[JOB_CGROUP_FILE_PROCS], job_cgroup->root, text,
                             size, "%s/cgroup.procs",

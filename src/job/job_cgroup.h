@@ -12,8 +12,9 @@
  * memory, systemd may provide a cgroup (struct job_cgroup_scope), which systemd removes once it
  * is empty.
  *
- * An existing cgroup can be adopted: then everything in it is the job. It is only read. Its
- * peaks are since it was created; they count only if they rise during the run.
+ * An existing cgroup is only read. Its peaks are since it was created; they count only if they rise
+ * during the run. It can be adopted: then everything in it is the job. Or it surrounds the job: the
+ * tracker is in it too (surrounding.h).
  */
 #ifndef JOB_JOB_CGROUP_H
 #define JOB_JOB_CGROUP_H
@@ -89,8 +90,10 @@ struct job_cgroup {
     struct job_cgroup_folder folders[CGROUP_TREE_COUNT];
     bool is_adopted;       /* it was not created by us */
     struct cgroup adopted; /* its processes are the job */
+    bool is_surrounding;   /* it was not created by us either, and the tracker is in it */
+    struct job_cgroup_reading others; /* usage in a surrounding cgroup that is not the job's */
     struct job_cgroup_peaks {
-        uint64_t memory_before_bytes, threads_before; /* when it was adopted */
+        uint64_t memory_before_bytes, threads_before; /* when it was found */
         uint64_t memory_seen_bytes;                   /* the most since then */
     } peaks;
     struct job_cgroup_reading last;
@@ -123,6 +126,10 @@ void job_cgroup_open(struct job_cgroup *job_cgroup, const struct root *root, pid
 /* Adopts an existing cgroup, see cgroup_directory_find(). */
 void job_cgroup_adopt(struct job_cgroup *job_cgroup, const struct root *root,
                       const struct cgroup *own, const struct cgroups *cgroups);
+
+/* Reads the cgroups in which the tracker is, after job_cgroup_open() made none. Only the visible ones
+ * are used. `others` is set by the caller. */
+void job_cgroup_surround(struct job_cgroup *job_cgroup, const struct cgroups *cgroups);
 
 /* Removes the cgroup after the last reading; left_behind is set if that failed. */
 void job_cgroup_remove(struct job_cgroup *job_cgroup);
@@ -160,7 +167,7 @@ uint64_t job_cgroup_read_memory_bytes(struct job_cgroup *job_cgroup);
 void job_cgroup_raise_memory(struct job_cgroup *job_cgroup, struct cgroup_memory *peak);
 
 /* Lists the processes in it, one PID per line. Returns as cached_file_read(); -ENOENT: it is
- * not on version 2. */
+ * not on version 2, or lists the tracker too. */
 ssize_t job_cgroup_read_procs(struct job_cgroup *job_cgroup, char *text, size_t size);
 
 /*

@@ -20,6 +20,7 @@
 #define AT_END "known only at the end of a job started by spoor"
 #define NO_SWITCHES "known only at the end of a command started by spoor"
 #define NO_CGROUP "requires a cgroup for the job alone"
+#define NO_BOUND "the peak is exact, or no cgroup counts the job's memory"
 #define NO_IO "cannot read /proc/PID/io"
 #define DENIED                                                                            \
     "permission denied: a process of another user or user namespace, or of a set-uid or " \
@@ -75,6 +76,7 @@ static const struct row {
 [METRIC_JOB_RSS_BOUND] =            { AT(rss_bound_bytes), 0,                      NO_FILES,        { "wait4.ru_maxrss",      AT_END,      true } },
 [METRIC_JOB_RSS_DISCOUNT] =         { AT(discount.combined), 0,                    NO_FILES,        { "procfs.smaps",         ALL_EXITED,  false } },
 [METRIC_JOB_MEMORY_PEAK] =          { AT(job_cgroup.memory_peak_bytes), 0,               NO_FILES,        { "cgroup.memory.peak",   NO_CGROUP,   true } },
+[METRIC_JOB_MEMORY_BOUND] =         { AT(memory_bound_bytes), 0,                   NO_FILES,        { "cgroup.memory.peak",   NO_BOUND,    true } },
 [METRIC_JOB_ANON] =                 { AT(anon_bytes), 0,                           NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
 [METRIC_JOB_PAGE_CACHE] =           { AT(job_cgroup.memory.page_cache_bytes), 0,         NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
 [METRIC_JOB_THREADS] =              { AT(threads), 0,                              FILES,           { "procfs.stat",          NONE_READ,   false } },
@@ -128,7 +130,8 @@ static void label_cgroup(const struct job *job, struct origin *origins)
         if (!job->meters.has_pressure[i]) /* the sample has the machine's pressure */
             origins[METRIC_JOB_CPU_PRESSURE + i].source = NULL;
     }
-    if (job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) || cgroup->is_adopted)
+    if ((job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding) ||
+        cgroup->is_adopted)
         origins[METRIC_JOB_PROCESSES].source = "cgroup.procs";
     else if (!job->lists_children)
         origins[METRIC_JOB_PROCESSES].source = "procfs.stat";

@@ -299,7 +299,8 @@ static void add_adopted(pid_t pid, void *data)
 {
     const struct search *search = data;
 
-    if (pid != getpid() || !search->job->root->is_live) /* the tracker is not part of any job */
+    if (pid != 0 && /* the tracker is not part of any job */
+        (pid != getpid() || !search->job->root->is_live))
         add_listed(pid, data);
 }
 
@@ -310,7 +311,7 @@ static void search_adopted(struct search *search)
 
     uint64_t now_ticks = job->root->is_live ? clock_boot_ticks() : 0;
 
-    if (cgroup_each_process(job->root, &job->meters.job_cgroup.adopted, &job->children,
+    if (cgroup_each_process(job->root, &job->meters.job_cgroup.adopted, true, &job->children,
                             add_adopted, search) >= 0)
         drop_unlisted(job);
     roster_order(&job->roster, before);

@@ -285,6 +285,13 @@ static void raise_to_unread_peak(struct job *job, struct job_reading *reading)
     *peak = job->sharing.expected = (struct memory_split){ 0 };
 }
 
+/* Otherwise it would be free. Another process may just have entered a surrounding cgroup. */
+bool job_anon_is_certain(const struct job *job, const struct job_reading *reading)
+{
+    return is_known(reading->job_cgroup.memory.anon_bytes) &&
+           !job->meters.job_cgroup.is_surrounding;
+}
+
 void job_raise_to_peaks(struct job *job, struct job_reading *reading)
 {
     const struct job_peaks *peaks = &job->peaks;
@@ -298,7 +305,8 @@ void job_raise_to_peaks(struct job *job, struct job_reading *reading)
         raise_to(&reading->job_cgroup.memory.shmem_bytes, peaks->job_cgroup.shmem_bytes);
         raise_to(&reading->job_cgroup.memory.page_cache_bytes,
                  peaks->job_cgroup.page_cache_bytes);
-        /* Anonymous memory is mapped by a process of the job, or it would be free. */
+    }
+    if (job_anon_is_certain(job, reading)) {
         raise_to(&reading->memory.combined.total_bytes, reading->job_cgroup.memory.anon_bytes);
         if (is_known(reading->memory.pss_bytes))
             raise_to(&reading->memory.pss_bytes, reading->job_cgroup.memory.anon_bytes);

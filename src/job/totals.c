@@ -255,6 +255,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
         (struct job_reading){ .usage = job->ledger.departed, .is_first = !job->was_read };
     job_label(job, reading);
     reading->cpu_span.from_ns = job_now_ns(job, now_ns);
+    surrounding_update(job, job->was_thorough);
     job_cgroup_read(&job->meters.job_cgroup, &reading->job_cgroup);
     reading->cpu_span.until_ns = job_now_ns(job, now_ns);
     reading->missed_cgroup_peak = job_missed_cgroup_peak(job, now_ns, &reading->job_cgroup);
@@ -263,6 +264,9 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     if (reading->is_first)
         job_note_first_reading(job);
     job_read_cpu(job, now_ns, reading);
+    if (job->meters.job_cgroup.is_surrounding && !reading->evidence.has_unwaited)
+        /* The tracker's files are in it too. */
+        reading->job_cgroup.read_bytes = reading->job_cgroup.written_bytes = UNKNOWN;
     read_io(job, reading);
     usage_raise(&reading->usage, &job->ledger.reported);
     job->ledger.reported = reading->usage;
@@ -404,7 +408,9 @@ static void read_memory_peak(struct job *job, struct job_reading *reading)
             .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_MEMORY)];
     origin->source = names[job_cgroup->memory_peak_is_sampled][is_v1];
     is_whole = job_cgroup_is_exact(job, reading, CGROUP_TREE_MEMORY);
-    origin->is_exact = is_whole && !job_cgroup->memory_peak_is_sampled;
+    surrounding_bound(job, reading);
+    origin->is_exact =
+        is_whole && !job_cgroup->memory_peak_is_sampled && !reading->memory_is_uncertain;
     for (size_t i = 0; i < ARRAY_SIZE(sizes) && !is_whole; i++) {
         if (is_known(sizes[i]) && sizes[i] > job_cgroup->memory_peak_bytes)
             origin->source = reading->origin[larger_ones[i]].source;
@@ -427,7 +433,8 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
     for (int i = 0; i < PRESSURE_COUNT; i++)
         reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =
-            job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED);
+            job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
+            !job->meters.job_cgroup.is_surrounding; /* the tracker waits too */
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -446,7 +453,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
     if (!was_added_up) /* it is unchanged, and that is known now */
         reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
-    if (is_known(reading.job_cgroup.memory.anon_bytes))
+    if (job_anon_is_certain(job, &reading))
         raise_to(&reading.memory_now.combined.total_bytes,
                  reading.job_cgroup.memory.anon_bytes);
     reading.process_count_now = reading.process_count;

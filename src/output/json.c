@@ -140,10 +140,10 @@ void json_add_measure(struct json_writer *json, const char *key,
     json_add_number(json, "value", figure->value);
     json_add_text(json, "source", figure->source);
     json_add_bool(json, "exact", figure->is_exact);
-    if (!isnan(figure->low)) {
+    if (!isnan(figure->low))
         json_add_number(json, "low", figure->low);
+    if (!isnan(figure->low) || !isnan(figure->high))
         json_add_number(json, "high", figure->high); /* null: no upper bound is known */
-    }
     if (isnan(figure->value) || (figure->reason && !figure->is_exact))
         json_add_text(json, "reason", figure->reason ? figure->reason : "not known");
     json_end(json);
@@ -594,7 +594,7 @@ void rank_write_begin(const struct record *record, struct buffer *out)
     buffer_add(out, "\n", 1);
 }
 
-/* Without lists of processes and phases, and with a short curve of few columns: 10,000 of them are merged. */
+/* Without lists of processes and phases, and with a short curve of few columns, those that are not 0: 10,000 of them are merged. */
 void rank_write(const struct record *record, const struct format_style *style,
                 struct buffer *out)
 {
@@ -611,7 +611,7 @@ void rank_write(const struct record *record, const struct format_style *style,
         const struct curve_column *column =
             curve_find(&record->curve, metric_row(group_metrics[i])->published.name);
 
-        if (column)
+        if (column && !(curve_get(&record->curve, column, 0, record->curve.count).high <= 0))
             columns[rank.curve.column_count++] = *column;
     }
     json_add_report(&json, &rank, GROUP_RANK_POINTS, JSON_FOR_GROUP);

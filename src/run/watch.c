@@ -126,7 +126,7 @@ static void note_occupant(pid_t pid, void *data)
 
     if (pid == getpid())
         occupants->has_us = true;
-    else if (!occupants->has_others)
+    else if (pid != 0 && !occupants->has_others)
         occupants->has_others = pid_stat_read_once(occupants->root, pid, &process) < 0 ||
                                 strcmp(process.comm, SPOOR_AGENT_NAME) != 0;
 }
@@ -136,7 +136,7 @@ static struct occupants read_occupants(const struct watch *watch)
     struct occupants occupants = { .root = &watch->root };
     struct children_buffer buffer = { 0 };
 
-    (void)cgroup_each_process(&watch->root, &watch->cgroup, &buffer, note_occupant,
+    (void)cgroup_each_process(&watch->root, &watch->cgroup, true, &buffer, note_occupant,
                               &occupants); /* fails if the cgroup was removed: no occupants */
     children_buffer_done(&buffer);
     return occupants;

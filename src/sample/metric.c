@@ -49,6 +49,7 @@ static const struct metric_row rows[METRIC_COUNT] = {
 [METRIC_JOB_RSS_BOUND] =        { { "job_rss_bound_bytes",       "upper bound of the job's memory; known at the end",                   NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_JOB_RSS_DISCOUNT] =     { { "job_rss_discount_bytes",    "memory that one process maps twice, or that was merged, seen so far", NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_JOB_MEMORY_PEAK] =      { { "job_memory_peak_bytes",     "the kernel's peak of the job's cgroup, including page cache",         NULL,                GAUGE   }, .unit = UNIT_BYTES },
+[METRIC_JOB_MEMORY_BOUND] =     { { "job_memory_bound_bytes",    "upper bound of that peak, if it is not certain",                      NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_JOB_ANON] =             { { "job_anon_bytes",            "memory of the job's cgroup that is not backed by files",              NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
 [METRIC_JOB_PAGE_CACHE] =       { { "job_page_cache_bytes",      "page cache of the job's cgroup",                                      NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
 [METRIC_JOB_THREADS] =          { { "job_threads",               "threads of the job",                                                  NULL,                GAUGE   }, .unit = UNIT_COUNT, .is_charted = true },

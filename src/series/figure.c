@@ -84,7 +84,7 @@ static const struct row rows[] = {
     { "memory.at_peak.total_rss_bytes",      AT_PEAK,   METRIC_JOB_RSS,              METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
     { "memory.at_peak.private_rss_bytes",    AT_PEAK,   METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
     { "memory.at_peak.shared_rss_bytes",     AT_PEAK,   METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
-    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_NONE, NULL, PER_NODE },
+    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_JOB_MEMORY_BOUND, NULL, PER_NODE },
     { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
     { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
     { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL, PER_NODE },
@@ -204,7 +204,8 @@ static double near_bound(const struct row *row, const struct summary *summary, d
                        : row->bounded_by == METRIC_JOB_RSS_BOUND ? METRIC_JOB_RSS_PEAK
                                                                  : METRIC_DESCENDANTS_RSS_PEAK;
 
-    if (bound < peak - fmax(peak * SAME_SHARE, SAME_BYTES))
+    if (row->bounded_by == METRIC_JOB_MEMORY_BOUND ||
+        bound < peak - fmax(peak * SAME_SHARE, SAME_BYTES))
         return nan("");
     if (row->raised_by != METRIC_NONE)
         return peak;
@@ -217,14 +218,19 @@ static double near_bound(const struct row *row, const struct summary *summary, d
 static void bound_peak(struct spoor_figure *figure, const struct row *row,
                        const struct summary *summary)
 {
+    bool shares_cgroup = is_known(summary->tally[METRIC_JOB_MEMORY_BOUND].max);
+    enum metric bounded_by = row->bounded_by;
     double bound = nan("");
 
-    if (figure->is_exact || row->bounded_by == METRIC_NONE)
+    if (figure->is_exact || bounded_by == METRIC_NONE)
         return;
-    if (summary->tally[row->bounded_by].max_origin.is_exact)
-        bound = metric_value(row->metric, summary->tally[row->bounded_by].max);
+    if (bounded_by == METRIC_JOB_MEMORY_PEAK && !summary->tally[bounded_by].max_origin.is_exact)
+        bounded_by = METRIC_JOB_MEMORY_BOUND;
+    if (summary->tally[bounded_by].max_origin.is_exact)
+        bound = metric_value(row->metric, summary->tally[bounded_by].max);
     figure->low = fmax(figure->value - discount(summary, row->metric), 0);
-    if (row->metric == METRIC_JOB_RSS) /* the cgroup's anonymous memory belongs to the job */
+    /* The anonymous memory of the job's own cgroup belongs to the job. */
+    if (row->metric == METRIC_JOB_RSS && !shares_cgroup)
         figure->low = fmin(fmax(figure->low, metric_value(METRIC_JOB_ANON,
                                                           summary->tally[METRIC_JOB_ANON].max)),
                            figure->value);
@@ -513,8 +519,13 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
     figure.source = origin.source;
     figure.is_exact = origin.is_exact && is_resolved(row, summary);
     raise_peak(&figure, row, summary);
-    if (isnan(figure.value))
-        return not_measured(missing_reason(row, summary));
+    if (isnan(figure.value)) {
+        figure = not_measured(missing_reason(row, summary));
+        if (row->metric == METRIC_JOB_MEMORY_PEAK) /* other processes are in the cgroup */
+            figure.high =
+                metric_value(row->metric, summary->tally[METRIC_JOB_MEMORY_BOUND].max);
+        return figure;
+    }
     bound_peak(&figure, row, summary);
     bound_written(&figure, row, summary);
     include_parts(&figure, row, summary);

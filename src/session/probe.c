@@ -6,6 +6,7 @@
  * however new the kernel is.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -170,13 +171,17 @@ static const char *probe_cgroup(struct trial *trial, bool serves)
     if (trial->job.meters.job_cgroup.reason)
         return trial->job.meters.job_cgroup.reason;
     trial->remedy = no_remedy; /* version 1 has a directory for each controller */
+    if (trial->job.meters.job_cgroup.is_surrounding)
+        return "the cgroup around spoor counts spoor too, or has no controller for it";
     return "the cgroup of the job has no controller for it";
 }
 
 static const char *probe_leaf_unified(struct trial *trial)
 {
+    const struct job_cgroup *cgroup = &trial->job.meters.job_cgroup;
+
     return probe_cgroup(trial,
-                        job_cgroup_has(&trial->job.meters.job_cgroup, CGROUP_TREE_UNIFIED));
+                        job_cgroup_has(cgroup, CGROUP_TREE_UNIFIED) && !cgroup->is_surrounding);
 }
 
 static const char *probe_leaf_cpu(struct trial *trial)
@@ -520,6 +525,20 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
     return geteuid() == 0 ? remedy->of_root : remedy->of_user;
 }
 
+/* Names the cgroup that the tracker and the job have in common. */
+static const char *name_surrounding(struct trial *trial, const char *source)
+{
+    const struct job_cgroup *cgroup = &trial->job.meters.job_cgroup;
+    enum cgroup_tree tree = CGROUP_TREE_UNIFIED;
+
+    while (tree < CGROUP_TREE_COUNT && !job_cgroup_has(cgroup, tree))
+        tree++;
+    if (tree < CGROUP_TREE_COUNT) /* a long path is cut */
+        (void)snprintf(trial->text, sizeof(trial->text), "%s of the cgroup around spoor, /%s",
+                       source, cgroup->folders[tree].own.path);
+    return trial->text;
+}
+
 /* Calls `each` for every source, the best source of a quantity first. `like` has the
  * settings of the run in question; its process is ignored. */
 static void probe_sources(const struct root *root, const struct job_options *like,
@@ -535,6 +554,9 @@ static void probe_sources(const struct root *root, const struct job_options *lik
 
         source.why_not = check(&trial, i);
         source.is_available = !source.why_not;
+        if (source.is_available && sources[i].disabled_by == CGROUP &&
+            trial.job.meters.job_cgroup.is_surrounding)
+            source.source = name_surrounding(&trial, sources[i].source);
         source.remedy = source.why_not ? remedy_now(&trial, sources[i].remedy) : NULL;
         each(&source, data);
     }

@@ -523,7 +523,7 @@ static int list(struct machine *machine, char *text)
     int count;
 
     text[0] = '\0';
-    count = cgroup_each_process(&machine->fake.root, &machine->own, &buffer, note, text);
+    count = cgroup_each_process(&machine->fake.root, &machine->own, true, &buffer, note, text);
     children_buffer_done(&buffer);
     return count;
 }
@@ -613,7 +613,7 @@ static void processes_below_are_listed_too(void **state)
     fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.events", "populated 1\n");
     assert_int_equal(find(&m, "/sys/fs/cgroup/job"), 0);
     assert_int_equal(list(&m, text), 3); /* 0: of another PID namespace */
-    assert_string_equal(text, "7 8 9 ");
+    assert_string_equal(text, "7 0 8 9 ");
     assert_true(cgroup_is_populated(&m.fake.root, &m.own));
     fake_root_write(&m.fake, "sys/fs/cgroup/job/cgroup.events", "populated 0\n");
     assert_false(cgroup_is_populated(&m.fake.root, &m.own));

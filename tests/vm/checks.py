@@ -14,6 +14,7 @@ import rules  # of the truth suite
 UNSEEN_PART = 0.6
 UNSEEN_SECONDS = 0.2
 LIMIT_BYTES = 256 << 20  # of the place "limited"
+LARGE_BYTES = 200 << 20  # much more than spoor itself has
 
 
 def near(value, true, relative, absolute=0):
@@ -57,14 +58,25 @@ def check_sources(run, report, truth):
         yield "cpu.total_seconds is exact", cpu["exact"], shown(cpu)
         for name in ("cpu", "memory", "io"):
             yield from check_source(report, f"pressure.{name}_seconds", f"cgroup.{name}.pressure")
+        yield ("pressure is exact unless spoor is in the cgroup",
+               report["pressure"]["cpu_seconds"]["exact"] == (run.leaf != "around"), run.leaf)
     elif run.place != "root":
         # This kernel refuses perf to ordinary users.
         yield from check_source(report, "cpu.total_seconds", "wait4")
-    if run.leaf != "all":
+    if run.leaf in ("bare", "none"):
         yield "memory.job_peak_bytes is not guessed", peak["value"] is None, shown(peak)
+        if run.place in ("crowded", "shared") and "off" not in run.options:
+            yield ("others and the job have an upper bound",
+                   peak.get("high") is not None and peak["high"] >= truth.get("job_peak_bytes", 1),
+                   f"true {truth.get('job_peak_bytes')}, at most {peak.get('high')}")
+        return
+    if run.leaf == "around" and peak["source"] == "cgroup.memory.current":
+        # A job before this one had more in the same cgroup.
+        yield "an earlier peak is not taken for this one", not peak["exact"], shown(peak)
         return
     yield from check_source(report, "memory.job_peak_bytes", "cgroup.memory.peak")
-    yield "memory.job_peak_bytes is exact", peak["exact"], shown(peak)
+    if run.leaf == "all" or truth.get("job_peak_bytes", 0) > LARGE_BYTES:
+        yield "memory.job_peak_bytes is exact", peak["exact"], shown(peak)
     if "job_peak_bytes" in truth:
         yield ("memory.job_peak_bytes is there to 3 %",
                near(peak["value"], truth["job_peak_bytes"], 0.03, rules.CHARGED_FLOOR),

@@ -7,22 +7,24 @@ import cases  # of the truth suite
 
 FOLDER = "/sys/fs/cgroup/folder"
 
-# Places where the job gets a cgroup with all controllers, and one where it gets a bare one.
+# Places where the job gets a cgroup with all controllers, one where it gets a bare one, and one where
+# the cgroup around spoor is read.
 LEAF = ("root", "limited", "scope", "folder")
 BARE = ("crowded",)
+AROUND = ("plain",)
 
 # Two lists of cases run beside each other, one for each CPU of the machine.
-STREAMS = (("root", "limited"), ("scope", "folder", "crowded", "plain"))
+STREAMS = (("root", "limited"), ("scope", "folder", "crowded", "plain", "shared"))
 
 # Where a case of the truth suite runs, if not as root and as the user of a scope. What does not
 # depend on who runs it is run once.
 PLACES = {
-    "spike 500 MB 100 ms": ("root", "folder", "plain"),
+    "spike 500 MB 100 ms": ("root", "folder", "plain", "shared"),
     "spike by read": ("scope",),
     "twins together": ("root",),
     "twins apart": ("scope",),
     "200 short": ("root", "scope", "plain"),
-    "200 not waited for": ("root", "scope", "crowded"),
+    "200 not waited for": ("root", "scope", "crowded", "plain"),
     "daemon": ("scope",),
     "daemon left behind": ("root", "folder"),
     "child of a thread": ("scope",),
@@ -37,7 +39,7 @@ PLACES = {
     "parts of a file": ("root",),
     "shared objects": ("scope",),
     "300 of 1 MB": ("scope",),
-    "brief": ("root", "scope", "crowded", "plain"),
+    "brief": ("root", "scope", "crowded", "plain", "shared"),
     "huge pages": ("root",),
     "hugetlb": ("root",),
     "threads": ("root",),
@@ -66,10 +68,11 @@ class Run:
 
     @property
     def leaf(self):
-        """What cgroup the job gets: all, bare or none."""
+        """What cgroup the job gets: all, bare, around or none."""
         if "off" in (self.options or ()):
             return "none"
-        return "all" if self.place in LEAF else "bare" if self.place in BARE else "none"
+        return ("all" if self.place in LEAF else "bare" if self.place in BARE else
+                "around" if self.place in AROUND else "none")
 
     def words(self):
         if self.options is None:
@@ -86,7 +89,7 @@ def truth_runs():
         for place in PLACES.get(case.name, usual):
             must = {name: far for name, far in case.must.items() if name in MUST}
             yield Run(case.name, place, case.command, case.options,
-                      must=must if place in LEAF else {})
+                      must=must if place in (*LEAF, *AROUND) else {})
 
 
 def own_runs():

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/surrounding.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/unknown.h"
+#include "job/job.h"
+#include "source/proc/pid_files.h"
+
+/* ---- other processes ------------------------------------------------------- */
+
+struct census {
+    struct job *job;
+    bool has_others;
+};
+
+/* A child of the tracker belongs to the job, unless it is a helper of the tracker, or the program
+ * that uses the library had started it before. */
+static bool child_is_foreign(struct job *job, const struct pid_stat *child)
+{
+    struct process_id id = { child->pid, child->start_ticks };
+
+    if (strcmp(child->comm, SPOOR_AGENT_NAME) == 0) {
+        agents_note(&job->agents, id); /* its CPU time is subtracted */
+        return false;
+    }
+    return job_is_inherited(job, id);
+}
+
+/* Follows the parents of a process to the tracker or to a known process of the job. Orphans are
+ * children of the tracker. */
+static bool is_foreign(struct job *job, pid_t pid)
+{
+    enum { DEPTH_MAX = 64 };
+    struct pid_stat stat = { .parent_pid = pid };
+
+    for (int depth = 0; depth < DEPTH_MAX; depth++) {
+        pid = stat.parent_pid;
+        if (roster_find(&job->roster, pid))
+            return false;
+        if (pid <= 1 || pid_stat_read_once(job->root, pid, &stat) < 0)
+            return pid <= 1 || depth > 0; /* it has exited */
+        if (stat.parent_pid == job->tracker_pid)
+            return child_is_foreign(job, &stat);
+    }
+    return true;
+}
+
+static void count_process(pid_t pid, void *data)
+{
+    struct census *census = data;
+
+    if (pid != census->job->tracker_pid && !census->has_others)
+        census->has_others = is_foreign(census->job, pid);
+}
+
+static bool holds_others(struct job *job, const struct cgroup *cgroup, bool is_deep)
+{
+    struct census census = { .job = job };
+
+    (void)cgroup_each_process(job->root, cgroup, is_deep, &job->children, count_process,
+                              &census); /* if it is gone, reading it fails too */
+    return census.has_others;
+}
+
+/* ---- the tracker's part ----------------------------------------------------- */
+
+static uint64_t timeval_ns(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * NS_PER_US;
+}
+
+/* The CPU clock is read last: reading it also updates the count of the cgroup. */
+static struct tracker_usage read_tracker(struct job *job)
+{
+    struct cached_file file = CACHED_FILE_CLOSED;
+    struct tracker_usage tracker = { 0 };
+    struct pid_statm statm;
+    struct rusage usage;
+
+    if (pid_statm_read(&file, job->root, job->tracker_pid, &statm) == 0)
+        tracker.anon_bytes =
+            sub_floor0(statm.resident_pages, statm.shared_pages) * job->root->page_bytes;
+    cached_file_close(&file);
+    if (job->root->is_live && getrusage(RUSAGE_SELF, &usage) == 0) {
+        tracker.user_ns = timeval_ns(usage.ru_utime);
+        tracker.system_ns = timeval_ns(usage.ru_stime);
+    }
+    (void)cpu_clock_read(job->root, job->tracker_pid, &tracker.cpu_ns); /* 0 for a fixture */
+    return tracker;
+}
+
+/* A value of the cgroup at the start, and the growth of the tracker since then. */
+static uint64_t grown(uint64_t before, uint64_t start, uint64_t now)
+{
+    return is_known(before) && now < start ? sub_floor0(before, start - now)
+                                           : sum_u64(before, now - start);
+}
+
+static void subtract_tracker(struct job *job)
+{
+    const struct surrounding *surrounding = &job->meters.surrounding;
+    const struct tracker_usage *start = &surrounding->tracker;
+    struct job_cgroup_reading *others = &job->meters.job_cgroup.others;
+    struct tracker_usage now = read_tracker(job);
+
+    *others = surrounding->before;
+    others->memory_peak_bytes =
+        grown(surrounding->memory_before_bytes, start->anon_bytes, now.anon_bytes);
+    others->memory.anon_bytes =
+        grown(others->memory.anon_bytes, start->anon_bytes, now.anon_bytes);
+    others->user_ns = grown(others->user_ns, start->user_ns, now.user_ns);
+    others->system_ns = grown(others->system_ns, start->system_ns, now.system_ns);
+    others->cpu_ns = grown(others->cpu_ns, start->cpu_ns, now.cpu_ns);
+}
+
+/* ---- for the job ------------------------------------------------------------ */
+
+static bool has_any(const struct job_cgroup *job_cgroup)
+{
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (job_cgroup_has(job_cgroup, (enum cgroup_tree)i))
+            return true;
+    }
+    return false;
+}
+
+/* Only the root of a version 1 hierarchy has this file. Its memory is not counted. */
+static bool is_root(const struct root *root, const struct cgroup *cgroup)
+{
+    return root_exists(root, "%s/release_agent", cgroup->path);
+}
+
+void surrounding_open(struct job *job, const struct cgroups *cgroups)
+{
+    struct surrounding *surrounding = &job->meters.surrounding;
+    struct job_cgroup *job_cgroup = &job->meters.job_cgroup;
+    struct cgroups alone;
+
+    if (!cgroups || job->root->proc_fault || job_cgroup_has_memory(job_cgroup))
+        return;
+    if (!is_root(job->root, &cgroups->of[CGROUP_MEMORY]))
+        surrounding->memory = cgroups->of[CGROUP_MEMORY];
+    if (has_any(job_cgroup))
+        return;
+    alone = *cgroups;
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (cgroup_is_visible(&alone.of[i]) && holds_others(job, &alone.of[i], true))
+            alone.of[i].path[0] = '\0';
+    }
+    surrounding->tracker = read_tracker(job);
+    job_cgroup_surround(job_cgroup, &alone);
+    surrounding->before = job_cgroup->last;
+    surrounding->before.cpu_ns =
+        sub_known(surrounding->before.cpu_ns, agents_cpu_ns(&job->agents, job->root));
+    surrounding->memory_before_bytes = job_cgroup_read_memory_bytes(job_cgroup);
+    if (job_cgroup_has_memory(job_cgroup))
+        job_cgroup->reason = NULL;
+    job_cgroup->is_surrounding = has_any(job_cgroup);
+}
+
+void surrounding_update(struct job *job, bool is_last)
+{
+    struct job_cgroup *job_cgroup = &job->meters.job_cgroup;
+
+    if (!job_cgroup->is_surrounding)
+        return;
+    for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
+        if (!job_cgroup->folders[i].is_made ||
+            !holds_others(job, &job_cgroup->folders[i].own, is_last))
+            continue;
+        job_cgroup->folders[i].is_made = false;              /* the last reading is kept */
+        job->peaks.job_cgroup = (struct cgroup_memory){ 0 }; /* may be theirs */
+    }
+    subtract_tracker(job);
+}
+
+uint64_t surrounding_cpu_ns(struct job *job)
+{
+    if (!job->meters.job_cgroup.is_surrounding)
+        return UNKNOWN;
+    subtract_tracker(job);
+    return sub_known(job_cgroup_read_cpu_ns(&job->meters.job_cgroup),
+                     job->meters.job_cgroup.others.cpu_ns);
+}
+
+/* If the cgroup is the job's alone, the anonymous memory of the tracker is certainly not the job's. */
+void surrounding_bound(const struct job *job, struct job_reading *reading)
+{
+    const struct cgroup *memory = &job->meters.surrounding.memory;
+    const struct job_cgroup *job_cgroup = &job->meters.job_cgroup;
+    const struct job_cgroup_reading *others = &job_cgroup->others;
+    enum cgroup_tree tree = memory->is_v2 ? CGROUP_TREE_UNIFIED : CGROUP_TREE_MEMORY;
+    uint64_t spare = sub_floor0(others->memory_peak_bytes, others->memory.anon_bytes);
+    bool is_alone = job_cgroup->is_surrounding && job_cgroup->folders[tree].is_made;
+
+    reading->memory_bound_bytes = UNKNOWN;
+    if (!cgroup_is_visible(memory))
+        return;
+    reading->memory_is_uncertain = spare > reading->job_cgroup.memory_peak_bytes / 100;
+    if (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&
+        !reading->memory_is_uncertain)
+        return;
+    if (cgroup_read_u64(job->root, memory,
+                        memory->is_v2 ? "memory.peak" : "memory.max_usage_in_bytes",
+                        &reading->memory_bound_bytes) == 0 &&
+        is_alone)
+        reading->memory_bound_bytes =
+            sub_known(reading->memory_bound_bytes, others->memory.anon_bytes);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * surrounding.h - the cgroup that the tracker was started in, for a job that gets none of its own.
+ *
+ * A Slurm step, a container, a pod and a service have a cgroup in which spoor may not create another
+ * one, or must not. If it contains only the tracker and its descendants, its counters give the usage
+ * of the job: their growth, less that of the tracker. Other processes make it useless, except for an
+ * upper bound of the job's memory. Membership is checked at the start and at every sample; a process
+ * that comes and goes between two samples is not noticed.
+ *
+ * - CPU time: the kernel adds it to the cgroup and to the clock of a process in one place, so that
+ *   the difference is exact to a few microseconds.
+ * - Memory: the memory in the cgroup at the start is subtracted from its peak. The page cache and
+ *   kernel memory in it may have been freed by the time of the peak: this much the peak is uncertain.
+ * - Threads: unknown, because the tracker's come and go.
+ */
+#ifndef JOB_SURROUNDING_H
+#define JOB_SURROUNDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cgroup/cgroup.h"
+#include "job/job_cgroup.h"
+
+/* Zeroed: not used. */
+struct surrounding {
+    struct cgroup memory; /* counts the job's memory, and perhaps that of others; empty: none */
+    struct tracker_usage {
+        uint64_t cpu_ns, user_ns, system_ns, anon_bytes;
+    } tracker;                        /* at the start */
+    struct job_cgroup_reading before; /* the cgroup at the start */
+    uint64_t memory_before_bytes;     /* in use at the start */
+};
+
+struct job;
+struct job_reading;
+
+/* Uses the cgroups of the tracker, if they contain no other processes and the job has no cgroup. */
+void surrounding_open(struct job *job, const struct cgroups *cgroups);
+
+/* Before the cgroup is read: drops it if other processes have entered it, and updates the usage of the
+ * tracker. `is_last`: processes in cgroups below it are checked too. */
+void surrounding_update(struct job *job, bool is_last);
+
+/* CPU time of the job according to that cgroup, without a check of its processes; or UNKNOWN. */
+uint64_t surrounding_cpu_ns(struct job *job);
+
+/* After surrounding_update(): sets the upper bound of the peak, and whether the peak is uncertain. */
+void surrounding_bound(const struct job *job, struct job_reading *reading);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * barrier - a rank of MPI with 50 MB that all others wait for, and a window of 64 MB that all ranks of the node share.
+ * Prints the number of ranks.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PRIVATE_BYTES = 50000000, SHARED_BYTES = 64000000 };
+
+int main(int argc, char **argv)
+{
+    int rank, ranks;
+    long sum = 0, one = 1;
+    char *memory, *shared;
+    MPI_Comm node;
+    MPI_Win window;
+    MPI_Aint size;
+    int unit;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &rank);
+    MPI_Comm_size(node, &ranks);
+    MPI_Win_allocate_shared(rank == 0 ? SHARED_BYTES : 0, 1, MPI_INFO_NULL, node, &shared, &window);
+    MPI_Win_shared_query(window, 0, &size, &unit, &shared);
+    memory = malloc(PRIVATE_BYTES);
+    if (!memory)
+        return 1;
+    memset(memory, 1, PRIVATE_BYTES);
+    if (rank == 0)
+        memset(shared, 1, SHARED_BYTES);
+    MPI_Barrier(node);
+    for (long i = 0; i < SHARED_BYTES; i += 4096) /* every rank maps every page */
+        sum += shared[i];
+    for (double end = MPI_Wtime() + 1.5; MPI_Wtime() < end;)
+        MPI_Allreduce(MPI_IN_PLACE, &one, 1, MPI_LONG, MPI_MAX, node);
+    MPI_Barrier(node);
+    MPI_Win_free(&window);
+    if (rank == 0)
+        printf("%d ranks\n", ranks);
+    MPI_Finalize();
+    return memory[5] == 1 && sum > 0 ? 0 : 1;
+}

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks of Open MPI, MPICH, torchrun (by a stand-in) and Dask; containers."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import DEADLINE_SECONDS
+from ranks import CHARGED_FLOOR, CHARGED_TOLERANCE, MB, SIZES, Group, build_programs, check_ranks, is_near, truths
+
+LAUNCHERS = {"openmpi": (["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"], "OMPI_COMM_WORLD_RANK", "open-mpi"),
+             "mpich": (["mpirun.mpich"], "PMI_RANK", "mpich")}
+
+
+@pytest.fixture(name="programs", scope="module")
+def fixture_programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    build_programs(folder)
+    return folder
+
+
+@pytest.fixture(name="run")
+def fixture_run(tmp_path, programs):
+    """Runs a command in the folder of the test, with the programs as $BIN."""
+    def run(*command, status=0, **environment):
+        done = subprocess.run([str(word) for word in command], cwd=tmp_path, check=False, capture_output=True, text=True,
+                              timeout=DEADLINE_SECONDS, env={**os.environ, "BIN": str(programs), **environment})
+        assert done.returncode == status, done
+        return done.stdout
+    return run
+
+
+@pytest.fixture(name="launcher", params=LAUNCHERS)
+def fixture_launcher(request):
+    if not shutil.which(f"mpirun.{request.param}"):
+        pytest.skip(f"mpirun.{request.param} is not installed")
+    return LAUNCHERS[request.param]
+
+
+@pytest.mark.parametrize("order, expected", [("together", 1000 * MB), ("in-turn", 400 * MB)])
+def test_memory_of_ranks(run, tmp_path, launcher, order, expected, record_property):
+    command, variable, name = launcher
+    run(*command, "-n", 4, "sh", "-c",
+        f"export TRUTH=truth.${variable}; exec $BIN/spoor run -q -i 0.2 -- $BIN/rank {variable} 4 {order} 1000")
+    group = Group(tmp_path)
+    merged = check_ranks(group, truths(tmp_path))
+    assert {report["launch"]["launcher"] for report in group.ranks.values()} == {name}
+    assert len(group.files) == 1 and len(merged["nodes"]) == 1
+    assert merged["nodes"][0]["ranks"] == 4
+    memory = merged["memory"]["combined"]["total_rss_bytes"]
+    record_property("memory", memory)
+    assert is_near(memory["value"], expected, 0.05, 0), memory
+    assert is_near(merged["group"]["imbalance"]["memory"], SIZES[3] / (sum(SIZES.values()) / 4), 0.05, 0)
+
+
+def test_runs_one_after_the_other_are_two_groups(run, tmp_path, launcher):
+    for _ in range(2):
+        run(*launcher[0], "-n", 2, "sh", "-c", "exec $BIN/spoor run -q -- true")
+    folders = list(tmp_path.glob("spoor-*/"))
+    assert len(folders) == 2
+    for folder in folders:
+        assert json.loads((folder / "merged.json").read_text())["group"]["reported"] == 2
+
+
+def test_program_of_mpi(run, tmp_path, launcher):
+    """A window that the ranks share counts once."""
+    compiler = f"mpicc.{launcher[0][0].split('.')[1]}"
+    source = pathlib.Path(__file__).parent / "barrier.c"
+    if subprocess.run([compiler, "-O2", "-o", tmp_path / "barrier", source], check=False, capture_output=True).returncode:
+        pytest.skip(f"{compiler} cannot compile: its headers are not installed")
+    assert run(*launcher[0], "-n", 3, "sh", "-c", "exec $BIN/spoor run -q -i 0.2 -- ./barrier") == "3 ranks\n"
+    merged = Group(tmp_path).merged
+    assert merged["group"]["reported"] == 3
+    memory = merged["memory"]["combined"]["total_rss_bytes"]
+    # Each rank has some 20 MB of its own and of libraries.
+    assert memory["low"] <= 3 * 50 * MB + 64 * MB + 3 * 30 * MB and memory["high"] >= 3 * 50 * MB + 64 * MB, memory
+
+
+TORCHRUN = """
+import os, subprocess, sys
+ranks = [subprocess.Popen(sys.argv[1:], env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank),
+         "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1", "ROLE_NAME": "default", "ROLE_RANK": str(rank),
+         "TORCHELASTIC_RUN_ID": "7c8d", "TORCHELASTIC_RESTART_COUNT": "1", "TORCHELASTIC_MAX_RESTARTS": "3",
+         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}) for rank in range(2)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+
+def test_torchrun_one_per_rank(run, tmp_path):
+    run(sys.executable, "-c", TORCHRUN, "sh", "-c", "export TRUTH=truth.$RANK; exec $BIN/spoor run -q -- $BIN/steady 80 300")
+    group = Group(tmp_path)
+    check_ranks(group, truths(tmp_path))
+    launch = group.ranks[1]["launch"]
+    assert (launch["launcher"], launch["job"], launch["restart"], launch["local_ranks"]) == ("torchrun", "7c8d", 1, 2)
+
+
+def test_torchrun_of_pytorch(run, tmp_path):
+    if subprocess.run([sys.executable, "-c", "import torch"], check=False, capture_output=True).returncode:
+        pytest.skip("PyTorch is not installed")
+    # PyTorch 1.13 with Python 3.11 accepts no other redirection.
+    run("torchrun", "--nproc_per_node=2", "--redirects=1", f"--log_dir={tmp_path}/log", "--no_python", "sh", "-c",
+        "export TRUTH=truth.$RANK; exec $BIN/spoor run -q -- $BIN/steady 80 300")
+    check_ranks(Group(tmp_path), truths(tmp_path))
+
+
+def test_torchrun_one_per_node(run, tmp_path, programs):
+    """The agent is not a rank; its ranks are its children."""
+    run(programs / "spoor", "run", "-q", "-o", "node.json", "--", sys.executable, "-c", TORCHRUN, "sh", "-c",
+        "export TRUTH=truth.$RANK; exec $BIN/steady 80 300")
+    report, true = json.loads((tmp_path / "node.json").read_text()), truths(tmp_path)
+    assert not list(tmp_path.glob("spoor-*/")) and "launch" not in report
+    assert report["processes"]["started"]["value"] == 3
+    assert report["cpu"]["total_seconds"]["value"] >= sum(one["cpu_seconds"] for one in true.values())
+
+
+def container(folder, *options):
+    """podman with the programs of this machine, without a network. crun refuses to run if a controller is on cgroup v2 and
+    the others are on v1."""
+    root = folder / "root"
+    root.mkdir()
+    for name in ("bin", "lib", "lib64", "sbin"):
+        if os.path.islink(f"/{name}"):
+            (root / name).symlink_to(f"usr/{name}")
+    return ["podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs", "run", "--rm", "--network", "none", "--ulimit",
+            "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "-v", "/usr:/usr:ro", "-v", f"{folder}:/data", *options,
+            "--rootfs", root]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="runs podman as root")
+def test_entrypoint_of_a_container(run, tmp_path, programs):
+    """The cgroup and its limit are those of the container."""
+    for program in ("podman", "runc"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    run(*container(tmp_path, "-v", f"{programs}:/programs:ro", "--memory", "400m", "-e", "TRUTH=/data/truth.0"),
+        "/programs/spoor", "run", "-q", "-o", "/data/run.json", "--", "/programs/steady", 200, 300)
+    report, true = json.loads((tmp_path / "run.json").read_text()), truths(tmp_path)[0]
+    peak = report["memory"]["job_peak_bytes"]
+    assert peak["exact"] and is_near(peak["value"], true["peak_rss_bytes"], CHARGED_TOLERANCE, CHARGED_FLOOR), peak
+    assert report["limits"]["memory_bytes"] == 400 << 20
+    assert is_near(report["cpu"]["total_seconds"]["value"], true["cpu_seconds"], 0.02, 0.03)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes namespaces as root")
+def test_ranks_in_namespaces(run, tmp_path):
+    """Four machines by their names over one folder."""
+    rank = "export TRUTH=truth.$RANK; exec $BIN/spoor run -q --group spoor-x -- $BIN/steady 60 300"
+    node = f"hostname n$GROUP_RANK; for i in 0 1; do export LOCAL_RANK=$i RANK=$((2 * GROUP_RANK + i)); ({rank}) & done; wait"
+    run("sh", "-c", "for GROUP_RANK in 0 1 2 3; do export GROUP_RANK; unshare --uts --mount --pid --fork --mount-proc "
+        f"sh -c '{node}' & done; wait", WORLD_SIZE="8", LOCAL_WORLD_SIZE="2", GROUP_WORLD_SIZE="4", TORCHELASTIC_RUN_ID="x")
+    group = Group(tmp_path)
+    merged = check_ranks(group, truths(tmp_path))
+    assert [path.name for path in group.files] == [f"n{node}.jsonl" for node in range(4)]
+    assert [node["host"] for node in merged["nodes"]] == ["n0", "n1", "n2", "n3"]
+
+
+WORKERS = """
+import dask, sys
+from distributed import Client, LocalCluster
+
+def hold(megabytes):
+    return len(bytearray(b"x" * (megabytes * 1000000)))
+
+if __name__ == "__main__":
+    dask.config.set({"distributed.worker.multiprocessing-method": "spawn"})
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster, Client(cluster) as c:
+        print(sum(c.gather(c.map(hold, [100, 101]))))
+"""
+
+
+def test_dask_workers_are_children(run, tmp_path, programs):
+    if subprocess.run([sys.executable, "-c", "import distributed"], check=False, capture_output=True).returncode:
+        pytest.skip("Dask is not installed")
+    (tmp_path / "work.py").write_text(WORKERS)
+    assert run(programs / "spoor", "run", "-q", "-o", "run.json", "--", sys.executable, "work.py") == "201000000\n"
+    report = json.loads((tmp_path / "run.json").read_text())
+    assert report["memory"]["combined"]["total_rss_bytes"]["value"] > 201 * MB
