@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/environment.h"
+#include "base/unknown.h"
 #include "record/record.h"
 #include "text/buffer.h"
 
@@ -34,6 +35,13 @@ struct launch {
 static inline bool launch_is_known(const struct launch *launch)
 {
     return launch->launcher || launch->scheduler;
+}
+
+/* Whether there are several ranks on this node. */
+static inline bool launch_shares_node(const struct launch *launch)
+{
+    return (is_known(launch->local_ranks) && launch->local_ranks > 1) ||
+           (is_known(launch->local_rank) && launch->local_rank > 0);
 }
 
 /* Pure: depends on the variables that `get` returns, and keeps their texts. */
