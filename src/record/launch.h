@@ -37,11 +37,12 @@ static inline bool launch_is_known(const struct launch *launch)
     return launch->launcher || launch->scheduler;
 }
 
-/* Whether there are several ranks on this node. */
-static inline bool launch_shares_node(const struct launch *launch)
+/* How many ranks there are on this node, at least. */
+static inline uint64_t launch_ranks_here(const struct launch *launch)
 {
-    return (is_known(launch->local_ranks) && launch->local_ranks > 1) ||
-           (is_known(launch->local_rank) && launch->local_rank > 0);
+    if (is_known(launch->local_ranks))
+        return launch->local_ranks;
+    return is_known(launch->local_rank) ? launch->local_rank + 1 : 1;
 }
 
 /* Pure: depends on the variables that `get` returns, and keeps their texts. */

@@ -112,8 +112,7 @@ static bool are_read_by_first_rank(const spoor_session *session)
     for (int i = 0; i <= VISIBLE_SLURM; i++)
         has_list |= choice.texts[i] != NULL;
     gpu_choice_done(&choice);
-    return !has_list ||
-           (is_known(launch->local_ranks) && launch->local_ranks > GPUS_OF_NODE_MAX);
+    return !has_list || launch_ranks_here(launch) > GPUS_OF_NODE_MAX;
 }
 
 /* Whether a process has opened the device of a GPU. */

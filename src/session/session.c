@@ -90,8 +90,7 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return r;
     session->disabled = job.disabled;
-    if (is_known(session->run.launch.local_ranks) &&
-        session->run.launch.local_ranks >= CROWDED_RANKS)
+    if (launch_ranks_here(&session->run.launch) >= CROWDED_RANKS)
         job.disabled |= SOURCE_CONNECTOR | SOURCE_TASKSTATS;
     session->may_have_gpus = gpu_looks_are_needed(&session->root, options->gpus, job.disabled);
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());

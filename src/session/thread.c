@@ -40,7 +40,7 @@ static uint64_t next_wake_ns(const spoor_session *session, struct pace *pace)
     uint64_t pace_ns;
 
     pace->has_no_sentinel =
-        launch_shares_node(&session->run.launch) && session->sampler.job.started_count == 1;
+        launch_ranks_here(&session->run.launch) > 1 && session->sampler.job.started_count == 1;
     pace_ns = session->holds_samples ? pace_glance_ns(pace) : pace_wake_ns(pace);
     return smaller(smaller(pace_ns, due_ns), session_gpus_due_ns(session));
 }

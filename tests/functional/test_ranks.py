@@ -15,7 +15,7 @@ INIT = "nvmlInit_v2"
 def rank(number, ranks):
     return {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": str(number),
             "SLURM_LOCALID": str(number), "SLURM_STEP_NUM_TASKS": str(ranks),
-            "SLURM_STEP_TASKS_PER_NODE": str(ranks)}
+            "SLURM_NODEID": "0", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": str(ranks)}
 
 
 def wait_for_seconds(samples, seconds):
@@ -79,7 +79,9 @@ def test_one_process_has_no_sentinel(spoor):
         tracker.stdin.write(b"\n")
         tracker.stdin.flush()
     assert tracker.wait() == 0
-    assert load(path)["processes"]["started"]["value"] == 2
+    started = load(path)["processes"]["started"]
+    assert started["value"] == 2
+    assert started["source"] != "proc-connector"  # it reports the processes of all ranks to each of them
     assert rates[1] > 2 * rates[0], rates
 
 
