@@ -67,6 +67,7 @@ enum spoor_format {
     SPOOR_HTML,     /* a page with charts, if this build has it: ENOSYS otherwise */
     SPOOR_MARKDOWN, /* a table of the key figures */
     SPOOR_ROW,      /* one line of flat JSON, as a history keeps it */
+    SPOOR_RANK,     /* one line of JSON, as the folder of a group keeps it */
 };
 
 /* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name

@@ -72,6 +72,26 @@ class Run(Section):
     spoor_version: str
 
 
+class Launch(Section):
+    """Who started the run: a scheduler gives the job, a launcher the rank."""
+    launcher: Optional[str]  # None: not a rank
+    scheduler: Optional[str]
+    job: Optional[str]
+    step: Optional[str]
+    rank: Optional[int]
+    ranks: Optional[int]
+    local_rank: Optional[int]
+    local_ranks: Optional[int]
+    node: Optional[int]
+    nodes: Optional[int]
+    node_name: Optional[str]
+    array_job: Optional[str]
+    array_index: Optional[int]
+    restart: Optional[int]
+    job_name: Optional[str]
+    cluster: Optional[str]
+
+
 class Host(Section):
     os: Optional[str]
     kernel: Optional[str]
@@ -341,6 +361,7 @@ class Report(Sections):
     """A whole report."""
     schema: str
     run: Run
+    launch: Optional[Launch]  # None: no scheduler or launcher started it
     host: Host
     limits: Limits
     phases: list[Phase]

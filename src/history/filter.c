@@ -12,9 +12,9 @@
 #include "base/parse.h"
 #include "text/number.h"
 
-#define SYNTAX                                                                                \
-    "use KEY=VALUE, KEY!=VALUE or KEY~TEXT with name, command, host, user, id, exit, since, " \
-    "until or tag.KEY, or last, previous, last=N"
+#define SYNTAX                                                                              \
+    "use KEY=VALUE, KEY!=VALUE or KEY~TEXT with name, command, host, user, job, id, exit, " \
+    "since, until or tag.KEY, or last, previous, last=N"
 
 /* How a value is compared. */
 enum kind { TEXT, NUMBER, ID, SINCE, UNTIL };
@@ -23,8 +23,9 @@ static const struct {
     const char *key;
     enum kind kind;
 } keys[] = {
-    { "name", TEXT },   { "command", TEXT }, { "host", TEXT },   { "user", TEXT },
-    { "exit", NUMBER }, { "id", ID },        { "since", SINCE }, { "until", UNTIL },
+    { "name", TEXT }, { "command", TEXT }, { "host", TEXT },
+    { "user", TEXT }, { "job", TEXT },     { "exit", NUMBER },
+    { "id", ID },     { "since", SINCE },  { "until", UNTIL },
 };
 
 static const char tag_prefix[] = "tag.";

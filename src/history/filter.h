@@ -4,8 +4,8 @@
  *
  *     name=train,tag.v=1,since=30d,exit!=0,command~resnet,last=5
  *
- * All conditions must hold. = is equal, != is not, ~ contains. The keys are name, command, host, user, id (its first digits),
- * exit, tag.KEY, since and until (a time ago, or a date). "last" is the newest of these runs, "previous" the one before it,
+ * All conditions must hold. = is equal, != is not, ~ contains. The keys are name, command, host, user, job (of a scheduler),
+ * id (its first digits), exit, tag.KEY, since and until (a time ago, or a date). "last" is the newest of these runs, "previous" the one before it,
  * last=N the N newest. A backslash before a comma makes it a part of a value.
  */
 #ifndef HISTORY_FILTER_H

@@ -25,7 +25,7 @@
 #include "text/line_reader.h"
 
 /* Of the tables and of what is read into them. */
-enum { INDEX_VERSION = 1, BUSY_MS = 10000, FOUND_MAX = 20000 };
+enum { INDEX_VERSION = 2, BUSY_MS = 10000, FOUND_MAX = 20000 };
 
 /* Figures have the columns f0, f1, ... in the order of run_figures. */
 #define FIGURE_COLUMNS "f0 REAL, f1 REAL, f2 REAL, f3 REAL, f4 REAL, f5 REAL, f6 REAL"
@@ -36,7 +36,7 @@ static const char schema[] =
     "CREATE TABLE file (number INTEGER PRIMARY KEY, path TEXT UNIQUE, inode INTEGER, "
     "offset INTEGER, damaged INTEGER, is_seen INTEGER);"
     "CREATE TABLE run (number INTEGER PRIMARY KEY, id TEXT UNIQUE, started REAL, name TEXT, "
-    "command TEXT, host TEXT, user TEXT, exit INTEGER, " FIGURE_COLUMNS
+    "command TEXT, host TEXT, user TEXT, job TEXT, exit INTEGER, " FIGURE_COLUMNS
     ", file INTEGER, offset INTEGER, length INTEGER);"
     "CREATE INDEX run_started ON run (started);"
     "CREATE INDEX run_name ON run (name, started);"
@@ -162,7 +162,7 @@ static int add_tags(struct indexer *indexer, json_t *row)
 /* 1: it was added, or its ID is there already; 0: it is no run. */
 static int add_line(struct indexer *indexer, const char *text, size_t length)
 {
-    static const char *const texts[] = { "name", "command", "host", "user" };
+    static const char *const texts[] = { "name", "command", "host", "user", "job" };
     json_error_t error;
     json_auto_t *row = json_loadb(text, length, 0, &error);
     const char *id = json_string_value(json_object_get(row, "id"));
@@ -287,11 +287,10 @@ static int index_file(const char *path, void *data, struct spoor_error *err)
 
 static int refresh(struct history_index *index, const char *folder, struct spoor_error *err)
 {
-    AUTO_FINALIZE sqlite3_stmt *add_run = prepare(
-        index,
-        "INSERT OR IGNORE INTO run (id, started, name, command, host, user, exit, " FIGURE_NAMES
-        ", file, offset, length) VALUES "
-        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    AUTO_FINALIZE sqlite3_stmt *add_run =
+        prepare(index, "INSERT OR IGNORE INTO run (id, started, name, command, host, user, "
+                       "job, exit, " FIGURE_NAMES ", file, offset, length) VALUES "
+                       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     AUTO_FINALIZE sqlite3_stmt *add_tag =
         prepare(index, "INSERT OR REPLACE INTO tag (run, key, value) VALUES (?, ?, ?)");
     struct indexer indexer = { .index = index, .add_run = add_run, .add_tag = add_tag };

@@ -61,8 +61,7 @@ int history_folder(char ret[PATH_MAX], struct spoor_error *err)
 
 /* ---- appending ------------------------------------------------------------ */
 
-/* The host name as a file name. */
-static void name_host(char name[256])
+void history_name_host(char name[256])
 {
     memset(name, 0, 256);
     if (gethostname(name, 255) < 0 || name[0] == '\0')
@@ -79,7 +78,7 @@ static int name_file(const char *folder, double started_at, char path[PATH_MAX])
     int n;
 
     (void)gmtime_r(&start, &date);
-    name_host(host);
+    history_name_host(host);
     n = snprintf(path, PATH_MAX, "%s/runs/%04d-%02d/%s.jsonl", folder, date.tm_year + 1900,
                  date.tm_mon + 1, host);
     return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
@@ -103,7 +102,7 @@ int history_open_locked(const char *path, int flags, bool *ret_is_locked)
     return -EAGAIN;
 }
 
-static int append(char *path, const struct buffer *row)
+int history_append_line(char *path, const struct buffer *row)
 {
     AUTO_CLOSE int fd = -1;
     bool is_locked = false;
@@ -147,7 +146,7 @@ int history_append(const char *folder, double started_at, const struct buffer *r
         r = name_file(folder, started_at, path);
     if (r < 0)
         return error_sys(err, r, "'%s'", folder);
-    r = append(path, row);
+    r = history_append_line(path, row);
     return r < 0 ? error_sys(err, r, "cannot write '%s'", path) : 0;
 }
 
@@ -206,4 +205,13 @@ int history_for_each(const char *folder,
     if (n < 0 || (size_t)n >= sizeof(path))
         return error_sys(err, ENAMETOOLONG, "'%s'", folder);
     return visit_entries(path, is_month, &visit);
+}
+
+int history_visit(const char *folder,
+                  int (*each)(const char *path, void *data, struct spoor_error *err),
+                  void *data, struct spoor_error *err)
+{
+    const struct visit visit = { each, data, err };
+
+    return visit_entries(folder, is_rows, &visit);
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "output/format.h"
+#include "record/launch.h"
 #include "record/record.h"
 #include "series/figure.h"
 #include "text/csv.h"
@@ -32,10 +33,9 @@ static void add_date(struct csv_writer *csv, double unix_seconds)
     csv_add_text(csv, date.text[0] ? date.text : NULL);
 }
 
-static void add_field(struct csv_writer *csv, const struct field *field,
-                      const struct record *record)
+static void add_field(struct csv_writer *csv, const struct field *field, const void *base)
 {
-    const void *at = field_at(field, record);
+    const void *at = field_at(field, base);
     struct buffer words = { 0 };
 
     switch (field->kind) {
@@ -107,6 +107,8 @@ void csv_header(struct buffer *out)
         add_path(figure_path(i), &csv);
     for (size_t i = 0; i < record_tracker_fields.count; i++)
         add_path(record_tracker_fields.rows[i].path, &csv);
+    for (size_t i = 0; i < record_launch_fields.count; i++)
+        add_path(record_launch_fields.rows[i].path, &csv);
     csv_end_row(&csv);
 }
 
@@ -123,5 +125,11 @@ void csv_write(const struct record *record, const struct format_style *style,
         csv_add_number(&csv, record->figures[i].value);
     for (size_t i = 0; i < record_tracker_fields.count; i++)
         add_field(&csv, &record_tracker_fields.rows[i], record);
+    for (size_t i = 0; i < record_launch_fields.count; i++) {
+        if (record->launch)
+            add_field(&csv, &record_launch_fields.rows[i], record->launch);
+        else
+            csv_add_text(&csv, NULL);
+    }
     csv_end_row(&csv);
 }

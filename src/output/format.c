@@ -35,6 +35,7 @@ static const struct format formats[] = {
                          .write = markdown_write,
                          .write_all = markdown_write_all },
     [SPOOR_ROW] = { .name = "row", .suffix = ".row", .write = write_row },
+    [SPOOR_RANK] = { .name = "rank", .suffix = ".rank", .write = rank_write },
 };
 
 bool path_has_suffix(const char *path, const char *suffix)

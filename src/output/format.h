@@ -53,9 +53,15 @@ void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
 /* The same as part of a document, with that many points of the curve at most. The report page also gets the
- * requests of the recommendation (json.c). */
+ * requests of the recommendation; the file of a group gets no recommendation (json.c). */
+enum json_use { JSON_FOR_FILE, JSON_FOR_PAGE, JSON_FOR_GROUP };
 void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points,
-                     bool is_page);
+                     enum json_use use);
+
+/* The lines of a rank in the file of its node: that it began, and its report (json.c). */
+void rank_write_begin(const struct record *record, struct buffer *out);
+void rank_write(const struct record *record, const struct format_style *style,
+                struct buffer *out);
 
 /* An object: the value with its source and bounds, or why it is unknown (json.c). */
 void json_add_measure(struct json_writer *json, const char *key,

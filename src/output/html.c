@@ -47,7 +47,7 @@ static void add_data(const struct record *records, size_t count, const struct bu
     json_add_text(&json, "schema", "spoor-page/1");
     json_begin(&json, "runs", '[');
     for (size_t i = 0; i < count; i++)
-        json_add_report(&json, &records[i], points_of(&records[i], count), true);
+        json_add_report(&json, &records[i], points_of(&records[i], count), JSON_FOR_PAGE);
     json_end(&json);
     if (bench)
         json_add_document(&json, "bench", bench);

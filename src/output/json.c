@@ -6,6 +6,8 @@
 #include "base/compiler.h"
 #include "output/format.h"
 #include "output/recommendation.h"
+#include "record/group.h"
+#include "record/launch.h"
 #include "record/record.h"
 #include "series/figure.h"
 #include "text/json_writer.h"
@@ -142,7 +144,7 @@ void json_add_measure(struct json_writer *json, const char *key,
         json_add_number(json, "low", figure->low);
         json_add_number(json, "high", figure->high); /* null: no upper bound is known */
     }
-    if (isnan(figure->value))
+    if (isnan(figure->value) || (figure->reason && !figure->is_exact))
         json_add_text(json, "reason", figure->reason ? figure->reason : "not known");
     json_end(json);
 }
@@ -305,6 +307,14 @@ static void end_processes(struct json_writer *json, const struct place *place)
              record->other_process_count, sizeof(*record->other_processes));
 }
 
+static void end_group(struct json_writer *json, const struct place *place)
+{
+    const struct record_group *group = place->record->group;
+
+    add_rows(json, "missing", &record_missing_fields, group->missing, group->missing_count,
+             sizeof(*group->missing));
+}
+
 /* Text before the first key of a section's paths, and after the last. */
 static const struct {
     const char *section;
@@ -314,6 +324,7 @@ static const struct {
     { "host", NULL, add_gpu_list },   { "limits", NULL, add_gpu_limits },
     { "gpu", begin_gpu, end_gpu },    { "memory", begin_memory, NULL },
     { "network", NULL, end_network }, { "processes", NULL, end_processes },
+    { "group", NULL, end_group },
 };
 
 /* ---- paths ---------------------------------------------------------------- */
@@ -366,18 +377,24 @@ static const char *go_to(struct json_writer *json, struct place *place, const ch
     return path;
 }
 
-/* The fields of a table that belong to the whole record. */
-static void add_sections(struct json_writer *json, const struct field_table *table,
-                         const struct record *record)
+/* The fields of a table that belong to the whole record; `base` is the struct that holds them. */
+static void add_sections_of(struct json_writer *json, const struct field_table *table,
+                            const struct record *record, const void *base)
 {
     struct place place = { .record = record };
 
     for (size_t i = 0; i < table->count; i++) {
         const struct field *field = &table->rows[i];
 
-        add_field(json, go_to(json, &place, field->path), field, record);
+        add_field(json, go_to(json, &place, field->path), field, base);
     }
     leave_to(json, &place, 0);
+}
+
+static void add_sections(struct json_writer *json, const struct field_table *table,
+                         const struct record *record)
+{
+    add_sections_of(json, table, record, record);
 }
 
 static void add_figures(struct json_writer *json, const struct spoor_figure *figures,
@@ -439,6 +456,56 @@ static void add_phases(struct json_writer *json, const struct record *record)
     json_end(json);
 }
 
+/* ---- ranks ---- */
+
+static void add_nodes(struct json_writer *json, const struct record_group *group)
+{
+    json_begin(json, "nodes", '[');
+    for (size_t i = 0; i < group->node_count; i++) {
+        json_begin_line(json, NULL, '{');
+        add_fields(json, record_node_fields, &group->nodes[i]);
+        json_add_measure(json, "memory", &group->nodes[i].memory);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* One list per rank, with few digits: there may be thousands. */
+static void add_cells(struct json_writer *json, const char *key,
+                      const struct record_group *group, const float *cells, double digits)
+{
+    json_begin(json, key, '[');
+    for (size_t i = 0; i < group->seen_count; i++) {
+        json_begin_line(json, NULL, '[');
+        for (size_t k = 0; k < group->cell_count; k++)
+            json_add_number(json, NULL,
+                            floor((double)cells[i * group->cell_count + k] * digits + 0.5) /
+                                digits);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void add_group(struct json_writer *json, const struct record *record)
+{
+    const struct record_group *group = record->group;
+
+    if (!group)
+        return;
+    add_sections_of(json, &record_group_fields, record, group);
+    add_nodes(json, group);
+    add_rows(json, "rank_table", &record_rank_fields, group->ranks_seen, group->seen_count,
+             sizeof(*group->ranks_seen));
+    json_begin(json, "rank_curves", '{');
+    json_begin_line(json, "seconds", '[');
+    for (size_t k = 0; k < group->cell_count; k++)
+        json_add_number(json, NULL, group->cell_seconds[k]);
+    json_end(json);
+    add_cells(json, "cores", group, group->cores, 100);
+    add_cells(json, "memory_bytes", group, group->memory_bytes, 1);
+    json_end(json);
+}
+
 static void add_recommendation(struct json_writer *json, const struct record *record,
                                enum recommendation_extra extra)
 {
@@ -458,20 +525,34 @@ static void add_context(struct json_writer *json, const struct record *record)
     buffer_add(json->out, record->context, strlen(record->context));
 }
 
+static void add_launch(struct json_writer *json, const struct record *record)
+{
+    if (!record->launch)
+        return;
+    json_begin(json, "launch", '{');
+    add_fields(json, record_launch_fields, record->launch);
+    json_end(json);
+}
+
 void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points,
-                     bool is_page)
+                     enum json_use use)
 {
     json_begin(json, NULL, '{');
     json_add_text(json, "schema", RECORD_SCHEMA);
     add_sections(json, &record_run_fields, record);
+    add_launch(json, record);
     add_sections(json, &record_machine_fields, record);
     add_figures(json, record->figures, record);
     add_system(json, record);
     add_phases(json, record);
-    add_recommendation(json, record, is_page ? RECOMMENDATION_REQUESTS : RECOMMENDATION_PLAIN);
+    if (use != JSON_FOR_GROUP)
+        add_recommendation(json, record,
+                           use == JSON_FOR_PAGE ? RECOMMENDATION_REQUESTS
+                                                : RECOMMENDATION_PLAIN);
     if (!record->system)
         add_sections(json, &record_distribution_fields, record);
     add_sections(json, &record_tracker_fields, record);
+    add_group(json, record);
     curve_add_json(json, &record->curve, curve_points);
     add_rows(json, "warnings", &record_warning_fields, record->warnings, record->warning_count,
              sizeof(*record->warnings));
@@ -485,7 +566,55 @@ void json_write(const struct record *record, const struct format_style *style,
     struct json_writer json = { .out = out };
 
     (void)style;
-    json_add_report(&json, record, CURVE_JSON_POINTS, false);
+    json_add_report(&json, record, CURVE_JSON_POINTS, JSON_FOR_FILE);
+    buffer_add(out, "\n", 1);
+}
+
+/* ---- lines of a group ---- */
+
+static const struct field begin_rows[] = {
+    { "begin.id", FIELD_TEXT, offsetof(struct record, id) },
+    { "begin.started_at", FIELD_DATE, offsetof(struct record, started_at) },
+    { "begin.host", FIELD_TEXT, offsetof(struct record, host) },
+    { "begin.pid", FIELD_COUNT, offsetof(struct record, pid) },
+    { "begin.user", FIELD_TEXT, offsetof(struct record, user) },
+    { "begin.command", FIELD_TEXTS, offsetof(struct record, command) },
+};
+
+void rank_write_begin(const struct record *record, struct buffer *out)
+{
+    static const struct field_table fields = { begin_rows, ARRAY_SIZE(begin_rows) };
+    struct json_writer json = { .out = out, .style = &json_compact };
+
+    json_begin(&json, NULL, '{');
+    json_add_text(&json, "schema", RECORD_SCHEMA);
+    add_sections(&json, &fields, record);
+    add_launch(&json, record);
+    json_end(&json);
+    buffer_add(out, "\n", 1);
+}
+
+/* Without lists of processes and phases, and with a short curve of few columns: 10,000 of them are merged. */
+void rank_write(const struct record *record, const struct format_style *style,
+                struct buffer *out)
+{
+    struct json_writer json = { .out = out, .style = &json_compact };
+    struct curve_column columns[GROUP_COLUMNS];
+    struct record rank = *record;
+
+    (void)style;
+    rank.process_count = rank.other_process_count = rank.phase_count = 0;
+    rank.context = NULL;
+    rank.curve.columns = columns;
+    rank.curve.column_count = 0;
+    for (size_t i = 0; i < GROUP_COLUMNS; i++) {
+        const struct curve_column *column =
+            curve_find(&record->curve, metric_row(group_metrics[i])->published.name);
+
+        if (column)
+            columns[rank.curve.column_count++] = *column;
+    }
+    json_add_report(&json, &rank, GROUP_RANK_POINTS, JSON_FOR_GROUP);
     buffer_add(out, "\n", 1);
 }
 

@@ -8,6 +8,7 @@
 #include "base/unknown.h"
 #include "output/format.h"
 #include "output/table.h"
+#include "record/launch.h"
 #include "record/run_figure.h"
 #include "text/escape.h"
 
@@ -45,6 +46,25 @@ static bool is_measured(const struct run_figure *figure, const struct record *re
     return false;
 }
 
+/* A row, if a run has a launcher. */
+static void add_launches(const struct record *records, size_t count, struct table *table)
+{
+    size_t first = 0;
+
+    while (first < count && !records[first].launch)
+        first++;
+    if (first == count)
+        return;
+    table_add_text(table, "Job");
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(buffer_done) struct buffer text = { 0 };
+
+        if (records[i].launch)
+            launch_describe(records[i].launch, records[i].host, &text);
+        table_add_text(table, text.text ? text.text : "");
+    }
+}
+
 void markdown_write_all(const struct record *records, size_t count, struct buffer *out)
 {
     AUTO_FREE struct table_column *columns = calloc(count + 1, sizeof(*columns));
@@ -67,6 +87,7 @@ void markdown_write_all(const struct record *records, size_t count, struct buffe
                          is_known(records[i].exit_code)
                              ? number_count((double)records[i].exit_code).text
                              : "unknown");
+    add_launches(records, count, &table);
     for (size_t k = 0; k < RUN_FIGURES; k++) {
         if (!is_measured(&run_figures[k], records, count))
             continue;

@@ -20,6 +20,7 @@
 #include "output/text_system.h"
 #include "output/text_tables.h"
 #include "recommend/needs.h"
+#include "record/launch.h"
 #include "text/escape.h"
 #include "text/number.h"
 
@@ -57,6 +58,18 @@ static void add_out_of_memory(const struct record *record, struct buffer *out)
                       kills > 1.5 ? "some processes were" : "a process was");
 }
 
+static void launch_write(const struct record *record, struct page *page)
+{
+    struct buffer text = { 0 }, shown = { 0 };
+
+    if (!record->launch)
+        return;
+    launch_describe(record->launch, record->host, &text);
+    page_escape_command(page, text.text ? text.text : "", &shown);
+    page_line(page, PAGE_DIM, &shown);
+    buffer_done(&text);
+}
+
 static void ending_write(const struct record *record, struct page *page)
 {
     struct clock_text date = clock_format(record->started_at);
@@ -87,6 +100,7 @@ static void ending_write(const struct record *record, struct page *page)
                       date.text + 11);
     page_add(page, PAGE_DIM, text.length > 0 ? text.text : "");
     page_blank(page);
+    launch_write(record, page);
     page_blank(page);
     buffer_done(&text);
 }

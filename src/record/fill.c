@@ -828,6 +828,8 @@ int record_fill(const struct record_input *input, struct record *ret)
     fill_machine(ret, input->host, input->limits);
     fill_gpus(ret, input->gpu, input->is_tracked);
     add_cloud(ret, input->cloud);
+    if (input->launch && launch_is_known(input->launch))
+        ret->launch = launch_copy(ret, input->launch);
     ret->figures = make_figures(ret, input->summary, NULL);
     fill_processes(ret, input);
     fill_phases(ret, input);

@@ -7,6 +7,7 @@
 
 #include "job/gpu/gpu_view.h"
 #include "job/process_table.h"
+#include "record/launch.h"
 #include "record/limits.h"
 #include "record/record.h"
 #include "sample/metric.h"
@@ -46,17 +47,18 @@ enum { PHASES_MAX = 256 };
 /* All that a record is made from; borrowed. */
 struct record_input {
     const char *id;
-    const char *name;           /* NULL: none */
-    const char *const *tags;    /* "KEY=VALUE", ended by NULL; NULL: none */
-    const char *const *command; /* ended by NULL; NULL: unknown */
-    const char *user;           /* NULL or empty: unknown */
-    const char *cwd;            /* likewise */
-    pid_t pid;                  /* 0: there is no main process */
-    bool is_tracked;            /* there is a job */
-    bool is_attached;           /* the job had started before it was tracked */
-    bool has_ended;             /* the wait status below is known */
-    int wait_status;            /* as wait(2) reports it */
-    bool is_still_running;      /* the main process was alive at the last sample */
+    const char *name;            /* NULL: none */
+    const char *const *tags;     /* "KEY=VALUE", ended by NULL; NULL: none */
+    const char *const *command;  /* ended by NULL; NULL: unknown */
+    const char *user;            /* NULL or empty: unknown */
+    const char *cwd;             /* likewise */
+    const struct launch *launch; /* NULL: not known */
+    pid_t pid;                   /* 0: there is no main process */
+    bool is_tracked;             /* there is a job */
+    bool is_attached;            /* the job had started before it was tracked */
+    bool has_ended;              /* the wait status below is known */
+    int wait_status;             /* as wait(2) reports it */
+    bool is_still_running;       /* the main process was alive at the last sample */
     uint64_t interval_ns;
 
     const struct host_facts *host;

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/unknown.h"
+#include "record/group.h"
+#include "record/launch.h"
 #include "series/figure.h"
 
 /* ---- load context ---------------------------------------------------------- */
@@ -161,13 +163,13 @@ int load_curve(struct record *record, const json_t *curve, struct spoor_error *e
 
 /* ---- load ------------------------------------------------------------------ */
 
-/* The most phases and GPUs, which are large in memory: spoor writes no more. */
-enum { ITEMS_MAX = 4096 };
+/* The most phases and GPUs, which are large in memory: spoor writes no more. Rows of fields are small. */
+enum { ITEMS_MAX = 4096, ROWS_MAX = 1 << 20 };
 
 struct loader {
     struct record *record;
     char at[160]; /* the object whose members are read, for messages: "phases[3]." */
-    const struct field_table *fields; /* for load_row() */
+    const struct field_table *fields; /* for load_row(); NULL: items are larger than rows */
     struct spoor_error *err;
 };
 
@@ -392,8 +394,10 @@ static int load_array(struct loader *loader, const json_t *object, const char *p
     if (r < 0 || !array)
         return r;
     count = json_array_size(array);
-    if (!json_is_array(array) || count > ITEMS_MAX)
-        return refuse(loader, path, "an array of at most 4096 objects");
+    if (!json_is_array(array) || count > (loader->fields ? ROWS_MAX : ITEMS_MAX))
+        return refuse(loader, path,
+                      loader->fields ? "an array of objects"
+                                     : "an array of at most 4096 objects");
     *ret_items = record_alloc(loader->record, count, item_size);
     for (size_t i = 0; *ret_items && r == 0 && i < count; i++) {
         (void)snprintf(loader->at, sizeof(loader->at), "%s[%zu].", path, i);
@@ -536,6 +540,92 @@ static int load_system(struct loader *loader, const json_t *root)
     return r;
 }
 
+/* ---- the ranks of a group -------------------------------------------------- */
+
+static int load_node(struct loader *loader, const json_t *object, void *item)
+{
+    struct record_node *node = item;
+    int r = load_row(loader, object, node);
+
+    return r < 0 ? r : load_figure(loader, object, "memory", &node->memory);
+}
+
+/* One list of cells per rank, into one array. */
+static int load_cells(struct loader *loader, const json_t *curves, const char *key, float **ret)
+{
+    const struct record_group *group = loader->record->group;
+    const json_t *lists = json_object_get(curves, key);
+    float *cells =
+        record_alloc(loader->record, group->seen_count, group->cell_count * sizeof(*cells));
+
+    for (size_t i = 0; cells && i < group->seen_count; i++) {
+        const json_t *list = json_array_get(lists, i);
+
+        if (json_array_size(list) != group->cell_count)
+            return refuse(loader, key, "one list of cells for each rank");
+        for (size_t k = 0; k < group->cell_count; k++) {
+            const json_t *cell = json_array_get(list, k);
+
+            cells[i * group->cell_count + k] =
+                json_is_number(cell) ? (float)json_number_value(cell) : (float)NAN;
+        }
+    }
+    *ret = cells;
+    return 0;
+}
+
+static int load_rank_curves(struct loader *loader, const json_t *root)
+{
+    struct record_group *group = loader->record->group;
+    const json_t *curves = json_object_get(root, "rank_curves");
+    const json_t *seconds = json_object_get(curves, "seconds");
+    size_t count = json_array_size(seconds);
+    int r;
+
+    if (count == 0)
+        return 0;
+    (void)snprintf(loader->at, sizeof(loader->at), "rank_curves.");
+    if (count > GROUP_CELLS_MAX)
+        return refuse(loader, "seconds", "fewer cells");
+    group->cell_seconds = record_alloc(loader->record, count, sizeof(*group->cell_seconds));
+    for (size_t k = 0; group->cell_seconds && k < count; k++)
+        group->cell_seconds[k] = json_number_value(json_array_get(seconds, k));
+    group->cell_count = count;
+    r = load_cells(loader, curves, "cores", &group->cores);
+    if (r == 0)
+        r = load_cells(loader, curves, "memory_bytes", &group->memory_bytes);
+    loader->at[0] = '\0';
+    return r;
+}
+
+static int load_group(struct loader *loader, const json_t *root)
+{
+    struct record *record = loader->record;
+    struct record_group *group;
+    int r;
+
+    if (!json_object_get(root, "group"))
+        return 0;
+    record->group = group = record_alloc(record, 1, sizeof(*group));
+    if (!group)
+        return 0; /* the record has the error */
+    field_table_clear(&record_group_fields, group);
+    r = load_fields(loader, root, &record_group_fields, group);
+    loader->fields = &record_missing_fields;
+    if (r == 0)
+        r = load_array(loader, root, "group.missing", sizeof(*group->missing),
+                       (void **)(void *)&group->missing, &group->missing_count, load_row);
+    loader->fields = &record_node_fields;
+    if (r == 0)
+        r = load_array(loader, root, "nodes", sizeof(*group->nodes),
+                       (void **)(void *)&group->nodes, &group->node_count, load_node);
+    loader->fields = &record_rank_fields;
+    if (r == 0)
+        r = load_array(loader, root, "rank_table", sizeof(*group->ranks_seen),
+                       (void **)(void *)&group->ranks_seen, &group->seen_count, load_row);
+    return r < 0 ? r : load_rank_curves(loader, root);
+}
+
 /* ---- the report ----------------------------------------------------------- */
 
 static int check_schema(const json_t *root, struct spoor_error *err)
@@ -566,6 +656,18 @@ static int load_cloud(struct loader *loader, const json_t *root)
     return load_fields(loader, section, &record_cloud_fields, loader->record->cloud);
 }
 
+static int load_launch(struct loader *loader, const json_t *root)
+{
+    const json_t *section = json_object_get(root, "launch");
+    struct launch *launch = section ? record_alloc(loader->record, 1, sizeof(*launch)) : NULL;
+
+    if (!launch)
+        return 0; /* none, or the record has the error */
+    field_table_clear(&record_launch_fields, launch);
+    loader->record->launch = launch;
+    return load_fields(loader, section, &record_launch_fields, launch);
+}
+
 static int load_all(struct loader *loader, const json_t *root)
 {
     struct record *record = loader->record;
@@ -584,6 +686,8 @@ static int load_all(struct loader *loader, const json_t *root)
     if (r == 0)
         r = load_cloud(loader, root);
     if (r == 0)
+        r = load_launch(loader, root);
+    if (r == 0)
         r = load_figures(loader, root, figure_count(), figure_path, &record->figures);
     if (r == 0)
         r = load_array(loader, root, "phases", sizeof(*record->phases), &items,
@@ -593,6 +697,8 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_rows(loader, root);
     if (r == 0)
         r = load_system(loader, root);
+    if (r == 0)
+        r = load_group(loader, root);
     if (r == 0)
         r = load_curve(record, json_object_get(root, "curve"), loader->err);
     /* A key that is missing because memory ran out is not missing in the file. */

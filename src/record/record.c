@@ -172,7 +172,7 @@ const char *record_known_text(struct record *record, const char *text)
     return text && *text ? record_text(record, text) : NULL;
 }
 
-static const char *share_text(struct record *record, const char *text, const char *like)
+const char *record_share_text(struct record *record, const char *text, const char *like)
 {
     return text && like && strcmp(text, like) == 0 ? like : record_text(record, text);
 }
@@ -180,8 +180,8 @@ static const char *share_text(struct record *record, const char *text, const cha
 struct spoor_figure record_figure(struct record *record, struct spoor_figure figure,
                                   const struct spoor_figure *like)
 {
-    figure.source = share_text(record, figure.source, like ? like->source : NULL);
-    figure.reason = share_text(record, figure.reason, like ? like->reason : NULL);
+    figure.source = record_share_text(record, figure.source, like ? like->source : NULL);
+    figure.reason = record_share_text(record, figure.reason, like ? like->reason : NULL);
     return figure;
 }
 

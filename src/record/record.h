@@ -72,6 +72,9 @@ size_t curve_step(const struct record_curve *curve, size_t max_points);
 
 #define RECORD_SCHEMA "spoor/1"
 
+struct record_group;
+struct launch;
+
 struct record_tag {
     const char *key, *value;
 };
@@ -175,7 +178,8 @@ struct record {
     uint64_t
         whole_gpus; /* parts not counted; UNKNOWN: not read, or the drivers have not responded */
     struct record_cloud *cloud; /* NULL: not known */
-    const char *gpus_reason;    /* why some or all GPUs are missing; not in a JSON report */
+    struct launch *launch;   /* NULL: neither a scheduler nor a launcher started it; launch.h */
+    const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
 
     struct spoor_figure *figures; /* figure_count() of them; NULL: the machine without a job */
     struct record_process *processes; /* in order of their start */
@@ -190,6 +194,7 @@ struct record {
     size_t phase_count;
     struct record_curve curve;
     struct record_quantiles cores, memory; /* cores have no limit here */
+    struct record_group *group;            /* NULL: one run, not the ranks of a job; group.h */
 
     /* the cost of the tracker itself */
     double tracker_cpu_seconds;
@@ -216,6 +221,9 @@ void *record_alloc(struct record *record, size_t count, size_t size);
 /* A copy of a text. NULL stays NULL; of the second, so does empty text. */
 const char *record_text(struct record *record, const char *text);
 const char *record_known_text(struct record *record, const char *text);
+
+/* The text `like`, if it is the same; otherwise a copy. Both may be NULL. */
+const char *record_share_text(struct record *record, const char *text, const char *like);
 
 /* The same figure with its texts copied into the record. Texts equal to those of `like`, which may be
  * NULL, are not copied again. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "record/launch.h"
 #include "series/figure.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
@@ -213,6 +214,8 @@ void row_write(const struct record *record, struct buffer *out)
 
     json_begin(&json, NULL, '{');
     add_fields(&json, &record_run_fields, record);
+    if (record->launch)
+        add_fields(&json, &record_launch_fields, record->launch);
     add_fields(&json, &record_machine_fields, record);
     add_text(&json, "instance_type", record->cloud ? record->cloud->instance_type : NULL);
     add_gpus(&json, record);

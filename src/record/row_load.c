@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "record/launch.h"
 #include "record/load.h"
 #include "record/row.h"
 #include "series/figure.h"
@@ -89,16 +90,19 @@ static json_t *split_command(const char *text)
 
 /* ---- fields, tags, GPUs ---------------------------------------------------- */
 
-static void put_fields(json_t *root, const json_t *row, const struct field_table *table)
+/* `section`: where the paths of the table start, with its dot. */
+static void put_fields(json_t *root, const char *section, const json_t *row,
+                       const struct field_table *table)
 {
     for (size_t i = 0; i < table->count; i++) {
-        char name[ROW_NAME_SIZE];
+        char name[ROW_NAME_SIZE], path[ROW_NAME_SIZE];
         json_t *value;
 
         row_name(table->rows[i].path, name);
+        (void)snprintf(path, sizeof(path), "%s%s", section, table->rows[i].path); /* fits */
         value = json_object_get(row, name);
         if (value && table->rows[i].kind != FIELD_TEXTS)
-            put(root, table->rows[i].path, value);
+            put(root, path, value);
     }
 }
 
@@ -202,8 +206,9 @@ int row_from_json(json_t *row, struct record *ret, struct spoor_error *err)
 
     if (!root)
         return error_set(err, ENOMEM, "out of memory");
-    put_fields(root, row, &record_run_fields);
-    put_fields(root, row, &record_machine_fields);
+    put_fields(root, "", row, &record_run_fields);
+    put_fields(root, "", row, &record_machine_fields);
+    put_fields(root, "launch.", row, &record_launch_fields);
     if (command) {
         json_auto_t *words = split_command(command);
 

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "group/folder.h"
 #include "history/import.h"
 #include "history/index.h"
 #include "output/format.h"
@@ -240,6 +241,21 @@ static int load_id(struct run_source *source, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "'%s'", source->path) : 0;
 }
 
+/* The ranks of a job as one run. */
+static int load_group(struct run_source *source, struct spoor_error *err)
+{
+    struct record *record = calloc(1, sizeof(*record));
+    int r = record ? group_load(source->path, record, err)
+                   : error_set(err, ENOMEM, "out of memory");
+
+    if (r < 0)
+        free(record);
+    else
+        source->records = (struct records){ record, 1 };
+    source->is_lossy = true;
+    return r;
+}
+
 static int add_source(struct run_set *set, const char *path,
                       int (*load)(struct run_source *source, struct spoor_error *err),
                       struct spoor_error *err)
@@ -303,7 +319,8 @@ static int add_selector(struct run_set *set, const char *selector, struct spoor_
     bool exists = stat(selector, &status) == 0;
 
     if (strcmp(selector, "-") != 0 && exists && S_ISDIR(status.st_mode))
-        return add_folder(set, selector, err);
+        return group_is_folder(selector) ? add_source(set, selector, load_group, err)
+                                         : add_folder(set, selector, err);
     if (!exists && selector[0] == '@')
         return add_source(set, selector, load_history, err);
     return add_source(set, selector, !exists && run_set_is_id(selector) ? load_id : load_file,

@@ -31,7 +31,8 @@ struct run_set {
  *
  *     FILE     reports (JSON, one after the other), samples, a tracking file of gpu-tracker, rows of a history, or a
  *              file of another program (history/import.h)
- *     FOLDER   all reports in it (*.json, *.jsonl), by name; not in folders below
+ *     FOLDER   all reports in it (*.json, *.jsonl), by name; not in folders below. The ranks of a group (group/folder.h)
+ *              are one run
  *     -        standard input
  *     @FILTER  runs of the history (history/filter.h): @last, @name=train,since=30d
  *     ID       a run of the history by the first digits of its ID, six at least

@@ -30,7 +30,18 @@ struct row {
     enum metric raised_by;  /* high-water mark of the kernel, or METRIC_NONE */
     enum metric bounded_by; /* upper bound of the peak, or METRIC_NONE */
     const char *reason;     /* for NOT_YET */
+    enum figure_merge merge;
 };
+
+/* Short for the table. */
+#define ADD FIGURE_ADD
+#define MEAN FIGURE_MEAN
+#define ALIGN FIGURE_ALIGN
+#define PER_NODE FIGURE_PER_NODE
+#define HOST FIGURE_HOST
+#define HOST_PEAK FIGURE_HOST_PEAK
+#define GPUS FIGURE_GPUS
+#define NO_MERGE FIGURE_NO_MERGE
 
 /* A bound that is lower than a peak by more than this is ignored. Smaller differences are
  * normal: each CPU may hold some pages that are not in the kernel's count yet. */
@@ -41,73 +52,73 @@ struct row {
 
 /* clang-format off */
 static const struct row rows[] = {
-    { "cpu.total_seconds",                   TOTAL,     METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.user_seconds",                    TOTAL,     METRIC_JOB_USER,             METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.system_seconds",                  TOTAL,     METRIC_JOB_SYSTEM,           METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.mean_cores",                      MEAN_RATE, METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.max_cores",                       MAX_RATE,  METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.main.mean_cores",                 MEAN_RATE, METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.main.max_cores",                  MAX_RATE,  METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.descendants.mean_cores",          MEAN_RATE, METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.descendants.max_cores",           MAX_RATE,  METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.system.mean_cores",               MEAN_RATE, METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.system.max_cores",                MAX_RATE,  METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_MAIN_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, NULL },
-    { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_DESCENDANTS_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, NULL },
-    { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_JOB_THREADS_PEAK, METRIC_NONE, NULL },
-    { "cpu.page_faults.major",               TOTAL,     METRIC_JOB_MAJOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.page_faults.minor",               TOTAL,     METRIC_JOB_MINOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.context_switches.voluntary",      SPAN,      METRIC_JOB_VOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL },
-    { "cpu.context_switches.involuntary",    SPAN,      METRIC_JOB_INVOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL },
+    { "cpu.total_seconds",                   TOTAL,     METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.user_seconds",                    TOTAL,     METRIC_JOB_USER,             METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.system_seconds",                  TOTAL,     METRIC_JOB_SYSTEM,           METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.mean_cores",                      MEAN_RATE, METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL, MEAN },
+    { "cpu.max_cores",                       MAX_RATE,  METRIC_JOB_CPU,              METRIC_NONE, METRIC_NONE, NULL, ALIGN },
+    { "cpu.main.mean_cores",                 MEAN_RATE, METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, NULL, MEAN },
+    { "cpu.main.max_cores",                  MAX_RATE,  METRIC_MAIN_CPU,             METRIC_NONE, METRIC_NONE, NULL, ALIGN },
+    { "cpu.descendants.mean_cores",          MEAN_RATE, METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL, MEAN },
+    { "cpu.descendants.max_cores",           MAX_RATE,  METRIC_DESCENDANTS_CPU,      METRIC_NONE, METRIC_NONE, NULL, ALIGN },
+    { "cpu.system.mean_cores",               MEAN_RATE, METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL, HOST },
+    { "cpu.system.max_cores",                MAX_RATE,  METRIC_HOST_CPU,             METRIC_NONE, METRIC_NONE, NULL, HOST },
+    { "cpu.threads.main",                    PEAK,      METRIC_MAIN_THREADS,         METRIC_MAIN_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, NULL, ALIGN },
+    { "cpu.threads.descendants",             PEAK,      METRIC_DESCENDANTS_THREADS,  METRIC_DESCENDANTS_THREADS_PEAK, METRIC_JOB_THREADS_PEAK, NULL, ALIGN },
+    { "cpu.threads.combined",                PEAK,      METRIC_JOB_THREADS,          METRIC_JOB_THREADS_PEAK, METRIC_NONE, NULL, ALIGN },
+    { "cpu.page_faults.major",               TOTAL,     METRIC_JOB_MAJOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.page_faults.minor",               TOTAL,     METRIC_JOB_MINOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.context_switches.voluntary",      SPAN,      METRIC_JOB_VOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.context_switches.involuntary",    SPAN,      METRIC_JOB_INVOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL, ADD },
 
-    { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_BOUND, NULL },
-    { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL },
-    { "memory.main.shared_rss_bytes",        PEAK,      METRIC_MAIN_SHARED,          METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL },
-    { "memory.descendants.total_rss_bytes",  PEAK,      METRIC_DESCENDANTS_RSS,      METRIC_DESCENDANTS_RSS_PEAK, METRIC_DESCENDANTS_RSS_BOUND, NULL },
-    { "memory.descendants.private_rss_bytes", PEAK,     METRIC_DESCENDANTS_PRIVATE,  METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, NULL },
-    { "memory.descendants.shared_rss_bytes", PEAK,      METRIC_DESCENDANTS_SHARED,   METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, NULL },
-    { "memory.combined.total_rss_bytes",     PEAK,      METRIC_JOB_RSS,              METRIC_JOB_RSS_PEAK, METRIC_JOB_RSS_BOUND, NULL },
-    { "memory.combined.private_rss_bytes",   PEAK,      METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
-    { "memory.combined.shared_rss_bytes",    PEAK,      METRIC_JOB_SHARED,           METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
-    { "memory.combined.pss_bytes",           PEAK,      METRIC_JOB_PSS,              METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL },
-    { "memory.at_peak.total_rss_bytes",      AT_PEAK,   METRIC_JOB_RSS,              METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.at_peak.private_rss_bytes",    AT_PEAK,   METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.at_peak.shared_rss_bytes",     AT_PEAK,   METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL },
-    { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL },
-    { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL },
-    { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, NULL },
+    { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
+    { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
+    { "memory.main.shared_rss_bytes",        PEAK,      METRIC_MAIN_SHARED,          METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
+    { "memory.descendants.total_rss_bytes",  PEAK,      METRIC_DESCENDANTS_RSS,      METRIC_DESCENDANTS_RSS_PEAK, METRIC_DESCENDANTS_RSS_BOUND, NULL, PER_NODE },
+    { "memory.descendants.private_rss_bytes", PEAK,     METRIC_DESCENDANTS_PRIVATE,  METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, NULL, PER_NODE },
+    { "memory.descendants.shared_rss_bytes", PEAK,      METRIC_DESCENDANTS_SHARED,   METRIC_NONE, METRIC_DESCENDANTS_RSS_BOUND, NULL, PER_NODE },
+    { "memory.combined.total_rss_bytes",     PEAK,      METRIC_JOB_RSS,              METRIC_JOB_RSS_PEAK, METRIC_JOB_RSS_BOUND, NULL, PER_NODE },
+    { "memory.combined.private_rss_bytes",   PEAK,      METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL, PER_NODE },
+    { "memory.combined.shared_rss_bytes",    PEAK,      METRIC_JOB_SHARED,           METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL, PER_NODE },
+    { "memory.combined.pss_bytes",           PEAK,      METRIC_JOB_PSS,              METRIC_NONE, METRIC_JOB_RSS_BOUND, NULL, PER_NODE },
+    { "memory.at_peak.total_rss_bytes",      AT_PEAK,   METRIC_JOB_RSS,              METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
+    { "memory.at_peak.private_rss_bytes",    AT_PEAK,   METRIC_JOB_PRIVATE,          METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
+    { "memory.at_peak.shared_rss_bytes",     AT_PEAK,   METRIC_JOB_SHARED,           METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
+    { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_NONE, NULL, PER_NODE },
+    { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
+    { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
+    { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL, PER_NODE },
+    { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, NULL, HOST_PEAK },
 
-    { "gpu.memory.main_bytes",               LATER_PEAK, METRIC_MAIN_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, NULL },
-    { "gpu.memory.descendants_bytes",        LATER_PEAK, METRIC_DESCENDANTS_GPU_MEMORY, METRIC_NONE, METRIC_NONE, NULL },
-    { "gpu.memory.combined_bytes",           LATER_PEAK, METRIC_JOB_GPU_MEMORY,       METRIC_NONE, METRIC_NONE, NULL },
-    { "gpu.memory.system_bytes",             LATER_PEAK, METRIC_HOST_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, NULL },
-    { "gpu.utilization.mean_gpus",           MEAN_RATE, METRIC_HOST_GPU_BUSY,        METRIC_NONE, METRIC_NONE, NULL },
-    { "gpu.utilization.max_gpus",            LATER_PEAK, METRIC_HOST_GPU_UTILIZATION, METRIC_NONE, METRIC_NONE, NULL },
-    { "gpu.job_utilization.mean_gpus",       MEAN_RATE, METRIC_JOB_GPU_BUSY,         METRIC_NONE, METRIC_NONE, NULL },
-    { "gpu.job_utilization.max_gpus",        LATER_PEAK, METRIC_JOB_GPU_UTILIZATION,  METRIC_NONE, METRIC_NONE, NULL },
+    { "gpu.memory.main_bytes",               LATER_PEAK, METRIC_MAIN_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, NULL, ALIGN },
+    { "gpu.memory.descendants_bytes",        LATER_PEAK, METRIC_DESCENDANTS_GPU_MEMORY, METRIC_NONE, METRIC_NONE, NULL, ALIGN },
+    { "gpu.memory.combined_bytes",           LATER_PEAK, METRIC_JOB_GPU_MEMORY,       METRIC_NONE, METRIC_NONE, NULL, ALIGN },
+    { "gpu.memory.system_bytes",             LATER_PEAK, METRIC_HOST_GPU_MEMORY,      METRIC_NONE, METRIC_NONE, NULL, GPUS },
+    { "gpu.utilization.mean_gpus",           MEAN_RATE, METRIC_HOST_GPU_BUSY,        METRIC_NONE, METRIC_NONE, NULL, GPUS },
+    { "gpu.utilization.max_gpus",            LATER_PEAK, METRIC_HOST_GPU_UTILIZATION, METRIC_NONE, METRIC_NONE, NULL, GPUS },
+    { "gpu.job_utilization.mean_gpus",       MEAN_RATE, METRIC_JOB_GPU_BUSY,         METRIC_NONE, METRIC_NONE, NULL, MEAN },
+    { "gpu.job_utilization.max_gpus",        LATER_PEAK, METRIC_JOB_GPU_UTILIZATION,  METRIC_NONE, METRIC_NONE, NULL, ALIGN },
 
-    { "io.read_bytes",                       TOTAL,     METRIC_JOB_READ,             METRIC_NONE, METRIC_NONE, NULL },
-    { "io.written_bytes",                    TOTAL,     METRIC_JOB_WRITTEN,          METRIC_NONE, METRIC_NONE, NULL },
-    { "io.read_chars",                       TOTAL,     METRIC_JOB_READ_CHARS,       METRIC_NONE, METRIC_NONE, NULL },
-    { "io.written_chars",                    TOTAL,     METRIC_JOB_WRITTEN_CHARS,    METRIC_NONE, METRIC_NONE, NULL },
+    { "io.read_bytes",                       TOTAL,     METRIC_JOB_READ,             METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "io.written_bytes",                    TOTAL,     METRIC_JOB_WRITTEN,          METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "io.read_chars",                       TOTAL,     METRIC_JOB_READ_CHARS,       METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "io.written_chars",                    TOTAL,     METRIC_JOB_WRITTEN_CHARS,    METRIC_NONE, METRIC_NONE, NULL, ADD },
 
-    { "network.received_bytes",              TOTAL,     METRIC_HOST_NETWORK_RECEIVED, METRIC_NONE, METRIC_NONE, NULL },
-    { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL },
+    { "network.received_bytes",              TOTAL,     METRIC_HOST_NETWORK_RECEIVED, METRIC_NONE, METRIC_NONE, NULL, HOST },
+    { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL, HOST },
 
-    { "energy.cpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_ENERGY },
-    { "energy.gpu_joules",                   GROWTH,    METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, NULL },
+    { "energy.cpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_ENERGY, ADD },
+    { "energy.gpu_joules",                   GROWTH,    METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, NULL, GPUS },
 
-    { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_JOB_PROCESSES_PEAK, METRIC_NONE, NULL },
-    { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL },
+    { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_JOB_PROCESSES_PEAK, METRIC_NONE, NULL, ALIGN },
+    { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL, ADD },
 
-    { "pressure.cpu_seconds",                TOTAL,     METRIC_JOB_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, NULL },
-    { "pressure.memory_seconds",             TOTAL,     METRIC_JOB_MEMORY_PRESSURE, METRIC_NONE, METRIC_NONE, NULL },
-    { "pressure.io_seconds",                 TOTAL,     METRIC_JOB_IO_PRESSURE,     METRIC_NONE, METRIC_NONE, NULL },
+    { "pressure.cpu_seconds",                TOTAL,     METRIC_JOB_CPU_PRESSURE,    METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "pressure.memory_seconds",             TOTAL,     METRIC_JOB_MEMORY_PRESSURE, METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "pressure.io_seconds",                 TOTAL,     METRIC_JOB_IO_PRESSURE,     METRIC_NONE, METRIC_NONE, NULL, ADD },
 
-    { "events.oom_kills",                    TOTAL,     METRIC_JOB_OOM_KILLS,        METRIC_NONE, METRIC_NONE, NULL },
-    { "events.throttled_seconds",            TOTAL,     METRIC_JOB_THROTTLED,        METRIC_NONE, METRIC_NONE, NULL },
+    { "events.oom_kills",                    TOTAL,     METRIC_JOB_OOM_KILLS,        METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "events.throttled_seconds",            TOTAL,     METRIC_JOB_THROTTLED,        METRIC_NONE, METRIC_NONE, NULL, ADD },
 };
 /* clang-format on */
 
@@ -518,7 +529,8 @@ struct spoor_figure figure_get(size_t index, const struct summary *summary)
 
 struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary)
 {
-    const struct row row = { NULL, MEAN_RATE, metric, METRIC_NONE, METRIC_NONE, NULL };
+    const struct row row = { NULL,        MEAN_RATE, metric,     METRIC_NONE,
+                             METRIC_NONE, NULL,      FIGURE_MEAN };
 
     return make_figure(&row, summary);
 }
@@ -536,6 +548,11 @@ const char *figure_path(size_t index)
 enum metric figure_metric(size_t index)
 {
     return rows[index].metric;
+}
+
+enum figure_merge figure_merge(size_t index)
+{
+    return rows[index].merge;
 }
 
 const char *figure_derivation(size_t index)

@@ -15,6 +15,18 @@
 #include "series/summary.h"
 #include "spoor/spoor.h"
 
+/* How the figures of the ranks of a job become one (group/merge.c). */
+enum figure_merge {
+    FIGURE_ADD,      /* the sum over ranks */
+    FIGURE_MEAN,     /* the sum of the rates, each over the time of its rank, per time of all */
+    FIGURE_ALIGN,    /* a peak: the largest sum at one moment, at most the sum of all peaks */
+    FIGURE_PER_NODE, /* the same within each node; the largest node counts */
+    FIGURE_HOST,     /* of the machine: one rank per node, summed over nodes */
+    FIGURE_HOST_PEAK, /* of the machine: the largest */
+    FIGURE_GPUS,      /* of the GPUs: each counts once, whatever number of ranks used it */
+    FIGURE_NO_MERGE,  /* of one moment of one rank */
+};
+
 size_t figure_count(void);
 const char *figure_path(size_t index);
 
@@ -22,6 +34,7 @@ const char *figure_path(size_t index);
  * for the documentation. */
 enum metric figure_metric(size_t index);
 const char *figure_derivation(size_t index);
+enum figure_merge figure_merge(size_t index);
 
 /* The figure of a row, from the tallies of a run or phase. */
 struct spoor_figure figure_get(size_t index, const struct summary *summary);

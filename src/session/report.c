@@ -49,6 +49,7 @@ static int fill_record(spoor_session *session, const struct process_table *proce
         .command = (const char *const *)session->run.command,
         .user = session->run.user,
         .cwd = session->run.cwd,
+        .launch = &session->run.launch,
         .pid = session->pid,
         .is_tracked = session->sampler.job.is_tracked,
         .is_attached =

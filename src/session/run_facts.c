@@ -10,10 +10,11 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "job/gpu/gpu_inventory.h"
 #include "record/record.h"
 #include "source/proc/pid_files.h"
 
-enum { ARGUMENTS_MAX = 4096, CMDLINE_MAX = 128 << 10 };
+enum { ARGUMENTS_MAX = 4096, CMDLINE_MAX = 128 << 10, ENVIRONMENT_MAX = 1 << 20 };
 
 static void free_list(char **list)
 {
@@ -103,6 +104,34 @@ static void read_user(struct run_facts *facts, const struct root *root, pid_t pi
                        (unsigned long long)status.uid);
 }
 
+/* The environment that get_variable() reads: launch_read() passes it no data. */
+static _Thread_local const char *block;
+static _Thread_local size_t block_size;
+
+static const char *get_variable(const char *name)
+{
+    return gpu_choice_find(block, block_size, name);
+}
+
+/* A command that we start has our environment; a process that runs, its own, if that can be read. */
+static int read_launch(struct run_facts *facts, const struct spoor_options *options,
+                       const struct root *root)
+{
+    bool is_attached = options->pid != 0 && !(options->flags & SPOOR_CALLER_SPAWNED);
+    ssize_t length = 0;
+
+    facts->environment = malloc(ENVIRONMENT_MAX);
+    if (!facts->environment)
+        return -ENOMEM;
+    if (!(options->flags & SPOOR_TRACK_CGROUP))
+        length = root_read_start(root, facts->environment, ENVIRONMENT_MAX, "proc/%d/environ",
+                                 (int)(is_attached ? options->pid : getpid()));
+    block = facts->environment;
+    block_size = length > 0 ? (size_t)length : 0;
+    launch_read(&facts->launch, get_variable);
+    return 0;
+}
+
 int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
                    const struct root *root)
 {
@@ -125,6 +154,8 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
         r = copy_list(options->command, &facts->command);
     else if (r == 0 && options->pid != 0)
         r = read_command(facts, root, options->pid);
+    if (r == 0)
+        r = read_launch(facts, options, root);
     if (r < 0)
         return r;
     read_user(facts, root, pid);
@@ -136,6 +167,7 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
 void run_facts_done(struct run_facts *facts)
 {
     free(facts->name);
+    free(facts->environment);
     free_list(facts->tags);
     free_list(facts->command);
     *facts = (struct run_facts){ 0 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_facts.h - name, user and command of a run: fixed when it is opened. */
+/* run_facts.h - name, user, command and launcher of a run: fixed when it is opened. */
 #ifndef SESSION_RUN_FACTS_H
 #define SESSION_RUN_FACTS_H
 
 #include <limits.h>
 
 #include "base/root.h"
+#include "record/launch.h"
 #include "record/record.h"
 #include "spoor/spoor.h"
 
@@ -16,6 +17,8 @@ struct run_facts {
     char **command;     /* ended by NULL; NULL: not known */
     char user[64];      /* empty: not known */
     char cwd[PATH_MAX]; /* empty: not known */
+    char *environment;  /* the texts of `launch` */
+    struct launch launch;
 };
 
 /* Copies the options and reads the rest from the kernel. Fails only with -ENOMEM. The caller

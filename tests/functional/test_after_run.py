@@ -57,14 +57,14 @@ def test_the_command_after_the_run_has_default_signals(spoor):
 def test_names_of_files_have_the_run_in_them(spoor):
     folder = spoor.new_path("folder")
     folder.mkdir()
-    done = run(spoor, "--name", "a/b", "--tag", "v=2", "-o", "{name}-{tag.v}-{rank}-{host}-{pid}-{id}.json",
+    done = run(spoor, "--name", "a/b", "--tag", "v=2", "-o", "{name}-{tag.v}-{rank}-{job}-{step}-{node}-{host}-{pid}-{id}.json",
                "--samples", "{date}-{time}-{id}.csv", "--report", "{{{id}}}.html", "--", "true", cwd=folder,
-               env={**os.environ, "SLURM_PROCID": "3"})
+               env={**os.environ, "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "1", "SLURM_PROCID": "3", "SLURMD_NODENAME": "n/3"})
     assert (done.returncode, done.stderr) == (0, "")
     names = sorted(os.listdir(folder))
     report = next(name for name in names if name.endswith(".json"))
     run_id = load(folder / report)["run"]["id"]
-    assert re.fullmatch(rf"a_b-2-3-{re.escape(os.uname().nodename)}-\d+-{run_id}\.json", report)
+    assert re.fullmatch(rf"a_b-2-3-77-1-n_3-{re.escape(os.uname().nodename)}-\d+-{run_id}\.json", report)
     assert f"{{{run_id}}}.html" in names
     samples = next(name for name in names if name.endswith(".csv"))
     assert re.fullmatch(rf"20\d\d-\d\d-\d\d-\d{{6}}-{run_id}\.csv", samples)

@@ -324,7 +324,7 @@ def test_history_of_100000_runs(spoor, folders, row):
 
 @pytest.fixture(name="mixed")
 def fixture_mixed(folders, row):
-    changes = [{"name": "train", "tag.v": "1", "exit_code": 0, "host": "a", "user": "eve"},
+    changes = [{"name": "train", "tag.v": "1", "exit_code": 0, "host": "a", "user": "eve", "job": "1234"},
                {"name": "train", "tag.v": "2", "exit_code": 1, "host": "b", "command": "python3 train.py --lr 0.1"},
                {"name": "a,b", "tag.x": "two words", "exit_code": 0, "host": "b"},
                {"name": "test", "tag.v": "1", "exit_code": 137, "signal": "SIGKILL", "host": "a"}]
@@ -339,6 +339,7 @@ def fixture_mixed(folders, row):
     ([], [0, 1, 2, 3]), (["name=train"], [0, 1]), (["name!=train"], [2, 3]), (["name~t"], [0, 1, 3]),
     (["name=train,tag.v=1"], [0]), (["name=train", "tag.v=1"], [0]), (["tag.v=1"], [0, 3]), (["tag.v!=1"], [1, 2]),
     (["tag.x~words"], [2]), (["exit!=0"], [1, 3]), (["exit=0"], [0, 2]), (["host=b"], [1, 2]), (["user=eve"], [0]),
+    (["job=1234"], [0]), (["@job~23"], [0]), (["job=12"], []),
     (["command~lr 0.1"], [1]), (["until=2021-01-01"], [0]), (["since=2026-11-01"], [1, 2, 3]), (["since=1ms"], []),
     (["last"], [3]), (["previous"], [2]), (["last=2"], [2, 3]), (["name=train,last"], [1]),
     (["name=train,previous"], [0]), (["id=abcdef"], [3]), (["name=a\\,b"], [2]), (["@last"], [3]),

@@ -47,10 +47,14 @@ static void a_row_has_every_figure_with_its_bounds(void **state)
     struct record record, loaded;
 
     (void)state;
+    example->input.launch =
+        &(struct launch){ .scheduler = "slurm", .job = "77", .rank = UNKNOWN, .restart = 2 };
     example_fill(example, &record);
     row_write(&record, &row);
     load_row(&row, &loaded);
     assert_true(row.length < 2048);
+    assert_string_equal(loaded.launch->job, "77");
+    assert_true(loaded.launch->restart == 2 && !is_known(loaded.launch->rank));
     for (size_t i = 0; i < figure_count(); i++) {
         const struct spoor_figure *old = &record.figures[i], *new = &loaded.figures[i];
 

@@ -97,6 +97,10 @@ static void a_report_is_the_same_after_loading(void **state)
         example->input.wait_status = endings[i];
         assert_same(example);
     }
+    example->input.launch =
+        &(struct launch){ "open-mpi", "pbs",  "77[].x\x1b", "1", 3, 16,  0,    UNKNOWN, 2,
+                          4,          "n\n3", NULL,         5,   0, "a", NULL, NULL };
+    assert_same(example);
     example_forget(example);
     assert_same(example);
 }

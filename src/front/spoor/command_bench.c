@@ -213,7 +213,8 @@ static int keep_run(const struct bench *bench, struct spoor_error *err)
 
     if (bench->runs_fd < 0)
         return 0;
-    json_add_report(&json, &bench->set.runs[bench->set.count - 1], CURVE_JSON_POINTS, false);
+    json_add_report(&json, &bench->set.runs[bench->set.count - 1], CURVE_JSON_POINTS,
+                    JSON_FOR_FILE);
     buffer_add_text(&line, "\n");
     r = buffer_error(&line);
     if (r == 0)

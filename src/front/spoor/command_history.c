@@ -23,6 +23,7 @@
 #include "output/format.h"
 #include "output/table.h"
 #include "recommend/needs.h"
+#include "record/launch.h"
 #include "record/row.h"
 #include "runs/run_set.h"
 #include "text/escape.h"
@@ -150,9 +151,12 @@ struct list {
 
 static const struct field *find_field(const char *name)
 {
-    const struct field_table *tables[] = { &record_run_fields, &record_machine_fields };
+    const struct field_table *tables[] = { &record_run_fields, &record_machine_fields,
+                                           &record_launch_fields };
+    static const char launch[] = "launch.";
     char flat[ROW_NAME_SIZE];
 
+    name += strncmp(name, launch, strlen(launch)) == 0 ? strlen(launch) : 0;
     for (size_t t = 0; t < ARRAY_SIZE(tables); t++) {
         for (size_t i = 0; i < tables[t]->count; i++) {
             const struct field *field = &tables[t]->rows[i];
@@ -270,8 +274,15 @@ static void add_count(struct list *list, double value)
 
 static void add_field(struct list *list, const struct field *field, const struct record *record)
 {
-    const void *at = field_at(field, record);
+    const struct field_table *launch = &record_launch_fields;
+    bool is_of_launch = field >= launch->rows && field < launch->rows + launch->count;
+    const void *base = is_of_launch ? (const void *)record->launch : record;
+    const void *at = base ? field_at(field, base) : NULL;
 
+    if (!at) {
+        table_add_text(&list->table, NULL);
+        return;
+    }
     switch (field->kind) {
     case FIELD_TEXT:
         table_add_text(&list->table, *(const char *const *)at);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
+#include "group/folder.h"
 #include "output/chart.h"
 #include "output/format.h"
 #include "output/output_file.h"
@@ -215,4 +217,46 @@ int command_report(const struct command *command, int argc, char **argv)
     if (runs.count == 0)
         return complain("missing argument: spoor report [OPTIONS] FILE...");
     return report_runs(&settings, runs.items, runs.count);
+}
+
+/* ---- merge ---------------------------------------------------------------- */
+
+/* As the last rank does it, and text for the reader. */
+static int name_merged(struct settings *settings, const char *folder, struct spoor_error *err)
+{
+    static const char *const names[] = { "merged.json", "merged.html" };
+    int r = text_list_add(&settings->outputs, "-", err);
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
+        AUTO_FREE char *path = NULL;
+
+        if (i == 1 && format_check(SPOOR_HTML, NULL) < 0)
+            break; /* this build has no page */
+        r = asprintf(&path, "%s/%s", folder, names[i]) < 0
+                ? error_set(err, ENOMEM, "out of memory")
+                : text_list_add(&settings->outputs, path, err);
+    }
+    return r;
+}
+
+int command_merge(const struct command *command, int argc, char **argv)
+{
+    CLEANUP(settings_done) struct settings settings;
+    struct arguments arguments;
+    struct spoor_error err = { 0 };
+    int code = settings_begin(&settings, &arguments, command, argc, argv);
+    char **folder = argv + arguments.first_operand;
+
+    if (code >= 0)
+        return code;
+    if (arguments.operand_count == 0)
+        return complain("missing argument: spoor merge [OPTIONS] DIRECTORY");
+    if (!group_is_folder(folder[0]))
+        return complain("'%s' has no files of ranks: expected the directory of 'spoor run "
+                        "--group'",
+                        folder[0]);
+    if (settings.outputs.count == 0 && !settings.has_format &&
+        name_merged(&settings, folder[0], &err) < 0)
+        return complain("%s", err.message);
+    return report_runs(&settings, folder, 1);
 }

@@ -15,6 +15,7 @@
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
 #include "front/spoor/settings.h"
+#include "output/format.h"
 #include "output/save.h"
 #include "record/fill.h"
 #include "record/row.h"
@@ -35,6 +36,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
     const struct gpu_view gpu = { .state = GPU_PENDING, .reason = REASON };
     struct warning warning = { .code = "untracked" };
     struct summary summary;
+    struct launch launch;
     char id[RUN_ID_SIZE], cwd[PATH_MAX];
     struct record_input input = {
         .id = options->id ? options->id : id,
@@ -42,6 +44,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
         .tags = options->tags,
         .command = options->command,
         .cwd = getcwd(cwd, sizeof(cwd)),
+        .launch = &launch,
         .is_tracked = true,
         .has_ended = true,
         .wait_status = tracked->end.wait_status,
@@ -60,6 +63,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
 
     if (!options->id)
         record_make_id(id);
+    launch_read(&launch, environment_own);
     (void)gethostname(host.hostname, sizeof(host.hostname) - 1); /* or it is not known */
     summary_init(&summary, options->interval_ns);
     for (size_t i = 0; i < METRIC_COUNT; i++)
@@ -107,6 +111,12 @@ static int write_all(void *data)
 
         row_write(report->record, &row);
         outputs_save_run(report->outputs, &row);
+    }
+    if (report->outputs->group) {
+        CLEANUP(buffer_done) struct buffer line = { 0 };
+
+        rank_write(report->record, NULL, &line);
+        rank_group_end(report->outputs->group, &line);
     }
     return 0;
 }
@@ -248,6 +258,7 @@ int command_run(const struct command *command, int argc, char **argv)
     CLEANUP(settings_done) struct settings settings;
     struct arguments arguments;
     CLEANUP(outputs_done) struct outputs outputs = { 0 };
+    struct rank_group group;
     struct spoor_error err;
     int code = settings_begin(&settings, &arguments, command, argc, argv);
 
@@ -259,6 +270,8 @@ int command_run(const struct command *command, int argc, char **argv)
         return complain("empty command: spoor run [OPTIONS] -- COMMAND [ARGUMENT...]");
     if (outputs_plan(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
+    rank_group_begin(&settings, argv + arguments.first_operand, &group);
+    outputs.group = group.folder[0] ? &group : NULL;
     return run_job(&settings, &outputs, argv + arguments.first_operand);
 }
 

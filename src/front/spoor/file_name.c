@@ -9,7 +9,10 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/environment.h"
 #include "base/error.h"
+#include "base/unknown.h"
+#include "record/launch.h"
 #include "record/record.h"
 #include "text/buffer.h"
 
@@ -62,16 +65,45 @@ static void add_id(struct settings *settings, struct buffer *out)
     add_value(settings->run_id, out);
 }
 
+static struct launch get_launch(void)
+{
+    struct launch launch;
+
+    launch_read(&launch, environment_own);
+    return launch;
+}
+
 static void add_rank(struct settings *settings, struct buffer *out)
 {
-    static const char *const variables[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                             "SLURM_PROCID", "RANK" };
-    const char *rank = NULL;
+    (void)settings;
+    buffer_format(out, "%llu", (unsigned long long)known_or_0(get_launch().rank));
+}
+
+static void add_job(struct settings *settings, struct buffer *out)
+{
+    const char *job = get_launch().job;
 
     (void)settings;
-    for (size_t i = 0; i < ARRAY_SIZE(variables) && !rank; i++)
-        rank = getenv(variables[i]);
-    add_value(rank ? rank : "0", out);
+    add_value(job ? job : "0", out);
+}
+
+static void add_step(struct settings *settings, struct buffer *out)
+{
+    const char *step = get_launch().step;
+
+    (void)settings;
+    add_value(step ? step : "0", out);
+}
+
+/* Its name, since few launchers give its index. */
+static void add_node(struct settings *settings, struct buffer *out)
+{
+    const char *name = get_launch().node_name;
+
+    if (name)
+        add_value(name, out);
+    else
+        add_host(settings, out);
 }
 
 static const struct {
@@ -80,6 +112,7 @@ static const struct {
 } parts[] = {
     { "host", add_host },  { "pid", add_pid }, { "date", add_date },
     { "time", add_clock }, { "id", add_id },   { "rank", add_rank },
+    { "node", add_node },  { "job", add_job }, { "step", add_step },
 };
 
 /* The value of --tag KEY=VALUE; NULL: there is none. */
@@ -116,8 +149,8 @@ static int add_part(struct settings *settings, const char *name, struct buffer *
         return error_set(err, EINVAL, "{%s}: the run has none; give it with %s", name,
                          is_tag ? "--tag" : "--name");
     return error_set(err, EINVAL,
-                     "unknown {%s}: use {name}, {host}, {pid}, {date}, {time}, {id}, {rank} or "
-                     "{tag.KEY}; {{ is a brace",
+                     "unknown {%s}: use {name}, {host}, {pid}, {date}, {time}, {id}, {rank}, "
+                     "{node}, {job}, {step} or {tag.KEY}; {{ is a brace",
                      name);
 }
 

@@ -2,7 +2,7 @@
 /*
  * file_name.h - names of output files with the run in them: "{name}-{date}-{id}.json".
  *
- *     {name} {host} {pid} {date} {time} {id} {rank} {tag.KEY}       {{ is a brace
+ *     {name} {host} {pid} {date} {time} {id} {rank} {node} {job} {step} {tag.KEY}       {{ is a brace
  */
 #ifndef FRONT_SPOOR_FILE_NAME_H
 #define FRONT_SPOOR_FILE_NAME_H
@@ -10,8 +10,8 @@
 #include "front/spoor/settings.h"
 
 /* Fills in the names of all output files. A slash in a value becomes "_". {id} sets settings->run_id; {pid} is
- * the process that is attached to, or spoor itself; {rank} is that of MPI, Slurm or torchrun, or 0; the
- * time is that of now, UTC. -EINVAL: a name has braces that mean nothing, or a value that is not known. */
+ * the process that is attached to, or spoor itself; {rank}, {job} and {step} are those of the
+ * launcher, or 0; {node} is its name for the machine, or the host name; the time is that of now, UTC. -EINVAL: a name has braces that mean nothing, or a value that is not known. */
 int file_names_fill_in(struct settings *settings, struct spoor_error *err);
 
 #endif

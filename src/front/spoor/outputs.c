@@ -428,7 +428,7 @@ static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
 
 static bool tells_of_clouds(const struct outputs *outputs)
 {
-    bool any = outputs->saves_run;
+    bool any = outputs->saves_run || outputs->group;
 
     for (size_t i = 0; i < outputs->count; i++)
         any |= outputs->items[i].format == SPOOR_JSON ||
@@ -490,6 +490,17 @@ static void save_session(const struct outputs *outputs, spoor_session *session)
         outputs_save_run(outputs, &row);
 }
 
+static void save_rank(const struct outputs *outputs, spoor_session *session)
+{
+    CLEANUP(buffer_done) struct buffer line = { 0 };
+    struct spoor_error err = { 0 };
+
+    if (tracking_agent_format(session, SPOOR_RANK, &line, &err) < 0)
+        complain("the run is not added to the group: %s", err.message);
+    else
+        rank_group_end(outputs->group, &line);
+}
+
 static int write_all(void *data)
 {
     const struct report *report = data;
@@ -516,6 +527,8 @@ static int write_all(void *data)
     }
     if (outputs->saves_run)
         save_session(outputs, report->session);
+    if (outputs->group)
+        save_rank(outputs, report->session);
     spoor_session_set_cloud(report->session, NULL);
     return 0;
 }
@@ -525,7 +538,7 @@ void outputs_write(const struct outputs *outputs, spoor_session *session)
     struct report report = { outputs, session };
 
     spoor_session_show_processes(session, outputs->process_count);
-    if (outputs->count > 0 || outputs->saves_run)
+    if (outputs->count > 0 || outputs->saves_run || outputs->group)
         (void)program_write_report(&spoor_program, write_all, &report);
     complain_of_lost_rows(outputs, session);
 }

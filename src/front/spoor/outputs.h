@@ -9,6 +9,7 @@
 #ifndef FRONT_SPOOR_OUTPUTS_H
 #define FRONT_SPOOR_OUTPUTS_H
 
+#include "front/spoor/rank_group.h"
 #include "front/spoor/settings.h"
 #include "record/record.h"
 #include "run/track.h"
@@ -33,6 +34,7 @@ struct outputs {
     size_t process_count;            /* in a text report */
     const struct text_list *streams; /* the files of samples, numbered as in the session */
     bool saves_run;                  /* to the history, after the reports */
+    const struct rank_group *group;  /* NULL: the run is in none */
 };
 
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be written in the end;

@@ -12,6 +12,7 @@
 #include "front/option.h"
 #include "front/spoor/outputs.h"
 #include "output/format.h"
+#include "record/launch.h"
 #include "run/track.h"
 #include "text/escape.h"
 #include "text/number.h"
@@ -178,6 +179,8 @@ int print_check(const char *template, struct spoor_error *err)
 
     if (untracked_record_fill(&nothing, &options, &record) < 0)
         return error_set(err, ENOMEM, "out of memory");
+    if (!record.launch) /* its names are known in every run */
+        record.launch = launch_copy(&record, &(struct launch){ 0 });
     json_write(&record, &style, &json);
     record_done(&record);
     return fill_in_report(template, &json, true, &out, err);

@@ -177,6 +177,25 @@ static const struct command commands[] = {
         .main = command_report,
     },
     {
+        .name = "merge",
+        .options = &settings_table,
+        .scope = SCOPE_MERGE,
+        .operands = "DIRECTORY",
+        .max_operands = 1,
+        .complete = COMPLETE_FILES,
+        .summary = "merge the ranks of a job into one report",
+        .about =
+            "Merge the reports of the ranks in DIRECTORY, which 'spoor run --group' wrote, at "
+            "any time: while ranks still run, or after some were killed. CPU time, I/O and "
+            "energy add up; memory is that of the node with the most, since limits hold per "
+            "node; figures of the machine count once per node, GPUs once. Ranks without an end "
+            "are named. Of a rank that ran twice, the last attempt counts. 'spoor report "
+            "DIRECTORY' shows the same. Exit code: 0, or 125 if there is nothing to merge.",
+        .example = "spoor merge spoor-1234.0",
+        .ignores_variables = true, /* the variables are for runs */
+        .main = command_merge,
+    },
+    {
         .name = "recommend",
         .options = &settings_table,
         .scope = SCOPE_RECOMMEND,

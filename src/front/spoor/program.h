@@ -23,6 +23,7 @@ int command_check(const struct command *command, int argc, char **argv);
 int command_compare(const struct command *command, int argc, char **argv);
 int command_doctor(const struct command *command, int argc, char **argv);
 int command_info(const struct command *command, int argc, char **argv);
+int command_merge(const struct command *command, int argc, char **argv);
 int command_phase(const struct command *command, int argc, char **argv);
 int command_recommend(const struct command *command, int argc, char **argv);
 int command_report(const struct command *command, int argc, char **argv);

@@ -32,6 +32,7 @@ enum {
     SCOPE_COMPARE = 1u << 11,
     SCOPE_CHECK = 1u << 12,
     SCOPE_HISTORY = 1u << 13,
+    SCOPE_MERGE = 1u << 14,
 };
 
 /* In the order of the words of their options. */
@@ -70,6 +71,7 @@ struct settings {
     struct text_list vendors;
     size_t server_count;
     char *history;        /* yes, no or a folder */
+    char *group;          /* the folder of the ranks of a job; "off": none */
     bool saves_run;       /* keep the run in the history */
     bool wants_last;      /* the last run of the history */
     char *columns;        /* of a list of runs */

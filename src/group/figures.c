@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figures.c - the figures of a group: one function for each rule of the table of figures. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/unknown.h"
+#include "group/ranks.h"
+#include "series/figure.h"
+
+/* ---- figures ----------------------------------------------------------------- */
+
+/* Parts that are added up. */
+struct sum {
+    double value, low, high;
+    double largest, largest_low; /* of one part */
+    size_t known, unknown;
+    bool is_exact, has_bounds;
+    const char *source, *reason;
+};
+
+static void sum_add(struct sum *sum, const struct spoor_figure *part)
+{
+    double low = isnan(part->low) ? part->value : part->low;
+    double high = !isnan(part->high) ? part->high
+                  : isnan(part->low) ? part->value
+                                     : (double)NAN;
+
+    if (isnan(part->value)) {
+        if (!sum->reason)
+            sum->reason = part->reason;
+        sum->unknown++;
+        return;
+    }
+    if (sum->known++ == 0)
+        *sum = (struct sum){ .known = 1,
+                             .unknown = sum->unknown,
+                             .is_exact = true,
+                             .source = part->source,
+                             .reason = sum->reason };
+    sum->value += part->value;
+    sum->low += low;
+    sum->high += high;
+    sum->largest = fmax(sum->largest, part->value);
+    sum->largest_low = fmax(sum->largest_low, low);
+    sum->is_exact &= part->is_exact;
+    sum->has_bounds |= !isnan(part->low) || !isnan(part->high);
+}
+
+static const char *format_reason(struct merge *merge, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static const char *format_reason(struct merge *merge, const char *fmt, ...)
+{
+    char text[400];
+    va_list arguments;
+
+    va_start(arguments, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, arguments);
+    va_end(arguments);
+    return record_text(merge->ret, text);
+}
+
+/* A part that is not known makes the sum a lower bound. */
+static struct spoor_figure sum_figure(struct merge *merge, const struct sum *sum)
+{
+    struct spoor_figure figure = { .value = sum->value,
+                                   .low = (double)NAN,
+                                   .high = (double)NAN,
+                                   .source = record_text(merge->ret, sum->source),
+                                   .is_exact = sum->is_exact && sum->unknown == 0 };
+
+    if (sum->known == 0)
+        return record_unknown_figure(record_text(merge->ret, sum->reason));
+    if (sum->unknown > 0) {
+        figure.low = sum->low;
+        figure.reason =
+            format_reason(merge, "not known for %zu of %zu: %s", sum->unknown,
+                          sum->known + sum->unknown, sum->reason ? sum->reason : "no reason");
+    } else if (sum->has_bounds) {
+        figure.low = sum->low;
+        figure.high = sum->high;
+    }
+    return figure;
+}
+
+/* The longest run of a node saw most of the machine. NULL: the figure is not known. */
+static const struct group_rank *find_longest(const struct node *node, size_t index)
+{
+    const struct group_rank *longest = NULL;
+
+    for (size_t i = 0; i < node->ended; i++) {
+        const struct group_rank *rank = node->ranks[i];
+
+        if (!isnan(rank->figures[index].value) &&
+            (!longest || rank->elapsed_seconds > longest->elapsed_seconds))
+            longest = rank;
+    }
+    return longest;
+}
+
+static struct spoor_figure merge_host(struct merge *merge, size_t index)
+{
+    struct sum sum = { 0 };
+
+    for (size_t i = 0; i < merge->node_count; i++) {
+        const struct node *node = &merge->nodes[i];
+        const struct group_rank *rank = find_longest(node, index);
+
+        if (node->ended > 0)
+            sum_add(&sum, &(rank ? rank : node->ranks[0])->figures[index]);
+    }
+    return sum_figure(merge, &sum);
+}
+
+static bool is_of_host(const struct merge *merge, size_t index)
+{
+    for (size_t i = 0; i < merge->ended_count; i++) {
+        const char *source = merge->ended[i]->figures[index].source;
+
+        if (source)
+            return strncmp(source, "host.", strlen("host.")) == 0;
+    }
+    return false;
+}
+
+static struct spoor_figure merge_sum(struct merge *merge, size_t index)
+{
+    struct sum sum = { 0 };
+
+    if (is_of_host(merge, index)) /* pressure of the machine, if the job has no cgroup */
+        return merge_host(merge, index);
+    for (size_t i = 0; i < merge->ended_count; i++)
+        sum_add(&sum, &merge->ended[i]->figures[index]);
+    return sum_figure(merge, &sum);
+}
+
+/* A rate holds while its rank runs. */
+static struct spoor_figure merge_mean(struct merge *merge, size_t index)
+{
+    struct sum sum = { 0 };
+
+    for (size_t i = 0; i < merge->ended_count; i++) {
+        struct spoor_figure part = merge->ended[i]->figures[index];
+        double share =
+            merge->seconds > 0 ? merge->ended[i]->elapsed_seconds / merge->seconds : 1;
+
+        part.value *= share;
+        part.low *= share;
+        part.high *= share;
+        sum_add(&sum, &part);
+    }
+    return sum_figure(merge, &sum);
+}
+
+/* The column of a metric in the curves of ranks; GROUP_COLUMNS: none. */
+static size_t find_column(enum metric metric)
+{
+    size_t column = 0;
+
+    while (column < GROUP_COLUMNS && group_metrics[column] != metric)
+        column++;
+    return column;
+}
+
+/* A peak of several ranks: at least the largest sum at one moment, at most the sum of all peaks. */
+static struct spoor_figure align(struct merge *merge, struct group_rank **ranks, size_t count,
+                                 const struct sweep *sweep, size_t index)
+{
+    size_t column = find_column(figure_metric(index));
+    struct curve_value moment = { (double)NAN, (double)NAN, (double)NAN };
+    struct spoor_figure figure;
+    struct sum sum = { 0 };
+
+    for (size_t i = 0; i < count; i++)
+        sum_add(&sum, &ranks[i]->figures[index]);
+    figure = sum_figure(merge, &sum);
+    if (sum.known + sum.unknown < 2 || sum.known == 0)
+        return figure;
+    if (column < GROUP_COLUMNS)
+        moment = sweep_peak(sweep, column);
+    figure.value = fmin(fmax(moment.high, sum.largest), sum.value); /* fmax() ignores NaN */
+    if (isnan(moment.high))
+        figure.value = sum.value;
+    figure.low = fmin(fmax(moment.low, sum.largest_low), figure.value);
+    figure.high = sum.unknown > 0 ? (double)NAN : fmax(sum.high, figure.value);
+    if (isnan(sum.high))
+        figure.high = (double)NAN;
+    figure.is_exact = false;
+    return figure;
+}
+
+/* Pages that several ranks of a node map count once, as far as their reports show it: the proportional part of the
+ * shared pages, and in the lower bound only those of the rank with the most. */
+static void deduct_shared(const struct node *node, struct spoor_figure *memory)
+{
+    static const char *const paths[] = { "memory.combined.total_rss_bytes",
+                                         "memory.combined.pss_bytes",
+                                         "memory.combined.shared_rss_bytes" };
+    double deducted = 0, shared = 0, largest = 0, single = 0, single_low = 0;
+
+    if (node->ended < 2 || isnan(memory->value))
+        return;
+    for (size_t i = 0; i < node->ended; i++) {
+        struct spoor_figure own = record_find(node->ranks[i]->figures, paths[0]);
+        double value[3];
+
+        for (size_t k = 0; k < 3; k++)
+            value[k] = record_find(node->ranks[i]->figures, paths[k]).value;
+        if (value[2] > 0) {
+            shared += value[2];
+            largest = fmax(largest, value[2]);
+            deducted += fmin(fmax(value[0] - value[1], 0), value[2]); /* 0 if unknown */
+        }
+        single = fmax(single, own.value);
+        single_low = fmax(single_low, isnan(own.low) ? own.value : own.low);
+    }
+    memory->low = fmin(fmax(memory->low - (shared - largest), single_low), memory->value);
+    memory->value = fmax(fmax(memory->value - deducted, single), memory->low);
+}
+
+/* Memory of a part of the processes or pages. */
+static bool is_part_of_rss(size_t index)
+{
+    const char *path = figure_path(index);
+
+    return strstr(path, "_rss_bytes") || strstr(path, ".pss_bytes");
+}
+
+static struct spoor_figure merge_node(struct merge *merge, struct node *node, size_t index)
+{
+    struct spoor_figure figure = align(merge, node->ranks, node->ended, &node->sweep, index);
+
+    if (figure_metric(index) == METRIC_JOB_RSS)
+        deduct_shared(node, &figure);
+    else if (is_part_of_rss(index) && node->ended > 1 && node->memory.value < figure.value)
+        figure.value = fmax(node->memory.value, figure.low); /* its moment is not known */
+    if (node->ended < node->count) {
+        figure.is_exact = false;
+        figure.high = (double)NAN;
+        figure.low = isnan(figure.low) ? figure.value : figure.low;
+    }
+    return figure;
+}
+
+static double upper_bound(const struct spoor_figure *figure)
+{
+    return figure->is_exact ? figure->value : figure->high;
+}
+
+/* The larger of two nodes; exact if it is larger for certain. */
+static void take_larger(struct spoor_figure *largest, const struct spoor_figure *other)
+{
+    struct spoor_figure smaller_one = *other;
+    double low, high;
+
+    if (isnan(other->value))
+        return;
+    if (isnan(largest->value) || other->value > largest->value) {
+        smaller_one = *largest;
+        *largest = *other;
+    }
+    if (isnan(smaller_one.value))
+        return;
+    high = upper_bound(largest);
+    low = isnan(largest->low) ? largest->value : largest->low;
+    if (largest->is_exact && upper_bound(&smaller_one) <= largest->value)
+        return;
+    largest->low = fmax(low, isnan(smaller_one.low) ? smaller_one.value : smaller_one.low);
+    largest->low = fmin(largest->low, largest->value);
+    largest->high = isnan(high) || isnan(upper_bound(&smaller_one))
+                        ? (double)NAN
+                        : fmax(high, upper_bound(&smaller_one));
+    largest->is_exact = false;
+}
+
+static struct spoor_figure merge_nodes(struct merge *merge, size_t index)
+{
+    struct spoor_figure largest = record_unknown_figure(NULL);
+
+    for (size_t i = 0; i < merge->node_count; i++) {
+        struct node *node = &merge->nodes[i];
+        struct spoor_figure figure = merge_node(merge, node, index);
+        double before = largest.value;
+
+        if (node->ended == 0)
+            continue;
+        if (isnan(largest.value) && !largest.reason)
+            largest.reason = figure.reason;
+        take_larger(&largest, &figure);
+        if (figure_metric(index) == METRIC_JOB_RSS && !(largest.value <= before))
+            merge->deciding = i;
+    }
+    return largest;
+}
+
+static struct spoor_figure merge_host_peak(struct merge *merge, size_t index)
+{
+    struct spoor_figure largest = record_unknown_figure(NULL);
+
+    for (size_t i = 0; i < merge->ended_count; i++) {
+        const struct spoor_figure *part = &merge->ended[i]->figures[index];
+
+        if (isnan(largest.value) || part->value > largest.value)
+            largest = *part;
+    }
+    return record_figure(merge->ret, largest, NULL);
+}
+
+static struct spoor_figure merge_gpus(struct merge *merge, size_t index)
+{
+    struct sum sum = { 0 };
+
+    for (size_t i = 0; i < merge->ended_count; i++) {
+        if (merge->ended[i]->counts_gpus)
+            sum_add(&sum, &merge->ended[i]->figures[index]);
+    }
+    if (sum.known == 0 && sum.unknown == 0)
+        return merge_host(merge, index);
+    return sum_figure(merge, &sum);
+}
+
+static struct spoor_figure merge_figure(struct merge *merge, size_t index)
+{
+    switch (figure_merge(index)) {
+    case FIGURE_ADD:
+        return merge_sum(merge, index);
+    case FIGURE_MEAN:
+        return merge_mean(merge, index);
+    case FIGURE_ALIGN:
+        return align(merge, merge->ended, merge->ended_count, &merge->sweep, index);
+    case FIGURE_PER_NODE:
+        return merge_nodes(merge, index);
+    case FIGURE_HOST:
+        return merge_host(merge, index);
+    case FIGURE_HOST_PEAK:
+        return merge_host_peak(merge, index);
+    case FIGURE_GPUS:
+        return merge_gpus(merge, index);
+    case FIGURE_NO_MERGE:
+        break;
+    }
+    return record_unknown_figure("the ranks have their peaks at different moments");
+}
+
+/* Ranks without an end used something too. */
+static void note_missing(struct merge *merge, struct spoor_figure *figure)
+{
+    if (!merge->missing || isnan(figure->value))
+        return;
+    figure->low = isnan(figure->low) ? figure->value : figure->low;
+    figure->high = (double)NAN;
+    figure->is_exact = false;
+    figure->reason = merge->missing;
+}
+
+int merge_figures(struct merge *merge)
+{
+    struct record *ret = merge->ret;
+    size_t rss = (size_t)figure_index("memory.combined.total_rss_bytes");
+
+    ret->figures = record_alloc(ret, figure_count(), sizeof(*ret->figures));
+    if (!ret->figures)
+        return -ENOMEM;
+    for (size_t i = 0; i < merge->node_count; i++)
+        merge->nodes[i].memory = merge_node(merge, &merge->nodes[i], rss);
+    for (size_t i = 0; i < figure_count(); i++) {
+        struct spoor_figure figure = merge_figure(merge, i);
+
+        ret->figures[i] = merge->ended_count == 1
+                              ? record_figure(ret, merge->ended[0]->figures[i], NULL)
+                              : figure;
+        note_missing(merge, &ret->figures[i]);
+    }
+    for (size_t i = 0; i < merge->node_count; i++) {
+        if (merge->nodes[i].ended < merge->nodes[i].count)
+            note_missing(merge, &merge->nodes[i].memory);
+    }
+    return 0;
+}

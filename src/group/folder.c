@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "group/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/unknown.h"
+#include "group/merge.h"
+#include "history/store.h"
+#include "output/format.h"
+#include "output/save.h"
+#include "record/load.h"
+#include "text/line_reader.h"
+
+#define BEGIN_START "{\"schema\":\"" RECORD_SCHEMA "\",\"begin\":"
+#define END_START "{\"schema\":\"" RECORD_SCHEMA "\",\"run\":{\"id\":\""
+#define NODE_START "{\"schema\":\"" RECORD_SCHEMA "\",\"node\":{\"ended\":"
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* ---- reading ----------------------------------------------------------------- */
+
+/* Calls each(line, number, data) for the lines of a file; a line that is too long is NULL. */
+typedef int line_see(const struct line *line, size_t number, void *data,
+                     struct spoor_error *err);
+
+static int read_lines(const char *path, line_see *see, void *data, struct spoor_error *err)
+{
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    CLEANUP(line_reader_done) struct line_reader reader = { .fd = fd };
+    bool is_rest = false; /* of a line that is too long */
+    struct line line;
+    int r = 0;
+
+    if (fd < 0)
+        return error_sys(err, errno, "cannot read '%s'", path);
+    for (size_t number = 1; r == 0; number++) {
+        int found = line_reader_next(&reader, &line);
+
+        while (found == -E2BIG) {
+            reader.start = reader.end;
+            is_rest = true;
+            found = line_reader_next(&reader, &line);
+        }
+        if (found < 0)
+            return error_sys(err, found, "cannot read '%s'", path);
+        if (found == 0 && !is_rest)
+            break;
+        r = see(is_rest ? NULL : &line, number, data, err);
+        is_rest = false;
+    }
+    return r;
+}
+
+struct loading {
+    struct group group;
+    const char *file; /* its name, for warnings */
+};
+
+/* -EBADMSG: the line is of no use. */
+static int add_line(struct group *group, const struct line *line, struct spoor_error *err)
+{
+    json_error_t error;
+    json_auto_t *root = json_loadb(line->text, line->length, 0, &error);
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+    json_t *begin = json_object_get(root, "begin");
+    struct record record;
+    int r;
+
+    if (!root && error.line < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    if (!root)
+        return error_set(err, EBADMSG, "not valid JSON (column %d)", error.column);
+    if (!schema || strcmp(schema, RECORD_SCHEMA) != 0)
+        return error_set(err, EBADMSG, "not of schema " RECORD_SCHEMA);
+    if (begin && json_object_set(root, "run", begin) < 0)
+        return error_set(err, ENOMEM, "out of memory");
+    if (!json_is_object(json_object_get(root, "run")))
+        return error_set(err, EBADMSG, "neither a begin nor a report");
+    r = record_from_json(root, &record, err);
+    if (r < 0)
+        return r;
+    r = begin ? group_add_begin(group, &record, err) : group_add_end(group, &record, err);
+    if (r < 0 || begin)
+        record_done(&record);
+    return r;
+}
+
+static int see_rank(const struct line *line, size_t number, void *data, struct spoor_error *err)
+{
+    struct loading *loading = data;
+    int r = line ? 0 : error_set(err, EBADMSG, "longer than 1 MiB");
+
+    if (line && (line->length == 0 || begins_with(line->text, NODE_START)))
+        return 0;
+    if (line)
+        r = add_line(&loading->group, line, err);
+    if (r != -EBADMSG)
+        return r;
+    group_skip(&loading->group, loading->file, number, err->message);
+    return 0;
+}
+
+static int load_file(const char *path, void *data, struct spoor_error *err)
+{
+    struct loading *loading = data;
+
+    loading->file = strrchr(path, '/') + 1;
+    return read_lines(path, see_rank, loading, err);
+}
+
+int group_load(const char *folder, struct record *ret, struct spoor_error *err)
+{
+    struct loading loading;
+    struct spoor_error why = { 0 };
+    int r;
+
+    group_init(&loading.group);
+    r = history_visit(folder, load_file, &loading, &why);
+    if (r == 0)
+        r = group_merge(&loading.group, ret, &why);
+    group_done(&loading.group);
+    if (r == -ENODATA)
+        return error_set(err, ENODATA, "'%s' has no lines of ranks (*.jsonl)", folder);
+    return r < 0 ? error_set(err, r, "%s", why.message) : 0;
+}
+
+/* Stops at the first file that begins as ours. */
+static int find_begin(const char *path, void *data, struct spoor_error *err)
+{
+    char start[sizeof(BEGIN_START)] = "";
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    (void)data;
+    (void)err;
+    if (fd >= 0)
+        (void)!read(fd, start, sizeof(start) - 1);
+    return strcmp(start, BEGIN_START) == 0 ? -EEXIST : 0;
+}
+
+bool group_is_folder(const char *folder)
+{
+    return history_visit(folder, find_begin, NULL, NULL) == -EEXIST;
+}
+
+/* ---- the ranks of this node ---------------------------------------------------- */
+
+/* The last attempt of a rank. */
+struct local_rank {
+    uint64_t rank;
+    char id[RUN_ID_SIZE];
+    pid_t tracker;
+    bool has_ended;
+};
+
+struct local_ranks {
+    struct local_rank *items;
+    size_t count;
+};
+
+static void see_begin(struct local_ranks *ranks, const struct line *line)
+{
+    json_auto_t *root = json_loadb(line->text, line->length, 0, NULL);
+    const json_t *number = json_object_get(json_object_get(root, "launch"), "rank");
+    const json_t *begin = json_object_get(root, "begin");
+    const char *id = json_string_value(json_object_get(begin, "id"));
+    uint64_t rank = json_is_integer(number) ? (uint64_t)json_integer_value(number) : UNKNOWN;
+    struct local_rank *items;
+    size_t at = 0;
+
+    while (at < ranks->count && ranks->items[at].rank != rank)
+        at++;
+    if (at == ranks->count) {
+        items = reallocarray(ranks->items, at + 1, sizeof(*items));
+        if (!items)
+            return;
+        ranks->items = items;
+        ranks->count++;
+    }
+    ranks->items[at] = (struct local_rank){
+        .rank = rank, .tracker = (pid_t)json_integer_value(json_object_get(begin, "pid"))
+    };
+    (void)snprintf(ranks->items[at].id, RUN_ID_SIZE, "%s", id ? id : "");
+}
+
+static int see_local(const struct line *line, size_t number, void *data,
+                     struct spoor_error *err)
+{
+    struct local_ranks *ranks = data;
+    const char *id = line ? line->text + strlen(END_START) : NULL;
+
+    (void)number;
+    (void)err;
+    if (line && begins_with(line->text, BEGIN_START))
+        see_begin(ranks, line);
+    for (size_t i = 0; line && i < ranks->count; i++) {
+        if (begins_with(line->text, END_START) &&
+            strncmp(id, ranks->items[i].id, RUN_ID_SIZE - 1) == 0)
+            ranks->items[i].has_ended = true;
+    }
+    return 0;
+}
+
+/* How many ranks of a file have ended; 0: not all that began. */
+static size_t count_ended(const char *path)
+{
+    struct local_ranks ranks = { 0 };
+    bool is_complete = read_lines(path, see_local, &ranks, NULL) == 0;
+
+    for (size_t i = 0; i < ranks.count; i++)
+        is_complete &= ranks.items[i].has_ended;
+    free(ranks.items);
+    return is_complete ? ranks.count : 0;
+}
+
+static int name_file(const char *folder, char path[PATH_MAX])
+{
+    char host[256];
+    int n;
+
+    history_name_host(host);
+    n = snprintf(path, PATH_MAX, "%s/%s.jsonl", folder, host);
+    return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+pid_t group_find_running(const char *folder, uint64_t rank)
+{
+    struct local_ranks ranks = { 0 };
+    char path[PATH_MAX];
+    pid_t tracker = 0;
+
+    if (name_file(folder, path) == 0)
+        (void)read_lines(path, see_local, &ranks, NULL); /* there may be none yet */
+    for (size_t i = 0; i < ranks.count; i++) {
+        if (ranks.items[i].rank == rank && !ranks.items[i].has_ended)
+            tracker = ranks.items[i].tracker;
+    }
+    free(ranks.items);
+    return tracker;
+}
+
+/* ---- the last rank ---------------------------------------------------------------- */
+
+/* Adds up the ranks of the nodes; -EAGAIN: some of this node have not ended. */
+static int add_ended(const char *path, void *data, struct spoor_error *err)
+{
+    enum { NODE_LINE_MAX = 128 };
+    char text[NODE_LINE_MAX + 1] = "";
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    const char *line;
+
+    (void)err;
+    if (size <= 0 ||
+        pread(fd, text, NODE_LINE_MAX, size > NODE_LINE_MAX ? size - NODE_LINE_MAX : 0) <= 0)
+        return -EAGAIN;
+    line = strstr(text, NODE_START);
+    if (!line || text[strlen(text) - 1] != '\n')
+        return -EAGAIN;
+    for (const char *next = line; next; next = strstr(next + 1, NODE_START))
+        line = next;
+    *(uint64_t *)data += strtoull(line + strlen(NODE_START), NULL, 10);
+    return 0;
+}
+
+/* One rank merges. link() is atomic on every file system. */
+static bool take_lock(const char *folder)
+{
+    char own[PATH_MAX], lock[PATH_MAX], host[256];
+    int n, fd;
+    bool is_ours;
+
+    history_name_host(host);
+    n = snprintf(own, sizeof(own), "%s/.%s.%d", folder, host, (int)getpid());
+    if (n < 0 || (size_t)n >= sizeof(own) ||
+        (size_t)snprintf(lock, sizeof(lock), "%s/merged.lock", folder) >= sizeof(lock))
+        return false;
+    fd = open(own, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return false;
+    close(fd);
+    is_ours = link(own, lock) == 0;
+    (void)unlink(own);
+    return is_ours;
+}
+
+static int write_merged(const char *folder, struct spoor_error *err)
+{
+    static const enum spoor_format formats[] = { SPOOR_JSON, SPOOR_HTML };
+    struct record record;
+    int r = group_load(folder, &record, err);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(formats); i++) {
+        char path[PATH_MAX];
+        int n =
+            snprintf(path, sizeof(path), "%s/merged%s", folder, format_get(formats[i])->suffix);
+
+        if (format_check(formats[i], NULL) == 0 && n > 0 && (size_t)n < sizeof(path))
+            r = save_to_file(&record, 1, formats[i], path, SPOOR_REPLACE, err);
+    }
+    record_done(&record);
+    return r;
+}
+
+/* ---- for ranks -------------------------------------------------------------------- */
+
+static int append_line(const char *folder, const struct buffer *line, char path[PATH_MAX],
+                       struct spoor_error *err)
+{
+    int r = buffer_error(line);
+
+    if (r == 0)
+        r = name_file(folder, path);
+    if (r == 0)
+        r = history_append_line(path, line);
+    return r < 0 ? error_sys(err, r, "cannot write to '%s'", folder) : 0;
+}
+
+int group_begin(const char *folder, const struct record *record, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer line = { 0 };
+    char path[PATH_MAX], lock[PATH_MAX];
+    int n = snprintf(lock, sizeof(lock), "%s/merged.lock", folder);
+
+    rank_write_begin(record, &line);
+    if (n > 0 && (size_t)n < sizeof(lock))
+        (void)unlink(lock);
+    return append_line(folder, &line, path, err);
+}
+
+int group_end(const char *folder, const struct buffer *line, uint64_t ranks,
+              struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer node = { 0 };
+    char path[PATH_MAX];
+    uint64_t all = 0;
+    size_t ended;
+    int r = append_line(folder, line, path, err);
+
+    if (r < 0)
+        return r;
+    ended = count_ended(path);
+    if (ended == 0)
+        return 0;
+    buffer_format(&node, NODE_START "%zu}}\n", ended);
+    r = append_line(folder, &node, path, err);
+    if (r < 0 || history_visit(folder, add_ended, &all, NULL) < 0 || all != ranks ||
+        !take_lock(folder))
+        return r;
+    r = write_merged(folder, err);
+    return r < 0 ? r : 1;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ranks.h - the ranks of a group while they are merged: which count, on which node, and when. Internal to group/. */
+#ifndef GROUP_RANKS_H
+#define GROUP_RANKS_H
+
+#include "group/merge.h"
+#include "group/sweep.h"
+
+struct node;
+
+/* The begin of a rank, or its end: one attempt to run it. */
+struct group_rank {
+    const char *id, *host, *job, *step;
+    uint64_t rank, ranks, local_rank, node, nodes, restart;
+    double started_at;
+
+    struct spoor_figure *figures; /* NULL: not an end, and the rest is not known */
+    double elapsed_seconds, ended_at;
+    uint64_t exit_code;
+    const char *signal;
+    uint64_t cpus, memory_bytes, memory_limit_bytes, whole_gpus, samples, late_samples;
+    uint64_t tracker_max_rss_bytes;
+    double tracker_cpu_seconds, cpus_limit;
+    const char *cpus_limit_source, *memory_limit_source;
+    struct record_gpu *gpus;
+    size_t gpu_count;
+    struct record_warning *warnings;
+    size_t warning_count;
+    struct rank_curve curve;
+    const struct node *of_node;
+    bool
+        counts_gpus; /* the figures of its GPUs count, those of other ranks with the same GPUs do not */
+};
+
+struct node {
+    const char *host;
+    uint64_t index;
+    struct group_rank **ranks; /* by rank; those that have an end come first */
+    size_t count, ended;
+    struct sweep sweep;
+    struct spoor_figure memory;
+};
+
+struct merge {
+    struct group *group;
+    struct record *ret;
+    struct record_group *section;
+    struct record scratch;     /* owns the arrays of this struct */
+    struct group_rank **ranks; /* that count, by rank; without an end too */
+    struct group_rank **ended; /* those of them that have an end */
+    size_t count, ended_count;
+    uint64_t size;              /* ranks of the job */
+    double started_at, seconds; /* of the first rank; until the last one ended */
+    struct node *nodes;         /* by index, then by name */
+    size_t node_count, deciding;
+    struct sweep sweep;  /* of all ranks */
+    const char *missing; /* why no figure is exact; NULL: every rank has an end */
+    size_t repeated, other_jobs, out_of_range;
+};
+
+/* Selects the ranks that count, and divides them into nodes. -ENOMEM. */
+int merge_select(struct merge *merge);
+
+/* Merges the figures of the ranks, by the rules of the table of figures (figures.c). -ENOMEM. */
+int merge_figures(struct merge *merge);
+
+/* Order of two values, for qsort(). */
+int compare_counts(uint64_t a, uint64_t b);
+int compare_texts(const char *a, const char *b);
+bool is_same_text(const char *a, const char *b);
+
+#endif

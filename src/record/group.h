@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * group.h - the ranks of one job in one record: sections "group", "nodes", "rank_table" and "rank_curves" of the JSON
+ * report. The other sections of such a record describe all ranks together (group/merge.h).
+ *
+ * Unknown is NULL, NaN or UNKNOWN. All memory is that of the record.
+ */
+#ifndef RECORD_GROUP_H
+#define RECORD_GROUP_H
+
+#include "record/record.h"
+
+/* No more cells in the curve of a rank, and no more ranks in the list of those that are missing. */
+enum { GROUP_CELLS_MAX = 120, GROUP_MISSING_MAX = 1000 };
+
+/* The columns that the curve of a rank has in the file of its node, and the curve of a group. */
+enum { GROUP_CPU, GROUP_RSS, GROUP_COLUMNS = 6, GROUP_RANK_POINTS = 64 };
+extern const enum metric group_metrics[GROUP_COLUMNS];
+
+struct record_missing {
+    uint64_t rank;
+    const char *host;
+    double started_at;
+    const char *reason;
+};
+
+struct record_node {
+    const char *host;
+    uint64_t node, ranks, reported; /* its index; ranks that began, and that have an end */
+    double cpu_seconds, elapsed_seconds;
+    struct spoor_figure memory; /* of its ranks together */
+    uint64_t cpus, memory_limit_bytes;
+    const char **gpus; /* UUIDs, ended by NULL */
+};
+
+struct record_rank {
+    uint64_t rank, local_rank;
+    const char *host, *id;
+    double started_seconds; /* since the first rank started */
+    double elapsed_seconds, cpu_seconds, mean_cores;
+    uint64_t peak_rss_bytes, gpu_memory_bytes, read_bytes, written_bytes;
+    double wait_seconds; /* stalled for CPU, memory or I/O */
+    uint64_t exit_code;
+    const char *signal;
+    uint64_t restart;
+};
+
+struct record_group {
+    uint64_t ranks, reported, nodes_expected;
+    const char *deciding_node; /* the one with the most memory */
+    double cpu_imbalance, memory_imbalance, elapsed_imbalance, wait_imbalance; /* max / mean */
+    struct record_missing *missing;
+    size_t missing_count;
+    struct record_node *nodes;
+    size_t node_count;
+    struct record_rank *ranks_seen; /* those with an end, by rank */
+    size_t seen_count;
+    double *cell_seconds; /* the end of each cell since the start of the group */
+    size_t cell_count;
+    float *cores, *memory_bytes; /* one row of cells per rank seen; NaN: not running */
+};
+
+extern const struct field_table record_group_fields; /* of struct record_group */
+extern const struct field_table record_missing_fields;
+extern const struct field_table record_node_fields; /* except its memory */
+extern const struct field_table record_rank_fields;
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch.h - the place of a process in a job of a scheduler or an MPI: job, step, rank, node. Read from the environment.
+ *
+ * Job and rank may come from two programs: an Open MPI rank in a PBS job has `launcher` "open-mpi" and `scheduler` "pbs",
+ * and its step is the ID that the launcher gave its own job.
+ */
+#ifndef RECORD_LAUNCH_H
+#define RECORD_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/environment.h"
+#include "record/record.h"
+#include "text/buffer.h"
+
+/* NULL or UNKNOWN: not known. Texts are those of the environment, or of the record that holds the struct. */
+struct launch {
+    const char *launcher; /* "slurm", "open-mpi", ...: it started the ranks; NULL: not a rank */
+    const char *scheduler; /* "slurm", "pbs", ...: it gave the job; NULL: none */
+    const char *job, *step;
+    uint64_t rank, ranks; /* in the step */
+    uint64_t local_rank, local_ranks;
+    uint64_t node, nodes; /* index and number */
+    const char *node_name;
+    const char *array_job;
+    uint64_t array_index, restart;
+    const char *job_name, *cluster;
+    const char *submit_directory; /* not in a report */
+};
+
+/* Both NULL without a launcher: the run has no section "launch". */
+static inline bool launch_is_known(const struct launch *launch)
+{
+    return launch->launcher || launch->scheduler;
+}
+
+/* Pure: depends on the variables that `get` returns, and keeps their texts. */
+void launch_read(struct launch *launch, environment_get *get);
+
+/* A copy that the record owns; NULL: no memory, which the record knows. */
+struct launch *launch_copy(struct record *record, const struct launch *from);
+
+/* "Rank 3 of 16 on n03, Slurm job 1234.0". `host` stands for a node without a name. Safe on a
+ * terminal. */
+void launch_describe(const struct launch *launch, const char *host, struct buffer *out);
+
+extern const struct field_table record_launch_fields; /* of struct launch: section "launch" */
+
+#endif

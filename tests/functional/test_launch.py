@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that a scheduler or an MPI started: their rank and job in every output."""
+import csv
+import json
+import os
+import subprocess
+
+import pytest
+
+import schema
+
+SLURM = {"SLURM_JOB_ID": "1234", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "16",
+         "SLURM_LOCALID": "1", "SLURM_NODEID": "2", "SLURM_STEP_NUM_NODES": "4", "SLURMD_NODENAME": "n\u00f63",
+         "SLURM_JOB_NAME": "train", "SLURM_CLUSTER_NAME": "alps"}
+LAUNCH = {"launcher": "slurm", "scheduler": "slurm", "job": "1234", "step": "0", "rank": 3, "ranks": 16,
+          "local_rank": 1, "local_ranks": None, "node": 2, "nodes": 4, "node_name": "n\u00f63", "array_job": None,
+          "array_index": None, "restart": None, "job_name": "train", "cluster": "alps"}
+LINE = "Rank 3 of 16 on n\u00f63, Slurm job 1234.0"
+
+
+@pytest.fixture(name="environment")
+def fixture_environment():
+    """The environment without a launcher around the tests."""
+    names = ("SLURM", "PMI", "OMPI", "PBS", "LSB", "FLUX", "JOB_COMPLETION", "_CONDOR")
+    return {name: value for name, value in os.environ.items() if not name.startswith(names)}
+
+
+def run(spoor, environment, *args):
+    done = subprocess.run([spoor.binary, *args], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_rank_is_in_every_output(spoor, environment):
+    report, table, text, page = (spoor.new_path(f"run.{suffix}") for suffix in ("json", "csv", "txt", "md"))
+    run(spoor, {**environment, **SLURM}, "run", "-q", "-o", report, "-o", table, "-o", text, "-o", page, "--", "true")
+    loaded = json.loads(report.read_text())
+    schema.check(loaded)
+    assert loaded["launch"] == LAUNCH
+    [row] = csv.DictReader(table.open(encoding="utf-8"))
+    assert {name: row[name] for name in LAUNCH} == {name: "" if value is None else str(value)
+                                                    for name, value in LAUNCH.items()}
+    assert LINE in text.read_text().splitlines()
+    assert f"| Job | {LINE} |" in page.read_text().splitlines()
+    assert LINE in run(spoor, environment, "report", "-f", "text", report).stdout
+    assert run(spoor, environment, "report", "--print", "{launch.rank}/{launch.ranks}", report).stdout == "3/16\n"
+    assert run(spoor, environment, "run", "--print", "{launch.rank}", "--", "true").stderr == "null\n"
+
+
+def test_a_run_of_its_own_has_no_launch(spoor, environment):
+    report = spoor.new_path("run.json")
+    run(spoor, {**environment, "RANK": "3", "JOB_ID": "7"}, "run", "-q", "-o", report, "--", "true")
+    assert "launch" not in json.loads(report.read_text())
+
+
+def test_attached_process_has_a_launch_of_its_own(spoor, environment):
+    report = spoor.new_path("run.json")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={**environment, "PMI_RANK": "1", "PMI_SIZE": "2"}) as job:
+        run(spoor, {**environment, **SLURM}, "attach", "-q", "-o", report, "--duration", "0.1", str(job.pid))
+        job.stdin.close()
+    launch = json.loads(report.read_text())["launch"]
+    assert (launch["launcher"], launch["scheduler"], launch["rank"], launch["ranks"]) == ("mpich", None, 1, 2)
+
+
+def test_job_is_found_in_the_history(spoor, environment):
+    history = spoor.new_path("history")
+    for job in ("1234", "5678"):
+        run(spoor, {**environment, **SLURM, "SLURM_JOB_ID": job}, "run", "-q", f"--history={history}", "--", "true")
+    found = run(spoor, environment, "history", f"--history={history}", "-f", "csv",
+                "--columns", "job,launch.rank,ranks,restart", "job=1234").stdout
+    assert found.splitlines()[1:] == ["1234,3,16,"]
+    again = run(spoor, environment, "report", f"--history={history}", "-f", "json", "@job=1234").stdout
+    assert json.loads(again)["launch"] == LAUNCH

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/unknown.h"
+#include "record/launch.h"
+
+/* The environment: "NAME=value" texts, ended by NULL. */
+static const char *const *variables;
+
+static const char *fake_get(const char *name)
+{
+    for (size_t i = 0; variables[i]; i++) {
+        size_t length = strlen(name);
+
+        if (strncmp(variables[i], name, length) == 0 && variables[i][length] == '=')
+            return variables[i] + length + 1;
+    }
+    return NULL;
+}
+
+static struct launch read_launch(const char *const *environment)
+{
+    struct launch launch;
+
+    variables = environment;
+    memset(&launch, 'x', sizeof(launch));
+    launch_read(&launch, fake_get);
+    return launch;
+}
+
+#define READ(...) read_launch((const char *const[]){ __VA_ARGS__, NULL })
+
+static void assert_text(const char *text, const char *expected)
+{
+    if (!expected)
+        assert_null(text);
+    else
+        assert_string_equal(text, expected);
+}
+
+static void assert_job(struct launch launch, const char *scheduler, const char *job,
+                       const char *step)
+{
+    assert_text(launch.scheduler, scheduler);
+    assert_text(launch.job, job);
+    assert_text(launch.step, step);
+}
+
+static void assert_rank(struct launch launch, const char *launcher, uint64_t rank,
+                        uint64_t ranks, uint64_t local_rank, uint64_t local_ranks)
+{
+    assert_text(launch.launcher, launcher);
+    assert_true(launch.rank == rank);
+    assert_true(launch.ranks == ranks);
+    assert_true(launch.local_rank == local_rank);
+    assert_true(launch.local_ranks == local_ranks);
+}
+
+static void assert_node(struct launch launch, uint64_t node, uint64_t nodes, const char *name)
+{
+    assert_true(launch.node == node);
+    assert_true(launch.nodes == nodes);
+    assert_text(launch.node_name, name);
+}
+
+static void without_a_launcher_nothing_is_known(void **state)
+{
+    struct launch launch = READ("HOME=/root", "HOSTNAME=n1", "SGE_ROOT=/opt/sge");
+
+    (void)state;
+    assert_false(launch_is_known(&launch));
+    assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_node(launch, UNKNOWN, UNKNOWN, NULL);
+    assert_job(launch, NULL, NULL, NULL);
+    assert_null(launch.submit_directory);
+}
+
+#define SLURM_JOB                                                            \
+    "SLURM_JOB_ID=1234", "SLURM_JOB_NAME=train", "SLURM_CLUSTER_NAME=alps",  \
+        "SLURM_SUBMIT_DIR=/home/a", "SLURMD_NODENAME=n03", "SLURM_PROCID=0", \
+        "SLURM_NTASKS=16", "SLURM_NNODES=4", "SLURM_NODEID=0", "SLURM_LOCALID=0"
+
+static void a_task_of_slurm_is_a_rank(void **state)
+{
+    struct launch launch = READ(
+        "SLURM_JOB_ID=1234", "SLURM_STEP_ID=0", "SLURM_PROCID=9", "SLURM_STEP_NUM_TASKS=10",
+        "SLURM_NTASKS=16", "SLURM_LOCALID=1", "SLURM_NODEID=3", "SLURM_STEP_NUM_NODES=4",
+        "SLURM_NNODES=8", "SLURMD_NODENAME=n03", "SLURM_STEP_TASKS_PER_NODE=3(x2),2(x2)",
+        "SLURM_ARRAY_JOB_ID=1200", "SLURM_ARRAY_TASK_ID=0", "SLURM_RESTART_COUNT=2",
+        "SLURM_JOB_NAME=train", "SLURM_CLUSTER_NAME=alps", "SLURM_SUBMIT_DIR=/home/a",
+        "PMIX_RANK=9", "PMIX_NAMESPACE=slurm.pmix.1234.0", "PMI_RANK=9", "PMI_SIZE=10");
+
+    (void)state;
+    assert_job(launch, "slurm", "1234", "0");
+    assert_rank(launch, "slurm", 9, 10, 1, 2);
+    assert_node(launch, 3, 4, "n03");
+    assert_string_equal(launch.array_job, "1200");
+    assert_true(launch.array_index == 0);
+    assert_true(launch.restart == 2);
+    assert_string_equal(launch.job_name, "train");
+    assert_string_equal(launch.cluster, "alps");
+    assert_string_equal(launch.submit_directory, "/home/a");
+
+    launch = READ("SLURM_JOB_ID=1", "SLURM_STEP_ID=7", "SLURM_PROCID=0", "SLURM_NTASKS=2",
+                  "SLURM_NNODES=1");
+    assert_rank(launch, "slurm", 0, 2, UNKNOWN, UNKNOWN);
+    assert_node(launch, UNKNOWN, 1, NULL);
+}
+
+static void a_batch_script_of_slurm_is_not_a_rank(void **state)
+{
+    struct launch launch = READ(SLURM_JOB);
+
+    (void)state;
+    assert_job(launch, "slurm", "1234", NULL);
+    assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_node(launch, 0, 4, "n03");
+
+    /* The numbers of the batch script and of the shell that salloc starts. */
+    assert_rank(READ(SLURM_JOB, "SLURM_STEP_ID=4294967291"), NULL, UNKNOWN, UNKNOWN, UNKNOWN,
+                UNKNOWN);
+    launch = READ(SLURM_JOB, "SLURM_STEP_ID=4294967290");
+    assert_job(launch, "slurm", "1234", NULL);
+    assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+}
+
+static void tasks_of_a_node_are_counted(void **state)
+{
+    static const struct {
+        const char *list, *node;
+        uint64_t tasks;
+    } cases[] = {
+        { "4", "0", 4 },          { "4", "1", UNKNOWN },       { "2(x3),1", "2", 2 },
+        { "2(x3),1", "3", 1 },    { "2(x3),1", "4", UNKNOWN }, { "2(x", "0", UNKNOWN },
+        { "2(x3", "0", UNKNOWN }, { "", "0", UNKNOWN },        { "x", "0", UNKNOWN },
+        { "1,,1", "1", UNKNOWN },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char list[64] = "SLURM_STEP_TASKS_PER_NODE=", node[64] = "SLURM_NODEID=";
+        struct launch launch;
+
+        strncat(list, cases[i].list, 20);
+        strncat(node, cases[i].node, 20);
+        launch = READ("SLURM_JOB_ID=1", "SLURM_STEP_ID=0", "SLURM_PROCID=0", list, node);
+        assert_true(launch.local_ranks == cases[i].tasks);
+    }
+}
+
+#define OPEN_MPI                                                          \
+    "PMIX_NAMESPACE=3473145857", "PMIX_RANK=5", "OMPI_COMM_WORLD_RANK=5", \
+        "OMPI_COMM_WORLD_SIZE=8", "OMPI_COMM_WORLD_LOCAL_RANK=1",         \
+        "OMPI_COMM_WORLD_LOCAL_SIZE=4", "OMPI_COMM_WORLD_NODE_RANK=1"
+
+static void open_mpi_gives_the_rank_and_the_scheduler_the_job(void **state)
+{
+    struct launch launch = READ(OPEN_MPI);
+
+    (void)state;
+    assert_job(launch, NULL, "3473145857", NULL);
+    assert_rank(launch, "open-mpi", 5, 8, 1, 4);
+    assert_node(launch, UNKNOWN, UNKNOWN, NULL); /* NODE_RANK is none */
+
+    launch = READ(OPEN_MPI, "PBS_JOBID=77.head", "PBS_TASKNUM=3", "PBS_NODENUM=0",
+                  "PBS_O_WORKDIR=/work");
+    assert_job(launch, "pbs", "77.head", "3473145857");
+    assert_rank(launch, "open-mpi", 5, 8, 1, 4);
+    assert_node(launch, UNKNOWN, UNKNOWN, NULL);
+    assert_string_equal(launch.submit_directory, "/work");
+
+    launch = READ(OPEN_MPI, "LSB_JOBID=88", "LSF_PM_TASKID=2", "LSB_DJOB_NUMPROC=2");
+    assert_job(launch, "lsf", "88", "3473145857");
+    assert_rank(launch, "open-mpi", 5, 8, 1, 4);
+
+    /* On other nodes the daemons of mpirun are tasks of a step; SLURM_PROCID numbers these. */
+    launch = READ(OPEN_MPI, SLURM_JOB, "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=3");
+    assert_job(launch, "slurm", "1234", "3473145857");
+    assert_rank(launch, "open-mpi", 5, 8, 1, 4);
+    assert_node(launch, UNKNOWN, UNKNOWN, "n03");
+    launch = READ(OPEN_MPI, SLURM_JOB);
+    assert_job(launch, "slurm", "1234", "3473145857");
+    assert_rank(launch, "open-mpi", 5, 8, 1, 4);
+}
+
+static void each_mpi_is_recognized(void **state)
+{
+    struct launch launch =
+        READ("PMI_RANK=3", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2");
+
+    (void)state;
+    assert_rank(launch, "mpich", 3, 4, 1, 2);
+    assert_job(launch, NULL, NULL, NULL);
+    /* Its proxies may be tasks of srun. */
+    launch = READ("PMI_RANK=3", "PMI_SIZE=4", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2",
+                  SLURM_JOB, "SLURM_STEP_ID=0");
+    assert_rank(launch, "mpich", 3, 4, 1, 2);
+    assert_job(launch, "slurm", "1234", NULL);
+
+    launch = READ("PMI_RANK=3", "PMI_SIZE=4", "PMI_JOBID=9");
+    assert_rank(launch, "mpich", 3, 4, UNKNOWN, UNKNOWN);
+    assert_job(launch, NULL, "9", NULL);
+
+    launch = READ("PMI_RANK=6", "PMI_SIZE=8", "PALS_RANKID=6", "PALS_APID=ab-cd",
+                  "PALS_LOCAL_RANKID=2", "PMI_LOCAL_SIZE=4", "PALS_NODEID=1", "PBS_JOBID=5.x");
+    assert_rank(launch, "pals", 6, 8, 2, 4);
+    assert_job(launch, "pbs", "5.x", "ab-cd");
+    assert_node(launch, 1, UNKNOWN, NULL);
+
+    launch = READ("MV2_COMM_WORLD_RANK=1", "MV2_COMM_WORLD_SIZE=2",
+                  "MV2_COMM_WORLD_LOCAL_RANK=1", "MV2_COMM_WORLD_LOCAL_SIZE=2");
+    assert_rank(launch, "mpich", 1, 2, 1, 2);
+    assert_rank(READ("ALPS_APP_PE=12"), "mpich", 12, UNKNOWN, UNKNOWN, UNKNOWN);
+
+    launch = READ("PMIX_RANK=2", "PMIX_NAMESPACE=prte-n1-77@1");
+    assert_rank(launch, "pmix", 2, UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_job(launch, NULL, "prte-n1-77@1", NULL);
+}
+
+static void flux_comes_before_the_pmi_that_it_sets(void **state)
+{
+    struct launch launch =
+        READ("PMI_RANK=2", "PMI_SIZE=4", "FLUX_JOB_ID=f2Vx", "FLUX_TASK_RANK=2",
+             "FLUX_JOB_SIZE=4", "FLUX_TASK_LOCAL_ID=0", "FLUX_JOB_NNODES=2");
+
+    (void)state;
+    assert_rank(launch, "flux", 2, 4, 0, UNKNOWN);
+    assert_node(launch, UNKNOWN, 2, NULL);
+    assert_job(launch, NULL, "f2Vx", NULL);
+
+    /* srun starts its brokers. */
+    launch = READ("FLUX_JOB_ID=f2Vx", "FLUX_TASK_RANK=2", "FLUX_JOB_SIZE=4", SLURM_JOB,
+                  "SLURM_STEP_ID=0");
+    assert_rank(launch, "flux", 2, 4, UNKNOWN, UNKNOWN);
+    assert_job(launch, "slurm", "1234", "f2Vx");
+}
+
+static void tasks_and_arrays_of_lsf_count_from_1(void **state)
+{
+    struct launch launch = READ("LSB_JOBID=88", "LSF_PM_TASKID=1", "LSB_DJOB_NUMPROC=4",
+                                "LSB_JOBINDEX=0", "LSB_JOBNAME=a", "LS_SUBCWD=/home/a");
+
+    (void)state;
+    assert_rank(launch, "lsf", 0, 4, UNKNOWN, UNKNOWN);
+    assert_job(launch, "lsf", "88", NULL);
+    assert_true(launch.array_index == UNKNOWN);
+    assert_null(launch.array_job);
+    assert_string_equal(launch.submit_directory, "/home/a");
+
+    launch = READ("LSB_JOBID=88", "LSB_JOBINDEX=3", "LSF_PM_TASKID=0", "LSB_DJOB_NUMPROC=4");
+    assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_true(launch.array_index == 3);
+    assert_string_equal(launch.array_job, "88");
+}
+
+static void the_task_number_of_pbs_is_not_a_rank(void **state)
+{
+    struct launch launch =
+        READ("PBS_JOBID=77[2].head", "PBS_TASKNUM=3", "PBS_NODENUM=1", "PBS_NUM_NODES=2",
+             "PBS_ARRAY_ID=77[].head", "PBS_ARRAY_INDEX=2", "PBS_JOBNAME=sweep");
+
+    (void)state;
+    assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_job(launch, "pbs", "77[2].head", NULL);
+    assert_node(launch, 1, 2, NULL);
+    assert_string_equal(launch.array_job, "77[].head");
+    assert_true(launch.array_index == 2);
+    assert_string_equal(launch.job_name, "sweep");
+    /* Slurm has a plugin that sets the variables of PBS. */
+    assert_job(READ("PBS_JOBID=1234", SLURM_JOB), "slurm", "1234", NULL);
+}
+
+static void a_job_id_alone_is_not_sge(void **state)
+{
+    struct launch launch = READ("JOB_ID=5", "JOB_NAME=x", "SGE_TASK_ID=undefined");
+
+    (void)state;
+    assert_false(launch_is_known(&launch));
+
+    launch = READ("SGE_ROOT=/opt/sge", "JOB_ID=5", "JOB_NAME=x", "SGE_TASK_ID=undefined",
+                  "NHOSTS=2", "SGE_O_WORKDIR=/home/a", "RESTARTED=1", "SGE_CLUSTER_NAME=c");
+    assert_job(launch, "sge", "5", NULL);
+    assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_node(launch, UNKNOWN, 2, NULL);
+    assert_null(launch.array_job);
+    assert_true(launch.restart == 1);
+    assert_string_equal(launch.cluster, "c");
+
+    launch = READ("SGE_ROOT=/opt/sge", "JOB_ID=5", "SGE_TASK_ID=4");
+    assert_string_equal(launch.array_job, "5");
+    assert_true(launch.array_index == 4);
+}
+
+static void htcondor_has_ranks_in_its_parallel_universe(void **state)
+{
+    struct launch launch = READ("_CONDOR_SLOT=slot1_2", "_CONDOR_JOB_IWD=/home/a");
+
+    (void)state;
+    assert_job(launch, "htcondor", NULL, NULL);
+    assert_rank(launch, NULL, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_rank(READ("_CONDOR_SLOT=slot1", "_CONDOR_PROCNO=1", "_CONDOR_NPROCS=2"), "htcondor",
+                1, 2, UNKNOWN, UNKNOWN);
+}
+
+/* Two nodes with four ranks each; before it, RANK, LOCAL_RANK and GROUP_RANK. */
+#define TORCHRUN \
+    "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "GROUP_WORLD_SIZE=2", "TORCHELASTIC_RESTART_COUNT=1"
+
+static void a_rank_alone_is_not_torchrun(void **state)
+{
+    struct launch launch = READ("RANK=3", "WORLD_SIZE=4");
+
+    (void)state;
+    assert_false(launch_is_known(&launch));
+    launch = READ("RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=3", "LOCAL_WORLD_SIZE=4");
+    assert_false(launch_is_known(&launch));
+
+    launch =
+        READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=exp-7");
+    assert_rank(launch, "torchrun", 6, 8, 2, 4);
+    assert_node(launch, 1, 2, NULL);
+    assert_job(launch, NULL, "exp-7", NULL);
+    assert_true(launch.restart == 1);
+    /* Without an ID the run is called "none". */
+    assert_job(
+        READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none"),
+        NULL, NULL, NULL);
+}
+
+static void virtual_local_ranks_are_numbered(void **state)
+{
+    (void)state;
+    assert_rank(READ("RANK=6", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 6, 8, 2,
+                4);
+    assert_rank(READ("RANK=4", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 4, 8, 0,
+                4);
+    /* Nodes with different numbers of ranks cannot be computed. */
+    assert_rank(READ("WORLD_SIZE=6", "RANK=5", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN),
+                "torchrun", 5, 6, 0, 4);
+    assert_rank(READ("RANK=2", "LOCAL_RANK=0", "GROUP_RANK=1", TORCHRUN), "torchrun", 2, 8, 0,
+                4);
+}
+
+static void torchrun_has_the_job_and_the_step_of_srun(void **state)
+{
+    struct launch launch =
+        READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=none",
+             SLURM_JOB, "SLURM_STEP_ID=2", "SLURM_RESTART_COUNT=3");
+
+    (void)state;
+    assert_rank(launch, "torchrun", 6, 8, 2, 4);
+    assert_job(launch, "slurm", "1234", "2");
+    assert_node(launch, 1, 2, "n03");
+    assert_true(launch.restart == 1);
+    assert_job(READ("RANK=6", "LOCAL_RANK=2", "GROUP_RANK=1", TORCHRUN, "TORCHELASTIC_RUN_ID=a",
+                    SLURM_JOB),
+               "slurm", "1234", "a");
+}
+
+static void kubernetes_gives_an_index(void **state)
+{
+    struct launch launch = READ("KUBERNETES_SERVICE_HOST=10.0.0.1", "HOSTNAME=pod-1");
+
+    (void)state;
+    assert_false(launch_is_known(&launch));
+    launch = READ("JOB_COMPLETION_INDEX=2");
+    assert_false(launch_is_known(&launch));
+
+    launch = READ("KUBERNETES_SERVICE_HOST=10.0.0.1", "JOB_COMPLETION_INDEX=2", "HOSTNAME=p");
+    assert_rank(launch, "kubernetes", 2, UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_node(launch, UNKNOWN, UNKNOWN, "p");
+    assert_rank(READ("KUBERNETES_SERVICE_HOST=10.0.0.1", "VC_TASK_INDEX=1"), "kubernetes", 1,
+                UNKNOWN, UNKNOWN, UNKNOWN);
+    assert_rank(READ("KUBERNETES_SERVICE_HOST=1", "MASTER_ADDR=m", "RANK=1", "WORLD_SIZE=2"),
+                "kubernetes", 1, 2, UNKNOWN, UNKNOWN);
+}
+
+static void values_that_are_no_numbers_are_unknown(void **state)
+{
+    static const char *const values[] = { "",          "x", "-1", "1x", "99999999999999999999",
+                                          "4294967296" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        char rank[64] = "OMPI_COMM_WORLD_RANK=", size[64] = "PMI_SIZE=";
+        struct launch launch;
+
+        strncat(rank, values[i], 30);
+        strncat(size, values[i], 30);
+        launch = READ(rank);
+        assert_false(launch_is_known(&launch));
+        assert_rank(READ("PMI_RANK=0", size), "mpich", 0, UNKNOWN, UNKNOWN, UNKNOWN);
+    }
+}
+
+static void assert_description(struct launch launch, const char *expected)
+{
+    struct buffer text = { 0 };
+
+    launch_describe(&launch, "host7", &text);
+    assert_string_equal(text.text, expected);
+    buffer_done(&text);
+}
+
+static void a_launch_is_described_in_a_line(void **state)
+{
+    (void)state;
+    assert_description(READ(SLURM_JOB, "SLURM_STEP_ID=0"),
+                       "Rank 0 of 16 on n03, Slurm job 1234.0");
+    assert_description(READ(SLURM_JOB), "Slurm job 1234 on n03");
+    assert_description(READ("PBS_JOBID=77.head", "OMPI_COMM_WORLD_RANK=2"),
+                       "Rank 2 on host7, PBS job 77.head");
+    assert_description(READ("PMI_RANK=1", "PMI_SIZE=2"), "Rank 1 of 2 on host7, MPICH");
+    assert_description((struct launch){ .launcher = "newer", .rank = UNKNOWN },
+                       "newer on host7");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_launcher_nothing_is_known),
+        cmocka_unit_test(a_task_of_slurm_is_a_rank),
+        cmocka_unit_test(a_batch_script_of_slurm_is_not_a_rank),
+        cmocka_unit_test(tasks_of_a_node_are_counted),
+        cmocka_unit_test(open_mpi_gives_the_rank_and_the_scheduler_the_job),
+        cmocka_unit_test(each_mpi_is_recognized),
+        cmocka_unit_test(flux_comes_before_the_pmi_that_it_sets),
+        cmocka_unit_test(tasks_and_arrays_of_lsf_count_from_1),
+        cmocka_unit_test(the_task_number_of_pbs_is_not_a_rank),
+        cmocka_unit_test(a_job_id_alone_is_not_sge),
+        cmocka_unit_test(htcondor_has_ranks_in_its_parallel_universe),
+        cmocka_unit_test(a_rank_alone_is_not_torchrun),
+        cmocka_unit_test(virtual_local_ranks_are_numbered),
+        cmocka_unit_test(torchrun_has_the_job_and_the_step_of_srun),
+        cmocka_unit_test(kubernetes_gives_an_index),
+        cmocka_unit_test(values_that_are_no_numbers_are_unknown),
+        cmocka_unit_test(a_launch_is_described_in_a_line),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
