@@ -35,7 +35,12 @@ function rankTable(ranks: Rank[], open?: (index: number) => void): HTMLElement {
   const press = open && ((rank: Rank) => open(ranks.indexOf(rank)));
   const isBad = hasFailed;
   const columns: TableColumn<Rank>[] = [
-    numeric("Rank", of("rank"), format.count, { isRowHeader: true, press }),
+    {
+      ...numeric("Rank", of("rank"), format.count),
+      text: ({ rank, id }) => String(rank ?? visible(id ?? "").slice(0, 8)),
+      isRowHeader: true,
+      press,
+    },
     { title: "Host", key: (rank) => visible(rank.host ?? ""), text: (r) => visible(r.host ?? "") },
     numeric("CPU time", of("cpu_seconds"), format.duration),
     numeric("Mean cores", of("mean_cores"), format.short),
