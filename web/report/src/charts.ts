@@ -6,6 +6,7 @@ import {
   type Curve,
   gpuMemoryOf,
   gpusOf,
+  hasManyNodes,
   type Measure,
   measureAt,
   number,
@@ -320,9 +321,11 @@ export function chartsOf(run: Run): Charts {
         result.flat.push(definition.title);
       continue;
     }
-    const { note = "" } = definition;
+    const isOfAllNodes = definition.id === "memory" && hasManyNodes(run);
+    const { note = isOfAllNodes ? "all nodes together" : "" } = definition;
+    const figures = isOfAllNodes ? { run: run.run } : run;
     const marked = lines.find(({ column }) => column === definition.mark);
-    const figure = marked?.figure ? measureAt(run, marked.figure) : null;
+    const figure = marked?.figure ? measureAt(figures, marked.figure) : null;
     result.charts.push({
       id: definition.id,
       title: definition.title,
@@ -332,9 +335,9 @@ export function chartsOf(run: Run): Charts {
       maximum: definition.maximum,
       lines: lines.map((line) => ({
         ...line,
-        peak: line.figure ? valueAt(run, line.figure) : Number.NaN,
+        peak: line.figure ? valueAt(figures, line.figure) : Number.NaN,
       })),
-      limit: definition.limit?.(run),
+      limit: definition.limit?.(figures),
       mark:
         marked && figure && figure.value !== null ? { column: marked.column, figure } : undefined,
     });

@@ -3,7 +3,7 @@
 import { shortened, visible } from "./command";
 import { curveCsv, rowsCsv } from "./curve";
 import { button, h } from "./dom";
-import { date, duration } from "./format";
+import { counted, date, duration } from "./format";
 import { commandOf, elapsedOf, type Run, titleOf } from "./report";
 import { download, fileName } from "./save";
 import { endingOf } from "./verdict";
@@ -25,6 +25,25 @@ const PROCESS_KEYS = [
   "count",
 ] as const;
 
+const RANK_KEYS = [
+  "rank",
+  "local_rank",
+  "host",
+  "id",
+  "started_seconds",
+  "elapsed_seconds",
+  "cpu_seconds",
+  "mean_cores",
+  "peak_rss_bytes",
+  "gpu_memory_bytes",
+  "read_bytes",
+  "written_bytes",
+  "wait_seconds",
+  "exit_code",
+  "signal",
+  "restart",
+] as const;
+
 function processRows(run: Run): Record<string, unknown>[] {
   const one = (run.processes?.largest ?? []).map((process) => ({ ...process, count: 1 }));
   const groups = (run.processes?.others ?? []).map((group) => ({ ...group }));
@@ -35,6 +54,7 @@ function downloads(run: Run): HTMLElement {
   const title = titleOf(run);
   const { curve } = run;
   const rows = processRows(run);
+  const ranks = (run.rank_table ?? []).map((rank) => ({ ...rank }));
   return h(
     "div",
     { class: "downloads", role: "group", "aria-label": "Download the data" },
@@ -50,6 +70,10 @@ function downloads(run: Run): HTMLElement {
       button("Processes CSV", "Processes CSV: download the processes", () =>
         download(fileName(title, "-processes.csv"), "text/csv", rowsCsv(PROCESS_KEYS, rows)),
       ),
+    ranks.length > 0 &&
+      button("Ranks CSV", "Ranks CSV: download the ranks", () =>
+        download(fileName(title, "-ranks.csv"), "text/csv", rowsCsv(RANK_KEYS, ranks)),
+      ),
   );
 }
 
@@ -60,7 +84,11 @@ function facts(run: Run): [string, string][] {
   const all: [string, string][] = [
     ["Wall time", duration(elapsedOf(run))],
     ["Started", date(run.run.started_at)],
-    ["Host", place],
+    [host ? "Host" : "User", place],
+    [
+      "Ranks",
+      run.group ? `${run.group.ranks} on ${counted((run.nodes ?? []).length, "node")}` : "",
+    ],
     ["Directory", cwd ?? ""],
     ["Tags", labels.join(", ")],
     ["Started by", run.context?.integration ?? ""],

@@ -3,6 +3,7 @@
 import { benchView } from "./bench";
 import { compareView, runNames } from "./compare";
 import { button, h } from "./dom";
+import { rankRun } from "./group";
 import { finish } from "./later";
 import { type Bench, parsePageData, type Run, titleOf } from "./report";
 import { runView, type View } from "./run_view";
@@ -22,16 +23,25 @@ class Page {
     private readonly runs: Run[],
     private readonly bench?: Bench,
   ) {
-    if (runs.length > 1 || bench) this.addTabs();
+    if (runs.length > 1 || bench || this.hasRanks) this.addTabs();
     this.show(0);
     addEventListener("beforeprint", finish);
     onThemeChange(() => this.current?.draw(false));
     new ResizeObserver(() => this.current?.resize()).observe(this.place);
   }
 
+  // The page of one group also has a view of each rank.
+  private get hasRanks(): boolean {
+    return this.runs.length === 1 && (this.runs[0]!.rank_table ?? []).length > 1;
+  }
+
   private addTabs(): void {
-    // A bench has too many runs for a button each: its list opens them.
-    const names = this.bench ? ["All runs"] : ["Side by side", ...runNames(this.runs)];
+    // A bench has too many runs for a button each, and a group too many ranks: their lists open them.
+    const names = this.bench
+      ? ["All runs"]
+      : this.hasRanks
+        ? ["All ranks"]
+        : ["Side by side", ...runNames(this.runs)];
     this.tabs.push(...names.map((name, index) => button(name, name, () => this.show(index))));
     document
       .getElementById("runs")!
@@ -46,7 +56,9 @@ class Page {
   private make(index: number): View {
     if (this.bench && index === 0) return benchView(this.bench, this.runs, (run) => this.open(run));
     if (this.bench) return runView(this.runs[index - 1]!);
-    if (this.runs.length === 1) return runView(this.runs[0]!);
+    if (this.hasRanks && index > 0) return runView(rankRun(this.runs[0]!, index - 1));
+    if (this.runs.length === 1)
+      return runView(this.runs[0]!, this.hasRanks ? (rank) => this.open(rank) : undefined);
     return index === 0 ? compareView(this.runs) : runView(this.runs[index - 1]!);
   }
 

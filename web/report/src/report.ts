@@ -139,7 +139,67 @@ export interface Quantiles {
   p95?: number | null;
 }
 
+// The ranks of a job that a launcher started several times, merged into one report.
+export interface MissingRank {
+  rank: number | null;
+  host: string | null;
+  started_at: string | null;
+  reason: string | null; // "it has no end"
+}
+
+export interface Group {
+  ranks: number | null;
+  reported: number | null;
+  nodes_expected?: number | null;
+  deciding_node?: string | null; // with the most memory
+  imbalance?: Record<string, number | null>; // the largest rank / the mean
+  missing?: MissingRank[];
+}
+
+export interface GroupNode {
+  host: string | null;
+  node: number | null;
+  ranks: number | null;
+  reported: number | null;
+  cpu_seconds: number | null;
+  elapsed_seconds: number | null;
+  memory?: Measure;
+  cpus: number | null;
+  memory_limit_bytes: number | null;
+  gpus?: (string | null)[];
+}
+
+export interface Rank {
+  rank: number | null;
+  local_rank: number | null;
+  host: string | null;
+  id: string | null;
+  started_seconds: number | null;
+  elapsed_seconds: number | null;
+  cpu_seconds: number | null;
+  mean_cores: number | null;
+  peak_rss_bytes: number | null;
+  gpu_memory_bytes: number | null;
+  read_bytes: number | null;
+  written_bytes: number | null;
+  wait_seconds: number | null;
+  exit_code: number | null;
+  signal: string | null;
+  restart: number | null;
+}
+
+// Cells of equal length; one list per row of the table of ranks.
+export interface RankCurves {
+  seconds?: number[];
+  cores?: (number | null)[][];
+  memory_bytes?: (number | null)[][];
+}
+
 export interface Run extends Section {
+  group?: Group;
+  nodes?: GroupNode[];
+  rank_table?: Rank[];
+  rank_curves?: RankCurves;
   run: {
     name?: string | null;
     tags?: Record<string, string>;
@@ -255,7 +315,10 @@ export function valueAt(section: Section, path: string): number {
   return number(measureAt(section, path)?.value);
 }
 
-const NOT_MEASURED = new Set(["phases", "curve", "recommendation", "tracker", "context", "run"]);
+const NOT_MEASURED = new Set([
+  ...["phases", "curve", "recommendation", "tracker", "context", "run"],
+  ...["group", "nodes", "rank_table", "rank_curves"],
+]);
 
 // Every measure of a report with its path, in the order of the report.
 export function* measuresOf(section: Section, prefix = ""): Generator<[string, Measure]> {
@@ -277,6 +340,11 @@ export function wasOutOfMemory(run: Run): boolean {
     valueAt(run, "events.oom_kills") > 0 ||
     (run.warnings ?? []).some((warning) => warning.code === "oom")
   );
+}
+
+// The memory of such a run is that of its largest node, and its curve is the sum of all nodes.
+export function hasManyNodes(run: Run): boolean {
+  return (run.nodes ?? []).length > 1;
 }
 
 // Is memory with page cache worth a word beside the memory of the processes?

@@ -12,6 +12,7 @@ import type { Span } from "./overlay";
 import { PhaseStrip, phaseTable, spansOf } from "./phases";
 import { PlotList } from "./plot_list";
 import { type ProcessesView, processesOf } from "./processes";
+import { ranksOf } from "./ranks";
 import { elapsedOf, type Run } from "./report";
 import { Sources } from "./sources";
 import { TimeAxis } from "./time_axis";
@@ -76,11 +77,12 @@ function chartsSection(run: Run, axis: TimeAxis, spans: Span[]): [HTMLElement?, 
 }
 
 // What a screen shows at first is made at once, the rest after that.
-export function runView(run: Run): View {
+export function runView(run: Run, openRank?: (index: number) => void): View {
   const axis = new TimeAxis(Math.max(elapsedOf(run) || 0, run.curve?.seconds.at(-1) ?? 0, 1e-3));
   const spans = spansOf(run);
   const sources = new Sources(run);
   const [charts, plots] = chartsSection(run, axis, spans);
+  const ranks = ranksOf(run, openRank);
   let processes: ProcessesView | null = null;
   const openSource = (path: string) => {
     finish();
@@ -91,6 +93,7 @@ export function runView(run: Run): View {
     { class: "run" },
     headerOf(run),
     adviceOf(run),
+    ...(ranks?.sections ?? []),
     usageOf(run, openSource),
     charts,
   );
@@ -111,11 +114,13 @@ export function runView(run: Run): View {
   return {
     root,
     draw: (isFirst) => {
+      ranks?.maps?.draw();
       plots?.draw(isFirst);
       if (isFirst) later(addRest);
       fitTimeline();
     },
     resize: () => {
+      ranks?.maps?.draw();
       plots?.resize();
       fitTimeline();
     },

@@ -8,6 +8,7 @@ import {
   elapsedOf,
   gpuMemoryOf,
   gpusOf,
+  hasManyNodes,
   isCacheNotable,
   isSystem,
   limitedMemoryOf,
@@ -86,6 +87,14 @@ function cpuRow(run: Run): UsageRow {
   });
 }
 
+function memoryOverTime(run: Run): Partial<UsageRow> {
+  const mean = firstKnown(meanOfColumn(run, "job_rss_bytes"), meanOfColumn(run, "job_pss_bytes"));
+  return {
+    mean: { value: mean, text: format.bytes },
+    ...quantilesOf(run.distribution?.memory_bytes, format.bytes),
+  };
+}
+
 function memoryRows(run: Run): UsageRow[] {
   const limit = number(run.limits?.memory_bytes);
   const allowed = limit > 0 ? limit : number(run.host?.memory_bytes);
@@ -110,11 +119,7 @@ function memoryRows(run: Run): UsageRow[] {
   const isLimited = !showsCache || limited !== withCache;
   const rows = [
     row("Memory", {
-      mean: {
-        value: firstKnown(meanOfColumn(run, "job_rss_bytes"), meanOfColumn(run, "job_pss_bytes")),
-        ...bytes,
-      },
-      ...quantilesOf(run.distribution?.memory_bytes, format.bytes),
+      ...(hasManyNodes(run) ? { note: "largest node" } : memoryOverTime(run)),
       ...(nearLimit > 0 && { note: `above 90 % of the limit for ${format.duration(nearLimit)}` }),
       peak: { path: "memory.combined.total_rss_bytes", ...bytes },
       allowed: isLimited ? allowed : Number.NaN,

@@ -1,6 +1,7 @@
 // The report in at most four sentences.
 
 import { bytes, capitalized, count, counted, duration, percent } from "./format";
+import { groupSentences, missingText } from "./group";
 import {
   elapsedOf,
   gpuMemoryOf,
@@ -16,6 +17,7 @@ import {
 } from "./report";
 
 const SENTENCES_MAX = 4;
+const SENTENCES_OF_GROUP = 7;
 const NOTABLE_STALL = 0.1; // of the time
 const NOTABLE_CORES = 0.01; // less is an idle job
 const NOTABLE_FOREIGN = 0.05; // of a GPU
@@ -36,6 +38,8 @@ export function endingOf(run: Run): Ending {
     const why = wasOutOfMemory(run) ? "out of memory: " : "";
     return { outcome: "bad", text: `${why}killed by ${signal}${core}` };
   }
+  if (code === 0 && run.group && missingText(run.group))
+    return { outcome: "unknown", text: missingText(run.group) };
   if (typeof code === "number")
     return { outcome: code === 0 ? "good" : "bad", text: `exit code ${code}` };
   return {
@@ -144,8 +148,11 @@ function stalls(run: Run): string {
 }
 
 export function verdictOf(run: Run): string[] {
-  return [failure, memory, cpu, gpu, stalls]
-    .map((sentence) => sentence(run))
-    .filter((sentence) => sentence !== "")
-    .slice(0, SENTENCES_MAX);
+  const isOom = wasOutOfMemory(run);
+  const sentences = run.group
+    ? [isOom && failure(run), ...groupSentences(run), cpu(run), gpu(run)]
+    : [failure, memory, cpu, gpu, stalls].map((sentence) => sentence(run));
+  return sentences
+    .filter((sentence): sentence is string => Boolean(sentence))
+    .slice(0, run.group ? SENTENCES_OF_GROUP : SENTENCES_MAX);
 }

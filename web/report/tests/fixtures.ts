@@ -15,6 +15,7 @@ import type {
   ProcessGroup,
   Run,
 } from "../src/report";
+import { groupJob } from "./group_fixture";
 
 const GB = 1e9;
 const GIB = 2 ** 30;
@@ -1015,6 +1016,10 @@ function endless(): Run {
   return run;
 }
 
+export function sixteenRanks(): Run {
+  return groupJob(cpuJob(), { ranks: 16, nodes: 4, missing: [7], idle: [12] });
+}
+
 export const pages: Record<string, () => PageData> = {
   cpu: () => pageData(cpuJob()),
   gpu: () => pageData(gpuJob()),
@@ -1032,4 +1037,8 @@ export const pages: Record<string, () => PageData> = {
   five: () => pageData(...five()),
   endless: () => pageData(endless()),
   bench,
+  group: () => pageData(sixteenRanks()),
+  "group-large": () => pageData(groupJob(cpuJob(), { ranks: 1000, nodes: 20, idle: [333] })),
+  "group-hostile": () =>
+    pageData(groupJob(cpuJob(), { ranks: 8, nodes: 2, missing: [3], host: (n) => HOSTILE + n })),
 };

@@ -37,6 +37,8 @@ const audited = [
   ["flow", "light"],
   ["bench", "light"],
   ["bench", "dark"],
+  ["group", "light"],
+  ["group", "dark"],
 ] as const;
 
 for (const [name, scheme] of audited)
@@ -60,7 +62,7 @@ test("the colors follow the reader's setting", async ({ page, report }) => {
   await expect.poll(chart).not.toBe(lightChart);
 });
 
-for (const name of ["cpu", "gpu", "build", "hostile", "several", "empty", "bench"])
+for (const name of ["cpu", "gpu", "build", "hostile", "several", "empty", "bench", "group-hostile"])
   test(`nothing is wider than a phone: ${name}`, async ({ page, report }) => {
     await page.setViewportSize({ width: 390, height: 844 });
     await report.open(name);
@@ -108,7 +110,7 @@ test("on a phone the zoom buttons scroll away with the charts", async ({ page, r
   await expect(page.locator(".tools")).not.toBeInViewport();
 });
 
-for (const name of ["cpu", "gpu", "many-gpus", "build", "several"])
+for (const name of ["cpu", "gpu", "many-gpus", "build", "several", "group"])
   test(`nothing is wider than paper: ${name}`, async ({ page, report }) => {
     await page.setViewportSize({ width: 718, height: 1000 }); // A4
     await page.emulateMedia({ media: "print" });
