@@ -8,7 +8,8 @@
     "file (--config). An option overrides a variable, and a variable overrides the config "   \
     "file."
 
-/* They have the options of history; command_history() refuses those of another one. */
+/* The subcommands have the options of history; command_history() rejects options of other
+ * subcommands. */
 static const struct command history_commands[] = {
     {
         .name = "show",

@@ -172,7 +172,7 @@ static int apply_process_count(void *target, const struct option *option, const 
     return 0;
 }
 
-/* yes, no, or a folder, which has a slash in its name. */
+/* Accepts yes, no, or a directory, which must contain a slash. */
 static int apply_history(void *target, const struct option *option, const char *value,
                          struct spoor_error *err)
 {
@@ -212,7 +212,7 @@ static int apply_max_size(void *target, const struct option *option, const char 
     return run_figure_parse(&size, value, &settings->max_bytes, err);
 }
 
-/* One of the words, or a folder, which has a slash in it. */
+/* Accepts one of the words, or a directory, which must contain a slash. */
 static int check_cgroup(const char *value, struct spoor_error *err)
 {
     if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0 &&
@@ -554,7 +554,7 @@ static int finish_outputs(const struct arguments *arguments, struct settings *se
     return 0;
 }
 
-/* The process, name or cgroup to attach to. */
+/* Sets the process, name or cgroup to attach to. */
 static int finish_attach(const struct arguments *arguments, struct settings *settings,
                          struct spoor_error *err)
 {
