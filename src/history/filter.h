@@ -16,12 +16,12 @@
 
 enum { FILTER_VALUES_MAX = 64 };
 
-/* Zeroed is every run. */
+/* A zeroed filter selects every run. */
 struct history_filter {
-    struct buffer where; /* conditions in SQL, with places for the values */
+    struct buffer where; /* conditions in SQL, with placeholders for the values */
     char *values[FILTER_VALUES_MAX];
     size_t value_count;
-    size_t skip, limit; /* of the newest; no limit: 0 */
+    size_t skip, limit; /* counted from the newest run; limit 0: all */
 };
 
 /* Adds conditions. `now`: seconds since 1970. -EINVAL with a message; -ENOMEM. */

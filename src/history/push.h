@@ -14,10 +14,10 @@
 #include "history/index.h"
 
 struct history_pushed {
-    uint64_t runs, added; /* the others were there */
+    uint64_t runs, added; /* runs that were read, and those that were new */
 };
 
-/* Is this a URL of PostgreSQL? */
+/* Returns whether this is a URL of PostgreSQL. */
 bool history_is_database(const char *text);
 
 /* Copies the runs of a filter in one transaction. `creates_tables`: if the database has none. */

@@ -17,14 +17,15 @@
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
-/* Selects the history for this program: a folder, or a word for the default one (yes) or none (no); NULL: as
- * $SPOOR_HISTORY has it. The text is borrowed. */
+/* Selects the history for this program: a directory, "yes" for the default one, or "no" for
+ * none; NULL: as $SPOOR_HISTORY selects. The text is borrowed. */
 void history_choose(const char *value);
 
-/* Is a value the name of a folder, and not a word? */
+/* Returns whether a value is a directory, not a word. */
 bool history_is_folder(const char *value);
 
-/* The folder: the chosen one, $SPOOR_HISTORY, $XDG_STATE_HOME/spoor or ~/.local/state/spoor. -ENOENT: there is no home. */
+/* Returns the directory: the chosen one, $SPOOR_HISTORY, $XDG_STATE_HOME/spoor or
+ * ~/.local/state/spoor. -ENOENT: there is no home directory. */
 int history_folder(char ret[PATH_MAX], struct spoor_error *err);
 
 /* Appends one row in one write. A failure leaves the file as it was. */

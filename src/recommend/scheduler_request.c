@@ -96,7 +96,7 @@ struct vendor {
     const char *name, *kubernetes, *docker;
 };
 
-/* docker passes NVIDIA GPUs by number, and the others as devices. */
+/* docker passes NVIDIA GPUs by number, and other GPUs as devices. */
 static const struct vendor *vendor_of(const struct needs *needs)
 {
     static const struct vendor vendors[] = {
@@ -206,7 +206,7 @@ static void write_htcondor(const struct needs *needs, struct buffer *out)
         buffer_format(out, "request_gpus = %" PRIu64 "\n", node_gpus(needs));
 }
 
-/* No limit of CPUs: it would throttle the job while others are idle. */
+/* Writes no CPU limit: it would throttle the job while CPUs are idle. */
 static void write_kubernetes(const struct needs *needs, struct buffer *out)
 {
     bool has_memory = is_wanted(&needs->memory_bytes), has_gpus = is_wanted(&needs->gpus);
