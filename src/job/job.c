@@ -105,7 +105,7 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
                         options->disabled | SOURCE_RING);
     job_search(job, &look); /* processes started before the first event */
     for (size_t i = 0; i < job->roster.count; i++) {
-        /* The end of a zombie was reported before. */
+        /* The exit of a zombie was already reported. */
         if (!job->roster.list[i].reading.is_zombie)
             process_events_adopt(&job->process_events, job->roster.list[i].id.pid);
     }

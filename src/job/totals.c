@@ -450,7 +450,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = job->was_read = true;
     }
     reading = job->sum;
-    if (!was_added_up) /* it is unchanged, and that is known now */
+    if (!was_added_up) /* the values are unchanged, and that is now certain */
         reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
     if (job_anon_is_certain(job, &reading))

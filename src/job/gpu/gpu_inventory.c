@@ -69,7 +69,7 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
         size_t entry = strnlen(at, left);
 
         if (entry == left)
-            return NULL; /* the last one is truncated */
+            return NULL; /* the last variable is truncated */
         if (entry > length && at[length] == '=' && memcmp(at, name, length) == 0)
             return at + length + 1;
         at += entry + 1;

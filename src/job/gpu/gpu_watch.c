@@ -171,7 +171,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 
         if (is_fresh && opened->vendor->refresh)
             opened->vendor->refresh(opened->state);
-        if (opened->vendor->read_busy) /* if it fails the counters stay as they are */
+        if (opened->vendor->read_busy) /* on failure the counters keep their values */
             (void)opened->vendor->read_busy(opened->state, &pids, now_ns);
     }
     list_processes(watch, now_ns);
@@ -248,7 +248,7 @@ static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
                        name); /* truncation is fine */
         source = source ? watch->sources[total] : name;
     }
-    /* Others may be reading it. */
+    /* Other threads may be reading it. */
     if (source == watch->sources[total] && strcmp(watch->sources[total], text) != 0)
         memcpy(watch->sources[total], text, sizeof(text));
     return source;

@@ -49,7 +49,7 @@ struct area_process {
     pid_t pid;
     bool is_main;
     uint64_t rss;                /* without merged pages */
-    struct area_bytes anonymous; /* of the areas without a file */
+    struct area_bytes anonymous; /* sums of the areas without a file */
 };
 
 /* Zeroed: empty. */
@@ -63,7 +63,7 @@ struct memory_areas {
 
 void memory_areas_done(struct memory_areas *areas);
 
-/* Empties it for a new read. */
+/* Empties the list for a new read. */
 void memory_areas_clear(struct memory_areas *areas);
 
 /* Adds a process without areas. -ENOMEM. */
