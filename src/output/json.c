@@ -57,7 +57,8 @@ static void add_array(struct json_writer *json, const char *key,
     json_end(json);
 }
 
-/* Is a part written the same as the highest value at every point? */
+/* Returns whether the lowest or mean values are written the same as the highest ones at
+ * every point. */
 static bool is_same(const struct reduction *reduction, const struct curve_column *column,
                     enum curve_part part)
 {
@@ -125,10 +126,10 @@ void curve_add_json(struct json_writer *json, const struct record_curve *curve,
 
 enum { PATH_DEPTH_MAX = 4, PATH_SIZE = 64 };
 
-/* The sections that are open. */
+/* The open sections of the document. */
 struct place {
-    const struct record *record;  /* NULL: those of a phase or a GPU */
-    const struct record_gpu *gpu; /* NULL: they are not those of a GPU */
+    const struct record *record;  /* NULL: the fields are of a phase or a GPU */
+    const struct record_gpu *gpu; /* NULL: the fields are not of a GPU */
     unsigned depth;
     char name[PATH_DEPTH_MAX][PATH_SIZE];
 };
