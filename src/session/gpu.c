@@ -277,7 +277,7 @@ void session_note_gpu_process_end(spoor_session *session, pid_t pid)
 
 static const struct {
     enum metric metric;
-    bool is_memory; /* else it is busy time */
+    bool is_memory; /* false: busy time */
 } of_processes[] = {
     { METRIC_MAIN_GPU_MEMORY, true },      { METRIC_DESCENDANTS_GPU_MEMORY, true },
     { METRIC_JOB_GPU_MEMORY, true },       { METRIC_JOB_GPU_BUSY, false },
@@ -347,7 +347,8 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         collect(session, now.monotonic_ns);
         gpu_looks_view(&session->gpu_looks, now.monotonic_ns, &session->gpu);
     }
-    if (session->gpu.reason || session->gpu.state == GPU_READY) /* else there was no look */
+    /* Otherwise there was no look. */
+    if (session->gpu.reason || session->gpu.state == GPU_READY)
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
     clear_unreported(session);
 }
@@ -499,7 +500,7 @@ bool spoor_may_have_gpus(const char *root_path)
 
     if (sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
         root_open(root_path, &root) < 0)
-        return true; /* listing them reports the error */
+        return true; /* listing the GPUs reports the error */
     result = gpu_looks_are_needed(&root, NULL, disabled);
     root_close(&root);
     return result;

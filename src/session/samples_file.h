@@ -26,18 +26,19 @@ struct samples_file {
     char *path;            /* owned */
     bool is_pipe;          /* a descriptor, a device or a named pipe */
     bool is_shared;        /* other runs may append to the table */
-    _Atomic bool must_end; /* with the next sample, though the session continues */
+    _Atomic bool must_end; /* end with the next sample, though the session continues */
     uint64_t short_ns;     /* a sample this soon after a row becomes part of the next row */
-    pid_t pid;             /* of the job; 0: there is none */
+    pid_t pid;             /* main process of the job; 0: there is none */
     bool is_main_only;
     const char *run_id;   /* borrowed; NULL: unknown */
-    char *name;           /* label of the run; owned; NULL: it has none */
+    char *name;           /* label of the run; owned; NULL: none */
     bool is_machine_only; /* there is no job */
-    struct device_sample devices, previous_devices, older_devices; /* if rows list them */
+    /* Used if rows list devices. */
+    struct device_sample devices, previous_devices, older_devices;
     struct buffer row;
-    struct sample previous, older; /* of the last two rows */
+    struct sample previous, older; /* samples of the last two rows */
     bool has_previous, has_older;
-    bool needs_header;       /* and rows wait for it */
+    bool needs_header;       /* the header is not written yet, and rows wait for it */
     bool has_gpus;           /* `gpus` is known */
     struct gpu_columns gpus; /* GPUs with columns */
     struct buffer held;      /* waiting rows, without those columns */
@@ -64,7 +65,7 @@ struct samples_machine {
     struct space *space;
 };
 
-/* `is_last`: no row follows, and none waits any longer. */
+/* `is_last`: no row follows, and waiting rows are written. */
 void samples_file_add(struct samples_file *file, const struct sample *sample,
                       const struct gpu_view *gpu, struct samples_machine machine, bool is_last);
 
