@@ -30,7 +30,7 @@ struct children_buffer {
 };
 void children_buffer_done(struct children_buffer *buffer);
 
-/* Doubles it. -EFBIG: it has its maximum size. */
+/* Doubles the buffer. -EFBIG: it has its maximum size. */
 int children_buffer_grow(struct children_buffer *buffer);
 
 /* Finds the children of every thread of a process. `leader` is the open file of its first
