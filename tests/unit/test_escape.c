@@ -327,7 +327,7 @@ static void columns_count_wide_characters_twice(void **state)
     assert_int_equal(utf8_fitting(text, 100), 7);
 }
 
-static void a_text_is_cut_between_characters(void **state)
+static void a_text_is_truncated_between_characters(void **state)
 {
     static const char text[] = "a\xc3\xa9\xe6\xbc\xa2z";
     static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 7, 7 };
@@ -387,7 +387,7 @@ int main(void)
         cmocka_unit_test(huge_hostile_text_is_safe),
         cmocka_unit_test(characters_of_every_length_are_decoded),
         cmocka_unit_test(columns_count_wide_characters_twice),
-        cmocka_unit_test(a_text_is_cut_between_characters),
+        cmocka_unit_test(a_text_is_truncated_between_characters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,7 @@ static void a_missing_model_is_an_error(void **state)
     assert_string_equal(model, "untouched");
 }
 
-static void long_names_are_cut(void **state)
+static void long_names_are_truncated(void **state)
 {
     char buf[8];
 
@@ -179,7 +179,7 @@ static void strings_are_printable_and_trimmed(void **state)
     fake_root_done(&fake);
 }
 
-static void long_strings_are_cut(void **state)
+static void long_strings_are_truncated(void **state)
 {
     struct fake_root fake;
     struct dmi dmi;
@@ -452,12 +452,12 @@ int main(void)
         cmocka_unit_test(the_model_is_found_under_many_keys),
         cmocka_unit_test(numbers_of_arm_cpus_have_names),
         cmocka_unit_test(a_missing_model_is_an_error),
-        cmocka_unit_test(long_names_are_cut),
+        cmocka_unit_test(long_names_are_truncated),
         cmocka_unit_test(the_name_of_the_system_is_unquoted),
         cmocka_unit_test(a_machine_has_all_facts),
         cmocka_unit_test(facts_without_files_are_unknown),
         cmocka_unit_test(strings_are_printable_and_trimmed),
-        cmocka_unit_test(long_strings_are_cut),
+        cmocka_unit_test(long_strings_are_truncated),
         cmocka_unit_test(the_first_rule_whose_conditions_all_hold_matches),
         cmocka_unit_test(shared_parts_count_once),
         cmocka_unit_test(unreported_values_are_unknown),

@@ -498,7 +498,7 @@ static void a_failure_is_returned_once(void **state)
     fake_root_done(&fake);
 }
 
-static void a_killed_process_costs_the_rows(void **state)
+static void rows_are_lost_if_the_writer_is_killed(void **state)
 {
     struct tracking_writer writer;
     struct spoor_error err;
@@ -547,7 +547,7 @@ int main(void)
         WITH_FOLDER(a_full_disk_costs_rows_and_leaves_whole_ones),
         cmocka_unit_test(rows_are_in_the_file),
         cmocka_unit_test(a_failure_is_returned_once),
-        cmocka_unit_test(a_killed_process_costs_the_rows),
+        cmocka_unit_test(rows_are_lost_if_the_writer_is_killed),
         cmocka_unit_test(a_closed_file_ignores_calls),
     };
 
