@@ -24,7 +24,7 @@
 #include "record/row.h"
 #include "text/line_reader.h"
 
-/* Of the tables and of what is read into them. */
+/* INDEX_VERSION changes with the tables and their contents. */
 enum { INDEX_VERSION = 2, BUSY_MS = 10000, FOUND_MAX = 20000 };
 
 /* Figures have the columns f0, f1, ... in the order of run_figures. */

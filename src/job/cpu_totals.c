@@ -89,7 +89,8 @@ static void read_split(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
     const struct evidence *evidence = &reading->evidence;
-    bool wait4_is_better = reading->job_cgroup.split_is_by_ticks && reading->processes_are_exact &&
+    bool wait4_is_better = reading->job_cgroup.split_is_by_ticks &&
+                           reading->processes_are_exact &&
                            (evidence->has_ended || !evidence->has_begun);
     bool by_cgroup = reading->cpu.source == CPU_FROM_CGROUP && !wait4_is_better &&
                      is_known(reading->job_cgroup.user_ns) &&
@@ -172,8 +173,9 @@ static uint64_t read_clocks_ns(const struct job *job)
 /* perf misses threads that the job started while we were attaching. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
+    /* The surrounding cgroup also counts the tracker. */
     bool misses_some =
-        job->meters.job_cgroup.is_surrounding || /* it also counts the tracker */
+        job->meters.job_cgroup.is_surrounding ||
         job->meters.escape
             .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_CPUACCT)];
     uint64_t job_cgroup_ns =

@@ -100,8 +100,9 @@ struct job_reading {
     bool missed_cgroup_peak; /* the peak rose since the last reading, above all values seen */
     bool left_memory_cgroup; /* a process was seen outside of the cgroup that counts memory */
     struct job_cgroup_reading job_cgroup;
-    uint64_t memory_bound_bytes; /* upper bound of its peak; UNKNOWN: not needed, or none */
-    bool memory_is_uncertain;    /* memory of others may be in the peak */
+    /* Upper bound of the cgroup's peak; UNKNOWN: not needed, or none. */
+    uint64_t memory_bound_bytes;
+    bool memory_is_uncertain; /* memory of other processes may be in the peak */
     /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
@@ -133,8 +134,9 @@ struct job_reading {
 struct job_meters {
     struct job_cgroup job_cgroup;
     struct surrounding surrounding;
-    struct cgroup_watch cgroup_watch; /* of the job cgroup, or of the one it began in */
-    struct cgroup_events events;      /* as last read */
+    /* Watch of the job cgroup, or of the cgroup the job began in. */
+    struct cgroup_watch cgroup_watch;
+    struct cgroup_events events; /* as last read */
     struct cgroup_escape escape;
     bool has_pressure[PRESSURE_COUNT]; /* counted by the job cgroup */
     struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */

@@ -285,7 +285,8 @@ static void raise_to_unread_peak(struct job *job, struct job_reading *reading)
     *peak = job->sharing.expected = (struct memory_split){ 0 };
 }
 
-/* Otherwise it would be free. Another process may just have entered a surrounding cgroup. */
+/* Memory that no process maps would be free. Another process may just have entered a
+ * surrounding cgroup. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading)
 {
     return is_known(reading->job_cgroup.memory.anon_bytes) &&

@@ -49,21 +49,22 @@ int format_check(enum spoor_format format, struct spoor_error *err);
 void text_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* What was requested, and what of it was used, in six lines (text.c). */
+/* Writes what was requested, and how much of it was used, in six lines (text.c). */
 void brief_write(const struct record *record, const struct format_style *style,
                  struct buffer *out);
 
-/* Schema spoor/1, indented, with a final newline (json.c). */
+/* Writes schema spoor/1, indented, with a final newline (json.c). */
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* The same as part of a document, with that many points of the curve at most. The report page also gets the
- * requests of the recommendation; the file of a group gets no recommendation (json.c). */
+/* Adds the report to a document, with at most that many points of the curve. The report page
+ * also gets the requests of the recommendation; the file of a group gets no recommendation
+ * (json.c). */
 enum json_use { JSON_FOR_FILE, JSON_FOR_PAGE, JSON_FOR_GROUP };
 void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points,
                      enum json_use use);
 
-/* The lines of a rank in the file of its node: that it began, and its report (json.c). */
+/* Write the lines of a rank in the file of its node: that it began, and its report (json.c). */
 void rank_write_begin(const struct record *record, struct buffer *out);
 void rank_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);

@@ -32,7 +32,7 @@ static bool is_of_cgroup(const struct record *record)
     return record->name && !is_known(record->pid) && !(record->command && record->command[0]);
 }
 
-/* The name and the command, or the process or cgroup that was tracked. */
+/* Adds the name and the command, or the process or cgroup that was tracked. */
 static void add_title(const struct record *record, const struct page *page, struct buffer *text)
 {
     if (record->name) {
@@ -204,7 +204,7 @@ static void scope_write(const struct record *record, struct page *page, const ch
              "own peak, including shared pages");
 }
 
-/* The peak that counts against the limit. */
+/* Returns the peak that counts against the limit. */
 static double limited_peak(const struct record *record)
 {
     double charged = record_charged_bytes(record);
@@ -336,7 +336,7 @@ static void pressure_write(const struct record *record, struct page *page)
     struct number first = { "" };
     struct buffer details = { 0 };
     bool is_shared = is_of_host(record, kinds[0].path);
-    double parts = !record->group ? 1 /* the sum is that of nodes or of ranks */
+    double parts = !record->group ? 1 /* the sum is over nodes or over ranks */
                    : is_shared    ? (double)record->group->node_count
                                   : (double)record->group->reported;
 

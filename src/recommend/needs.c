@@ -622,10 +622,10 @@ static void clear(struct needs *needs, double margin, double quantile)
         *field_of(needs, i) = unknown_need("no run was given");
 }
 
-/* The nodes of a group, and the most ranks of one. */
+/* Counts the nodes of a group, and the most ranks on one of them. */
 static void count_nodes(const struct record_group *group, struct needs *needs)
 {
-    static const uint64_t most = 1 << 20; /* more is an impossible value */
+    static const uint64_t most = 1 << 20; /* larger values are impossible */
 
     needs->nodes = group->node_count;
     if (group->nodes_expected <= most && group->nodes_expected > needs->nodes)

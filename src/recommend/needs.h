@@ -53,8 +53,9 @@ struct needs {
     struct need seconds;
     struct need_choice choices[2]; /* sorted by CPUs; `cpus` and `seconds` are one of them */
     size_t choice_count;           /* 0: the CPUs or the time are unknown */
-    uint64_t nodes, node_ranks; /* of a group: its nodes, and the most ranks of one; else 0 */
-    const char *time_caveat;    /* of one run; NULL: its time is that of a complete run */
+    /* Nodes of a group, and the most ranks on one of them; else 0. */
+    uint64_t nodes, node_ranks;
+    const char *time_caveat; /* caveat of a single run; NULL: its time is of a complete run */
 };
 
 #define NEEDS_MARGIN 1.2

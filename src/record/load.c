@@ -163,7 +163,8 @@ int load_curve(struct record *record, const json_t *curve, struct spoor_error *e
 
 /* ---- load ------------------------------------------------------------------ */
 
-/* The most phases and GPUs, which are large in memory: spoor writes no more. Ranks are small. */
+/* The maximum of phases and GPUs, which use much memory: spoor writes no more. Ranks are
+ * small. */
 enum { ITEMS_MAX = 4096, RANKS_MAX = 1 << 20 };
 
 struct loader {
@@ -553,7 +554,7 @@ static int load_node(struct loader *loader, const json_t *object, void *item)
     return r < 0 ? r : load_figure(loader, object, "memory", &node->memory);
 }
 
-/* One list of cells per rank, into one array. */
+/* Loads one list of cells per rank into one array. */
 static int load_cells(struct loader *loader, const json_t *curves, const char *key, float **ret)
 {
     const struct record_group *group = loader->record->group;
@@ -611,7 +612,7 @@ static int load_group(struct loader *loader, const json_t *root)
         return 0;
     record->group = group = record_alloc(record, 1, sizeof(*group));
     if (!group)
-        return 0; /* the record has the error */
+        return 0; /* the error is in the record */
     field_table_clear(&record_group_fields, group);
     r = load_fields(loader, root, &record_group_fields, group);
     loader->has_ranks = true;
@@ -667,7 +668,7 @@ static int load_launch(struct loader *loader, const json_t *root)
     struct launch *launch = section ? record_alloc(loader->record, 1, sizeof(*launch)) : NULL;
 
     if (!launch)
-        return 0; /* none, or the record has the error */
+        return 0; /* no such list, or the error is in the record */
     field_table_clear(&record_launch_fields, launch);
     loader->record->launch = launch;
     return load_fields(loader, section, &record_launch_fields, launch);

@@ -123,11 +123,12 @@ void record_init(struct record *record)
     }
 }
 
-/* Memory is handed out in pieces: a record has many short texts. All blocks are in one list; pieces are those of the
- * first one. With AddressSanitizer, each piece is a block: it sees what is read beyond. */
+/* Memory is allocated in blocks: a record has many short texts. All blocks are in one list;
+ * pieces are taken from the first one. With AddressSanitizer, each piece is a block, so that
+ * it detects reads beyond a piece. */
 struct allocation {
     struct allocation *next;
-    size_t used, size; /* of the memory, in bytes */
+    size_t used, size; /* bytes of the memory */
     max_align_t memory[];
 };
 

@@ -195,7 +195,7 @@ struct record {
     struct record_phase *phases;
     size_t phase_count;
     struct record_curve curve;
-    struct record_quantiles cores, memory; /* cores have no limit here */
+    struct record_quantiles cores, memory; /* `cores` has no limit here */
     struct record_group *group;            /* NULL: one run, not the ranks of a job; group.h */
 
     /* the cost of the tracker itself */
@@ -225,11 +225,11 @@ void *record_alloc(struct record *record, size_t count, size_t size);
 const char *record_text(struct record *record, const char *text);
 const char *record_known_text(struct record *record, const char *text);
 
-/* The text `like`, if it is the same; otherwise a copy. Both may be NULL. */
+/* Returns the text `like` if it is equal; otherwise a copy. Both may be NULL. */
 const char *record_share_text(struct record *record, const char *text, const char *like);
 
-/* The same figure with its texts copied into the record. Texts equal to those of `like`, which may be
- * NULL, are not copied again. */
+/* Returns the figure with its texts copied into the record. Texts equal to those of `like`,
+ * which may be NULL, are not copied again. */
 struct spoor_figure record_figure(struct record *record, struct spoor_figure figure,
                                   const struct spoor_figure *like);
 

@@ -91,7 +91,7 @@ static json_t *split_command(const char *text)
 
 /* ---- fields, tags, GPUs ---------------------------------------------------- */
 
-/* `section`: where the paths of the table start, with its dot. */
+/* `section`: prefix of the paths of the table, with its dot. */
 static void put_fields(json_t *root, const char *section, const json_t *row,
                        const struct field_table *table)
 {

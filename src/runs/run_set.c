@@ -243,7 +243,7 @@ static int load_id(struct run_source *source, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "'%s'", source->path) : 0;
 }
 
-/* The ranks of a job as one run. */
+/* Loads the ranks of a job as one run. */
 static int load_group(struct run_source *source, struct spoor_error *err)
 {
     struct record *record = calloc(1, sizeof(*record));

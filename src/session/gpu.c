@@ -91,14 +91,15 @@ static void open_gpus(spoor_session *session)
 
 /* ---- several ranks on a node ----------------------------------------------- */
 
-/* More ranks than a node has GPUs share them. */
+/* With more ranks than this on a node, they share its GPUs. */
 enum { GPUS_OF_NODE_MAX = 16 };
 
 #define CHECK_EVERY_NS (8 * NS_PER_SECOND)
 
-/* Opening NVIDIA's driver takes 30 ms and 23 MB, so on a node full of ranks only the first opens it, and
- * those whose processes use a GPU. A rank with a list of its own is the first of its GPUs as far as it
- * can tell: numbers are relative to the GPUs that the scheduler lets it use. */
+/* Opening NVIDIA's driver takes 30 ms and 23 MB, so on a node full of ranks only the first
+ * rank opens it, and ranks whose processes use a GPU. A rank with a list of its own always
+ * counts as the first of its GPUs: the numbers are relative to the GPUs that the scheduler
+ * assigned to it. */
 static bool are_read_by_first_rank(const spoor_session *session)
 {
     const struct launch *launch = &session->run.launch;
@@ -126,7 +127,7 @@ static bool has_gpu_open(const struct root *root, pid_t pid)
     while (folder && (entry = readdir(folder))) {
         if (root_read_link(root, path, sizeof(path), "proc/%d/fd/%s", (int)pid, entry->d_name) <
             0)
-            continue; /* also a long path */
+            continue; /* not a link, or a long path */
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
             if (strncmp(path, devices[i], strlen(devices[i])) == 0)
                 return true;

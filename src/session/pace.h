@@ -50,10 +50,10 @@ void pace_stagger(struct pace *pace, uint64_t rank, uint64_t ranks);
 /* Returns when to wake up next. */
 uint64_t pace_wake_ns(const struct pace *pace);
 
-/* The same without samples. */
+/* Does the same without samples. */
 uint64_t pace_glance_ns(const struct pace *pace);
 
-/* After a glance of this cost: plans the next one. */
+/* Called after a glance of this cost: plans the next one. */
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   enum activity_state state, struct budget *budget);
 

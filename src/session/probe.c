@@ -525,7 +525,7 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
     return geteuid() == 0 ? remedy->of_root : remedy->of_user;
 }
 
-/* Names the cgroup that the tracker and the job have in common. */
+/* Returns the name of the cgroup that the tracker and the job share. */
 static const char *name_surrounding(struct trial *trial, const char *source)
 {
     const struct job_cgroup *cgroup = &trial->job.meters.job_cgroup;
@@ -533,7 +533,7 @@ static const char *name_surrounding(struct trial *trial, const char *source)
 
     while (tree < CGROUP_TREE_COUNT && !job_cgroup_has(cgroup, tree))
         tree++;
-    if (tree < CGROUP_TREE_COUNT) /* a long path is cut */
+    if (tree < CGROUP_TREE_COUNT) /* a long path is truncated */
         (void)snprintf(trial->text, sizeof(trial->text), "%s of the cgroup around spoor, /%s",
                        source, cgroup->folders[tree].own.path);
     return trial->text;

@@ -17,7 +17,7 @@ struct run_facts {
     char **command;     /* ended by NULL; NULL: not known */
     char user[64];      /* empty: not known */
     char cwd[PATH_MAX]; /* empty: not known */
-    char *environment;  /* the texts of `launch` */
+    char *environment;  /* holds the texts of `launch` */
     struct launch launch;
 };
 

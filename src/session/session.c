@@ -16,7 +16,7 @@
 #include "cgroup/cgroup.h"
 #include "source/proc/pid_files.h"
 
-/* Sources that report the processes of the whole machine cost each of many trackers as much as one. */
+/* With this many trackers on a machine, sources that report all its processes cost too much. */
 enum { CROWDED_RANKS = 16 };
 
 /* How long an exited child waits for a sample in progress. */

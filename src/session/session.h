@@ -170,7 +170,8 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
 /* Called after the sample was added: removes zeros of GPU figures that were not measured. */
 void session_forget_uncertain_gpus(spoor_session *session);
 void session_warn_about_gpus(spoor_session *session);
-/* At the end: the driver's record of the largest process may be above all that was seen. */
+/* Called at the end: the driver's record of the largest process may be above all values
+ * seen. */
 void session_raise_gpu_peak(spoor_session *session);
 void session_end_gpus(spoor_session *session);
 

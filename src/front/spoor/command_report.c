@@ -67,7 +67,7 @@ static const char *find_page(const struct outputs *outputs)
     return NULL;
 }
 
-/* Charts and brief reports are text. */
+/* Rejects formats other than text for charts and brief reports. */
 static int check_text(const struct settings *settings, struct spoor_error *err)
 {
     const char *name = settings->is_brief ? "brief" : "text";
@@ -224,7 +224,7 @@ int command_report(const struct command *command, int argc, char **argv)
 
 /* ---- merge ---------------------------------------------------------------- */
 
-/* As the last rank does it, and text for the reader. */
+/* Names the output as the last rank does, with text for the reader. */
 static int name_merged(struct settings *settings, const char *folder, struct spoor_error *err)
 {
     static const char *const names[] = { "merged.json", "merged.html" };

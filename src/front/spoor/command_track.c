@@ -64,7 +64,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
     if (!options->id)
         record_make_id(id);
     launch_read(&launch, environment_own);
-    (void)gethostname(host.hostname, sizeof(host.hostname) - 1); /* or it is not known */
+    (void)gethostname(host.hostname, sizeof(host.hostname) - 1); /* stays empty if unknown */
     summary_init(&summary, options->interval_ns);
     for (size_t i = 0; i < METRIC_COUNT; i++)
         summary.tally[i].origin.reason = REASON;

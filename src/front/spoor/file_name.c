@@ -95,7 +95,7 @@ static void add_step(struct settings *settings, struct buffer *out)
     add_value(step ? step : "0", out);
 }
 
-/* Its name, since few launchers give its index. */
+/* Adds the name of the node, since few launchers provide its index. */
 static void add_node(struct settings *settings, struct buffer *out)
 {
     const char *name = get_launch().node_name;

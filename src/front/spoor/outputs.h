@@ -34,8 +34,8 @@ struct outputs {
     enum spoor_save save;
     size_t process_count;            /* number of processes listed in a text report */
     const struct text_list *streams; /* the files of samples, numbered as in the session */
-    bool saves_run;                  /* to the history, after the reports */
-    const struct rank_group *group;  /* NULL: the run is in none */
+    bool saves_run;                  /* save the run to the history after the reports */
+    const struct rank_group *group;  /* NULL: the run is in no group */
 };
 
 /* Plans the outputs. The settings must outlive them. Fails if a report could not be written

@@ -180,7 +180,7 @@ int print_check(const char *template, struct spoor_error *err)
 
     if (untracked_record_fill(&nothing, &options, &record) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    if (!record.launch) /* its names are known in every run */
+    if (!record.launch) /* these names are known in every run */
         record.launch = launch_copy(&record, &(struct launch){ 0 });
     json_write(&record, &style, &json);
     record_done(&record);

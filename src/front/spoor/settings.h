@@ -71,7 +71,7 @@ struct settings {
     struct text_list vendors;
     size_t server_count;
     char *history;        /* yes, no or a folder */
-    char *group;          /* the folder of the ranks of a job; "off": none */
+    char *group;          /* directory of the ranks of a job; "off": none */
     bool saves_run;       /* keep the run in the history */
     bool wants_last;      /* use the last run of the history */
     char *columns;        /* columns of a list of runs */
@@ -102,7 +102,7 @@ struct settings {
     enum color color;
     enum wait_for wait_for;
     bool wants_charts; /* charts of text */
-    bool is_brief;     /* requested against used, as text */
+    bool is_brief;     /* text of requested and used resources only */
     bool opens_page;
     bool names_page; /* the name of the page is a default */
     bool is_quiet;

@@ -215,7 +215,7 @@ void gpu_watch_accounts(struct gpu_watch *watch)
     free(accounts);
 }
 
-/* The figure of each GPU whose sources a total has. */
+/* The figure of each GPU that provides the sources of a total. */
 static const enum gpu_measure source_measures[GPU_TOTAL_COUNT] = {
     [GPU_TOTAL_MAIN_MEMORY] = GPU_JOB_MEMORY,
     [GPU_TOTAL_DESCENDANTS_MEMORY] = GPU_JOB_MEMORY,
@@ -237,7 +237,8 @@ static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
     const char *source = NULL;
 
     for (size_t i = 0; i < watch->inventory.count; i++) {
-        const struct gpu_figure *figure = &watch->account.list[i].view.figures[source_measures[total]];
+        const struct gpu_figure *figure =
+            &watch->account.list[i].view.figures[source_measures[total]];
         const char *name = figure->measure.origin.source;
         size_t length = strlen(text);
 
