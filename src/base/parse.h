@@ -2,7 +2,7 @@
 /*
  * parse.h - small readers of the kernel's text formats. Pure: text in, value out.
  *
- * All work on NUL-ended text. They accept what the kernel writes and nothing
+ * All work on NUL-terminated text. They accept what the kernel writes and nothing
  * else: no sign where none belongs, no overflow, no octal, no locale.
  */
 #ifndef BASE_PARSE_H

@@ -76,7 +76,7 @@ int root_open_dir(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 
 /* As root_open_dir, for readdir(). NULL with errno: it cannot be opened. */
 DIR *root_open_folder(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Reads a symbolic link. Returns the length of the NUL-ended text, or -errno. */
+/* Reads a symbolic link. Returns the length of the NUL-terminated text, or -errno. */
 ssize_t root_read_link(const struct root *root, char *buf, size_t size, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 

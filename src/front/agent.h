@@ -52,7 +52,7 @@
 
 struct json_t;
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct agent_request {
     bool has_id;
     uint64_t id;

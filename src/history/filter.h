@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.h - which runs of a history are meant, as people write it:
+ * filter.h - selects runs of a history by conditions, as people write them:
  *
  *     name=train,tag.v=1,since=30d,exit!=0,command~resnet,last=5
  *

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index.h - an index of the files of a history, in SQLite: what filters, lists and statistics read.
+ * index.h - an index of the files of a history, in SQLite, for filters, lists and statistics.
  *
- * It is in the cache folder of the user, and is made anew if it is missing, damaged or of another version. If that folder
- * cannot be written or is on a network file system, where SQLite's locks fail, the index is in memory. Only new lines
- * are read. Lines that are no runs are skipped and counted; a last line without its end is read once it has one.
+ * The index is in the cache directory of the user. It is created again if it is missing, damaged
+ * or of another version. If that directory cannot be written or is on a network file system,
+ * where SQLite's locks fail, the index is kept in memory. Only new lines are read. Lines that are
+ * not runs are skipped and counted; a last line without a newline is read once it has one.
  */
 #ifndef HISTORY_INDEX_H
 #define HISTORY_INDEX_H
@@ -19,7 +20,7 @@
 
 struct sqlite3;
 
-/* Zeroed is closed. */
+/* A zeroed struct is closed. */
 struct history_index {
     struct sqlite3 *db;
     char path[PATH_MAX]; /* path of the database; empty: in memory */

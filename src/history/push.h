@@ -2,11 +2,11 @@
 /*
  * push.h - copies runs of a history into a PostgreSQL database, where a team reads them with SQL:
  *
- *     spoor.runs      a row for each run: columns for what people ask, and the whole line of the history as JSON
+ *     spoor.runs      a row for each run: columns for common queries, and the whole line of the history as JSON
  *     spoor.peaks, spoor.requests, spoor.failures     views
  *
- * A run that the database has is left as it is. libpq is loaded when it is used. No message contains the URL: it may
- * hold a password.
+ * A run that is already in the database is not changed. libpq is loaded when it is used. No
+ * message contains the URL: it may hold a password.
  */
 #ifndef HISTORY_PUSH_H
 #define HISTORY_PUSH_H

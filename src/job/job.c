@@ -112,8 +112,8 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
     return 0;
 }
 
-/* The size of a forked child before exec, for machines without a file for it. Our own
- * ru_maxrss is no guide: it starts at that of the program that called exec for us. */
+/* Returns the size of a forked child before exec, for machines without a file for it. Our
+ * own ru_maxrss cannot be used: it starts at that of the program that executed us. */
 static uint64_t forked_rss_bytes(void)
 {
     struct rusage usage = { 0 };

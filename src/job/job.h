@@ -250,7 +250,7 @@ struct job {
     struct clock_span look_span; /* when the clocks of all processes were last read */
     bool was_thorough;           /* the last look at all processes read the slow files too */
     bool is_border;              /* set by the caller: a phase starts or stops */
-    bool is_early;               /* likewise: memory sharing is read as by a glance */
+    bool is_early;               /* set by the caller: memory sharing is read as by a glance */
     /* Memory of the job cgroup when resident sizes were last read. */
     uint64_t glanced_memory_bytes;
     struct job_sentinel sentinel;
@@ -399,8 +399,8 @@ void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
 void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants); /* totals.c */
 
 /* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last
- * program that a process ran, ru_maxrss that of all of them: after an exec() with much
- * memory, records are no bound. */
+ * program that a process ran, ru_maxrss the peak of all of them: after an exec() with much
+ * memory, records are not a bound. */
 bool job_records_hold(const struct job *job);
 
 #endif

@@ -34,7 +34,7 @@ struct peak_moment {
     uint64_t sum_bytes;
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct peak_timeline {
     uint64_t highest_bytes; /* maximum over moments that are no longer kept */
     size_t count;

@@ -52,7 +52,7 @@ struct process_sum {
     uint64_t peak_bytes;   /* the largest peak of one process; UNKNOWN: none is known */
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct process_table {
     struct process_entry *list; /* owned */
     size_t count;

@@ -42,7 +42,7 @@ struct process {
     uint64_t peak_bytes; /* from its exit records; 0: none arrived */
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct roster {
     struct member *list; /* the open processes; owned */
     size_t count, capacity;

@@ -23,7 +23,7 @@
 #include "cgroup/cgroup.h"
 #include "job/job_cgroup.h"
 
-/* Zeroed: not used. */
+/* A zeroed struct is not used. */
 struct surrounding {
     /* Cgroup that counts the job's memory, and perhaps that of others; empty: none. */
     struct cgroup memory;

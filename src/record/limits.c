@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits.c - the smallest of all limits wins, and gives its name.
+ * limits.c - the smallest of all limits applies, and is named as the source.
  *
- * A value that is not below the machine's own size is no limit: a quota of 64 CPUs on 8, or the memory of a
+ * A value that is not below the machine's own size is not a limit: a quota of 64 CPUs on 8, or the memory of a
  * batch job that has the node to itself.
  */
 #include "record/limits.h"

@@ -51,7 +51,7 @@ struct sample_column_name {
 
 /* ---- Tables of samples, CSV or JSONL, as rows of a replay. Pure ------------ */
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct sample_table {
     bool is_json;
     char **names;                  /* names of all columns, in their order; owned */

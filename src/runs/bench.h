@@ -21,7 +21,7 @@ struct bench_command {
     char *label;
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct bench_plan {
     struct bench_command *items;
     size_t count;
@@ -63,7 +63,7 @@ struct bench_cell {
     struct comparison to_best; /* ratio to the best command */
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct bench_summary {
     const struct run_set *set; /* borrowed */
     struct run_groups groups;  /* one for each command */

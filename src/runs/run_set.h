@@ -20,7 +20,7 @@ struct run_source {
     bool is_lossy; /* made from samples or a tracking file, which contain more than the runs */
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct run_set {
     struct record *runs; /* the array is owned; its items belong to the sources */
     size_t count;

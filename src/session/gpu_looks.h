@@ -44,7 +44,7 @@ struct gpu_troubles {
 
 struct gpu_look_data;
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct gpu_looks {
     bool is_open;
     enum gpu_state state;

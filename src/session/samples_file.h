@@ -3,8 +3,8 @@
  * samples_file.h - a row per sample, on disk as soon as it is taken.
  *
  * Each row is one write of whole lines to the end of the file, so that a reader, during the run
- * or after a crash, finds whole rows only. A full or hanging disk costs rows, never the run:
- * see base/writer_process.h.
+ * or after a crash, finds whole rows only. If the disk is full or hangs, rows are
+ * lost, never the run: see base/writer_process.h.
  *
  * The header of our own columns names the GPUs. Drivers take some milliseconds to list them, or
  * do not respond: the first rows wait for them, for a second at most.
@@ -18,7 +18,7 @@
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct samples_file {
     struct stream stream;
     struct writer_process writer;

@@ -16,7 +16,7 @@
 
 enum { BUFFER_MAX = 64 << 20 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct buffer {
     char *text; /* NUL-terminated once anything was added; owned */
     size_t length;

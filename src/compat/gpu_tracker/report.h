@@ -25,7 +25,7 @@ int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
 /* Checks that a file can be written or created. Changes nothing. */
 int gpu_tracker_output_check(const char *path, struct spoor_error *err);
 
-/* Writes a text to a file as it is; or, if `path` is NULL, to stdout with a newline. */
+/* Writes a text unchanged to a file; or, if `path` is NULL, to stdout with a newline. */
 int gpu_tracker_output_write(const char *path, const char *text, struct spoor_error *err);
 
 /* ---- usage --------------------------------------------------------------

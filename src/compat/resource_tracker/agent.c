@@ -63,7 +63,7 @@
 
 /* ---- the machine -------------------------------------------------------- */
 
-/* Zeroed is closed. */
+/* A zeroed struct is closed. */
 struct machine {
     bool is_open;
     struct root root;
@@ -182,7 +182,7 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
  * oldest is removed to make room. */
 enum { STATS_MAX = 8 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct stats {
     struct observed *observed[STATS_MAX]; /* owned */
     size_t count;                         /* so far */

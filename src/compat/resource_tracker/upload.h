@@ -24,7 +24,7 @@
  *     "upload": {"is_complete": true, "message": null, "kept_rows": 0, "dropped_rows": 0,
  *                "folder": "...", "result": {...}}
  *
- * where `result` is the response of the service; if not all rows were sent, `message` says why, and the rest
+ * where `result` is the response of the service; if not all rows were sent, `message` explains why, and the rest
  * is kept in the folder. Without a `finish`, the run has failed with exit code 1.
  */
 

@@ -117,7 +117,8 @@ int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_see
 
 /* ---- the process that writes --------------------------------------------
  *
- * The tracking file in a writer process (base/writer_process.h): a disk that does not respond costs rows, and holds nothing up.
+ * Writes the tracking file in a writer process (base/writer_process.h): if the disk does not
+ * respond, rows are lost, but nothing is delayed.
  *
  * A failure is returned once, by the next call: -errno with a message, a warning for the user.
  * All functions accept a closed writer.

@@ -26,7 +26,7 @@
  * recommend --server.
  */
 
-/* Zeroed is ready. */
+/* A zeroed struct is ready. */
 struct server_search {
     struct server_table table; /* the servers found */
     size_t runs;

@@ -73,8 +73,9 @@ enum gpu_total {
     GPU_TOTAL_HOST_MEMORY,
     GPU_TOTAL_UTILIZATION, /* millionths of a GPU in the last windows */
     GPU_TOTAL_JOB_UTILIZATION,
-    GPU_TOTAL_LEVELS,                  /* the totals above are gauges, */
-    GPU_TOTAL_BUSY = GPU_TOTAL_LEVELS, /* those below counters since the start of the run */
+    GPU_TOTAL_LEVELS, /* the totals above are gauges, */
+    /* The totals below are counters since the start of the run. */
+    GPU_TOTAL_BUSY = GPU_TOTAL_LEVELS,
     GPU_TOTAL_JOB_BUSY,
     GPU_TOTAL_ENERGY, /* microjoules */
     GPU_TOTAL_COUNT,

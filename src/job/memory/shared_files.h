@@ -52,7 +52,7 @@ struct area_process {
     struct area_bytes anonymous; /* sums of the areas without a file */
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct memory_areas {
     struct memory_area *list; /* owned */
     size_t count, capacity;

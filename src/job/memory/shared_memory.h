@@ -91,7 +91,7 @@ void memory_estimate_reconcile(struct memory_estimate *estimate);
  * these are while they are mapped: so a read of no less memory replaces earlier results.
  */
 
-/* Zeroed: nothing is mapped. */
+/* In a zeroed struct nothing is mapped. */
 struct double_mapping {
     uint64_t mapped_bytes; /* files and shared memory */
     uint64_t doubled_bytes;

@@ -41,7 +41,7 @@ struct server {
 
 enum { SERVERS_MAX = 100000 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct servers {
     struct server *items; /* owned */
     size_t count, capacity;
@@ -75,7 +75,7 @@ double server_cost(double price, double seconds);
 
 /* ---- lists of servers --------------------------------------------------- */
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct catalog {
     struct servers servers;
     void *document; /* the JSON it was read from; NULL: CSV */

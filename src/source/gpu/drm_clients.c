@@ -589,7 +589,7 @@ static int look_at_fd(struct drm_vendor *drm, struct drm_sweep_pid *entry, int f
 
 /* Returns why the open files of a process are not listed (`error`, or 0 if the list is
  * empty): static text; NULL: it has none. A zombie belongs to root, because it has no
- * address space to determine its user; a refusal is no reason then. */
+ * address space to determine its user; a refusal is then not a reason. */
 static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int error)
 {
     struct cached_file file = CACHED_FILE_CLOSED;

@@ -247,8 +247,8 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
     }
     if (info.driver[0] == '\0' && !is_known(info.pci))
         return -ENOENT;
-    /* amdgpu before 5.19 has no client id; the id of its address space is used instead. 0 is
-     * none, and common to all clients without one. */
+    /* amdgpu before 5.19 has no client id; the id of its address space is used instead. 0
+     * means no id, and is common to all clients without one. */
     if (!is_known(info.client_id) && pasid > 0)
         info.client_id = pasid;
     if (!is_known(info.client_id))

@@ -30,7 +30,7 @@ struct nvidia_entry {
     bool computes; /* the process is in another list than that of graphics */
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct nvidia_list {
     struct nvidia_entry *entries; /* owned */
     size_t count, capacity;

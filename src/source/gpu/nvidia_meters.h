@@ -63,7 +63,7 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 #define BUSY_HOLE_US 1500000ull
 #define BUSY_FUTURE_US 60000000ull
 
-/* Zeroed: no start yet. */
+/* A zeroed struct has no start yet. */
 struct busy_meter {
     /* Everything up to here is counted: timestamp of the newest sample, or the start; 0:
      * neither yet. */
@@ -145,7 +145,7 @@ struct nvidia_meter {
     bool may_have_worked; /* samples of processes show work since polled_ns or gpu_busy_ns */
 };
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct nvidia_gpm {
     nvml_gpm_sample samples[2]; /* the driver's */
     unsigned newest;            /* index of the newest one */
@@ -162,7 +162,7 @@ struct nvidia_subject {
     struct nvidia_rooms *rooms;
 };
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct nvidia_meters {
     struct nvidia_subject of;
     struct nvidia_meter list[METER_COUNT];

@@ -71,7 +71,7 @@ struct mount_item {
     struct mounts space;
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct mount_list {
     struct mount_item *items;
     size_t count;

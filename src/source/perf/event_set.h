@@ -17,7 +17,7 @@
 
 enum { EVENT_SET_MAX = 4096 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct event_set {
     int *fds; /* owned */
     size_t count;

@@ -79,7 +79,7 @@ struct block_result {
     double usage[MEASUREMENTS][STATISTICS]; /* NaN without a sample */
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct results {
     double overall[MEASUREMENTS][STATISTICS];
     struct tracking_facts facts;
@@ -160,8 +160,9 @@ struct compared {
  * and sessions, so it may be longer than a struct spoor_error. */
 typedef void comparison_say(void *data, bool is_error, const char *message);
 
-/* Sorts the blocks of each session and matches them. 0; or -EINVAL after `say` was given the
- * reason. Names that differ in the line number cause a warning. There is at least one session. */
+/* Sorts the blocks of each session and matches them. Returns 0, or -EINVAL after passing the
+ * reason to `say`. Names that differ in the line number cause a warning. There must be at
+ * least one session. */
 int comparison_match(struct compared *sessions, size_t count, comparison_say *say, void *data);
 
 /* Finds a statistic by its name. -EINVAL: there is none of that name. */
