@@ -26,7 +26,7 @@
 struct writer_target {
     int (*carry_out)(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err);
-    int (*end)(void *data, struct spoor_error *err); /* after the last record */
+    int (*end)(void *data, struct spoor_error *err); /* called after the last record */
     void *data;
     int output_fd; /* kept open for the child, as its descriptor 1; 0: none */
     /* The output is a pipe or the like. No record waits for room, and a child that stalls at the end is

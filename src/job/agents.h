@@ -27,7 +27,7 @@ bool agents_is_unclear(const struct root *root, const struct member *member);
 bool agents_has(const struct root *root, const struct member *member);
 
 /* The agents among the job's processes: their usage is also in the job cgroup and in perf's
- * count. Zeroed: empty. */
+ * count. A zeroed struct is empty. */
 struct agents {
     struct live_agent {
         struct process_id id;

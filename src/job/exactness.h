@@ -35,7 +35,7 @@ struct evidence {
     bool has_unwaited;    /* some processes were never waited for */
     bool may_be_unwaited; /* a process that ignores SIGCHLD had children */
     bool is_confirmed;    /* a second count of their CPU time agrees */
-    uint64_t cpu_ns;      /* their CPU time; may be UNKNOWN */
+    uint64_t cpu_ns;      /* CPU time of the processes; may be UNKNOWN */
     /* Threads that exited before their process, as far as events report them. */
     uint64_t exited_count;
 

@@ -108,7 +108,7 @@ static void add_opened(struct job *job, const struct look *look, struct member *
         member_close(member);
         return;
     }
-    /* It existed before and was not in the cgroup: its earlier usage is not the job's. */
+    /* The process existed before and was not in the cgroup: its earlier usage is not the job's. */
     if (job->meters.job_cgroup.is_adopted && member->id.start_ticks < job->searched_ticks) {
         member->account.base = member->account.usage;
         job->ledger.has_joined = true;

@@ -207,7 +207,7 @@ static bool queue(struct pid_queue *queue, pid_t pid)
     return true;
 }
 
-/* A process found by a search belongs, even if its fork was not reported. */
+/* A process found by a search belongs to the job, even if its fork was not reported. */
 static bool belongs(const struct process_events *events, pid_t pid)
 {
     const struct process *process = roster_find(events->roster, pid);

@@ -16,7 +16,7 @@ struct untracked {
 extern const struct untracked untracked_programs[];
 extern const size_t untracked_count; /* at most 32 */
 
-/* The bit of that program (1 << its index); 0: it does its own work. */
+/* Returns the bit of that program (1 << its index); 0: it does its own work. */
 unsigned untracked_bit(const char *name);
 
 #endif

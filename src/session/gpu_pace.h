@@ -32,7 +32,7 @@ enum gpu_look {
     GPU_LOOK_NONE,
     GPU_LOOK_QUICK,
     GPU_LOOK_SLOW,
-    GPU_LOOK_KINDS, /* the others are not paced */
+    GPU_LOOK_KINDS, /* the kinds below are not paced */
     GPU_LOOK_LAST = GPU_LOOK_KINDS,
     GPU_LOOK_CLOSE,
 };

@@ -33,7 +33,7 @@ struct target {
     int fd;             /* descriptor or -errno; -ENXIO: a named pipe without a reader */
     bool is_descriptor; /* `fd` was open already */
     bool has_reader;    /* it is a pipe, a terminal, another device or a socket */
-    bool is_created;    /* created by us, and no row was to be written yet */
+    bool is_created;    /* we created the file, and no row was written yet */
     /* When to give up on the reader: monotonic time; 0: not at the end yet. */
     uint64_t give_up_ns;
     /* -errno: the file still has the rows of another run, or no header, so no rows are

@@ -40,7 +40,7 @@ struct usage_unit {
     double coefficient;
 };
 
-/* By name, in alphabetical order, ended by a row without a name. */
+/* Units sorted by name, ended by a row without a name. */
 extern const struct usage_unit usage_memory_units[];
 extern const struct usage_unit usage_time_units[];
 

@@ -324,7 +324,7 @@ static int run_command(struct run *run, char **command)
                                      .warn = warn };
     int code = program_run(&resource_tracker_program, &options, finish, run);
 
-    upload_process_cancel(&run->upload); /* if the command was not tracked */
+    upload_process_cancel(&run->upload); /* has an effect if the command was not tracked */
     return code;
 }
 

@@ -24,7 +24,7 @@ struct table {
     const char *path;           /* borrowed */
     const char *const *columns; /* borrowed */
     size_t count;
-    /* CSV: `db` is NULL. */
+    /* For a CSV file; `db` is NULL then. */
     struct csv_reader csv;
     size_t cells;                   /* cells of each row, as many as in the header */
     size_t cell[TABLE_COLUMNS_MAX]; /* index of a column in a row */

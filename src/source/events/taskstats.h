@@ -31,7 +31,7 @@ struct exit_record {
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
     bool is_last_of_several;
-    /* It had not called exec and hardly touched a page: its memory may be its parent's, as
+    /* The process had not called exec and hardly touched a page: its memory may be its parent's, as
      * after vfork. */
     bool may_be_borrowed;
     char name[32]; /* name of the thread; hostile text */

@@ -32,7 +32,7 @@
 /*
  * Driver calls take from microseconds to milliseconds of CPU time, depending on the card. Each
  * gets a share of the time: a call that took 2 ms is repeated after two seconds, one that took
- * 10 us at every opportunity. Zeroed: due at once.
+ * 10 us at every opportunity. A zeroed struct is due at once.
  */
 struct nvidia_pace {
     uint64_t due_ns;     /* monotonic */

@@ -23,7 +23,7 @@ typedef void child_found(pid_t child, void *data);
  * it contains something else (after the PIDs reported so far). */
 int children_parse(const char *text, child_found *found, void *data);
 
-/* A buffer that grows with the longest list. Zeroed: empty. */
+/* A buffer that grows with the longest list. A zeroed struct is empty. */
 struct children_buffer {
     char *text;
     size_t size;

@@ -37,7 +37,7 @@ typedef int subtrack_writer(enum gpu_tracker_format format, const void *data,
 
 /* ---- the report --------------------------------------------------------- */
 
-/* The format of --format. Returns 0; or 1, the exit code, after an error on stderr. */
+/* Parses the value of --format. Returns 0; or 1, the exit code, after an error on stderr. */
 static int subtrack_format(const struct subtrack_settings *settings,
                            enum gpu_tracker_format *ret)
 {
