@@ -336,7 +336,7 @@ def test_trigger_in_a_phase_file_is_not_run(spoor, tmp_path):
 
 # ---- files of ours -------------------------------------------------------------
 
-def test_temporary_files_are_gone_and_none_is_in_tmp(spoor, tmp_path):
+def test_no_temporary_files_are_left(spoor, tmp_path):
     """A report is written beside its final name; nothing of a run is in TMPDIR."""
     temporary, folder = tmp_path / "tmp", tmp_path / "out"
     temporary.mkdir()

@@ -191,7 +191,7 @@ static void messages_contain_no_terminal_commands(void **state)
     check_all(escape_unsafe, pairs, ARRAY_SIZE(pairs));
 }
 
-static void csv_cells_are_quoted_where_needed(void **state)
+static void csv_cells_are_quoted_if_needed(void **state)
 {
     static const struct pair pairs[] = {
         { "plain", "plain" },
@@ -378,7 +378,7 @@ int main(void)
         cmocka_unit_test(json_for_python_is_ascii),
         cmocka_unit_test(cells_for_python_keep_their_text),
         cmocka_unit_test(messages_contain_no_terminal_commands),
-        cmocka_unit_test(csv_cells_are_quoted_where_needed),
+        cmocka_unit_test(csv_cells_are_quoted_if_needed),
         cmocka_unit_test(url_components_contain_no_delimiters),
         cmocka_unit_test(a_url_path_keeps_its_slashes),
         cmocka_unit_test(arguments_can_be_pasted_into_a_shell),

@@ -300,7 +300,7 @@ static void unreported_values_are_unknown(void **state)
     fake_root_done(&fake);
 }
 
-static void a_damaged_list_ends_at_the_damage(void **state)
+static void a_damaged_list_is_read_up_to_the_damage(void **state)
 {
     static const struct {
         const char *text;
@@ -461,7 +461,7 @@ int main(void)
         cmocka_unit_test(the_first_rule_whose_conditions_all_hold_matches),
         cmocka_unit_test(shared_parts_count_once),
         cmocka_unit_test(unreported_values_are_unknown),
-        cmocka_unit_test(a_damaged_list_ends_at_the_damage),
+        cmocka_unit_test(a_damaged_list_is_read_up_to_the_damage),
         cmocka_unit_test(sizes_have_units),
         cmocka_unit_test(containers_are_recognized_by_their_traces),
         cmocka_unit_test(firmware_names_the_hypervisor),
