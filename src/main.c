@@ -13,7 +13,7 @@
 #include "front/program.h"
 #include "front/spoor/program.h"
 
-/* The first is the one for any other name. */
+/* The first program runs under any other name. */
 static const struct program *const programs[] = { &spoor_program, &gpu_tracker_program,
                                                   &resource_tracker_program };
 
@@ -38,8 +38,9 @@ static const struct program *find_program(const char *name)
     return NULL;
 }
 
-/* For the build: `spoor --man-commands PROGRAM`, `spoor --man-options PROGRAM [COMMAND]` and
- * `spoor --man-page PROGRAM COMMAND`. Returns the exit code, or -1: it is not one of these. */
+/* Generates manual pages for the build: `spoor --man-commands PROGRAM`, `spoor --man-options
+ * PROGRAM [COMMAND]` and `spoor --man-page PROGRAM COMMAND`. Returns the exit code; -1: argv
+ * is none of these. */
 static int generate(int argc, char **argv)
 {
     const struct program *program = argc >= 3 ? find_program(argv[2]) : NULL;
@@ -70,7 +71,7 @@ static int run_program(const struct program *program, int argc, char **argv)
     return code >= 0 ? code : program_main(program, argc, argv);
 }
 
-/* Writing to a full disk or a closed descriptor may fail only now. */
+/* A write to a full disk or a closed descriptor may fail only now. */
 static int check_stdout(const struct program *program, int code)
 {
     bool has_failed = ferror(stdout);

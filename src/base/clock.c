@@ -29,8 +29,8 @@ struct instant clock_now(void)
 
 uint64_t clock_suspended_ns(void)
 {
-    uint64_t boot_ns =
-        read_clock(CLOCK_BOOTTIME); /* first: the difference is rather too small */
+    /* Read first: the difference may be too small, but never too large. */
+    uint64_t boot_ns = read_clock(CLOCK_BOOTTIME);
 
     return sub_floor0(boot_ns, read_clock(CLOCK_MONOTONIC));
 }

@@ -27,7 +27,7 @@ struct instant clock_now(void);
  * the monotonic clock does not. */
 uint64_t clock_suspended_ns(void);
 
-/* Between which two moments something was read; of the monotonic clock. */
+/* The two monotonic times between which a value was read. */
 struct clock_span {
     uint64_t from_ns, until_ns;
 };
@@ -40,10 +40,10 @@ uint64_t clock_boot_ticks(void);
 /* CPU time of the calling thread so far. */
 uint64_t clock_thread_cpu_ns(void);
 
-/* For calls that wait. */
+/* Converts a time for system calls that take a timespec. */
 struct timespec clock_timespec(uint64_t ns);
 
-/* How long it is until then; 0 where that has passed. */
+/* Returns the time left until then; 0 if it has passed. */
 struct timespec clock_time_until(uint64_t monotonic_ns);
 
 /* A date as RFC 3339 in UTC with milliseconds: 2026-03-14T09:26:53.589Z. */
@@ -54,7 +54,7 @@ struct clock_text {
 /* `unix_seconds` since 1970, before the year 10000. Empty if it is NaN. */
 struct clock_text clock_format(double unix_seconds);
 
-/* Reads such a date, with any number of decimals or none. -EBADMSG: it is no date. */
+/* Reads such a date, with any number of decimals or none. -EBADMSG: not a date. */
 int clock_parse(const char *text, double *ret);
 
 #endif

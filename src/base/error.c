@@ -31,7 +31,8 @@ int error_set(struct spoor_error *err, int code, const char *fmt, ...)
     return -code;
 }
 
-/* "what: why". If they do not fit, `what` is cut, which may be a long path: the reason counts. */
+/* Joins "what: why". If they do not fit, `what`, which may be a long path, is truncated: the
+ * reason is more important. */
 static int join(struct spoor_error *err, int code, char *what, const char *why)
 {
     enum { WHAT_MIN = 60 };

@@ -9,7 +9,7 @@
  *     return error_prefix(err, r, "sampling");        adds "sampling: " in front
  *
  * `code` is an errno value, positive or negative. `err` may be NULL. A message
- * that does not fit is cut, never overrun.
+ * that does not fit is truncated, never overrun.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H

@@ -68,7 +68,8 @@ static void *make_calls(void *data)
     struct helper *helper = data;
     bool is_left;
 
-    (void)pthread_setname_np(pthread_self(), helper->work->name); /* a name more or less */
+    /* The name is optional: ignore failures. */
+    (void)pthread_setname_np(pthread_self(), helper->work->name);
     pthread_mutex_lock(&helper->mutex);
     while (helper->is_calling || !helper->is_closed) {
         if (!helper->is_calling) {
@@ -146,7 +147,7 @@ struct helper *helper_close(struct helper *helper)
     (void)pthread_cond_signal(&helper->changed);
     pthread_mutex_unlock(&helper->mutex);
     if (is_left) {
-        (void)pthread_detach(thread); /* it frees all when its call returns */
+        (void)pthread_detach(thread); /* the thread frees everything when its call returns */
         return NULL;
     }
     if (helper->has_thread)

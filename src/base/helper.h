@@ -37,13 +37,13 @@ static inline void condition_init(pthread_cond_t *condition)
 struct helper;
 
 struct helper_work {
-    const char *name; /* of the thread, at most 15 bytes */
+    const char *name; /* name of the thread, at most 15 bytes */
     void (*call)(void *data);
     void (*release)(void *data); /* frees the data: when the helper is closed or, if it was left
                                     behind, when its call returns */
 };
 
-/* On failure the data stay the caller's. */
+/* On failure the caller keeps the data. */
 int helper_open(const struct helper_work *work, void *data, struct helper **ret);
 
 /* Ends it, or leaves it behind if a call is under way. Accepts NULL; always returns NULL. */

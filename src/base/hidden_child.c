@@ -22,7 +22,7 @@ pid_t hidden_child_fork(const char *name)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid = syscall(SYS_clone, 0ul, NULL, NULL, NULL, 0ul); /* a fork without a SIGCHLD */
     if (pid == 0) {
-        (void)setsid(); /* signals to our group are not for it */
+        (void)setsid(); /* signals to our process group must not reach the child */
         return 0;
     }
     if (pid < 0)

@@ -74,7 +74,7 @@ enum metric {
     METRIC_JOB_GPU_UTILIZATION,
 
     METRIC_HOST_CPU,
-    METRIC_JOB_END = METRIC_HOST_CPU, /* those above are about the job */
+    METRIC_JOB_END = METRIC_HOST_CPU, /* the metrics above are about the job */
     METRIC_HOST_CPU_USER,
     METRIC_HOST_CPU_SYSTEM,
     METRIC_HOST_CPU_IOWAIT,
@@ -111,8 +111,9 @@ struct origin {
 };
 
 struct measure {
-    uint64_t value; /* of some gauges the highest since the previous reading */
-    uint64_t now;   /* of those, the value at the time of the reading; of others the same */
+    uint64_t value; /* for some gauges: the highest since the previous reading */
+    /* For those: the value at the time of the reading; for others: the same as `value`. */
+    uint64_t now;
     struct origin origin;
 };
 

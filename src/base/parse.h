@@ -2,7 +2,7 @@
 /*
  * parse.h - small readers of the kernel's text formats. Pure: text in, value out.
  *
- * All work on NUL-ended text. They accept what the kernel writes and nothing
+ * All work on NUL-terminated text. They accept what the kernel writes and nothing
  * else: no sign where none belongs, no overflow, no octal, no locale.
  */
 #ifndef BASE_PARSE_H
@@ -22,10 +22,10 @@ static inline bool is_digit(char c)
 int parse_u64(const char **cursor, uint64_t *ret);
 int parse_i64(const char **cursor, int64_t *ret);
 
-/* The value of a hexadecimal digit, of either case; -1: it is none. */
+/* The value of a hexadecimal digit, of either case; -1: not a hexadecimal digit. */
 int parse_hex_digit(char c);
 
-/* A whole text that is one number, blanks and a newline around it allowed. */
+/* Reads a text that is one number; blanks and a newline around it are allowed. */
 int parse_whole_u64(const char *text, uint64_t *ret);
 
 /* The number after `key` at the start of a line: parse_key(text, "MemFree:", &v).
@@ -35,7 +35,7 @@ int parse_key_u64(const char *text, const char *key, uint64_t *ret);
 /* The start of the value after `key` at the start of a line, or NULL. */
 const char *parse_key(const char *text, const char *key);
 
-/* Where the next line starts, or the end of the text. */
+/* Returns the start of the next line, or the end of the text. */
 const char *parse_next_line(const char *text);
 
 /* Copies one word (up to a blank or the end of the line) and moves *cursor
@@ -62,7 +62,7 @@ int parse_cpu_list(const char *text, unsigned *cpus, size_t capacity);
 
 struct keyed_field {
     const char *key; /* with its colon: "VmHWM:" */
-    size_t offset;   /* of a uint64_t in the struct */
+    size_t offset;   /* offset of a uint64_t in the struct */
     uint64_t scale;  /* the factor of the value: 1024 for kB */
 };
 

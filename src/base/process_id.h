@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_id.h - which process: a pid alone may be another one's by now. */
+/* process_id.h - identifies a process: a pid alone may be reused by another process. */
 #ifndef BASE_PROCESS_ID_H
 #define BASE_PROCESS_ID_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reserve.h - room in a growing array. */
+/* reserve.h - makes room in a growing array. */
 #ifndef BASE_RESERVE_H
 #define BASE_RESERVE_H
 

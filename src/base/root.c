@@ -21,14 +21,15 @@ void file_limit_raise(void)
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer are kept open then */
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* on failure fewer files are kept open */
     }
 }
 
 bool file_limit_allows(int fd)
 {
     enum { LEFT_FREE = 64 };
-    static _Atomic rlim_t known; /* as it was last: read again when it seems to be reached */
+    /* The last limit read; read again when it seems to be reached. */
+    static _Atomic rlim_t known;
     struct rlimit limit;
 
     if (known > (rlim_t)fd + LEFT_FREE)
@@ -218,7 +219,7 @@ static ssize_t read_lines(int fd, char *buf, size_t size, size_t line_size)
             return -errno;
         offset += n;
         used = shorten_lines(buf, &line, used, used + (size_t)n, line_size);
-        if ((size_t)n < room) /* the end: the kernel returns as much as there is room for */
+        if ((size_t)n < room) /* at the end: the kernel returns as much as there is room for */
             break;
         room = size - 1 - used;
     }
@@ -301,7 +302,7 @@ bool root_exists(const struct root *root, const char *fmt, ...)
     return r == 0 && fstatat(root->fd, path, &stat, 0) == 0;
 }
 
-/* Opens it unless it is open. *ret_keeps: it may stay open. */
+/* Opens the file unless it is open. *ret_keeps: it may stay open. */
 PRINTF_LIKE(4, 0)
 static int open_cached(struct cached_file *kept, const struct root *root, bool *ret_keeps,
                        const char *fmt, va_list args)
@@ -320,7 +321,7 @@ static int open_cached(struct cached_file *kept, const struct root *root, bool *
     return 0;
 }
 
-/* As read_all, on a file that stays open where that is possible. */
+/* Like read_all, but keeps the file open if possible. */
 PRINTF_LIKE(6, 0)
 static ssize_t cached_file_read_all(struct cached_file *kept, const struct root *root,
                                     char *buf, size_t size, bool *is_cut, const char *fmt,

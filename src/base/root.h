@@ -26,8 +26,8 @@
 
 /* ---- How many files this process may have open ----------------------------- */
 
-/* Raises the limit to its maximum. Not in a process that starts the job later: the job keeps the
- * limit it would have without us. */
+/* Raises the limit to its maximum. Must not be called in a process that starts the job
+ * later: the job would inherit the higher limit. */
 void file_limit_raise(void);
 
 /* Whether a file may stay open. The last descriptors below the limit are left free, so that files
@@ -35,9 +35,10 @@ void file_limit_raise(void);
 bool file_limit_allows(int fd);
 
 struct root {
-    int fd;                 /* the folder; -1 when closed */
-    bool is_live;           /* it is "/": system calls about processes mean the same machine */
-    size_t page_bytes;      /* of the machine; a fixture is of one with pages of 4 KiB */
+    int fd;       /* the folder; -1 when closed */
+    bool is_live; /* it is "/": system calls about processes mean the same machine */
+    /* Page size of the machine; fixtures are of machines with pages of 4 KiB. */
+    size_t page_bytes;
     const char *proc_fault; /* why /proc does not show our processes; static; NULL: it does */
 };
 
@@ -64,7 +65,8 @@ ssize_t root_read_start(const struct root *root, char *buf, size_t size, const c
 
 /* As root_read_start, but keeps at most `line_size` bytes of each line, so that one long line does
  * not displace the lines after it. A file that fits takes one read call. */
-enum { ROOT_LINE_SIZE = 512 }; /* enough for /proc/PID/status, lists of groups and CPUs apart */
+/* Enough for /proc/PID/status, except lists of groups and CPUs. */
+enum { ROOT_LINE_SIZE = 512 };
 ssize_t root_read_lines(const struct root *root, char *buf, size_t size, size_t line_size,
                         const char *fmt, ...) PRINTF_LIKE(5, 6);
 
@@ -74,7 +76,7 @@ int root_open_dir(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 
 /* As root_open_dir, for readdir(). NULL with errno: it cannot be opened. */
 DIR *root_open_folder(const struct root *root, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Reads a symbolic link. Returns the length of the NUL-ended text, or -errno. */
+/* Reads a symbolic link. Returns the length of the NUL-terminated text, or -errno. */
 ssize_t root_read_link(const struct root *root, char *buf, size_t size, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 

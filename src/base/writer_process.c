@@ -19,11 +19,12 @@
 enum { QUEUE_BYTES = 1 << 20 }; /* a power of two */
 enum { TRIM_BYTES = 1 << 16 };  /* an empty queue keeps about this much memory */
 
-/* How long a burst of records waits for room, unless there is a reader, which may stall. */
+/* How long a burst of records waits for room. If there is a reader, which may stall, it does
+ * not wait. */
 #define ROOM_MOST_NS (100 * NS_PER_MS)
 /* A record that takes longer has stalled. */
 #define STALLED_AFTER_NS NS_PER_SECOND
-/* How long the end is waited for if the machine is too busy to let the child run. */
+/* How long to wait for the end if the machine is too busy to let the child run. */
 #define END_MOST_NS (10 * NS_PER_SECOND)
 
 /* A record is a head and its bytes, if any. Positions only grow, and a record starts at its
@@ -103,7 +104,7 @@ static _Noreturn void serve(struct writer_queue *queue, int socket_fd,
     char wakes[64];
     bool is_over;
 
-    /* Others wait to see the rest closed. */
+    /* Close the other descriptors: other processes may wait for them to be closed. */
     (void)hidden_child_keep_only(socket_fd, target->output_fd);
     do {
         ssize_t n = read(WRITER_END_FD, wakes, sizeof(wakes));
@@ -179,7 +180,7 @@ static bool has_gone(const struct writer_process *process)
     return recv(process->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
 }
 
-/* Gives up after `most_ns`, or if a record has taken `stalled_ns`. */
+/* Waits for room. Gives up after `most_ns`, or if a record has taken `stalled_ns`. */
 static bool wait_for_room(const struct writer_process *process, size_t length,
                           uint64_t stalled_ns, uint64_t most_ns)
 {
@@ -195,8 +196,8 @@ static bool wait_for_room(const struct writer_process *process, size_t length,
     return true;
 }
 
-/* Gives back the memory of records that were taken: in the end it would be the whole queue, in both
- * processes. The child does not touch an empty queue. */
+/* Frees the memory of records that were taken: otherwise it would grow to the whole queue,
+ * in both processes. The child does not touch an empty queue. */
 static void trim(struct writer_process *process)
 {
     struct writer_queue *queue = process->queue;
@@ -228,7 +229,7 @@ void writer_process_put(struct writer_process *process, unsigned kind, uint64_t 
     if (size > 0)
         memcpy(place + sizeof(head), bytes, size);
     atomic_fetch_add(&process->queue->put, sizeof(head) + size);
-    /* If there is no room for a byte, the child has enough wake-ups. */
+    /* If there is no room for a byte, enough wake-ups are pending. */
     (void)send(process->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -248,13 +249,13 @@ int writer_process_error(const struct writer_process *process, struct spoor_erro
     return r;
 }
 
-/* Changes whenever the child gets on. */
+/* A number that changes whenever the child makes progress. */
 static uint64_t progress_of(const struct writer_process *process)
 {
     return atomic_load(&process->queue->taken) + atomic_load(&process->queue->working_since);
 }
 
-/* A child that waits for a reader is not stalled: it notices the end, and gives the reader up. */
+/* A child that waits for a reader is not stalled: it notices the end and stops waiting. */
 static bool wait_for_end(const struct writer_process *process)
 {
     uint64_t now_ns = clock_now().monotonic_ns;
@@ -276,7 +277,7 @@ static bool wait_for_end(const struct writer_process *process)
         if ((now_ns >= patient_until_ns && is_stalled(process, STALLED_AFTER_NS)) ||
             now_ns >= deadline_ns)
             return false;
-        (void)ppoll(&news, 1, &moment, NULL); /* woken up for nothing, it looks again */
+        (void)ppoll(&news, 1, &moment, NULL); /* on a spurious wake-up the loop checks again */
     }
     return true;
 }

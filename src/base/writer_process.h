@@ -26,33 +26,33 @@
 struct writer_target {
     int (*carry_out)(void *data, unsigned kind, const void *bytes, size_t size,
                      struct spoor_error *err);
-    int (*end)(void *data, struct spoor_error *err); /* after the last record */
+    int (*end)(void *data, struct spoor_error *err); /* called after the last record */
     void *data;
-    int output_fd; /* kept for the child, as its descriptor 1; 0: none */
+    int output_fd; /* kept open for the child, as its descriptor 1; 0: none */
     /* The output is a pipe or the like. No record waits for room, and a child that stalls at the end is
      * killed: unwritten records are lost. */
     bool has_reader;
 };
 
-/* For the child: at the end (POLLRDHUP), when nothing more will be handed over. */
+/* The child's descriptor that becomes POLLRDHUP when no more records will come. */
 enum { WRITER_END_FD = 0 };
 
 struct writer_queue;
 
 /* All zero: closed. */
 struct writer_process {
-    pid_t pid;                  /* 0: there is none */
-    int fd;                     /* wakes the child up; at end of file when that has ended */
-    bool has_reader;            /* as its target's */
+    pid_t pid;       /* 0: there is no child */
+    int fd;          /* wakes the child; reads end of file when the child has ended */
+    bool has_reader; /* as its target's */
     struct writer_queue *queue; /* shared with the child */
-    uint64_t trimmed_at;        /* bytes put when unused memory was last given back */
+    uint64_t trimmed_at;        /* bytes put when unused memory was last freed */
     uint64_t given_rows;
     uint64_t dropped_rows;
 };
 
 /* The end of the child, and the rows it lost. */
 struct writer_end {
-    uint64_t lost_rows; /* not in the file; rows that a reader did not stay for do not count */
+    uint64_t lost_rows; /* rows that are not in the file, except those whose reader left */
     uint64_t cpu_ns;    /* CPU time of the child */
     /* The first failure: 0 or -errno. -ETIMEDOUT: the file does not respond; -ECHILD: the child was
      * killed; -EPIPE: the reader has left. */
@@ -62,27 +62,27 @@ struct writer_end {
 /* Starts the child. 0 or -errno. */
 int writer_process_start(struct writer_process *process, const struct writer_target *target);
 
-/* For the child, when a record takes long: it has not stalled. */
+/* Called by the child while a record takes long, to show that it has not stalled. */
 void writer_process_note_progress(const struct writer_process *process);
 
-/* Hands over a record that has so many rows. Waits a moment for room, if at all. Accepts a closed
- * one. */
+/* Hands over a record of `rows` rows. Waits briefly for room, if at all. Accepts a closed
+ * process. */
 void writer_process_put(struct writer_process *process, unsigned kind, uint64_t rows,
                         const void *bytes, size_t size);
 
-/* Waits until everything handed over is written or given up; false if a record takes longer than
- * that, the child was killed, or the machine is too busy to let it run within 10 s. */
+/* Waits until all records are written or given up. False: a record takes longer than that,
+ * the child was killed, or the machine is too busy to let it run within 10 s. */
 bool writer_process_wait(const struct writer_process *process, uint64_t most_ns);
 
 /* The first failure so far: 0 or -errno with its message. */
 int writer_process_error(const struct writer_process *process, struct spoor_error *err);
 
-/* Waits until everything is written, but not for a file that has not responded for a second: then
- * the child is left behind or, if the target has a reader, killed.
- * `err`, which may be NULL, gets the first failure, if any. Accepts a closed one. */
+/* Waits until everything is written, but not for a file that has not responded for a second:
+ * then the child is left behind or, if the target has a reader, killed. `err`, which may be
+ * NULL, gets the first failure, if any. Accepts a closed process. */
 struct writer_end writer_process_close(struct writer_process *process, struct spoor_error *err);
 
-/* For a message: why rows were lost. */
+/* Returns why rows were lost, for a message. */
 const char *writer_end_reason(const struct writer_end *end);
 
 #endif

@@ -53,7 +53,7 @@
     { name, COLUMN_GROWTH, BYTES, 0, INTEGER | (flags), .plus = { VALUE(metric) }, .read_as = { metric } }
 
 #define PROCESSES { "processes", COLUMN_LEVEL, 1, 0, INTEGER, .plus = { HOST(process_count) } }
-/* Without the time of interrupts. */
+/* User time without the time of interrupts. */
 #define HOST_UTIME(name, per, decimals, flags) \
     { name, COLUMN_GROWTH, per, decimals, flags, .plus = { HOST(cpu.user_ns) },           \
       .read_as = { METRIC_HOST_CPU, METRIC_HOST_CPU_USER } }
@@ -93,7 +93,7 @@
     { vram, COLUMN_LEVEL, MIB, decimals, flags, .plus = { MOMENT(memory) }, .read_as = { memory } }, \
     { "gpu_utilized", kind, 1, 0, INTEGER | (flags), .plus = { 0 } }
 
-/* The same of the job and, without one, of the machine. */
+/* The GPU usage of the job or, without a job, of the machine. */
 #define JOB_GPU_USAGE(name, decimals, flags)                               \
     { name, COLUMN_LEVEL, GPUS, decimals, flags, .plus = { MOMENT(METRIC_JOB_GPU_UTILIZATION) }, \
       .fallback = MOMENT(METRIC_HOST_GPU_UTILIZATION), .read_as = { METRIC_JOB_GPU_UTILIZATION } }

@@ -58,7 +58,7 @@ static struct sample_column_name name_of(const char *before, const char *prefix,
     return ret;
 }
 
-/* The number of the first of that name; `count`: there is none. */
+/* Returns the index of the first name that is equal; `count`: there is none. */
 static size_t find(const char *const *names, size_t count, const char *name)
 {
     size_t i = 0;
@@ -87,8 +87,8 @@ static size_t match(const struct dialect_table *table, const char *before,
     return found;
 }
 
-/* Chooses the generation that has the most of these names; if several have, the newest. The second column of a
- * table is in no other. */
+/* Chooses the generation that has the most of these names, or the newest of several. The
+ * second column of a table is unique to it. */
 static bool find_flat(size_t table, const char *before, const char *const *names, size_t count,
                       struct sample_column *columns)
 {

@@ -66,11 +66,11 @@ const struct dialect dialect_resource_tracker_rs = {
  * an array for each kind of device. Keys are sorted.
  */
 
-/* A member that is unknown is null, or with this flag left out. */
+/* Unknown members with this flag are left out; others are null. */
 enum { OPTIONAL = 1u << 16 };
 
 /* clang-format off */
-static const struct column cgroup[] = { /* of the job, if it has one of its own */
+static const struct column cgroup[] = { /* the job's cgroup, if it has its own */
     { "cgroup_usage_secs",          COLUMN_GROWTH, SECONDS, 9, OPTIONAL, .plus = { AT(job_cgroup_cpu_ns) } },
     { "cgroup_utilization_pct",     COLUMN_CORES, 1, 4, OPTIONAL, .plus = { AT(job_cgroup_cpu_ns) }, .clock = CLOCK_JOB_CPU },
 };
@@ -93,7 +93,7 @@ static const struct column cpu[] = { /* behind per_core_pct */
     HOST_UTIME("utime_secs", SECONDS, 9, 0),
 };
 
-/* Before the percentages, which follow. */
+/* The members before the percentages. */
 static const struct column memory[] = {
     LEVEL("active_mib", MIB, 0, INTEGER, memory.active_bytes),
     LEVEL("available_mib", MIB, 0, INTEGER, memory.available_bytes),
@@ -167,7 +167,7 @@ static void add_rate(struct json_writer *json, const char *key, uint64_t before,
 
 /* ---- devices ---------------------------------------------------------------- */
 
-/* The start of the time that rates of devices cover. */
+/* Returns the devices at the start of the time that their rates cover. */
 static const struct device_sample *devices_before(const struct stream_row *row)
 {
     return row->rates_from_devices ? row->rates_from_devices : row->previous_devices;
@@ -231,7 +231,7 @@ static void add_disk(struct json_writer *json, const struct disk_device *disk,
     json_end(json);
 }
 
-/* Disks, then pools of ZFS, whose own counters are not known. */
+/* Disks, then ZFS pools, whose own counters are unknown. */
 static void add_disks(struct json_writer *json, const struct stream_row *row)
 {
     const struct devices *devices = &row->devices->devices;

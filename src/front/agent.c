@@ -59,7 +59,7 @@ int agent_request_parse(const char *line, size_t length, struct agent_request *r
     int r;
 
     *ret = (struct agent_request){ .document = json_loadb(line, length, 0, &error) };
-    if (!ret->document && error.text[0] == '\0') /* jansson has none for it */
+    if (!ret->document && error.text[0] == '\0') /* jansson has no message for this error */
         return error_set(err, ENOMEM, "out of memory");
     if (!ret->document)
         return error_set(err, EINVAL, "invalid request: %s", error.text);
@@ -108,8 +108,9 @@ static void begin_answer_to(struct agent_answer *answer, const struct agent_requ
     json_add_text(&answer->json, "event", event);
 }
 
-/* Waits for the reader as long as our input is open: its end is the only sign that the program is
- * gone. A program that has closed it may still read, so its buffer has a moment to empty. */
+/* Waits for the reader as long as our input is open: only the end of the input shows that
+ * the program is gone. A program that has closed it may still read, so allow a moment for
+ * its buffer to be emptied. */
 static void send_line(const struct buffer *line)
 {
     enum { CLOSED_MS = 1000 };
@@ -137,14 +138,15 @@ static void send_line(const struct buffer *line)
     }
 }
 
-/* For a response that does not fit in memory: without one, the program would wait for ever. */
+/* Responds if there is no memory for the response: otherwise the program would wait forever. */
 static void answer_no_memory(const struct agent_request *request)
 {
     char text[128], id[24] = "null";
     struct buffer line = { .text = text };
 
     if (request && request->has_id)
-        (void)snprintf(id, sizeof(id), "%" PRIu64, request->id); /* fits, like the line */
+        /* Always fits, like the line. */
+        (void)snprintf(id, sizeof(id), "%" PRIu64, request->id);
     line.length = (size_t)snprintf(
         text, sizeof(text),
         "{\"id\":%s,\"event\":\"error\",\"code\":\"ENOMEM\",\"message\":\"out of memory\"}\n",
@@ -171,7 +173,7 @@ void agent_begin_ready(struct agent_answer *answer)
     json_add_u64(&answer->json, "pid", (uint64_t)getpid());
 }
 
-/* The codes that agent.h promises; any other failure is one of input or output. */
+/* The codes that agent.h lists; any other failure is EIO. */
 static const char *code_name(int code)
 {
     static const struct {
@@ -280,7 +282,7 @@ static void end_line(struct agent *agent)
     agent->is_too_long = false;
 }
 
-/* Reads the input that there is, which may be none, and answers its requests. */
+/* Reads the input that is available, if any, and serves its requests. */
 static void read_requests(struct agent *agent)
 {
     char piece[4096];
@@ -311,7 +313,7 @@ enum watch_end agent_follow(struct agent *agent, struct watch *watch)
     watch->input_fd = STDIN_FILENO;
     while (!agent->is_at_end && end == WATCH_INPUT) {
         if (watch_wait(watch, 0, &end, NULL) < 0)
-            break; /* then the end of the process is not noticed */
+            break; /* the end of the process will not be noticed */
         if (end == WATCH_INPUT)
             read_requests(agent);
     }
@@ -323,7 +325,7 @@ void agent_finish(struct agent *agent)
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 
     while (!agent->is_at_end) {
-        (void)poll(&input, 1, -1); /* if it fails, read() does */
+        (void)poll(&input, 1, -1); /* if poll() fails, read() reports the error */
         read_requests(agent);
     }
     buffer_done(&agent->line);
@@ -331,7 +333,8 @@ void agent_finish(struct agent *agent)
 
 /* ---- the process -------------------------------------------------------- */
 
-/* Close the descriptors that the caller left open: another process may wait for their end. */
+/* Closes the descriptors that the caller left open: another process may wait for their end
+ * of file. */
 static void close_others(void)
 {
     DIR *folder;
@@ -430,7 +433,7 @@ struct tracking_agent {
     struct attachment *attachment;
     const struct tracking_agent_kind *kind;
     void *data;
-    bool is_over; /* the last sample is taken, the files are written */
+    bool is_over; /* the last sample has been taken, and the files are written */
 };
 
 /* Once. */
@@ -442,11 +445,12 @@ static void finish(struct tracking_agent *agent, enum watch_end end)
         return;
     agent->is_over = true;
     if (agent->attachment->session)
-        (void)attachment_stop(agent->attachment, end, &err); /* the report has the warning */
+        /* The report contains the warning. */
+        (void)attachment_stop(agent->attachment, end, &err);
     agent->kind->finish(agent->attachment->session, agent->data);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is no session. */
 static spoor_session *get_session(const struct tracking_agent *agent, struct spoor_error *err)
 {
     if (!agent->attachment->session)
@@ -457,7 +461,7 @@ static spoor_session *get_session(const struct tracking_agent *agent, struct spo
 
 /* ---- the report ----------------------------------------------------------- */
 
-/* Through a file in memory. */
+/* Writes to a file in memory and reads it. */
 int tracking_agent_format(spoor_session *session, enum spoor_format format, struct buffer *ret,
                           struct spoor_error *err)
 {
@@ -506,7 +510,7 @@ static int stop_phase(void *data, const struct agent_request *request, struct js
         return -ESRCH;
     r = spoor_phase_stop(session, request->arguments[0], err);
     if (r == -ENOENT)
-        err->code = EINVAL; /* to a caller ENOENT is a missing file */
+        err->code = EINVAL; /* for callers, ENOENT means a missing file */
     return r;
 }
 
@@ -520,7 +524,7 @@ static int take_sample(void *data, const struct agent_request *request,
     return session ? spoor_session_sample(session, err) : -ESRCH;
 }
 
-/* From a new sample, if one can still be taken. */
+/* Takes a new sample, if that is still possible. */
 static int show_snapshot(void *data, const struct agent_request *request,
                          struct json_writer *json, struct spoor_error *err)
 {
@@ -537,7 +541,7 @@ static int show_snapshot(void *data, const struct agent_request *request,
         return error_set(err, ENOMEM, "out of memory");
     if (!agent->is_over)
         (void)spoor_session_sample(session, NULL);      /* it runs */
-    (void)spoor_session_latest(session, values, count); /* there is at least the first one */
+    (void)spoor_session_latest(session, values, count); /* at least the first sample exists */
     json_begin(json, "metrics", '{');
     for (size_t i = 0; i < count; i++)
         json_add_number(json, spoor_metric_get(i)->name, values[i]);

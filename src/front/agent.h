@@ -52,7 +52,7 @@
 
 struct json_t;
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct agent_request {
     bool has_id;
     uint64_t id;
@@ -70,35 +70,36 @@ void agent_request_done(struct agent_request *request);
 
 /* ---- agents ------------------------------------------------------------- */
 
-/* To be called first. Names the process as an agent, detaches it from the terminal and closes
- * all but the standard descriptors. */
+/* Must be called first. Names the process as an agent, detaches it from the terminal and
+ * closes all but the standard descriptors. */
 void agent_begin(void);
 
 /* One line of JSON for the program. */
 struct agent_answer {
     struct json_writer json;
     struct buffer line;
-    const struct agent_request *request; /* NULL: it answers none */
+    const struct agent_request *request; /* NULL: it is not a response to a request */
 };
 
-/* "ready", to which members may be added in between. */
+/* Begin and end the event "ready"; members may be added in between. */
 void agent_begin_ready(struct agent_answer *answer);
 void agent_end_answer(struct agent_answer *answer);
 
-/* Answers with an error instead of "ready"; the code is an errno value, positive or negative.
+/* Sends an error instead of "ready"; the code is an errno value, positive or negative.
  * Returns the exit code. */
 int agent_refuse(int code, const char *message);
 
-/* Answers a request with an error; `message` may be longer than that of a struct spoor_error. */
+/* Responds to a request with an error; `message` may be longer than that of a struct
+ * spoor_error. */
 void agent_answer_error(const struct agent_request *request, int code, const char *message);
 
-/* The operations of an agent. */
+/* An operation of an agent. */
 struct agent_op {
     const char *name;
     size_t argument_min;
     size_t argument_max;
-    /* Adds the members of the answer. 0; -errno to answer with `err`; or 1 if it has called
-     * agent_answer_error() itself. */
+    /* Adds the members of the response. Returns 0; -errno to respond with `err`; or 1 if it
+     * has called agent_answer_error() itself. */
     int (*act)(void *data, const struct agent_request *request, struct json_writer *json,
                struct spoor_error *err);
 };
@@ -112,10 +113,11 @@ struct agent {
     struct buffer line;
 };
 
-/* Answers requests until the end of the input (WATCH_INPUT) or until `watch` sees another end. */
+/* Serves requests until the end of the input (WATCH_INPUT) or until `watch` reports another
+ * end. */
 enum watch_end agent_follow(struct agent *agent, struct watch *watch);
 
-/* Answers requests until the end of the input, and frees the agent's memory. */
+/* Serves requests until the end of the input, and frees the agent's memory. */
 void agent_finish(struct agent *agent);
 
 /* ---- a session on a running process -------------------------------------
@@ -134,13 +136,13 @@ struct attachment {
 int attachment_open(const struct spoor_options *options, struct attachment *ret,
                     struct spoor_error *err);
 
-/* All of it: opens, waits as watch_wait(), also for the two descriptors (-1: none), and stops. Reports
+/* Opens, waits as watch_wait(), also for the two descriptors (-1: none), and stops. Reports
  * failures. Returns 0, or the program's failure code if there was nothing to track. */
 int attachment_follow(const struct program *program, const struct spoor_options *options,
                       uint64_t duration_ns, int input_fd, int output_fd,
                       struct attachment *ret);
 
-/* Accepts a zeroed one. */
+/* Accepts a zeroed attachment. */
 void attachment_close(struct attachment *attachment);
 
 /* ---- agents that track a process ----------------------------------------
@@ -156,15 +158,15 @@ void attachment_close(struct attachment *attachment);
 
 /* How agents differ. */
 struct tracking_agent_kind {
-    /* The run is over: writes its files. */
+    /* Called when the run has ended: writes its files. */
     void (*finish)(spoor_session *session, void *data);
     /* Adds the members of the result, such as "report". 0 or -errno. */
     int (*add_result)(spoor_session *session, void *data, struct json_writer *json,
                       struct spoor_error *err);
 };
 
-/* Serves until the end of the input, after the event "ready". Without a session in the attachment, there
- * was nothing to track and the run is over already. Returns the exit code. */
+/* Sends "ready" and serves requests until the end of the input. If the attachment has no
+ * session, there was nothing to track and the run has already ended. Returns the exit code. */
 int tracking_agent_serve(struct attachment *attachment, const struct tracking_agent_kind *kind,
                          void *data);
 

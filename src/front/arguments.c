@@ -14,7 +14,7 @@
 #include "front/option.h"
 #include "text/buffer.h"
 
-/* By this row, or by another name of the same member. */
+/* Whether the option was set by this row, or by another name of the same member. */
 static bool is_set(const struct arguments *arguments, const struct option *option)
 {
     const struct option_table *table = arguments->command->options;
@@ -143,8 +143,8 @@ static int apply_value(struct arguments *arguments, const struct option *option,
     return 0;
 }
 
-/* The option of the command with that key, or else one of another command: a command that takes it from
- * its command line alone ignores it. */
+/* Finds the option of the command with that key, or else an option of another command: a
+ * command that reads it only from its command line ignores it. */
 static const struct option *find_option(const struct command *command, const char *key)
 {
     const struct option *found = NULL;
@@ -274,8 +274,8 @@ enum setting_source arguments_source(const struct arguments *arguments, const ch
 
 /* ---- finding an option ----------------------------------------------------- */
 
-/* Finds an option by its name or, if `name` is NULL, by its letter. Options of this command come before options
- * of others. */
+/* Finds an option by its name or, if `name` is NULL, by its letter. Options of this command
+ * are preferred. */
 static const struct option *find_word(const struct command *command, const char *name,
                                       size_t length, char letter)
 {
@@ -296,7 +296,7 @@ static const struct option *find_word(const struct command *command, const char 
     return found;
 }
 
-/* `shown`: as the user wrote it. `near`: what may have been meant; empty: unknown. */
+/* `shown`: the word as the user wrote it. `near`: a suggestion; empty: none. */
 static int refuse_unknown(const struct arguments *arguments, const char *shown,
                           const char *near, struct spoor_error *err)
 {
@@ -341,7 +341,8 @@ static int unknown_letter(const struct arguments *arguments, const char *shown,
     return refuse_unknown(arguments, shown, hint, err);
 }
 
-/* The only option of the command that begins so. NULL: there is none, or more than one, with a message. */
+/* Finds the only option of the command with this prefix. NULL: there is none, or more than
+ * one, with a message. */
 static const struct option *find_prefix(const struct command *command, const char *name,
                                         size_t length, struct spoor_error *err)
 {
@@ -358,7 +359,7 @@ static const struct option *find_prefix(const struct command *command, const cha
             continue;
         found = option;
         (void)snprintf(list + used, sizeof(list) - used, "%s--%s", count ? ", " : "",
-                       option->name); /* a list that is too long is cut */
+                       option->name); /* a list that is too long is truncated */
         count++;
     }
     if (count > 1)
@@ -415,7 +416,7 @@ static int parse_long(struct cursor *cursor, const char *text, struct spoor_erro
     struct spoor_error ambiguous = { 0 };
     char shown[64];
 
-    /* A name that does not fit is cut in the message; it is unknown then. */
+    /* A name that does not fit is unknown; the message truncates it. */
     (void)snprintf(shown, sizeof(shown), "--%.*s", length < 60 ? (int)length : 60, text);
     if (!option && arguments->program->allows_abbreviations)
         option = find_prefix(arguments->command, text, length, &ambiguous);
@@ -445,7 +446,7 @@ static int parse_letters(struct cursor *cursor, const char *text, struct spoor_e
     return 0;
 }
 
-/* Reads options up to the first word that is none. Returns 0, an action, or -errno. */
+/* Reads options up to the first word that is not an option. Returns 0, an action, or -errno. */
 static int parse_options(struct cursor *cursor, struct spoor_error *err)
 {
     int r = 0;
@@ -494,8 +495,8 @@ static int check_required(const struct arguments *arguments, struct spoor_error 
     return 0;
 }
 
-/* The first operand names the subcommand; options of another one are refused. A command that takes other operands
- * too runs without one. */
+/* The first operand names the subcommand; options of other subcommands are rejected. A
+ * command that accepts other operands too runs without a subcommand. */
 static int choose_subcommand(struct arguments *arguments, char **argv, struct spoor_error *err)
 {
     const struct command *parent = arguments->command;
@@ -527,7 +528,7 @@ static int choose_subcommand(struct arguments *arguments, char **argv, struct sp
     return 0;
 }
 
-/* Operands go where words that were read have been. */
+/* Moves operands into the places of words that were already read. */
 static void move_operand(struct arguments *arguments, char **argv, char *word)
 {
     arguments->first_operand = 1;
@@ -562,13 +563,13 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv, struct s
 
 static void variable_name(const char *prefix, const char *option, char *buf, size_t size)
 {
-    (void)snprintf(buf, size, "%s%s", prefix, option); /* names are short: ours */
+    (void)snprintf(buf, size, "%s%s", prefix, option); /* always fits: option names are short */
     for (char *c = buf; *c; c++)
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
-/* A variable of a repeatable option holds several values, separated by commas; one file, because its name
- * may have commas. */
+/* A variable of a repeatable option holds several values, separated by commas, or a single
+ * file name, which may contain commas. */
 static int apply_variable(struct arguments *arguments, const struct option *option,
                           const char *text, struct spoor_error *err)
 {
@@ -617,7 +618,7 @@ static int read_variables(struct arguments *arguments, struct spoor_error *err)
     return 0;
 }
 
-/* The option that names the config file; NULL: the command has none. */
+/* Finds the option that names the config file; NULL: the command has none. */
 static const struct option *config_option(const struct arguments *arguments)
 {
     const struct command *command = arguments->command;
@@ -631,7 +632,8 @@ static const struct option *config_option(const struct arguments *arguments)
     return NULL;
 }
 
-/* Names the program's own config file, if it exists. A relative $XDG_CONFIG_HOME counts as unset. */
+/* Finds the program's own config file, if it exists. A relative $XDG_CONFIG_HOME counts as
+ * unset. */
 static int find_config(struct arguments *arguments, const struct option *option,
                        struct spoor_error *err)
 {

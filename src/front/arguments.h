@@ -23,14 +23,14 @@ enum setting_source { SET_BY_NOTHING, SET_BY_OPTION, SET_BY_VARIABLE, SET_BY_FIL
 
 enum { ARGUMENTS_OPERANDS_MAX = 4 };
 
-/* The caller sets the first three. */
+/* The caller sets the first three members. */
 struct arguments {
     const struct program *program;
-    const struct command *command; /* once read: the subcommand, if there are any */
+    const struct command *command; /* once parsed: the subcommand, if the command has any */
     void *target;                  /* of the options */
 
     enum option_action action;
-    enum setting_source sources[OPTIONS_MAX]; /* by row of the table of options */
+    enum setting_source sources[OPTIONS_MAX]; /* indexed by row of the option table */
     const char *operands[ARGUMENTS_OPERANDS_MAX];
     int operand_count;
     bool is_restricted; /* a config file sets OPTION_COMMON only */
@@ -74,7 +74,7 @@ int arguments_apply(struct arguments *arguments, const struct option *option, co
 /* Applies the file to options that are not set yet. The message starts with the file's name. */
 int config_read(struct arguments *arguments, const char *path, struct spoor_error *err);
 
-/* The same for a text; `path` is its name in messages. */
+/* Does the same for a text; `path` is its name in messages. */
 int config_read_text(struct arguments *arguments, const char *path, const char *text,
                      size_t length, struct spoor_error *err);
 

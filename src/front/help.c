@@ -161,8 +161,9 @@ static bool is_in_group(const struct command *command, size_t index, const char 
                                    : option->group == group);
 }
 
-/* Every shown option, by group, in the order of the first row of each. The name of a group is between `before` and
- * `after`; options without a group have the heading `other`, or none if it is NULL. */
+/* Writes every shown option by group, in the order of the first row of each group. The name
+ * of a group is between `before` and `after`; options without a group have the heading
+ * `other`, or none if it is NULL. */
 static void put_groups(FILE *out, const struct command *command, const char *before,
                        const char *after, const char *other,
                        void (*put)(FILE *out, const struct option *option))
@@ -284,14 +285,14 @@ void man_commands(FILE *out, const struct program *program)
 
 /* ---- completion --------------------------------------------------------- */
 
-/* The words before the one to complete. */
+/* The command line to complete. */
 struct line {
     const struct program *program;
     const struct command *command; /* NULL: there is no such command */
     char **words;                  /* without the name of the program */
-    int count;                     /* the last word is to be completed */
+    int count;                     /* the last word is the one to complete */
     int job;                       /* index of the command to run; -1: the last word, or none */
-    const struct option *option;   /* the last word is its value; NULL: it is no value */
+    const struct option *option;   /* the last word is its value; NULL: not a value */
 };
 
 /* A phrase up to the first comma, semicolon, colon or parenthesis. */
@@ -304,7 +305,7 @@ static void offer_word(FILE *out, const char *dashes, const char *word, const ch
     fprintf(out, "%s%s\t%.*s\n", dashes, word, (int)length, help);
 }
 
-/* Words separated by spaces or bars, or what the shell is to list: "<files>". */
+/* Words separated by spaces or bars, or a list that the shell makes: "<files>". */
 static void offer(FILE *out, const char *offer)
 {
     for (; *offer; offer++)
@@ -338,7 +339,7 @@ static void offer_options(FILE *out, const struct command *command)
     }
 }
 
-/* The option that a word names: "-o", "--output" or "--output=FILE". */
+/* Finds the option that a word names: "-o", "--output" or "--output=FILE". */
 static const struct option *find_option(const struct command *command, const char *word)
 {
     size_t length = strcspn(word, "=");
@@ -355,7 +356,8 @@ static const struct option *find_option(const struct command *command, const cha
     return NULL;
 }
 
-/* Bash makes three words of --option=value. Returns how many words follow as the value. */
+/* Bash splits --option=value into three words. Returns how many of the following words are
+ * the value. */
 static int count_value_words(const struct option *option, const char *word, const char *next)
 {
     bool has_equals = strncmp(word, "--", 2) == 0 && strcmp(next, "=") == 0;

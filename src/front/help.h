@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help.h - the tables of a program as text: for people and for the manual. */
+/* help.h - writes the tables of a program as help, manual pages and completion. */
 #ifndef FRONT_HELP_H
 #define FRONT_HELP_H
 
@@ -13,22 +13,22 @@
  * indented. `column` is where the first word starts, from 0. */
 void help_wrap(FILE *out, const char *text, int column, int indent);
 
-/* `spoor --help`: the commands. */
+/* Writes `spoor --help`: the list of commands. */
 void help_overview(FILE *out, const struct program *program);
 
 /* `spoor COMMAND --help`. */
 void help_command(FILE *out, const struct program *program, const struct command *command);
 
-/* "Usage:" and how to call the command. */
+/* Writes "Usage:" and how to call the command. */
 void help_usage(FILE *out, const struct program *program, const struct command *command);
 
-/* The options of a command as scdoc source, for the manual page. */
+/* Writes the options of a command as scdoc source, for the manual page. */
 void man_options(FILE *out, const struct command *command);
 
-/* The manual page of a command up to its options, likewise. */
+/* Writes the manual page of a command up to its options as scdoc source. */
 void man_page(FILE *out, const struct program *program, const struct command *command);
 
-/* The list of commands for the manual page of the program, likewise. */
+/* Writes the list of commands for the manual page of the program as scdoc source. */
 void man_commands(FILE *out, const struct program *program);
 
 /* ---- completion ---------------------------------------------------------
@@ -38,7 +38,8 @@ void man_commands(FILE *out, const struct program *program);
  * program.
  */
 
-/* `words`: those behind the name of the program. The last one, which may be empty, is to be completed. */
+/* `words` follow the name of the program. The last word, which may be empty, is to be
+ * completed. */
 void completion_write(FILE *out, const struct program *program, char **words, int count);
 
 #endif

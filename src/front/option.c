@@ -15,8 +15,8 @@
 
 #define WORD_MAX 63
 
-/* Three rows of the table of distances between prefixes: a swap looks two rows
- * back, all else one. */
+/* Three rows of the table of distances between prefixes: a swap needs the row before the
+ * last, other edits only the last one. */
 size_t edit_distance(const char *a, const char *b)
 {
     size_t a_length = strnlen(a, WORD_MAX);
@@ -47,7 +47,7 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
     size_t length = strlen(nearest->word);
     size_t distance = edit_distance(nearest->word, candidate);
 
-    /* The start of a word is a good hint at it, however long the rest. */
+    /* The start of a word matches it, however long the rest is. */
     if (length >= 2 && strncmp(candidate, nearest->word, length) == 0)
         distance = smaller(distance, 1);
     if (distance < nearest->distance) {
@@ -60,7 +60,7 @@ const char *nearest_get(const struct nearest *nearest)
 {
     size_t length = strlen(nearest->word);
 
-    /* A word that differs in more than half its letters is no typing error. */
+    /* A word that differs in more than half its letters is not a typing error. */
     return nearest->distance <= smaller(length / 2, 3) ? nearest->best : NULL;
 }
 

@@ -34,7 +34,8 @@ typedef int option_apply(void *target, const struct option *option, const char *
 
 enum option_action { ACTION_WORK, ACTION_HELP, ACTION_VERSION };
 
-/* Bits of option.flags. The lower 16 are the program's: the commands that have it. */
+/* Bits of option.flags. The lower 16 belong to the program: the commands that have the
+ * option. */
 enum {
     OPTION_REPEATABLE = 1u << 16, /* each use adds a value; otherwise the last one counts */
     OPTION_REQUIRED = 1u << 17,
@@ -46,22 +47,22 @@ enum {
     OPTION_FILE_STRING = 1u << 22,
     OPTION_FILE_LIST = 1u << 23, /* a string, or a list of strings to join by commas */
     OPTION_OPTIONAL = 1u << 24,  /* --name without "=VALUE" is a flag: its value is NULL */
-    OPTION_COMMON = 1u << 26,    /* also of commands that ignore other variables */
-    OPTION_HIDDEN = 1u << 25,    /* an old name: accepted, and neither listed nor offered */
+    OPTION_COMMON = 1u << 26,    /* also read by commands that ignore other variables */
+    OPTION_HIDDEN = 1u << 25,    /* an old name: accepted, but not listed or completed */
 };
 
 struct option {
     char letter;       /* '\0': none */
     const char *name;  /* without the dashes */
-    const char *value; /* its name in help; "a|b|c" lists all there are; NULL: a flag */
+    const char *value; /* name of the value in help; "a|b|c" lists all values; NULL: a flag */
     const char *help;  /* a phrase without a full stop */
     unsigned flags;
     const char *group; /* its heading in help and manual; NULL: Options */
     option_apply *apply;
-    size_t offset; /* of the member in the target, for the functions below */
-    /* Refuses a bad value before it is stored. NULL: any will do. */
+    size_t offset; /* offset of the member in the target, for the functions below */
+    /* Rejects an invalid value before it is stored. NULL: any value is accepted. */
     int (*check)(const char *value, struct spoor_error *err);
-    const char *key;      /* in a config file; NULL: the name */
+    const char *key;      /* key in a config file; NULL: the name */
     const char *complete; /* see below; NULL: the words of `value`, if it lists them */
 };
 
@@ -70,14 +71,14 @@ struct option {
 #define COMPLETE_COMMANDS "<commands>"
 #define COMPLETE_PIDS "<processes>"
 
-enum { OPTIONS_MAX = 96 }; /* rows of a table */
+enum { OPTIONS_MAX = 96 }; /* maximum of rows in a table */
 
 struct option_table {
     const struct option *rows;
     size_t count;
 };
 
-/* Strings, owned by the target, ended by NULL. Zeroed is empty. */
+/* Strings, owned by the target, ended by NULL. A zeroed list is empty. */
 struct text_list {
     char **items;
     size_t count;
@@ -92,18 +93,18 @@ int text_list_add(struct text_list *list, const char *text, struct spoor_error *
 option_apply option_text;     /* char *: must not be empty */
 option_apply option_any_text; /* char *: may be empty */
 option_apply option_list;     /* struct text_list: adds a text that is not empty; NULL: "-" */
-option_apply option_flag;     /* bool: NULL, yes, true, on, 1 against no, false, off, 0 */
-option_apply option_choice;   /* an enum: the number of the word in option->value */
+option_apply option_flag;     /* bool: NULL, yes, true, on, 1; or no, false, off, 0 */
+option_apply option_choice;   /* an enum: the index of the word in option->value */
 option_apply option_help;     /* no member: stops reading */
 option_apply option_version;
 
 /* KEY=VALUE, for option.check. */
 int option_check_tag(const char *value, struct spoor_error *err);
 
-/* -EINVAL: it is not the ID of a process. */
+/* Parses a process ID. -EINVAL: it is not one. */
 int option_parse_pid(const char *text, pid_t *ret, struct spoor_error *err);
 
-/* The number of a word in option->value, from 0. -EINVAL: it is not one of them. */
+/* Returns the index of a word in option->value, from 0. -EINVAL: it is not one of them. */
 int option_find_choice(const struct option *option, const char *value, struct spoor_error *err);
 
 #define OPTION_MEMBER(function, is_right, type, member) \
@@ -123,19 +124,19 @@ int option_find_choice(const struct option *option, const char *value, struct sp
 #define OPTION_CHOICE(type, member) \
     OPTION_MEMBER(option_choice, sizeof(((type *)0)->member) == sizeof(unsigned), type, member)
 
-/* The member of the target that a row stores its value in. */
+/* Returns the member of the target that a row stores its value in. */
 void *option_member(void *target, const struct option *option);
 
 /* Frees the texts and lists of a target and clears them. */
 void option_free(const struct option_table *table, void *target);
 
-/* Does the command line of the commands in `scope` have it? */
+/* Returns whether the commands in `scope` accept the option on their command line. */
 static inline bool option_is_in(const struct option *option, unsigned scope)
 {
     return (option->flags & scope) && !(option->flags & OPTION_FILE_ONLY);
 }
 
-/* Do help, manual and completion show it? */
+/* Returns whether help, manual pages and completion show the option. */
 static inline bool option_is_shown(const struct option *option, unsigned scope)
 {
     return option_is_in(option, scope) && !(option->flags & OPTION_HIDDEN);
@@ -151,7 +152,7 @@ static inline bool option_is_shown(const struct option *option, unsigned scope)
 
 struct nearest {
     const char *word;
-    const char *best; /* of those offered; borrowed */
+    const char *best; /* the best word offered so far; borrowed */
     size_t distance;  /* of best */
 };
 
@@ -160,13 +161,13 @@ struct nearest {
         (text), NULL, SIZE_MAX \
     }
 
-/* How many letters must be added, dropped, changed or swapped with their
- * neighbour to make one word of the other. Only the first 63 bytes of each count. */
+/* Returns how many letters must be added, dropped, changed or swapped with their neighbour
+ * to change one word into the other. Only the first 63 bytes of each count. */
 size_t edit_distance(const char *a, const char *b);
 
 void nearest_offer(struct nearest *nearest, const char *candidate);
 
-/* The word that was probably meant; NULL: none is near enough. */
+/* Returns the word that was probably meant; NULL: none is near enough. */
 const char *nearest_get(const struct nearest *nearest);
 
 #endif

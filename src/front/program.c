@@ -35,10 +35,10 @@ static void say_no_memory(const char *prefix)
     int length = snprintf(line, sizeof(line), "%sout of memory\n", prefix); /* fits */
 
     (void)!write(STDERR_FILENO, line,
-                 (size_t)length); /* if it fails, there is no other place */
+                 (size_t)length); /* a failure cannot be reported anywhere */
 }
 
-/* One line, in one piece. `text` NULL: there was no memory for it. */
+/* Writes one line with a single call. `text` NULL: out of memory. */
 static void print_text(const char *prefix, const char *text)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };
@@ -49,7 +49,7 @@ static void print_text(const char *prefix, const char *text)
     if (!text || buffer_error(&line) < 0)
         say_no_memory(prefix);
     else
-        (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place */
+        (void)buffer_write(&line, STDERR_FILENO); /* a failure cannot be reported anywhere */
 }
 
 static void print_message(const char *prefix, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
@@ -99,7 +99,7 @@ static bool is_builtin(const char *word)
     return false;
 }
 
-/* The program that runs a script of this name; NULL: unknown. */
+/* Returns the program that runs a script of this name; NULL: unknown. */
 static const char *interpreter_of(const char *file)
 {
     static const struct {
@@ -149,7 +149,7 @@ static void hint_at_missing(const char *const *command, struct buffer *out)
     }
 }
 
-/* A file that exists and cannot be executed: EACCES or ENOEXEC. */
+/* Adds a hint for a file that exists and cannot be executed: EACCES or ENOEXEC. */
 static void hint_at_script(const char *file, int code, struct buffer *out)
 {
     const char *program = interpreter_of(file);
@@ -217,7 +217,8 @@ int program_write_report(const struct program *program, int (*write)(void *data)
 
     if (r >= 0)
         return r;
-    if (poll(&room, 1, 0) == 1) /* the report may have waited for it */
+    /* Do not block if stderr is full: the report may have waited for its reader. */
+    if (poll(&room, 1, 0) == 1)
         program_complain(program, "the report is incomplete: interrupted by %s",
                          signal_name(-r));
     return 1;

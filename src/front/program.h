@@ -18,23 +18,24 @@
 /* Exit code of spoor and of agents when they fail before the job is tracked. */
 #define EXIT_OWN_FAILURE 125
 
-/* command.max_operands. REST: the first operand ends the options, and all that follows are operands.
- * MANY: as many as there are, with options between them. */
+/* Values of command.max_operands. REST: the first operand ends the options, and all words
+ * after it are operands. MANY: any number, with options between them. */
 enum { OPERANDS_REST = -1, OPERANDS_MANY = -2 };
 
 struct command {
     const char *name;
     const struct option_table *options; /* NULL: none */
-    unsigned scope;                     /* bits of option.flags: which of them it has */
+    unsigned scope;                     /* bits of option.flags: the options of this command */
     const char *operands;               /* as in "spoor attach [OPTIONS] PID"; NULL: none */
     int max_operands;
-    const char *complete;   /* the operands, as option.complete; NULL: nothing is offered */
-    const char *summary;    /* a phrase, for the list of commands */
-    const char *about;      /* a few sentences, for its own help */
-    const char *notes;      /* the same, below the options; NULL: none */
-    const char *example;    /* NULL: none */
-    bool is_hidden;         /* from help and completion: for programs, not people */
-    bool ignores_variables; /* and the default config file, except OPTION_COMMON */
+    const char *complete; /* the operands, as option.complete; NULL: nothing is offered */
+    const char *summary;  /* a phrase, for the list of commands */
+    const char *about;    /* a few sentences, for its own help */
+    const char *notes;    /* the same, below the options; NULL: none */
+    const char *example;  /* NULL: none */
+    bool is_hidden;       /* not in help and completion: for programs, not people */
+    /* Ignores variables and the default config file, except for OPTION_COMMON. */
+    bool ignores_variables;
     const struct command *subcommands; /* ended by a row without a name; NULL: none */
     /* argv[0] is the command's name. Returns the exit code. NULL: a subcommand. */
     int (*main)(const struct command *command, int argc, char **argv);
@@ -49,22 +50,23 @@ struct program {
     const char *environment_prefix;     /* "SPOOR_"; NULL: reads no variables */
     const char *error_prefix;           /* "spoor: " */
     const char *warning_prefix;
-    const char *config_file;   /* read if it exists: below $XDG_CONFIG_HOME; NULL: none */
+    const char *config_file;   /* read if it exists, below $XDG_CONFIG_HOME; NULL: none */
     int failure_code;          /* the exit code when it refuses to start */
     bool allows_abbreviations; /* --form for --format */
     bool flags_take_values;    /* --quiet=no */
-    bool ignores_null;         /* in a config file, null leaves the default */
-    bool has_full_usage;       /* usage lists every option, and is shown with an error */
+    bool ignores_null;         /* in a config file, null selects the default */
+    bool has_full_usage;       /* usage lists every option, and errors show the usage */
 };
 
 /* Runs the command that argv[1] names. Returns the exit code. */
 int program_main(const struct program *program, int argc, char **argv);
 
-/* The command of that name in a table; NULL: there is none. */
+/* Finds the command of that name in a table; NULL: there is none. */
 const struct command *command_find(const struct command *commands, const char *name);
 
-/* Write a message with its prefix to stderr, in one piece; control characters are replaced:
- * a message may quote a file or a name. The first returns the program's failure code. */
+/* Write a message with its prefix to stderr with one call. Control characters are replaced,
+ * since a message may quote a file or a name. program_complain() returns the program's
+ * failure code. */
 int program_complain(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void program_warn(const struct program *program, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -78,15 +80,15 @@ int program_run(const struct program *program, struct track_options *options,
  * follows, if stderr has room for it. Returns the result of write(), or 1. */
 int program_write_report(const struct program *program, int (*write)(void *data), void *data);
 
-/* Reports an unknown command, with a suggestion. `line`: the command line that begins with the word; NULL
- * if its help was requested. Returns the exit code. */
+/* Reports an unknown command, with a suggestion. `line`: the command line that begins with
+ * the word; NULL if its help was requested. Returns the exit code. */
 int program_refuse_command(const struct program *program, const char *word,
                            const char *const *line);
 
 struct arguments;
 
-/* Reads all settings into the target of `arguments`. Returns -1 to go on, or the exit
- * code: the help or the version was shown, or something was refused. */
+/* Reads all settings into the target of `arguments`. Returns -1 to go on, or the exit code:
+ * the help or the version was shown, or an argument was rejected. */
 int program_read(struct arguments *arguments, int argc, char **argv);
 
 /* Shows the requested help or version. Returns the exit code. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.h - which runs of a history are meant, as people write it:
+ * filter.h - selects runs of a history by conditions, as people write them:
  *
  *     name=train,tag.v=1,since=30d,exit!=0,command~resnet,last=5
  *
@@ -16,12 +16,12 @@
 
 enum { FILTER_VALUES_MAX = 64 };
 
-/* Zeroed is every run. */
+/* A zeroed filter selects every run. */
 struct history_filter {
-    struct buffer where; /* conditions in SQL, with places for the values */
+    struct buffer where; /* conditions in SQL, with placeholders for the values */
     char *values[FILTER_VALUES_MAX];
     size_t value_count;
-    size_t skip, limit; /* of the newest; no limit: 0 */
+    size_t skip, limit; /* counted from the newest run; limit 0: all */
 };
 
 /* Adds conditions. `now`: seconds since 1970. -EINVAL with a message; -ENOMEM. */

@@ -16,7 +16,7 @@
 #include "record/row.h"
 #include "text/number.h"
 
-/* How a program writes a value. */
+/* The notation of a value. */
 enum unit {
     TEXT,
     COUNT,
@@ -30,7 +30,8 @@ enum unit {
     UNIX,      /* seconds since 1970 */
 };
 
-/* A column or member, and the column of a row (record/row.h) that it becomes. The last known one of several wins. */
+/* A column or member of a file, and the column of a row (record/row.h) that it becomes. The
+ * last known one of several is used. */
 struct column {
     const char *name;
     const char *row;
@@ -139,7 +140,7 @@ static double read_date(const char *text)
     if (!rest)
         return (double)NAN;
     if (*rest == '.')
-        (void)number_read(&rest, &fraction); /* 0 if there is none */
+        (void)number_read(&rest, &fraction); /* stays 0 if there is no fraction */
     return (double)mktime(&date) + fraction;
 }
 
@@ -182,7 +183,7 @@ static json_t *make_value(const char *text, enum unit unit)
     }
     if (isnan(value))
         return NULL;
-    /* Sizes and counts are whole numbers, also if they were rounded. */
+    /* Sizes and counts are whole numbers, even if they were rounded. */
     return unit == COUNT || unit == MEBIBYTES || unit == SIZE
                ? json_integer((json_int_t)llround(value))
                : json_real(value);
@@ -200,7 +201,7 @@ static void add_value(json_t *row, const struct column *column, const char *text
 
 /* ---- rows ----------------------------------------------------------------- */
 
-/* Adds a value that follows from others, and the list of figures: all were sampled. */
+/* Adds a value computed from others, and the list of figures: all were sampled. */
 static void complete_row(json_t *row)
 {
     const json_t *cores = json_object_get(row, "cpu_mean_cores");
@@ -220,7 +221,7 @@ static void complete_row(json_t *row)
     (void)json_object_set_new(row, "sampled", sampled);
 }
 
-/* `number`: of the row; 0: the file is one run. */
+/* `number`: index of the row; 0: the file is one run. */
 static int add_run(json_t *row, const char *path, size_t number, struct records *records,
                    struct spoor_error *err)
 {
@@ -291,7 +292,7 @@ static json_t *find_member(json_t *node, const char *path)
         size_t length = strcspn(path, ".");
         char key[64] = "";
 
-        memcpy(key, path, length); /* of our table: shorter */
+        memcpy(key, path, length); /* keys of our table are shorter than this */
         node = json_object_get(node, key);
         path += length + (path[length] == '.');
     }

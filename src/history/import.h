@@ -15,10 +15,10 @@
 
 #include "record/load.h"
 
-/* Does a file begin like one of these? */
+/* Returns whether a file begins like one of these. */
 bool import_is_known(const char *start);
 
-/* Reads the text of a file; `path` names it. Changes the text. */
+/* Reads the text of a file; `path` is its name. Changes the text. */
 int import_read(struct buffer *text, const char *path, struct records *ret,
                 struct spoor_error *err);
 

@@ -24,7 +24,7 @@
 #include "record/row.h"
 #include "text/line_reader.h"
 
-/* Of the tables and of what is read into them. */
+/* INDEX_VERSION changes with the tables and their contents. */
 enum { INDEX_VERSION = 2, BUSY_MS = 10000, FOUND_MAX = 20000 };
 
 /* Figures have the columns f0, f1, ... in the order of run_figures. */
@@ -51,7 +51,7 @@ static const char schema[] =
 
 static void finalize(sqlite3_stmt **statement)
 {
-    (void)sqlite3_finalize(*statement); /* the error was that of a step */
+    (void)sqlite3_finalize(*statement); /* the error is that of the last step */
 }
 
 #define AUTO_FINALIZE CLEANUP(finalize)
@@ -69,7 +69,7 @@ static sqlite3_stmt *prepare(struct history_index *index, const char *sql)
     return statement;
 }
 
-/* Runs a statement that has no rows, again and again. */
+/* Runs a statement without result rows, and resets it. */
 static int run(sqlite3_stmt *statement)
 {
     int code = sqlite3_step(statement);
@@ -78,13 +78,13 @@ static int run(sqlite3_stmt *statement)
     return code == SQLITE_DONE || code == SQLITE_ROW ? 0 : -EIO;
 }
 
-/* The text is borrowed until the statement has run: binding cannot fail then. */
+/* The text is borrowed until the statement has run, so binding cannot fail. */
 static void bind_text(sqlite3_stmt *statement, int place, const char *text)
 {
     (void)sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC);
 }
 
-/* NaN is NULL to SQLite. */
+/* SQLite stores NaN as NULL. */
 static void bind_number(sqlite3_stmt *statement, int place, double value)
 {
     (void)sqlite3_bind_double(statement, place, value);
@@ -97,7 +97,7 @@ int history_index_fail(struct history_index *index, struct spoor_error *err)
     if (code == SQLITE_NOMEM)
         return error_set(err, ENOMEM, "out of memory");
     if ((code == SQLITE_CORRUPT || code == SQLITE_NOTADB) && index->path[0]) {
-        (void)unlink(index->path); /* made anew next time */
+        (void)unlink(index->path); /* created again next time */
         return error_set(err, EIO,
                          "the index of the history was damaged and is removed; try "
                          "again");
@@ -159,7 +159,7 @@ static int add_tags(struct indexer *indexer, json_t *row)
     return r;
 }
 
-/* 1: it was added, or its ID is there already; 0: it is no run. */
+/* Returns 1 if the run was added or its ID is there already, 0 if the line is not a run. */
 static int add_line(struct indexer *indexer, const char *text, size_t length)
 {
     static const char *const texts[] = { "name", "command", "host", "user", "job" };
@@ -169,7 +169,7 @@ static int add_line(struct indexer *indexer, const char *text, size_t length)
     sqlite3_stmt *add = indexer->add_run;
     int place = 1;
 
-    if (!row && error.line < 0) /* of no place in the text */
+    if (!row && error.line < 0) /* not a syntax error in the text */
         return -ENOMEM;
     if (!id)
         return 0;
@@ -199,14 +199,14 @@ static int read_lines(struct indexer *indexer, int fd)
     if (lseek(fd, indexer->offset, SEEK_SET) < 0)
         return -errno;
     while ((r = line_reader_next(&reader, &line)) > 0 || r == -E2BIG) {
-        if (r == -E2BIG) { /* the rest of the line is no run either */
+        if (r == -E2BIG) { /* the rest of the line is not a run either */
             indexer->offset += (int64_t)(reader.end - reader.start);
             reader.start = reader.end;
             indexer->damaged++;
             continue;
         }
         if (line.is_torn)
-            break; /* still being written, or of a writer that was killed */
+            break; /* still being written, or left by a writer that was killed */
         r = line.length > 0 ? add_line(indexer, line.text, line.length) : 1;
         if (r < 0)
             return r;
@@ -218,7 +218,7 @@ static int read_lines(struct indexer *indexer, int fd)
 
 /* ---- files ---------------------------------------------------------------- */
 
-/* Finds or adds a file. `is_changed`: something is to be read. */
+/* Finds or adds a file. `is_changed`: it must be read. */
 static int find_file(struct indexer *indexer, const char *path, const struct stat *status,
                      bool *ret_is_changed)
 {
@@ -332,7 +332,7 @@ static bool is_network(const char *path)
     return false;
 }
 
-/* Names the database by its history. Empty: it is kept in memory. */
+/* Names the database after its history. Empty: it is kept in memory. */
 static void name_database(const char *folder, char ret[PATH_MAX])
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -377,13 +377,14 @@ static int make_tables(struct history_index *index)
     (void)snprintf(version, sizeof(version), "PRAGMA user_version = %d; COMMIT", INDEX_VERSION);
     if (execute(index, "BEGIN IMMEDIATE") < 0)
         return -EIO;
-    if (version_of(index) == INDEX_VERSION) /* another process was first */
+    if (version_of(index) == INDEX_VERSION) /* another process has created it meanwhile */
         return execute(index, "COMMIT");
     r = execute(index, schema);
     return r < 0 ? r : execute(index, version);
 }
 
-/* SQLite would make the file by the umask. It is closed before SQLite locks it: closing drops the locks. */
+/* Creates the file with mode 0600; SQLite would use the umask. It is closed before SQLite
+ * locks it: closing drops the locks. */
 static void make_private(const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -404,7 +405,7 @@ static int open_database(struct history_index *index, const char *folder,
     if (code != SQLITE_OK)
         return history_index_fail(index, err);
     (void)sqlite3_busy_timeout(index->db, BUSY_MS);
-    /* A crash of the machine may damage it: then it is made anew. */
+    /* If the machine crashes, the index may be damaged; it is then created again. */
     if (execute(index, "PRAGMA synchronous = OFF; PRAGMA cache_size = -65536") < 0 ||
         make_tables(index) < 0)
         return history_index_fail(index, err);
@@ -417,7 +418,8 @@ void history_index_close(struct history_index *index)
     *index = (struct history_index){ 0 };
 }
 
-/* First as it is, then made anew, then in memory: at once if another process takes long to make it. */
+/* Opens the index, or creates it again, or creates it in memory. It is created in memory at
+ * once if another process takes too long. */
 int history_index_open(const char *folder, struct history_index *ret, struct spoor_error *err)
 {
     enum { AS_IT_IS, ANEW, IN_MEMORY, WAYS };

@@ -48,7 +48,7 @@ static int copy(struct rewrite *rewrite, off_t offset, size_t length)
     return rewrite->kept.length > CHUNK_BYTES ? flush(rewrite) : buffer_error(&rewrite->kept);
 }
 
-/* The rows that stay, and what was appended since the file was read. */
+/* Copies the rows to keep, and those appended since the file was read. */
 static int copy_all(struct rewrite *rewrite, sqlite3_stmt *rows, off_t tail, off_t size)
 {
     int code, r = 0;
@@ -65,7 +65,8 @@ static int copy_all(struct rewrite *rewrite, sqlite3_stmt *rows, off_t tail, off
     return r < 0 ? r : flush(rewrite);
 }
 
-/* Under the lock of the file: no writer appends meanwhile, and those that wait open the new one. */
+/* Called with the file locked: no writer appends meanwhile, and waiting writers open the new
+ * file. */
 static int rewrite_file(const char *path, sqlite3_stmt *rows, sqlite3_int64 inode, off_t tail)
 {
     struct rewrite rewrite = { .from = -1 };

@@ -5,18 +5,18 @@
 
 #include "history/index.h"
 
-/* A run that any of these excludes is removed. Zeroed: all are kept. */
+/* A run that exceeds any of these limits is removed. A zeroed struct keeps all runs. */
 struct history_limits {
-    double started_after; /* seconds since 1970; 0: any */
-    size_t runs;          /* of each name, or of each command without one; 0: any */
-    double bytes;         /* of all runs; 0: any */
+    double started_after; /* seconds since 1970; 0: no limit */
+    size_t runs;  /* runs of each name, or of each command without a name; 0: no limit */
+    double bytes; /* size of all runs; 0: no limit */
 };
 
 struct history_removed {
     uint64_t runs, of;
 };
 
-/* The index does not fit the files any more afterwards. */
+/* Afterwards the index no longer matches the files. */
 int history_prune(struct history_index *index, const struct history_limits *limits,
                   struct history_removed *ret, struct spoor_error *err);
 

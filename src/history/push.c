@@ -15,10 +15,11 @@ enum { TABLES_VERSION = 1, BATCH_BYTES = 1 << 20 };
 
 /* ---- the tables ----------------------------------------------------------- */
 
-/* Columns of spoor.runs beside `id` and `row`. Figures that are added later can be read from `row`. */
+/* Columns of spoor.runs other than `id` and `row`. Figures that are added later can be read
+ * from `row`. */
 static const struct {
     const char *name, *type;
-    const char *key; /* in a row of the history */
+    const char *key; /* key in a row of the history */
 } columns[] = {
     { "name", "text", "name" },
     { "command", "text", "command" },
@@ -50,8 +51,8 @@ static const struct {
     { "instance_type", "text", "instance_type" },
 };
 
-/* The lock is for programs that create the tables at the same time. Those who may not create a schema can use an empty
- * one that another user made. */
+/* The lock serializes programs that create the tables at the same time. A user without the
+ * right to create a schema can use an empty one that another user created. */
 static const char schema_sql[] =
     "SELECT pg_advisory_xact_lock(hashtext('spoor.runs'));"
     "DO $$ BEGIN IF to_regnamespace('spoor') IS NULL THEN CREATE SCHEMA spoor; END IF; END $$;";
@@ -92,7 +93,8 @@ static void write_tables(struct buffer *sql)
                   TABLES_VERSION, views_sql);
 }
 
-/* The server reads the lines. A value of another type, or too large, is NULL and does not stop the rest. */
+/* The server parses the lines. A value of another type, or too large, is NULL and does not
+ * stop the rest. */
 static void write_insert(struct buffer *sql)
 {
     buffer_add_text(sql, "INSERT INTO spoor.runs (id");
@@ -119,7 +121,8 @@ static void write_insert(struct buffer *sql)
 
 /* ---- libpq ---------------------------------------------------------------- */
 
-/* Declared here, so that building does not need its header; libpq.so.5 has had these since 2008. */
+/* libpq is declared here, so that its header is not needed to build; libpq.so.5 has had
+ * these functions since 2008. */
 struct pg_conn;
 struct pg_result;
 enum { CONNECTION_OK = 0, PGRES_COMMAND_OK = 1, PGRES_TUPLES_OK = 2 };
@@ -144,7 +147,7 @@ struct database {
     char *(*changed_rows)(struct pg_result *result);
     void (*clear)(struct pg_result *result);
     struct pg_conn *connection;
-    const char *advice; /* if the user may not do this */
+    const char *advice; /* shown if the user lacks the permission */
 };
 
 static const struct {
@@ -168,7 +171,8 @@ static const struct {
 
 static int load(struct database *database, struct spoor_error *err)
 {
-    void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL); /* never closed, as libcurl */
+    /* Never closed, like libcurl. */
+    void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
     void *address = NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(symbols) && library; i++) {
@@ -214,7 +218,8 @@ static int database_connect(struct database *database, const char *url, struct s
 
     if (options)
         database->free_options(options);
-    /* libpq would take the rest of such a password for a host or a port, and its messages name those. */
+    /* libpq would parse the rest of such a password as a host or a port, and its messages
+     * contain those. */
     if (!options || (at && at != start + strcspn(start, "@/")))
         return error_set(
             err, EINVAL,
@@ -238,7 +243,7 @@ static void database_close(struct database *database)
         database->finish(database->connection);
 }
 
-/* Ends a result, and describes it if it is a failure. */
+/* Frees a result, and reports it if it is a failure. */
 static int check(struct database *database, struct pg_result *result, struct spoor_error *err)
 {
     int status = database->status(result), r = 0;
@@ -262,7 +267,7 @@ static int execute(struct database *database, const char *sql, struct spoor_erro
 
 /* ---- pushing -------------------------------------------------------------- */
 
-/* 0: there are no tables; -1: the table is of another program. */
+/* Returns the version; 0: there are no tables; -1: the table belongs to another program. */
 static int find_version(struct database *database, long *ret, struct spoor_error *err)
 {
     struct pg_result *result = database->execute(
@@ -338,7 +343,7 @@ static int push_run(const struct history_run *run, void *data, struct spoor_erro
 
 static void push_done(struct push *push)
 {
-    database_close(&push->database); /* what was not committed is undone */
+    database_close(&push->database); /* uncommitted changes are rolled back */
     buffer_done(&push->insert);
     buffer_done(&push->batch);
 }

@@ -31,7 +31,7 @@ bool history_is_folder(const char *value)
     return value && strchr(value, '/') != NULL;
 }
 
-/* With sudo, HOME may be another user's: a folder of ours there would lock its owner out. */
+/* With sudo, HOME may be another user's: a directory of ours there would lock out its owner. */
 static bool try_base(const char *base, const char *below, char ret[PATH_MAX])
 {
     struct stat status;
@@ -97,7 +97,7 @@ int history_open_locked(const char *path, int flags, bool *ret_is_locked)
         *ret_is_locked = output_file_lock(fd);
         if (fstat(fd, &status) == 0 && status.st_nlink > 0)
             return fd;
-        close(fd); /* replaced while we waited: another file has its name */
+        close(fd); /* replaced while we waited: the name is now of another file */
     }
     return -EAGAIN;
 }
@@ -131,7 +131,7 @@ int history_append_line(char *path, const struct buffer *row)
     else if (r == 0 && (size_t)n < row->length)
         r = -ENOSPC;
     if (r < 0 && is_locked && size >= 0)
-        (void)!ftruncate(fd, size); /* else the next writer ends the line */
+        (void)!ftruncate(fd, size); /* on failure the next writer ends the line */
     /* Some file systems (NFS, quotas) report a failed write only here. */
     return close(take_fd(&fd)) < 0 && r == 0 ? -errno : r;
 }
@@ -168,7 +168,7 @@ struct visit {
     struct spoor_error *err;
 };
 
-/* A folder that vanishes meanwhile is empty. */
+/* A directory that is removed meanwhile counts as empty. */
 static int visit_entries(const char *folder, int (*filter)(const struct dirent *entry),
                          const struct visit *visit)
 {

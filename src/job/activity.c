@@ -18,7 +18,7 @@
 enum {
     REST_SHARE = 200,
     STILL_SHARE = 64,
-    STILL_NOTES = 3, /* then the growth has ended */
+    STILL_NOTES = 3, /* after this many, the growth has ended */
 };
 
 void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_ns)

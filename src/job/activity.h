@@ -3,9 +3,9 @@
  * activity.h - the state of the job: idle, running or growing. Pure.
  *
  * The job cgroup, or perf, has the CPU time of the job in one number. A job that uses less than
- * 1/200 of the time is idle: threads that wake up only to find nothing to do are no reason to
+ * 1/200 of the time is idle: threads that wake up only to find nothing to do do not require to
  * read it. A job grows if its number of processes or its memory exceeds the maximum since the
- * last sample: smaller changes are no new peak.
+ * last sample: smaller changes are not a new peak.
  *
  * While the number does not change, no process has run, so none has forked, waited, exited,
  * written or grown: earlier readings are still valid. There are two exceptions: the kernel may
@@ -22,38 +22,38 @@
 
 enum activity_state { JOB_RESTS, JOB_RUNS, JOB_GROWS };
 
-/* Zeroed: nothing was recorded yet, and the job grows. */
+/* A zeroed struct: nothing was recorded yet, and the job counts as growing. */
 struct activity {
     /* CPU time */
     uint64_t cpu_ns;       /* as last recorded; UNKNOWN: not available */
     uint64_t noted_ns;     /* when it was recorded; 0: never */
     uint64_t ran_ns;       /* when the job was last seen to run */
-    bool is_at_rest;       /* it has hardly run since */
-    bool has_come_to_rest; /* found by the last call */
+    bool is_at_rest;       /* the job has hardly run since then */
+    bool has_come_to_rest; /* the job became idle in the last call */
 
     /* memory */
     uint64_t resident_bytes, process_count; /* as last recorded */
-    uint64_t most_bytes, most_processes;    /* since the last sample */
+    uint64_t most_bytes, most_processes;    /* maxima since the last sample */
     unsigned still_notes; /* consecutive calls that hardly exceeded the maxima */
 
-    /* the last look at all processes */
+    /* Members about the last look at all processes. */
     bool has_looked;
     bool is_doubtful;       /* the CPU time was found to miss a process */
-    uint64_t looked_cpu_ns; /* of the job at that time; or UNKNOWN */
+    uint64_t looked_cpu_ns; /* CPU time of the job at the last look; or UNKNOWN */
     uint64_t looked_at_ns;  /* when all processes were last read in full */
 };
 
 /* Records the CPU time of the job; UNKNOWN: the job counts as running. */
 void activity_note_cpu(struct activity *activity, uint64_t now_ns, uint64_t cpu_ns);
 
-/* Records its memory, as just read. */
+/* Records the job's memory, which was just read. */
 void activity_note_memory(struct activity *activity, uint64_t resident_bytes,
                           uint64_t process_count);
 
-/* The job has grown in a way that its resident sizes do not show. */
+/* Records growth that the resident sizes of the job do not show. */
 void activity_note_growth(struct activity *activity);
 
-/* A sample was taken: peaks are those of the next interval from now on. */
+/* Called after a sample: starts the maxima of the next interval. */
 void activity_begin_interval(struct activity *activity);
 
 enum activity_state activity_state(const struct activity *activity);
@@ -61,7 +61,7 @@ enum activity_state activity_state(const struct activity *activity);
 /* Which processes to read. */
 enum activity_look {
     LOOK_AT_NOBODY,
-    LOOK_AT_MOVERS, /* those whose own CPU clock has advanced */
+    LOOK_AT_MOVERS, /* processes whose own CPU clock has advanced */
     LOOK_AT_ALL,
 };
 
@@ -79,7 +79,7 @@ struct activity_seen {
 void activity_looked(struct activity *activity, enum activity_look look, uint64_t cpu_ns,
                      uint64_t now_ns, struct activity_seen seen);
 
-/* Something changed that does not show in the CPU time: the next look is at all processes. */
+/* Called after a change that the CPU time does not show: the next look reads all processes. */
 void activity_forget(struct activity *activity);
 
 #endif

@@ -27,20 +27,20 @@ bool agents_is_unclear(const struct root *root, const struct member *member);
 bool agents_has(const struct root *root, const struct member *member);
 
 /* The agents among the job's processes: their usage is also in the job cgroup and in perf's
- * count. Zeroed: empty. */
+ * count. A zeroed struct is empty. */
 struct agents {
     struct live_agent {
         struct process_id id;
         uint64_t cpu_ns; /* as last read */
     } live[AGENTS_MAX];
     size_t live_count;
-    uint64_t ended_cpu_ns; /* of agents that have been reaped */
+    uint64_t ended_cpu_ns; /* CPU time of agents that have been reaped */
 };
 
 /* Records an agent. More than AGENTS_MAX at once are not followed. */
 void agents_note(struct agents *agents, struct process_id id);
 
-/* A process has exited with this CPU time; recorded if it is an agent. */
+/* Called when a process has exited with this CPU time; records it if it is an agent. */
 void agents_end(struct agents *agents, struct process_id id, uint64_t cpu_ns);
 
 /* Total CPU time of all agents. */

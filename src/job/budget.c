@@ -15,7 +15,7 @@
 enum {
     /* The share of a core is this much smaller than that of the job's CPU time. */
     TIME_SHARE = 6,
-    REPAID_SHARE = 3 /* part of the income used to repay debt */
+    REPAID_SHARE = 3 /* a debt is repaid with 1/3 of the income */
 };
 
 /* The share of the income that each kind of spending may use. */

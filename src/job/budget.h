@@ -45,7 +45,8 @@ struct budget {
 /* The default: 0.3 % of the job's CPU time and 0.05 % of a core. */
 #define BUDGET_MILLIONTHS 3000u
 
-/* `job_millionths` of the job's CPU time, and a sixth of that share of a core; UINT64_MAX: no limit. */
+/* Sets the limits: `job_millionths` of the job's CPU time, and a sixth of that share of a
+ * core; UINT64_MAX: no limit. */
 void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns);
 
 /* Adds the income since the last call. `cpu_ns` is the job's CPU time so far, or UNKNOWN. */

@@ -17,8 +17,9 @@
 
 /* Zeroed: there is no job cgroup to leave. */
 struct cgroup_escape {
-    char home[CGROUP_TREE_COUNT][CGROUP_PATH_SIZE]; /* as in /proc/PID/cgroup; empty: none */
-    bool has_left[CGROUP_TREE_COUNT];               /* a process was seen elsewhere */
+    /* Paths as in /proc/PID/cgroup; empty: none. */
+    char home[CGROUP_TREE_COUNT][CGROUP_PATH_SIZE];
+    bool has_left[CGROUP_TREE_COUNT]; /* a process was seen elsewhere */
 };
 
 /* Records the cgroups of the main process; call it as soon as it is in the job cgroup. */

@@ -14,7 +14,8 @@ enum { COMMAND_LINE_MAX = 256 }; /* bytes; a longer one is truncated and ends in
 /* `is_cut`: the arguments are incomplete. The caller frees the result; NULL: out of memory. */
 char *command_line_make(const char *const *arguments, bool is_cut);
 
-/* The same for a running process. NULL: it cannot be read, or exec has not set it up yet. */
+/* Does the same for a running process. NULL: its command cannot be read, or exec has not set
+ * it up yet. */
 char *command_line_read(const struct root *root, pid_t pid);
 
 #endif

@@ -72,7 +72,8 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts)
     bool has_unwaited =
         proves_more(counts, is_whole) || counts->saw_unwaited || !is_known(counts->tree_ns);
 
-    /* Processes that were moved into it have used time elsewhere, and others have exited before. */
+    /* Processes that were moved into the cgroup have used time elsewhere, and others have
+     * exited before. */
     if (counts->is_cgroup && has_cgroup)
         return (struct cpu_choice){ .source = CPU_FROM_CGROUP };
     return (struct cpu_choice){

@@ -35,7 +35,8 @@ struct cpu_counts {
     bool is_cgroup;    /* the job is a cgroup: its count is authoritative */
     bool left_cgroup;  /* a process was seen outside the job cgroup */
     bool saw_unwaited; /* a process was seen to end without being waited for */
-    bool is_suspect;   /* a process that ignores SIGCHLD had children */
+    /* A process that ignores SIGCHLD had children, which may be missing from the count. */
+    bool is_suspect;
 };
 
 struct cpu_choice {
@@ -53,8 +54,8 @@ struct cpu_choice cpu_sources_choose(const struct cpu_counts *counts);
  * cgroup is lost, its count is kept. Zeroed: not started. */
 struct cpu_total {
     uint64_t reported_ns;
-    uint64_t base_ns; /* what the smaller counter lacked when the cgroup was lost */
-    uint64_t last_ns[CPU_SOURCE_COUNT]; /* at the previous reading */
+    uint64_t base_ns; /* time that the smaller counter lacked when the cgroup was lost */
+    uint64_t last_ns[CPU_SOURCE_COUNT]; /* values at the previous reading */
     enum cpu_source source;
     bool has_begun;
 };
@@ -68,8 +69,9 @@ struct cpu_split {
     uint64_t user_ns, system_ns;
 };
 
-/* Divides a CPU time in proportion to two counts, as the kernel does: these are in ticks or
- * incomplete. Neither part falls below its last value. UNKNOWN: one of the three is. */
+/* Divides a CPU time in proportion to two counts, as the kernel does: the counts are in
+ * ticks or incomplete. Neither part falls below its last value. UNKNOWN: one of the three is
+ * unknown. */
 struct cpu_split cpu_split_divide(struct cpu_split *last, uint64_t total_ns,
                                   struct cpu_split counted);
 

@@ -81,7 +81,7 @@ static void label_cpu(const struct job *job, struct clock_span perf_span,
         (struct origin){ sources[source].name, reading->origin[METRIC_JOB_CPU].reason,
                          count_is_exact(&evidence, sources[source].counted_by) };
     reading->cpu_span = sources[source].span;
-    /* A running process is counted up to its last tick. */
+    /* The kernel counts a running process up to its last tick. */
     reading->cpu_error_ns = source == CPU_FROM_TREE ? tick_error_ns(job) : TICK_NS;
 }
 
@@ -89,7 +89,8 @@ static void read_split(struct job *job, struct job_reading *reading)
 {
     uint64_t *counter = reading->usage.counter;
     const struct evidence *evidence = &reading->evidence;
-    bool wait4_is_better = reading->job_cgroup.split_is_by_ticks && reading->processes_are_exact &&
+    bool wait4_is_better = reading->job_cgroup.split_is_by_ticks &&
+                           reading->processes_are_exact &&
                            (evidence->has_ended || !evidence->has_begun);
     bool by_cgroup = reading->cpu.source == CPU_FROM_CGROUP && !wait4_is_better &&
                      is_known(reading->job_cgroup.user_ns) &&
@@ -120,7 +121,8 @@ void job_read_cpu(struct job *job, uint64_t now_ns, struct job_reading *reading)
     uint64_t agents_ns = agents_cpu_ns(&job->agents, job->root);
     struct clock_span perf_span = { .from_ns = job_now_ns(job, now_ns) };
     bool has_cgroup = job->meters.job_cgroup.is_adopted || !reading->job_cgroup.is_gone;
-    bool needs_perf = job->is_spawned || job->was_thorough; /* the event sums up all threads */
+    /* A read of perf's count sums up all threads. */
+    bool needs_perf = job->is_spawned || job->was_thorough;
     struct evidence *evidence = &reading->evidence;
     struct cpu_counts counts = {
         .tree_ns = tree_ns(job, counter[USAGE_CPU_NS]),
@@ -168,11 +170,12 @@ static uint64_t read_clocks_ns(const struct job *job)
     return sum_ns;
 }
 
-/* perf does not count a thread that a job started while we attached to it. */
+/* perf misses threads that the job started while we were attaching. */
 uint64_t job_whole_cpu_ns(struct job *job)
 {
+    /* The surrounding cgroup also counts the tracker. */
     bool misses_some =
-        job->meters.job_cgroup.is_surrounding || /* it also counts the tracker */
+        job->meters.job_cgroup.is_surrounding ||
         job->meters.escape
             .has_left[job_cgroup_tree(&job->meters.job_cgroup, CGROUP_TREE_CPUACCT)];
     uint64_t job_cgroup_ns =

@@ -39,7 +39,7 @@ bool count_is_exact(const struct evidence *evidence, enum counted_by counted_by)
         return evidence->has_all_records && evidence->has_ended;
     case COUNTED_BY_EVENTS:
         return evidence->has_all_events;
-    case COUNTED_BY_PERF: /* it does not count the exit of a process */
+    case COUNTED_BY_PERF: /* perf does not count the exit of a process */
         break;
     }
     return false;

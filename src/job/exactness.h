@@ -18,7 +18,7 @@ enum counted_by {
     COUNTED_BY_CGROUP,
     COUNTED_BY_PROCESSES,    /* the sum over processes, each with the children it waited for */
     COUNTED_BY_CPU_CLOCKS,   /* the same for CPU time */
-    COUNTED_BY_EXIT_RECORDS, /* of every thread that has exited */
+    COUNTED_BY_EXIT_RECORDS, /* records of every thread that has exited */
     COUNTED_BY_EVENTS,       /* forks and exits */
     COUNTED_BY_PERF,
 };
@@ -32,10 +32,10 @@ struct evidence {
     bool is_fresh;    /* every process that ran was read in full for this reading */
 
     /* the processes */
-    bool has_unwaited;    /* some were never waited for */
+    bool has_unwaited;    /* some processes were never waited for */
     bool may_be_unwaited; /* a process that ignores SIGCHLD had children */
     bool is_confirmed;    /* a second count of their CPU time agrees */
-    uint64_t cpu_ns;      /* their CPU time, UNKNOWN is fine */
+    uint64_t cpu_ns;      /* CPU time of the processes; may be UNKNOWN */
     /* Threads that exited before their process, as far as events report them. */
     uint64_t exited_count;
 

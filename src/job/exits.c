@@ -157,7 +157,7 @@ void job_account_exits(struct job *job)
 
 void job_disown(struct job *job, const struct member *agent)
 {
-    if (job->is_spawned && agent->has_exec) /* its end will be reported */
+    if (job->is_spawned && agent->has_exec) /* the exit of the agent will be reported */
         agents_note(&job->agents, agent->id);
     if (agent->has_exec)
         process_events_disown(&job->process_events, agent->id.pid);
@@ -346,7 +346,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     struct member *member;
     uint64_t faults;
 
-    if (!was_open) /* it may have lived between two looks */
+    if (!was_open) /* the process may have lived between two looks */
         job_add_member(job, &look, pid);
     member = roster_member(&job->roster, pid);
     if (!member)
@@ -359,7 +359,7 @@ void job_child_ended(struct job *job, pid_t pid, uint64_t now_ns)
     if (pid == job->main_pid) {
         job->main.ended_ns = now_ns;
         job_check_program(job, member, &look);
-        job_take_events(job, now_ns, false); /* processes that it started last */
+        job_take_events(job, now_ns, false); /* read events of the processes it started last */
         if (process_events_ended_ns(&job->process_events) != 0)
             job->main.ended_ns = smaller(now_ns, process_events_ended_ns(&job->process_events));
         member = roster_member(&job->roster, pid); /* the table may have moved */

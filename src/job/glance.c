@@ -141,7 +141,7 @@ static void read_sizes(struct job *job, const struct look *look)
             continue;
         if (look->uses_clocks)
             member_glance(member, look);
-        else /* ticks are in a file that disappears when it exits */
+        else /* the ticks are in a file that disappears when the process exits */
             member_look(member, look);
         if (look->uses_clocks && look->reads_status)
             member_read_status(member, look->root);
@@ -232,7 +232,7 @@ void job_glance(struct job *job, uint64_t now_ns)
     has_come_to_rest = job->activity.has_come_to_rest;
     job_note_newborn(job);
     if (job->activity.is_at_rest && !has_come_to_rest && !is_raised && !look.reads_status) {
-        reset_sentinel(sentinel); /* it was growth of other programs */
+        reset_sentinel(sentinel); /* other programs have grown */
         return;
     }
     if (has_come_to_rest) /* the page faults that show copies on write are in the slower files */
@@ -248,7 +248,8 @@ void job_glance(struct job *job, uint64_t now_ns)
     read_sizes(job, &look);
     if (is_raised)
         read_copies(job, resident_before);
-    if (sentinel->has_grown || job->activity.is_at_rest) /* growth in small steps adds up */
+    /* Keep the old value: growth in small steps adds up. */
+    if (sentinel->has_grown || job->activity.is_at_rest)
         reset_sentinel(sentinel);
     sentinel->is_raised = false;
     job_read_memory(job, true, &estimate);

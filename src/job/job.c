@@ -105,15 +105,15 @@ static int prepare_attached(struct job *job, const struct job_options *options, 
                         options->disabled | SOURCE_RING);
     job_search(job, &look); /* processes started before the first event */
     for (size_t i = 0; i < job->roster.count; i++) {
-        /* The end of a zombie was reported before. */
+        /* The exit of a zombie was already reported. */
         if (!job->roster.list[i].reading.is_zombie)
             process_events_adopt(&job->process_events, job->roster.list[i].id.pid);
     }
     return 0;
 }
 
-/* The size of a forked child before exec, for machines without a file for it. Our own
- * ru_maxrss is no guide: it starts at that of the program that called exec for us. */
+/* Returns the size of a forked child before exec, for machines without a file for it. Our
+ * own ru_maxrss cannot be used: it starts at that of the program that executed us. */
 static uint64_t forked_rss_bytes(void)
 {
     struct rusage usage = { 0 };

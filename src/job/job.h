@@ -66,7 +66,8 @@ struct job_options {
 /* The highest values since the last reading, including glances between samples. */
 struct job_peaks {
     struct memory_estimate memory;
-    struct memory_split at_peak; /* of the job at its highest total: the parts add up */
+    /* Parts of the job's memory at its highest total: they add up. */
+    struct memory_split at_peak;
     struct cgroup_memory job_cgroup;
     uint64_t process_count;
     uint64_t swap_bytes;
@@ -99,8 +100,9 @@ struct job_reading {
     bool missed_cgroup_peak; /* the peak rose since the last reading, above all values seen */
     bool left_memory_cgroup; /* a process was seen outside of the cgroup that counts memory */
     struct job_cgroup_reading job_cgroup;
-    uint64_t memory_bound_bytes; /* upper bound of its peak; UNKNOWN: not needed, or none */
-    bool memory_is_uncertain;    /* memory of others may be in the peak */
+    /* Upper bound of the cgroup's peak; UNKNOWN: not needed, or none. */
+    uint64_t memory_bound_bytes;
+    bool memory_is_uncertain; /* memory of other processes may be in the peak */
     /* Events of the cgroup that counts the job's memory or throttles it. */
     struct cgroup_events events;
 
@@ -108,18 +110,19 @@ struct job_reading {
     struct memory_estimate memory; /* each the highest since the last reading */
     struct memory_estimate memory_now;
     uint64_t process_count_now;
-    struct memory_split at_peak; /* of the job, at its highest total since then */
-    uint64_t anon_bytes;         /* in the job cgroup, including shared memory */
+    /* Parts of the job's memory at its highest total since the last reading. */
+    struct memory_split at_peak;
+    uint64_t anon_bytes; /* in the job cgroup, including shared memory */
     uint64_t swap_bytes;
     uint64_t rss_peak_bytes; /* the larger of the next two */
     uint64_t main_rss_peak_bytes;
-    uint64_t descendants_rss_peak_bytes; /* the largest of one process */
+    uint64_t descendants_rss_peak_bytes; /* the largest peak of one process */
     struct group_bytes discount;         /* upper bound of pages counted twice in the peaks */
     uint64_t main_rss_bound_bytes;       /* upper bounds; or UNKNOWN */
     uint64_t descendants_rss_bound_bytes;
     uint64_t rss_bound_bytes;
     uint64_t main_threads, descendants_threads, threads;
-    struct heads thread_peaks; /* so far; threads only */
+    struct heads thread_peaks; /* peaks so far; threads only */
     uint64_t process_count, started_count;
     uint64_t process_peak;  /* the most at once, from events; UNKNOWN: no events */
     uint64_t process_bound; /* upper bound of process_peak */
@@ -131,14 +134,15 @@ struct job_reading {
 struct job_meters {
     struct job_cgroup job_cgroup;
     struct surrounding surrounding;
-    struct cgroup_watch cgroup_watch; /* of the job cgroup, or of the one it began in */
-    struct cgroup_events events;      /* as last read */
+    /* Watch of the job cgroup, or of the cgroup the job began in. */
+    struct cgroup_watch cgroup_watch;
+    struct cgroup_events events; /* as last read */
     struct cgroup_escape escape;
     bool has_pressure[PRESSURE_COUNT]; /* counted by the job cgroup */
     struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */
-    uint64_t attached_cpu_ns;          /* usage of the processes when that began to count */
-    uint64_t swap_used_bytes;          /* of the machine; at samples set by the caller */
-    uint64_t swap_read_bytes;          /* its value when the job's part was last read */
+    uint64_t attached_cpu_ns;          /* usage of the processes when perf began to count */
+    uint64_t swap_used_bytes; /* swap in use on the machine; at samples set by the caller */
+    uint64_t swap_read_bytes; /* its value when the job's part was last read */
     /* The most huge pages of the machine so far, used or free; set by the caller. */
     uint64_t huge_pool_bytes;
     uint64_t huge_used_bytes, huge_read_bytes; /* as for swap */
@@ -150,17 +154,17 @@ struct job_meters {
 
 /* A single number that indicates growth of the job's memory. */
 struct job_sentinel {
-    struct cached_file file; /* with the machine's memory */
+    struct cached_file file; /* file with the machine's memory */
     /* Least memory in use since a glance saw growth; UNKNOWN: not read yet. */
     uint64_t least_bytes;
     uint64_t grown_bytes; /* growth since then, as last read */
-    bool has_grown;       /* by more than random variation */
-    bool is_raised;       /* it has grown or may have: the next glance reads all sizes */
+    bool has_grown;       /* grown by more than random variation */
+    bool is_raised;       /* memory has grown or may have: the next glance reads all sizes */
 };
 
 /* The usage of the job that is not in its living processes. */
 struct job_ledger {
-    struct usage departed; /* of exited processes, unless a living one inherited it */
+    struct usage departed; /* usage of exited processes, unless a living process inherited it */
     struct usage reported; /* last reported values: totals never fall */
     struct cpu_total cpu;
     /* The most that the sum over processes had without main's CPU time. */
@@ -173,14 +177,15 @@ struct job_ledger {
     /* A process was moved into an adopted cgroup: its usage there before it was found is
      * unknown. */
     bool has_joined;
-    bool lost_chars;        /* a process exited before its read and write calls could be read */
-    bool has_unknown_chars; /* the same, for the main process or one that we may not read */
+    bool lost_chars; /* a process exited before its read and write calls could be read */
+    /* The same, for the main process or a process that we may not read. */
+    bool has_unknown_chars;
 };
 
 /* Peaks of single processes and of the job, and their bounds. */
 struct job_marks {
     uint64_t main_rss_peak_bytes;
-    uint64_t largest_peak_bytes; /* of any process of the job except main */
+    uint64_t largest_peak_bytes; /* largest peak of a process of the job except main */
     bool main_peak_is_exact;
     uint64_t spawn_rss_bytes;     /* our own size at the fork: a floor of ru_maxrss */
     uint64_t main_bound_bytes;    /* ru_maxrss of main: its own, or a child's; 0: unknown yet */
@@ -189,14 +194,14 @@ struct job_marks {
     struct group_bytes discount;  /* upper bound of pages counted twice in a resident size */
     uint64_t hugetlb_bytes;       /* huge pages: the most of one process */
     struct double_mapping main_doubled, descendants_doubled;
-    struct heads thread_peaks;     /* of all looks; threads only */
+    struct heads thread_peaks;     /* peaks of all looks; threads only */
     uint64_t cgroup_peak_bytes;    /* the cgroup's own peak, as last read */
     uint64_t page_cache_bytes;     /* the most seen in the cgroup */
-    bool saw_main, saw_descendant; /* with its own memory, at least once */
+    bool saw_main, saw_descendant; /* seen with its own memory, at least once */
 };
 
 struct job {
-    /* fixed at the start */
+    /* Members that are fixed at the start. */
     const struct root *root; /* borrowed */
     pid_t main_pid;          /* 0: none */
     bool is_tracked;         /* there is a job */
@@ -242,15 +247,16 @@ struct job {
     struct budget budget;
 
     /* looks and readings */
-    struct clock_span look_span;   /* when the clocks of all processes were last read */
-    bool was_thorough;             /* the last look at all processes read the slow files too */
-    bool is_border;                /* set by the caller: a phase starts or stops */
-    bool is_early;                 /* likewise: memory sharing is read as by a glance */
-    uint64_t glanced_memory_bytes; /* of the job cgroup, when resident sizes were last read */
+    struct clock_span look_span; /* when the clocks of all processes were last read */
+    bool was_thorough;           /* the last look at all processes read the slow files too */
+    bool is_border;              /* set by the caller: a phase starts or stops */
+    bool is_early;               /* set by the caller: memory sharing is read as by a glance */
+    /* Memory of the job cgroup when resident sizes were last read. */
+    uint64_t glanced_memory_bytes;
     struct job_sentinel sentinel;
-    struct job_peaks peaks; /* since the last reading */
-    struct job_reading sum; /* of everything seen, at the last reading */
-    bool sum_holds;         /* no process was read since then */
+    struct job_peaks peaks; /* peaks since the last reading */
+    struct job_reading sum; /* sums of everything seen at the last reading */
+    bool sum_holds;         /* no process was read since the last reading */
     bool was_read;
 };
 
@@ -352,20 +358,20 @@ void job_label_denied(const struct job *job, struct job_reading *reading);
 void job_note_huge_pages(struct job *job);
 /* Limits the job's swap space to the machine's: forked processes share pages there. */
 uint64_t job_cap_swap(const struct job *job, uint64_t sum_bytes);
-/* Swap and huge pages of all processes were read. */
+/* Called when swap and huge pages of all processes were read. */
 void job_note_status_read(struct job *job);
 
 /* Records the CPU time of the job so far; or UNKNOWN. */
 void job_note_cpu(struct job *job, uint64_t now_ns, uint64_t cpu_ns);
 
-/* exits.c: whether ru_maxrss of main, which has waited for children, is its own peak or one of theirs.
- * Memory comes by page faults, and the kernel counts those of both separately; one fault may bring a
- * huge page. */
+/* exits.c: decides whether ru_maxrss of main, which has waited for children, is its own peak
+ * or a child's. Memory grows by page faults, and the kernel counts those of main and of its
+ * children separately; one fault may bring a huge page. */
 struct peak_evidence {
     uint64_t maxrss_bytes;
     uint64_t seen_bytes;   /* main's own peak at the last look */
-    uint64_t faults;       /* its own since then */
-    uint64_t child_faults; /* of all children that it waited for */
+    uint64_t faults;       /* faults of main itself since then */
+    uint64_t child_faults; /* faults of all children that main waited for */
     uint64_t page_bytes;
 };
 
@@ -393,8 +399,8 @@ void job_forget_unseen(const struct job *job, struct memory_estimate *memory);
 void job_raise_threads(struct job *job, uint64_t main, uint64_t descendants); /* totals.c */
 
 /* Whether the exit records explain the largest ru_maxrss. A record has the peak of the last
- * program that a process ran, ru_maxrss that of all of them: after an exec() with much
- * memory, records are no bound. */
+ * program that a process ran, ru_maxrss the peak of all of them: after an exec() with much
+ * memory, records are not a bound. */
 bool job_records_hold(const struct job *job);
 
 #endif

@@ -98,7 +98,7 @@ void lives_end(struct lives *lives, struct process *process)
 
 void lives_start(struct lives *lives, struct process *process, uint64_t now_ns)
 {
-    lives_end(lives, process); /* its PID may be reused before its exit event */
+    lives_end(lives, process); /* the PID may be reused before the exit event */
     process->started_ns = now_ns;
     process->ended_ns = process->peak_bytes = 0;
     process->is_borrower = false;

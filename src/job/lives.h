@@ -30,16 +30,17 @@ struct peak_life {
 };
 
 struct peak_moment {
-    uint64_t first_ns, last_ns; /* of the joined starts */
+    uint64_t first_ns, last_ns; /* times of the joined starts */
     uint64_t sum_bytes;
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct peak_timeline {
-    uint64_t highest_bytes; /* of moments no longer kept */
+    uint64_t highest_bytes; /* maximum over moments that are no longer kept */
     size_t count;
-    struct peak_moment moments[PEAK_MOMENTS_MAX]; /* in the order of last_ns */
-    struct peak_life lives[PEAK_LIVES_KEPT];      /* the latest that ended, for a late start */
+    struct peak_moment moments[PEAK_MOMENTS_MAX]; /* sorted by last_ns */
+    /* The lives that ended last, in case a start is reported late. */
+    struct peak_life lives[PEAK_LIVES_KEPT];
     size_t life_count;
 };
 
@@ -47,12 +48,12 @@ void peak_timeline_start(struct peak_timeline *timeline, uint64_t now_ns);
 
 void peak_timeline_end(struct peak_timeline *timeline, const struct peak_life *life);
 
-/* No living process started before `oldest_ns`. */
+/* Closes the moments before `oldest_ns`, the start of the oldest living process. */
 void peak_timeline_close_moments(struct peak_timeline *timeline, uint64_t oldest_ns);
 
 uint64_t peak_timeline_highest(const struct peak_timeline *timeline);
 
-/* Zeroed: closed, nothing is kept. */
+/* A zeroed struct is closed: nothing is kept. */
 struct lives {
     struct peak_timeline *timeline; /* owned */
     bool is_partial;                /* the peak of some process is unknown */
@@ -64,11 +65,11 @@ void lives_close(struct lives *lives);
 void lives_start(struct lives *lives, struct process *process, uint64_t now_ns);
 void lives_note_record(struct process *process, const struct exit_record *record);
 
-/* The process has exited, and all its exit records were read. */
+/* Called when the process has exited and all its exit records were read. */
 void lives_end(struct lives *lives, struct process *process);
 
-/* Closes the moments before the start of the oldest living process: to be called from time
- * to time, if there are many. */
+/* lives_close_moments() closes the moments before the start of the oldest living process;
+ * call it whenever lives_are_many(). */
 bool lives_are_many(const struct lives *lives);
 void lives_close_moments(struct lives *lives, const struct roster *roster);
 

@@ -146,7 +146,7 @@ static int read_stat(struct member *member, const struct look *look)
     member->reading.is_zombie = !has_first_thread && stat.threads <= 1;
     if (!has_first_thread && !member->reading.is_zombie && member->reading.memory_tid == 0) {
         follow_threads(member, root);
-        (void)read_memory(member, root); /* stays as it was if it has just exited */
+        (void)read_memory(member, root); /* unchanged if the process has just exited */
     }
     member->reading.is_being_reaped = stat.state == 'X';
     member->reading.is_busy = stat.state == 'R' || stat.state == 'D';
@@ -358,8 +358,8 @@ void member_look(struct member *member, const struct look *look)
         read_slow(member, look);
     else if (look->reads_status)
         member_read_status(member, look->root);
-    /* The kernel adds its counts to the parent first and removes it then. Stopping in
-     * between would count it twice. */
+    /* The kernel first adds its counts to the parent and then removes it. Reading in between
+     * would count it twice. */
     member->account.has_left |= member->reading.is_being_reaped;
 }
 
@@ -426,10 +426,10 @@ static int read_first(struct member *member, const struct look *look)
 
     if (look->root->proc_fault) {
         look_by_clock(member, look);
-        member->account.usage = (struct usage){ 0 }; /* it has just been forked */
+        member->account.usage = (struct usage){ 0 }; /* the process has just been forked */
         return member->account.has_left ? -ESRCH : 0;
     }
-    (void)read_clock(member, look); /* the next file shows whether it has exited */
+    (void)read_clock(member, look); /* the next file shows whether the process has exited */
     r = read_stat(member, look);
     if (r < 0 || member->reading.is_being_reaped)
         return -ESRCH;

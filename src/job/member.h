@@ -31,8 +31,8 @@ struct look {
     bool uses_clocks;    /* read processes' CPU clocks */
     bool is_thorough;    /* read io and status even if the clock has not advanced */
     bool passes_over;    /* skip processes that have not run since the last look */
-    bool reads_status;   /* also for sleeping processes: they may be swapped out */
-    bool has_huge_pages; /* some are in use: a new member may have inherited them */
+    bool reads_status;   /* read status of sleeping processes, too: they may be swapped out */
+    bool has_huge_pages; /* huge pages are in use: a new member may have inherited them */
     bool was_born; /* new members started while we looked: their peak is their size so far */
     bool is_main_only; /* children that a process waited for do not count */
 };
@@ -55,26 +55,28 @@ struct member_files {
 struct member_reading {
     struct clock_span clock_span; /* when the clock was read, for the main process */
     uint64_t clock_ns;            /* its CPU clock; or UNKNOWN */
-    uint64_t cpu_ns;         /* its own, exited threads included: from the clock or ticks */
-    uint64_t rss_bytes;      /* 0 once it is a zombie */
+    uint64_t cpu_ns;    /* its own CPU time, exited threads included: from the clock or ticks */
+    uint64_t rss_bytes; /* 0 once it is a zombie */
     uint64_t shared_bytes;   /* the part of rss backed by files or shared memory */
     uint64_t rss_peak_bytes; /* largest VmHWM or rss read */
     uint64_t swap_bytes;
-    uint64_t hugetlb_bytes;   /* not part of any resident size */
-    uint64_t with_huge_bytes; /* the most of both together, if it had huge pages */
+    uint64_t hugetlb_bytes; /* not part of any resident size */
+    /* The most of resident memory and huge pages together, if it had huge pages. */
+    uint64_t with_huge_bytes;
     uint64_t threads;
     uint64_t faults;       /* minor and major */
-    uint64_t child_faults; /* of children that it waited for */
+    uint64_t child_faults; /* faults of children that it waited for */
     uint64_t size_faults;  /* `faults` before its size was last read */
     pid_t memory_tid;      /* the thread to read memory from; 0: the first */
     pid_t memory_owner;    /* the parent that created it; see borrows_memory */
     bool borrows_memory; /* it has no memory of its own yet, but runs in that of memory_owner */
-    bool has_borrowed;   /* it did so earlier: its ru_maxrss may be its parent's */
+    /* It ran in its parent's memory earlier: its ru_maxrss may be its parent's. */
+    bool has_borrowed;
     bool is_zombie;
     bool is_being_reaped; /* its counts are already in its parent's */
     bool is_busy;         /* it runs, or waits for a CPU or disk: it is not asleep */
     bool io_is_denied;    /* we may not read it: its I/O is unknown */
-    bool io_is_stale;     /* it could not be read at the last look */
+    bool io_is_stale;     /* its I/O could not be read at the last look */
 
     uint64_t stat_clock_ns; /* clock_ns when stat was last read; UNKNOWN: never */
     uint64_t slow_clock_ns; /* the same for io and status */
@@ -87,8 +89,8 @@ struct member_reading {
 
 /* Its part of the job's counts. */
 struct member_account {
-    struct usage usage; /* its own and that of the children it waited for */
-    struct usage base;  /* the part of it from before it joined the job */
+    struct usage usage; /* usage of itself and of the children it waited for */
+    struct usage base;  /* the part of the usage from before it joined the job */
     /* Page faults of waited-for children, including children without memory of their own: at
      * the last look, which finds the exits of all these children too, and those of children
      * that were accounted for. */
@@ -104,7 +106,7 @@ struct member_account {
 /* State at the last survey of its memory (job/memory/survey.h), or at its start. */
 struct member_survey {
     bool is_known;
-    bool is_walked;     /* by the survey planned last */
+    bool is_walked;     /* walked by the survey planned last */
     unsigned char kind; /* group of similar forked siblings in it, from 1; 0: none */
     uint64_t own_bytes;
     uint64_t private_bytes;
@@ -115,22 +117,22 @@ struct member_survey {
 struct member_notes {
     char *command;           /* safe text; owned; NULL: unknown */
     uint64_t named_cpu_ns;   /* seen_cpu_ns when its name was last checked between samples */
-    bool command_is_due;     /* read it, also after exec or if the name has changed */
-    bool is_disowned;        /* it turned out to be no process of the job */
+    bool command_is_due;     /* read its command again, after exec or if the name has changed */
+    bool is_disowned;        /* it turned out not to belong to the job */
     bool has_wait_status;    /* `wait_status` is valid */
     int wait_status;         /* as wait(2) reports it */
     uint64_t started_ns;     /* monotonic; 0: unknown */
     uint64_t seen_cpu_ns;    /* its own CPU time, including looks between samples */
-    uint64_t seen_ns;        /* when that was read */
+    uint64_t seen_ns;        /* when seen_cpu_ns was read */
     uint64_t gpu_peak_bytes; /* UNKNOWN: it was not seen on a GPU */
-    /* In its counts, but from known children or from before the run. */
+    /* I/O in its counts that belongs to known children or to the time before the run. */
     struct process_io foreign_io;
     struct process_io recorded_io; /* from the exit records of its threads */
     bool has_record;               /* the last of these records has arrived */
-    bool lacks_records;            /* those of its other threads may be missing */
+    bool lacks_records;            /* records of its other threads may be missing */
     uint64_t recorded_cpu_ns;      /* its CPU time by that record */
     uint64_t first_cpu_ns;         /* cpu_ns at the first reading of the job */
-    uint64_t first_waited_faults;  /* waited_faults at that time */
+    uint64_t first_waited_faults;  /* waited_faults at the first reading of the job */
 };
 
 struct member {

@@ -51,7 +51,7 @@ enum { CROWD = 64 };
 struct search {
     struct job *job;
     const struct look *look;
-    unsigned opened_count; /* of processes reported by events between samples */
+    unsigned opened_count; /* number of opened processes that events reported between samples */
     pid_t crowd_parent;    /* a process with that many forks; 0: none */
     size_t crowd_count;    /* its forks that were not opened */
 };
@@ -108,7 +108,7 @@ static void add_opened(struct job *job, const struct look *look, struct member *
         member_close(member);
         return;
     }
-    /* It existed before and was not in the cgroup: its earlier usage is not the job's. */
+    /* The process existed before and was not in the cgroup: its earlier usage is not the job's. */
     if (job->meters.job_cgroup.is_adopted && member->id.start_ticks < job->searched_ticks) {
         member->account.base = member->account.usage;
         job->ledger.has_joined = true;
@@ -154,7 +154,8 @@ static bool add_found_or_wait(pid_t pid, struct search *search)
 
 static void add_found(pid_t pid, void *data)
 {
-    (void)add_found_or_wait(pid, data); /* the next search finds it again */
+    /* If the process must wait, the next search finds it again. */
+    (void)add_found_or_wait(pid, data);
 }
 
 /* Without children files: a process belongs if its parent does. */
@@ -192,7 +193,8 @@ static bool may_have_forked(const struct job *job, struct member *member)
     uint64_t clock_ns = member->reading.clock_ns;
 
     if (is_known(clock_ns))
-        (void)cpu_clock_read(job->root, member->id.pid, &clock_ns); /* fails if it has exited */
+        /* Fails if the process has exited. */
+        (void)cpu_clock_read(job->root, member->id.pid, &clock_ns);
     member->reading.children_clock_ns = clock_ns;
     return !is_known(clock_ns) || clock_ns != before_ns;
 }
@@ -221,7 +223,7 @@ static void search_children(struct search *search, bool is_full)
         member->files.children = (struct cached_file)CACHED_FILE_CLOSED;
         (void)children_read(&file, job->root, member->id.pid, member->reading.threads,
                             &job->children, add_found,
-                            search); /* fails if it has just exited */
+                            search); /* fails if the process has just exited */
         job->roster.list[i].files.children = file;
     }
 }
@@ -255,7 +257,7 @@ static bool all_are_listed(struct job *job)
     return all;
 }
 
-/* Searches the list of the job's own cgroup. False: there is none. */
+/* Searches the list of the job's own cgroup. False: the job has no cgroup. */
 static bool search_leaf(struct search *search)
 {
     struct job *job = search->job;
@@ -354,7 +356,7 @@ void job_search(struct job *job, const struct look *look)
         process_events_resume(events);
 }
 
-/* Returns true to be called again for it. */
+/* Returns true to be called again for this process. */
 static bool take_newborn(pid_t pid, void *data)
 {
     return !add_found_or_wait(pid, data);
@@ -389,7 +391,7 @@ static bool count_crowd(pid_t pid, void *data)
     return true;
 }
 
-/* The same between samples: within the budget. */
+/* Does the same between samples, within the budget. */
 static bool take_affordable(pid_t pid, void *data)
 {
     struct search *search = data;
@@ -414,7 +416,7 @@ void job_take_events(struct job *job, uint64_t now_ns, bool is_sample)
     if (job->process_events.newborns.count > 0)
         search.crowd_parent = find_crowd_parent(&job->roster);
     settled_ns = now_ns - (job->sentinel.has_grown ? 0 : SHORT_LIFE_NS);
-    /* Many take so long to open that they may exit before their memory is read. */
+    /* Opening many processes takes so long that they may exit before their memory is read. */
     process_events_announce(&job->process_events, settled_ns, count_crowd, &search);
     memory_sharing_expect_forks(&job->sharing, &job->roster, search.crowd_count,
                                 search.crowd_parent);

@@ -10,8 +10,8 @@ static void forget(struct memory_split *split)
     *split = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
 }
 
-/* Memory of processes that exited before they were seen is unknown, not 0. If there were no
- * such processes, it is 0. */
+/* Memory of processes that exited before they were seen is unknown, not 0, unless there were
+ * no such processes. */
 void job_forget_unseen(const struct job *job, struct memory_estimate *memory)
 {
     bool has_descendants = job->started_count > 1 || job->ledger.has_waited;
@@ -86,7 +86,7 @@ static void note_at_peak(struct job *job, const struct memory_split *seen)
 
 /* Huge pages of a group of processes. */
 struct huge_sums {
-    uint64_t all, most; /* of all processes, and of one of them */
+    uint64_t all, most; /* bytes of all processes, and of the largest */
 };
 
 static void add_huge_pages_of(struct huge_sums *sums, const struct member *member)
@@ -225,7 +225,7 @@ bool job_missed_cgroup_peak(struct job *job, uint64_t now_ns,
     return true;
 }
 
-/* Raises a value to one that no look has seen. The lower bound stays at the value seen. */
+/* Raises a value to one that no look has seen. The lower bound does not change. */
 static void raise_unseen(uint64_t *value, uint64_t *discount, uint64_t bytes)
 {
     if (!is_known(*value) || bytes <= *value)
@@ -285,7 +285,8 @@ static void raise_to_unread_peak(struct job *job, struct job_reading *reading)
     *peak = job->sharing.expected = (struct memory_split){ 0 };
 }
 
-/* Otherwise it would be free. Another process may just have entered a surrounding cgroup. */
+/* Memory that no process maps would be free. Another process may just have entered a
+ * surrounding cgroup. */
 bool job_anon_is_certain(const struct job *job, const struct job_reading *reading)
 {
     return is_known(reading->job_cgroup.memory.anon_bytes) &&
@@ -361,7 +362,7 @@ static uint64_t main_bound(const struct job *job)
  * without these. */
 static uint64_t lives_bound(const struct job *job)
 {
-    /* The peak of a living process is not known yet. */
+    /* The peak of a living process is still unknown. */
     return job_records_hold(job) && job->process_events.now.processes == 0
                ? lives_bound_bytes(&job->process_events.lives)
                : UNKNOWN;
@@ -383,7 +384,8 @@ static void note_main_peak(const struct job *job, struct job_reading *reading)
     else if (marks->main_peak_is_exact || is_waited)
         *origin =
             (struct origin){ "wait4.ru_maxrss", NULL, is_certain && marks->main_peak_is_exact };
-    origin->is_exact &= marks->hugetlb_bytes == 0; /* a mark does not include huge pages */
+    /* The kernel's peak does not include huge pages. */
+    origin->is_exact &= marks->hugetlb_bytes == 0;
 }
 
 static void read_resident_bounds(struct job *job, struct job_reading *reading)
@@ -413,7 +415,7 @@ static void read_resident_bounds(struct job *job, struct job_reading *reading)
                 sum_u64(together, main_bound(job)));
 }
 
-/* The kernel keeps no mark of huge pages: the job may have had all of the machine's. */
+/* The kernel keeps no peak of huge pages: the job may have had all of the machine's. */
 void job_read_bounds(struct job *job, struct job_reading *reading)
 {
     uint64_t *bounds[] = { &reading->main_rss_bound_bytes,

@@ -137,9 +137,10 @@ static void drain_records(struct process_events *events, uint64_t now_ns, bool i
         return;
     events->records_read_ns = now_ns;
     taskstats_drain(&events->taskstats, keep_record, events);
+    /* On failure, records of threads cost more. */
     if (!events->taskstats.skips_threads &&
         events->recorded_tasks > events->started_count + RECORDED_THREADS_MAX)
-        (void)taskstats_skip_threads(&events->taskstats); /* else they cost more */
+        (void)taskstats_skip_threads(&events->taskstats);
 }
 
 static void release_ended(struct process_events *events)
@@ -167,7 +168,8 @@ static void end_lost(struct process_events *events)
         struct process *process = roster_slot(roster, i);
 
         if (process && process->threads > 0 && kill(process->pid, 0) < 0 && errno == ESRCH)
-            process_events_end(events, process); /* its slot may be refilled from behind */
+            /* A later entry may move into its slot, so i stays. */
+            process_events_end(events, process);
         else
             i++;
     }

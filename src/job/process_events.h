@@ -44,9 +44,9 @@ struct event_peak {
     uint64_t count;
     uint64_t time_ns;   /* time of the fork that raised it */
     uint64_t confirmed; /* no event older than that fork can still arrive */
-    uint64_t settled;   /* when every new process was last known to belong */
+    uint64_t settled;   /* value when every new process was last known to belong */
     uint64_t rest;      /* threads: alive after the last exit */
-    uint64_t doubtful;  /* threads: of those of the peak, were alive after the last exit */
+    uint64_t doubtful;  /* threads: the part of the peak that was alive after the last exit */
 };
 
 struct process_events {
@@ -58,44 +58,44 @@ struct process_events {
     struct heads now;
     uint64_t all_ended_ns; /* when the last process exited, if none is alive; monotonic */
     struct heads peak;     /* the connector may count one more per CPU, see proc_connector.h */
-    struct heads settled_peak; /* when every new process was last known to belong */
+    struct heads settled_peak; /* values when every new process was last known to belong */
     struct event_peak process_peak;
     struct event_peak main_threads_peak, descendants_threads_peak, threads_peak;
     bool saw_agent;      /* processes alive before it was recognized are not in the peaks */
-    uint64_t drained_ns; /* when it was last drained; monotonic */
+    uint64_t drained_ns; /* time of the last drain; monotonic */
     /* clock_suspended_ns() at that time: before all events that arrive now. */
     uint64_t suspended_ns;
     uint64_t drain_gap_ns; /* until the next drain; follows the rate of events */
     /* Every new process is reported: no search is needed. */
     bool is_complete;
-    bool needs_search; /* it becomes complete again after process_events_resume() */
-    /* It was incomplete at some time: a process may be alive whose exit was reported, or
-     * whose start was not. */
+    bool needs_search; /* events are complete again after process_events_resume() */
+    /* Events were incomplete at some time: a process may be alive whose exit was reported,
+     * or whose start was not. */
     bool was_incomplete;
 
     /* Largest peak of resident memory of exited processes; UNKNOWN: none was reported. */
     bool has_peaks; /* exit records are available, and none was lost */
     uint64_t main_peak_bytes;
-    uint64_t largest_peak_bytes; /* of one process other than the main one */
+    uint64_t largest_peak_bytes; /* peak of one process other than the main one */
 
     /* Threads, first ones included: started, and recorded when they exited. */
     uint64_t started_tasks, recorded_tasks;
-    uint64_t exited_threads; /* not the last of their process */
-    struct usage recorded;   /* usage of the recorded ones; no CPU times */
+    uint64_t exited_threads; /* exited threads that were not the last of their process */
+    struct usage recorded;   /* usage of the recorded threads, without CPU times */
 
     /* Private. */
     const struct root *root; /* borrowed */
     pid_t main_pid;
-    bool is_machine_wide; /* its events are not limited to the job */
+    bool is_machine_wide; /* events are not limited to the job */
     struct fork_ring ring;
     struct proc_connector connector;
     struct taskstats_socket taskstats;
     struct roster *roster;     /* borrowed */
-    struct lives lives;        /* of descendants, with exit records */
-    uint64_t lost_count;       /* lost events, as of the last drain */
-    size_t event_count;        /* read since the last drain */
+    struct lives lives;        /* lives of descendants, from exit records */
+    uint64_t lost_count;       /* events lost until the last drain */
+    size_t event_count;        /* events read since the last drain */
     uint64_t records_read_ns;  /* when exit records were last read; monotonic */
-    struct pid_queue newborns; /* not announced yet, parents first */
+    struct pid_queue newborns; /* new processes that were not announced yet, parents first */
     struct pid_queue ended;    /* processes whose exit records may still arrive */
     struct {
         struct exit_record *list; /* owned */
@@ -163,12 +163,12 @@ static inline bool process_events_has_all_records(const struct process_events *e
 
 bool process_events_add_main(struct process_events *events);
 void process_events_note(struct process_events *events, const struct process_event *event);
-/* False: the process is unknown, yet or at all. */
+/* Returns false if the process is unknown, for now or for good. */
 bool process_events_note_record(struct process_events *events,
                                 const struct exit_record *record);
-/* A process has exited. It is released, or kept until its exit records are read. */
+/* Called when a process has exited. It is released, or kept until its exit records are read. */
 void process_events_end(struct process_events *events, struct process *process);
-/* New processes may be missed from now on, or were missed before. */
+/* Called when new processes may be missed from now on, or were missed before. */
 void process_events_mark_incomplete(struct process_events *events);
 
 #endif

@@ -28,7 +28,7 @@
 enum { NAMED_RATIO = 4 };
 #define NAMED_CPU_NS NS_PER_MS
 
-/* Of many processes, one below both limits is probably not among the largest. */
+/* If there are many processes, those below both limits are probably not among the largest. */
 #define HARDLY_CPU_NS (10 * NS_PER_MS)
 #define HARDLY_BYTES ((uint64_t)16 << 20)
 
@@ -54,7 +54,7 @@ void job_note_start(struct job *job, struct member *member, uint64_t now_ns)
         member->notes.started_ns = now_ns;
 }
 
-/* Its name is not read between samples, though it may have called exec. */
+/* The name is not read between samples, though the process may have called exec. */
 static void check_name(struct job *job, struct member *member)
 {
     if (member->notes.seen_cpu_ns < NAMED_CPU_NS + NAMED_RATIO * member->notes.named_cpu_ns)
@@ -221,7 +221,7 @@ static struct process_entry describe(const struct job *job, const struct member 
     return entry;
 }
 
-/* Its counts are in its parent's now. */
+/* Records that the counts of an exited process are now part of the counts of its parent. */
 static void give_to_parent(struct job *job, const struct member *member)
 {
     struct member *parent = roster_member(&job->roster, member->parent_pid);

@@ -21,7 +21,7 @@ enum { KEPT_MAX = 256 };
 /* The longest clock tick of any kernel configuration. */
 #define TICK_NS (10 * NS_PER_MS)
 
-/* A rest of the job's CPU time below this share of it gets no row. */
+/* A remainder of the job's CPU time below 1/100 of it gets no row. */
 enum { NOTABLE_SHARE = 100 };
 
 void process_table_done(struct process_table *table)
@@ -237,7 +237,7 @@ static void scale_estimates(struct process_table *table, double factor)
 }
 
 /* CPU time of the job beyond the exact times belongs to the estimates, within their error.
- * Returns the rest, which belongs to none of them. */
+ * Returns the remainder, which belongs to no process. */
 static uint64_t balance_cpu(struct process_table *table, const struct balance *balance,
                             uint64_t job_cpu_ns, bool has_unknown)
 {
@@ -253,8 +253,8 @@ static uint64_t balance_cpu(struct process_table *table, const struct balance *b
     return left_ns - taken_ns;
 }
 
-/* All processes are known, so a rest within the error of their readings is theirs: it is
- * added to the largest. */
+/* All processes are known, so a remainder within the error of their readings is added to the
+ * largest. */
 static bool give_to_largest(struct process_table *table, uint64_t count, uint64_t left_ns)
 {
     struct process_entry *largest = table->list;

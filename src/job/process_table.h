@@ -22,7 +22,7 @@ enum {
     PROCESSES_BY_CPU = 100,
     PROCESSES_BY_MEMORY = 100,
     PROCESSES_LARGEST = PROCESSES_BY_CPU + PROCESSES_BY_MEMORY,
-    PROCESS_NAMES_MAX = 512, /* of summed processes; more count as unknown */
+    PROCESS_NAMES_MAX = 512, /* names of summed processes; further names count as unknown */
     PROCESS_NAME_SIZE = 16,  /* as in the kernel */
 };
 
@@ -32,8 +32,8 @@ struct process_entry {
     char name[PROCESS_NAME_SIZE]; /* hostile text; empty: unknown */
     char *command;                /* safe text; owned; NULL: unknown */
     uint64_t started_ns;
-    uint64_t ended_ns;     /* UNKNOWN: it is still running */
-    uint64_t cpu_ns;       /* its own, without its children */
+    uint64_t ended_ns;     /* UNKNOWN: the process is still running */
+    uint64_t cpu_ns;       /* CPU time of the process, without its children */
     uint64_t estimated_ns; /* additional CPU time, see above */
     uint64_t peak_bytes;
     uint64_t read_bytes, written_bytes;
@@ -49,10 +49,10 @@ struct process_sum {
     uint64_t cpu_ns;
     uint64_t estimated_ns; /* additional CPU time, see above */
     uint64_t estimates;    /* number of processes with an estimate */
-    uint64_t peak_bytes;   /* the largest of one; UNKNOWN: none is known */
+    uint64_t peak_bytes;   /* the largest peak of one process; UNKNOWN: none is known */
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct process_table {
     struct process_entry *list; /* owned */
     size_t count;
@@ -62,8 +62,9 @@ struct process_table {
 
     /* Private. */
     size_t capacity, other_capacity;
-    bool is_selective;                         /* not all are kept */
-    uint64_t cpu_floor_ns, memory_floor_bytes; /* of the smallest kept ones, if is_selective */
+    bool is_selective; /* not all processes are kept */
+    /* Values of the smallest kept processes, if is_selective. */
+    uint64_t cpu_floor_ns, memory_floor_bytes;
 };
 
 void process_table_done(struct process_table *table);
@@ -82,8 +83,8 @@ struct process_entry *process_table_find(const struct process_table *table, pid_
 int process_table_copy(const struct process_table *table, struct process_table *ret);
 
 /* Completes a table: keeps at most PROCESSES_LARGEST, in order of their start; makes the CPU
- * time of all add up to the job's; sorts the sums, largest first. `started_count`: of the
- * job, or UNKNOWN. */
+ * time of all add up to the job's; sorts the sums, largest first. `started_count`: processes
+ * that the job started, or UNKNOWN. */
 void process_table_finish(struct process_table *table, uint64_t job_cpu_ns,
                           uint64_t started_count);
 

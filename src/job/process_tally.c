@@ -59,8 +59,9 @@ static void raise_event_peaks(struct process_events *events, uint64_t fork_ns)
     raise_event_peak(&events->threads_peak, now->threads, fork_ns);
 }
 
-/* What exited before the fork of the peak was not alive at the peak, although its exit is
- * read only now. `late_ns`: by how much the time of an exit may be later than the exit. */
+/* Processes and threads that exited before the fork of the peak were not alive at the peak,
+ * although their exits are read only now. `late_ns`: by how much the time of an exit may be
+ * later than the exit. */
 static void correct_event_peak(struct event_peak *peak, uint64_t exit_ns, uint64_t late_ns)
 {
     uint64_t doubt_ns = peak->doubtful > 0 ? LATE_EXIT_NS : late_ns;
@@ -74,7 +75,7 @@ static void correct_event_peak(struct event_peak *peak, uint64_t exit_ns, uint64
 }
 
 /* A thread is gone before its exit is reported: the process may have started the next one by
- * then. On a busy machine several of those that were left after the last exit may be gone. */
+ * then. On a busy machine several threads that were alive after the last exit may be gone. */
 static void correct_thread_peak(struct event_peak *peak, uint64_t now, uint64_t exit_ns)
 {
     correct_event_peak(peak, exit_ns, OUT_OF_ORDER_NS);
@@ -118,7 +119,7 @@ static uint32_t count_threads(const struct process_events *events, pid_t pid)
 
     if (pid_stat_read_once(events->root, pid, &stat) < 0 || stat.threads == 0)
         return 1;
-    /* The first one may have exited before the others, and is still counted. */
+    /* The first thread may have exited before the others, and is still counted. */
     return (uint32_t)(stat.threads - (stat.is_ending && stat.threads > 1));
 }
 
@@ -175,7 +176,7 @@ static void disown(struct process_events *events, struct process *process)
 
     set_threads(events, process, 0);
     process->is_foreign = true;
-    process->threads = threads & THREADS_MASK; /* its exit is still expected */
+    process->threads = threads & THREADS_MASK; /* the exit of the process is still expected */
     events->started_count--;
     events->started_tasks -= threads;
     events->peak = events->settled_peak;
@@ -206,7 +207,7 @@ static bool queue(struct pid_queue *queue, pid_t pid)
     return true;
 }
 
-/* A process found by a search belongs, even if its fork was not reported. */
+/* A process found by a search belongs to the job, even if its fork was not reported. */
 static bool belongs(const struct process_events *events, pid_t pid)
 {
     const struct process *process = roster_find(events->roster, pid);
@@ -269,7 +270,7 @@ static void note_fork(struct process_events *events, const struct process_event 
         process_events_mark_incomplete(events);
         return;
     }
-    /* If it is already alive, its exit was lost and its PID reused. */
+    /* If the process is already alive, its exit was lost and its PID reused. */
     if (process->threads > 0)
         set_threads(events, process, 0);
     lives_start(&events->lives, process, event->time_ns);
@@ -350,7 +351,7 @@ static void note_exit(struct process_events *events, const struct process_event 
         correct_event_peak(&events->process_peak, event->time_ns, 0);
     note_wait_status(events, process, event);
     if (!events->is_machine_wide && !process->is_foreign && lives_on(events, event))
-        process_events_mark_incomplete(events); /* its children are not reported */
+        process_events_mark_incomplete(events); /* children of the process are not reported */
     process_events_end(events, process);
 }
 
@@ -424,7 +425,7 @@ static void note_open(const struct process_events *events, struct member *member
     memcpy(name, record->name, sizeof(name) - 1);
     if (record->pid != record->tgid || memcmp(name, member->comm, sizeof(name)) == 0)
         return;
-    /* It has called exec since the last look: its command line is unknown. */
+    /* The process has called exec since the last look: its command line is unknown. */
     memcpy(member->comm, name, sizeof(name));
     free(member->notes.command);
     member->notes.command = NULL;

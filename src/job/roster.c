@@ -170,7 +170,7 @@ void roster_order(struct roster *roster, size_t count)
         return;
     qsort(roster->list + count, roster->count - count, sizeof(*roster->list), compare_starts);
     put_parents_first(roster->list + count, roster->count - count);
-    /* They have just been added: each is found by its PID. */
+    /* The processes have just been added: each is found by its PID. */
     for (size_t i = count; i < roster->count; i++)
         roster_find(roster, roster->list[i].id.pid)->member = (uint32_t)i + 1;
 }

@@ -42,9 +42,9 @@ struct process {
     uint64_t peak_bytes; /* from its exit records; 0: none arrived */
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct roster {
-    struct member *list; /* of open processes; owned */
+    struct member *list; /* the open processes; owned */
     size_t count, capacity;
     uint64_t changes;           /* incremented when processes are opened or closed */
     struct process_table ended; /* processes that have exited */
@@ -60,7 +60,7 @@ void roster_done(struct roster *roster);
 /* Finds a process by PID, or returns NULL. Valid until one is added or released. */
 struct process *roster_find(const struct roster *roster, pid_t pid);
 
-/* The same, but adds it if missing. NULL: out of memory, or too many. */
+/* Does the same, but adds the process if it is missing. NULL: out of memory, or too many. */
 struct process *roster_add(struct roster *roster, pid_t pid);
 
 /* Removes a process that has exited, unless its files or exit records are still needed. */

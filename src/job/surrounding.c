@@ -63,7 +63,7 @@ static bool holds_others(struct job *job, const struct cgroup *cgroup, bool is_d
     struct census census = { .job = job };
 
     (void)cgroup_each_process(job->root, cgroup, is_deep, &job->children, count_process,
-                              &census); /* if it is gone, reading it fails too */
+                              &census); /* if the cgroup is gone, reading it fails too */
     return census.has_others;
 }
 
@@ -202,7 +202,7 @@ void surrounding_bound(const struct job *job, struct job_reading *reading)
     if (!cgroup_is_visible(memory))
         return;
     reading->memory_is_uncertain = spare > reading->job_cgroup.memory_peak_bytes / 100;
-    if (!job->was_thorough || /* the last value includes all others */
+    if (!job->was_thorough || /* the last value includes all other processes */
         (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&
          !reading->memory_is_uncertain))
         return;

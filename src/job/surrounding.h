@@ -23,14 +23,15 @@
 #include "cgroup/cgroup.h"
 #include "job/job_cgroup.h"
 
-/* Zeroed: not used. */
+/* A zeroed struct is not used. */
 struct surrounding {
-    struct cgroup memory; /* counts the job's memory, and perhaps that of others; empty: none */
+    /* Cgroup that counts the job's memory, and perhaps that of others; empty: none. */
+    struct cgroup memory;
     struct tracker_usage {
         uint64_t cpu_ns, user_ns, system_ns, anon_bytes;
     } tracker;                        /* at the start */
     struct job_cgroup_reading before; /* the cgroup at the start */
-    uint64_t memory_before_bytes;     /* in use at the start */
+    uint64_t memory_before_bytes;     /* memory in use at the start */
 };
 
 struct job;
@@ -39,14 +40,16 @@ struct job_reading;
 /* Uses the cgroups of the tracker, if they contain no other processes and the job has no cgroup. */
 void surrounding_open(struct job *job, const struct cgroups *cgroups);
 
-/* Before the cgroup is read: drops it if other processes have entered it, and updates the usage of the
- * tracker. `is_last`: processes in cgroups below it are checked too. */
+/* Called before the cgroup is read: drops it if other processes have entered it, and updates
+ * the usage of the tracker. `is_last`: processes in cgroups below it are checked too. */
 void surrounding_update(struct job *job, bool is_last);
 
-/* CPU time of the job according to that cgroup, without a check of its processes; or UNKNOWN. */
+/* Returns the CPU time of the job according to that cgroup, without a check of its
+ * processes; or UNKNOWN. */
 uint64_t surrounding_cpu_ns(struct job *job);
 
-/* After surrounding_update(): sets the upper bound of the peak, and whether the peak is uncertain. */
+/* Called after surrounding_update(): sets the upper bound of the peak, and whether the peak
+ * is uncertain. */
 void surrounding_bound(const struct job *job, struct job_reading *reading);
 
 #endif

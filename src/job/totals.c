@@ -265,7 +265,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
         job_note_first_reading(job);
     job_read_cpu(job, now_ns, reading);
     if (job->meters.job_cgroup.is_surrounding && !reading->evidence.has_unwaited)
-        /* The tracker's files are in it too. */
+        /* A surrounding cgroup also counts the files of the tracker. */
         reading->job_cgroup.read_bytes = reading->job_cgroup.written_bytes = UNKNOWN;
     read_io(job, reading);
     usage_raise(&reading->usage, &job->ledger.reported);
@@ -432,9 +432,10 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     read_memory_peak(job, reading);
     reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
     for (int i = 0; i < PRESSURE_COUNT; i++)
+        /* The pressure of the tracker would count too. */
         reading->origin[METRIC_JOB_CPU_PRESSURE + i].is_exact =
             job_cgroup_is_exact(job, reading, CGROUP_TREE_UNIFIED) &&
-            !job->meters.job_cgroup.is_surrounding; /* the tracker waits too */
+            !job->meters.job_cgroup.is_surrounding;
 }
 
 void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
@@ -450,7 +451,7 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         job->sum_holds = job->was_read = true;
     }
     reading = job->sum;
-    if (!was_added_up) /* it is unchanged, and that is known now */
+    if (!was_added_up) /* the values are unchanged, and that is now certain */
         reading.cpu_span = reading.main_cpu_span = job->look_span;
     reading.memory_now = reading.memory;
     if (job_anon_is_certain(job, &reading))

@@ -21,7 +21,7 @@ enum usage_counter {
     USAGE_WRITTEN_CHARS,
     USAGE_MINOR_FAULTS,
     USAGE_MAJOR_FAULTS,
-    USAGE_VOLUNTARY_SWITCHES, /* of exited processes only: no file has the sum over all threads */
+    USAGE_VOLUNTARY_SWITCHES, /* for exited processes only: no file has the sum over all threads */
     USAGE_INVOLUNTARY_SWITCHES,
     USAGE_COUNT,
 };

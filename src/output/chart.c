@@ -18,15 +18,15 @@ static double larger_known(double a, double b)
     return isnan(a) || b > a ? b : a;
 }
 
-/* The time at which a column starts. */
+/* Returns the time at which a column starts. */
 static double border(double end, size_t column, size_t columns)
 {
     if (column == columns)
-        return end; /* not a rounding error short of it */
+        return end; /* avoid a rounding error just below the end */
     return end * (double)column / (double)columns;
 }
 
-/* The mean rate in each column of a chart that ends at `end`. */
+/* Computes the mean rate in each column of a chart that ends at `end`. */
 static void mean_rates(const struct record_curve *curve, const struct curve_column *rate,
                        double end, double *ret_curve, size_t columns)
 {
@@ -46,7 +46,7 @@ static void mean_rates(const struct record_curve *curve, const struct curve_colu
                 known += length;
             }
             if (curve->seconds[index] > until)
-                break; /* its rest is in the next column */
+                break; /* the rest of it is in the next column */
         }
         ret_curve[i] = known > 0 ? used / known : (double)NAN;
     }
@@ -119,7 +119,7 @@ struct chart_line {
 
 static const struct chart {
     struct chart_line of_job;
-    struct chart_line of_host; /* if that of the job is unknown */
+    struct chart_line of_host; /* used if the value of the job is unknown */
     enum chart_unit unit;
 } charts[] = {
     { { "CPU", "job_cpu_seconds", "cpu.mean_cores", "cpu.max_cores" },
@@ -162,7 +162,8 @@ static const char *unit_text(enum chart_unit unit)
 
 /* ---- drawing ---------------------------------------------------------------- */
 
-/* The character of a cell in a row; rows are 1 high. A value above 0 is visible in the lowest row. */
+/* Returns the character of a cell in a row; rows are 1 high. A value above 0 is visible in
+ * the lowest row. */
 static const char *block(double height, int row, bool has_unicode)
 {
     static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -253,7 +254,7 @@ static bool write_chart(const struct chart *chart, const struct record *record,
     if (!(value.high > 0))
         return false;
     value = label_values(line, record, value);
-    if (column->is_rate) /* a high of a long point may be that of a moment */
+    if (column->is_rate) /* the maximum of a long point may have lasted a moment */
         mean_rates(curve, column, curve->seconds[curve->count - 1], cells, columns);
     else
         curve_highest(curve, column, cells, columns);
@@ -266,7 +267,7 @@ static bool write_chart(const struct chart *chart, const struct record *record,
     return true;
 }
 
-/* The start, the middle and the end of the run, below all charts. */
+/* Writes the start, the middle and the end of the run, below all charts. */
 static void write_axis(double end, size_t columns, struct page *page)
 {
     struct number middle = number_duration(end / 2), last = number_duration(end);

@@ -20,19 +20,19 @@
  * The run is cut into columns of the same length of time. A value is the same all the time that its
  * point covers, as in the charts of a page and of `spoor report --text`. */
 
-/* A curve has `columns` values, one at least; NaN: not known. */
+/* Each curve has `columns` values, at least one; NaN: unknown. */
 
-/* CPU time per second, which is cores. */
+/* CPU time per second, in cores. */
 void sparkline_cpu(const struct record *record, double *ret_curve, size_t columns);
 
 /* The largest memory in each column. */
 void sparkline_memory(const struct record *record, double *ret_curve, size_t columns);
 
-/* The largest value of a curve; NaN if none is known. */
+/* Returns the largest value of a curve; NaN if none is known. */
 double sparkline_max(const double *curve, size_t columns);
 
-/* Eight heights from 0 to the largest value, as blocks or as ASCII characters; a blank if it is not
- * known. */
+/* Draws eight heights from 0 to the largest value, as blocks or as ASCII characters; unknown
+ * values are blanks. */
 void sparkline_write(const double *curve, size_t columns, bool has_unicode, struct buffer *out);
 
 void chart_write(const struct record *record, const struct format_style *style,

@@ -2,9 +2,8 @@
 /*
  * csv.c - the report as one row.
  *
- * RFC 4180, but for the ends of lines, which are "\n". A value that is not known is
- * an empty cell. The table has all its columns always, so rows of different
- * runs fit under one header.
+ * RFC 4180, except that lines end in "\n". An unknown value is an empty cell. Every row has all
+ * columns, so rows of different runs fit under one header.
  */
 #include <string.h>
 
@@ -17,7 +16,7 @@
 #include "text/csv.h"
 #include "text/escape.h"
 
-/* Adds words in the quoting of a shell, and releases them. */
+/* Adds words in shell quoting, and frees them. */
 static void add_words(struct csv_writer *csv, struct buffer *words)
 {
     csv_begin_cell(csv);
@@ -89,7 +88,7 @@ static void add_run_column(struct csv_writer *csv, const char *path,
     }
 }
 
-/* A path with its dots as underscores. */
+/* Adds a path with underscores instead of dots. */
 static void add_path(const char *path, struct csv_writer *csv)
 {
     csv_begin_cell(csv);

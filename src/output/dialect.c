@@ -110,9 +110,9 @@ static uint64_t balance(const struct column *column, const struct sample *sample
     return is_known(plus) && is_known(minus) ? sub_floor0(plus, minus) : UNKNOWN;
 }
 
-/* The first that is known and not 0; 0 if the others are 0 or not known. The second half of the values are
- * the highest of the first half since the sample before: if the job is gone, a higher value was seen while
- * it was there. */
+/* Returns the first value that is known and not 0; 0 if all are 0 or unknown. The second
+ * half of the values are the maxima of the first half since the previous sample: if the job
+ * has exited, a higher value was seen before. */
 static uint64_t first_at(const struct sample *sample, const size_t offsets[4])
 {
     bool is_gone = sample_job_is_gone(sample);
@@ -155,8 +155,8 @@ static uint64_t power_of_ten(int exponent)
     return power;
 }
 
-/* The smallest amount that the column can show: a growth is the difference of such amounts, so that a
- * rounding error of one row is made up in a later one. */
+/* Returns the smallest amount that the column can show. Growth is the difference of such
+ * amounts, so that a later row makes up for the rounding error of a row. */
 static uint64_t step_of(const struct column *column)
 {
     return column->per / power_of_ten(column->decimals);
@@ -249,7 +249,7 @@ static double part(const struct column *column, const struct stream_row *row)
     return in_units(column, column->kind == COLUMN_PART ? steps : whole - steps);
 }
 
-/* The main process, if there is one, counts for as long as it has threads. */
+/* The main process, if there is one, counts as long as it has threads. */
 static double children(const struct stream_row *row)
 {
     uint64_t count = row->sample->moment[METRIC_JOB_PROCESSES];
@@ -344,7 +344,8 @@ static void write_number(const struct cell *cell, struct buffer *out)
         buffer_add_text(out, decimal_float(cell->value).text);
 }
 
-/* The name of a column, in a buffer that is cleared first. Without memory for it `out` fails. */
+/* Writes the name of a column to a buffer that is cleared first. If memory runs out, `out`
+ * has the error. */
 static const char *name_of(const struct column *column, const char *prefix,
                            struct buffer *scratch, struct buffer *out)
 {

@@ -22,30 +22,35 @@
 #include "output/stream.h"
 #include "text/csv.h"
 
-/* How a column is made from the raw values that it names. */
+/* How a column is computed from its raw values. */
 enum column_kind {
-    COLUMN_LEVEL, /* the sum of `plus` less the sum of `minus`, now; `fallback`, if there is one,
-                      without a job */
-    COLUMN_FIRST, /* the first of `plus` that is known and not 0, now or, if the job is gone, when
-                      it was last seen; otherwise `fallback` */
-    COLUMN_GROWTH, /* growth of that sum since the row before */
-    COLUMN_CORES,  /* its growth per nanosecond, of the time between two readings of `clock`; at
-                      most the CPUs of the machine */
-    COLUMN_PART, /* the growth of plus[0], split as plus[1] and plus[2] grew: the first part */
-    COLUMN_REST, /* and the second part: together they are the whole */
+    /* The current sum of `plus` minus the sum of `minus`; without a job, `fallback` if there
+     * is one. */
+    COLUMN_LEVEL,
+    /* The first of `plus` that is known and not 0, now or, if the job has exited, when it
+     * was last seen; otherwise `fallback`. */
+    COLUMN_FIRST,
+    COLUMN_GROWTH, /* growth of that sum since the previous row */
+    /* Its growth per nanosecond of the time between two readings of `clock`; at most the
+     * CPUs of the machine. */
+    COLUMN_CORES,
+    COLUMN_PART, /* the growth of plus[0], divided as plus[1] and plus[2] grew: the first part */
+    COLUMN_REST, /* the second part: both add up to the whole */
     COLUMN_PID,
     COLUMN_CHILDREN, /* the processes of the job without the main one */
-    COLUMN_GPUS,     /* how many GPUs are busy */
-    COLUMN_JOB_GPUS, /* and for the job; with a `fallback` and without a job, for anyone */
+    COLUMN_GPUS,     /* the number of busy GPUs */
+    /* The number of GPUs that the job keeps busy; with a `fallback` and without a job, of
+     * all busy GPUs. */
+    COLUMN_JOB_GPUS,
 };
 
-/* How its number is written: bits of column.flags. */
+/* The format of the number: bits of column.flags. */
 enum {
     COLUMN_INTEGER = 1u << 0,     /* whole units, rounded down */
-    COLUMN_FIXED = 1u << 1,       /* all decimals, also zeros: 0.5000 */
-    COLUMN_ZERO = 1u << 2,        /* 0 rather than 0.0 if there was nothing */
+    COLUMN_FIXED = 1u << 1,       /* all decimals, including zeros: 0.5000 */
+    COLUMN_ZERO = 1u << 2,        /* 0 instead of 0.0 if there was no activity */
     COLUMN_NO_GPU_ZERO = 1u << 3, /* 0 if the machine has no GPU */
-    COLUMN_ZERO_NONE = 1u << 4,   /* none if it is 0 */
+    COLUMN_ZERO_NONE = 1u << 4,   /* no value if it is 0 */
 };
 
 enum { COLUMN_ALL_DECIMALS = -1 };
@@ -53,16 +58,17 @@ enum { COLUMN_ALL_DECIMALS = -1 };
 struct column {
     const char *name;
     enum column_kind kind;
-    uint64_t per; /* raw units in one unit of the column */
-    int decimals; /* it is rounded to; COLUMN_ALL_DECIMALS: not rounded */
+    uint64_t per; /* raw units per unit of the column */
+    int decimals; /* decimals to round to; COLUMN_ALL_DECIMALS: not rounded */
     unsigned flags;
     size_t plus[4], minus[3]; /* offsets of raw values in struct sample; 0: no more */
     size_t fallback;          /* likewise */
     enum metric_clock clock;  /* of COLUMN_CORES */
-    enum metric read_as[2]; /* the metrics that it is, or is a part of, for a reader; 0: none */
+    /* The metrics that the column is read as, or as a part of; 0: none. */
+    enum metric read_as[2];
 };
 
-/* Columns in a row, with a prefix to their names. */
+/* Consecutive columns, with a prefix for their names. */
 struct column_range {
     const struct column *columns;
     size_t count;
@@ -77,8 +83,8 @@ struct dialect_table {
 struct dialect {
     const char *name; /* "resource-tracker" */
     const struct csv_dialect *csv;
-    const char *none; /* an unknown value in CSV: a text, or NULL for an empty cell */
-    /* A row of JSON that is not the columns, and lists devices; NULL: none. */
+    const char *none; /* text for an unknown value in CSV; NULL: an empty cell */
+    /* Writes a row of JSON that lists devices instead of the columns; NULL: none. */
     void (*json_row)(const struct stream_row *row, struct buffer *out);
     struct dialect_table tables[3];
 };
@@ -87,7 +93,7 @@ struct dialect {
 struct cell {
     double value; /* NaN: none */
     bool is_integer;
-    int fixed_decimals; /* -1: as many as it needs */
+    int fixed_decimals; /* -1: as many as needed */
 };
 
 /* Finds a table: "resource-tracker", for a job its process table and otherwise its system table, or
@@ -95,7 +101,8 @@ struct cell {
 bool dialect_find(const char *name, bool has_job, const struct dialect **ret,
                   const struct dialect_table **ret_table);
 
-/* A column by its number, from 0, with the prefix of its name. NULL: there are no more. */
+/* Returns a column by its index, from 0, with the prefix of its name. NULL: there are no
+ * more. */
 const struct column *dialect_column(const struct dialect_table *table, size_t index,
                                     const char **ret_prefix);
 
@@ -107,11 +114,11 @@ bool dialect_reads(const struct dialect_table *table, size_t offset);
     "spoor, resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or " \
     "resource-tracker-rs"
 
-/* The time that rates of a row are over: never less than the resolution of the counter, where one tick
- * would be many cores. */
+/* Returns the time that rates of a row cover: never less than the resolution of the counter,
+ * where one tick would be many cores. */
 uint64_t dialect_rate_span_ns(const struct stream_row *row, enum metric_clock clock);
 
-/* A cell of a row, which has a previous sample. */
+/* Computes a cell of a row that has a previous sample. */
 struct cell dialect_cell(const struct column *column, const struct stream_row *row);
 
 /* ---- encodings: see stream.h ------------------------------------------------ */
@@ -121,14 +128,14 @@ void dialect_csv_row(const struct stream *stream, const struct stream_row *row,
                      struct buffer *out);
 void dialect_jsonl_row(const struct stream *stream, const struct stream_row *row,
                        struct buffer *out);
-/* A little-endian double per cell, NaN for none. */
+/* Writes a little-endian double per cell, NaN for no value. */
 void dialect_f64_row(const struct stream *stream, const struct stream_row *row,
                      struct buffer *out);
 
-/* For the dialect resource-tracker-rs. */
+/* Writes a JSON row of the dialect resource-tracker-rs. */
 void dialect_rust_json_row(const struct stream_row *row, struct buffer *out);
 
-/* The columns of those rows. */
+/* The columns of those JSON rows. */
 extern const struct dialect_table dialect_rust_objects;
 
 /* ---- the tables: compat/dialect_*.c --------------------------------------------------------------- */

@@ -14,12 +14,12 @@
 #include "text/buffer.h"
 #include "text/json_writer.h"
 
-/* How a report is to look. A format uses the members that concern it. */
+/* The style of a report. A format uses the members that concern it. */
 struct format_style {
     bool has_color;
-    bool has_unicode; /* allows sparklines, and names as they are */
-    size_t columns;   /* of a line of text: TEXT_COLUMNS_MIN at least */
-    bool has_header;  /* of a CSV table */
+    bool has_unicode; /* allows sparklines and unescaped names */
+    size_t columns;   /* width of a line of text, at least TEXT_COLUMNS_MIN */
+    bool has_header;  /* a CSV table begins with a header */
 };
 
 enum { TEXT_COLUMNS = 80, TEXT_COLUMNS_MIN = 60, TEXT_COLUMNS_MAX = 160 };
@@ -29,77 +29,80 @@ struct format {
     const char *suffix; /* of file names */
     void (*write)(const struct record *record, const struct format_style *style,
                   struct buffer *out);
-    void (*header)(struct buffer *out); /* of a table; NULL: it has none */
-    /* Several records in one document; NULL: they are written one after the other. */
+    void (*header)(struct buffer *out); /* writes the header of a table; NULL: it has none */
+    /* Writes several records into one document; NULL: they are written one after the other. */
     void (*write_all)(const struct record *records, size_t count, struct buffer *out);
-    int (*check)(struct spoor_error *err); /* can this build write it? NULL: yes */
+    /* Checks whether this build can write the format; NULL: it can. */
+    int (*check)(struct spoor_error *err);
 };
 
-/* The name of a file is more than its suffix: false for ".csv" alone. */
+/* Whether a path ends with the suffix and has a name before it: false for ".csv" alone. */
 bool path_has_suffix(const char *path, const char *suffix);
 
-/* NULL: there is no such format. */
+/* Returns NULL if there is no such format. */
 const struct format *format_get(enum spoor_format format);
 
 /* 0; -EINVAL or -ENOSYS with a message: there is no such format, or this build does not have it. */
 int format_check(enum spoor_format format, struct spoor_error *err);
 
-/* One screen for people (text.c). */
+/* Writes one screen for people (text.c). */
 void text_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* What was requested, and what of it was used, in six lines (text.c). */
+/* Writes what was requested, and how much of it was used, in six lines (text.c). */
 void brief_write(const struct record *record, const struct format_style *style,
                  struct buffer *out);
 
-/* Schema spoor/1, indented, with a final newline (json.c). */
+/* Writes schema spoor/1, indented, with a final newline (json.c). */
 void json_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* The same as part of a document, with that many points of the curve at most. The report page also gets the
- * requests of the recommendation; the file of a group gets no recommendation (json.c). */
+/* Adds the report to a document, with at most that many points of the curve. The report page
+ * also gets the requests of the recommendation; the file of a group gets no recommendation
+ * (json.c). */
 enum json_use { JSON_FOR_FILE, JSON_FOR_PAGE, JSON_FOR_GROUP };
 void json_add_report(struct json_writer *json, const struct record *record, size_t curve_points,
                      enum json_use use);
 
-/* The lines of a rank in the file of its node: that it began, and its report (json.c). */
+/* Write the lines of a rank in the file of its node: that it began, and its report (json.c). */
 void rank_write_begin(const struct record *record, struct buffer *out);
 void rank_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 
-/* An object: the value with its source and bounds, or why it is unknown (json.c). */
+/* Adds an object: the value with its source and bounds, or why it is unknown (json.c). */
 void json_add_measure(struct json_writer *json, const char *key,
                       const struct spoor_figure *figure);
 
-/* Adds "curve", with no more points than that; null if there is none (json.c). */
+/* Adds "curve", with at most that many points; null if there is none (json.c). */
 void curve_add_json(struct json_writer *json, const struct record_curve *curve,
                     size_t max_points);
 
-/* A page with charts (html.c). */
+/* Writes a page with charts (html.c). */
 void html_write(const struct record *record, const struct format_style *style,
                 struct buffer *out);
 void html_write_all(const struct record *records, size_t count, struct buffer *out);
 
-/* A table of the key figures, one column per run (markdown.c). */
+/* Writes a table of the key figures, one column per run (markdown.c). */
 void markdown_write(const struct record *record, const struct format_style *style,
                     struct buffer *out);
 void markdown_write_all(const struct record *records, size_t count, struct buffer *out);
 
-/* One row of all figures, after a header if requested (csv.c). RFC 4180, "\n" ends lines. */
+/* Writes one row of all figures, after a header if requested (csv.c). RFC 4180, but lines
+ * end in "\n". */
 void csv_write(const struct record *record, const struct format_style *style,
                struct buffer *out);
 void csv_header(struct buffer *out);
 
-/* A machine without a run: JSON, or text for people (machine.c). */
+/* Writes a machine without a run as JSON or as text (machine.c). */
 void machine_write_json(const struct record *record, struct buffer *out);
 void machine_write_text(const struct record *record, const struct format_style *style,
                         struct buffer *out);
 
-/* The tags of a run as words that a shell reads: team=blue 'note=two words'. */
+/* Writes the tags of a run as shell words: team=blue 'note=two words'. */
 void tags_write(const struct record_tags *tags, struct buffer *out);
 
-/* The style for a descriptor: by our locale, and as wide as a terminal is; -1: a file. With a
- * header. */
+/* Returns the style for a descriptor, by our locale and the width of the terminal; -1: a
+ * file. With a header. */
 struct format_style format_style_for(int fd, bool has_color);
 
 #endif

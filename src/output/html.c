@@ -9,7 +9,8 @@
 #include "output/format.h"
 #include "text/json_writer.h"
 
-/* A run with many columns has fewer points: it stays below 3 MB. So do the runs of a page with many. */
+/* A run with many columns has fewer points, so that the page stays below 3 MB. So do the
+ * runs of a page with many runs. */
 enum { VALUES_MAX = 110000, FULL_RUNS = 8, POINTS_MIN = 2 };
 
 static size_t points_of(const struct record *record, size_t runs)
@@ -22,7 +23,7 @@ static size_t points_of(const struct record *record, size_t runs)
                                         : CURVE_PAGE_POINTS;
 }
 
-/* Without '<' no text can end the script element that it is in. In JSON it stands in texts only. */
+/* Without '<' no text can end its script element. In JSON, '<' occurs only in texts. */
 static void add_escaped(const struct buffer *json, struct buffer *out)
 {
     const char *at = json->text, *end = json->text + json->length;

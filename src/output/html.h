@@ -13,16 +13,16 @@
 #include "record/record.h"
 #include "text/buffer.h"
 
-/* Writes a template whose marker is replaced by the runs and, if not NULL, the summary of a bench (JSON). -EINVAL in
- * the buffer: it has no marker. */
+/* Writes a template whose marker is replaced by the runs and, if not NULL, the summary of a
+ * bench (JSON). -EINVAL in the buffer: the template has no marker. */
 void html_write_template(const char *template, size_t length, const struct record *records,
                          size_t count, const struct buffer *bench, struct buffer *out);
 
-/* The same with the report page. */
+/* Does the same with the report page. */
 void html_write_bench(const struct record *records, size_t count, const struct buffer *bench,
                       struct buffer *out);
 
-/* 0, or -ENOSYS with a message: this build has no page. */
+/* Returns 0, or -ENOSYS with a message: this build has no page. */
 int html_check(struct spoor_error *err);
 
 /* ---- The report page without data, put into the program by the build (web/report) --- */

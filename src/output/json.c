@@ -57,7 +57,8 @@ static void add_array(struct json_writer *json, const char *key,
     json_end(json);
 }
 
-/* Is a part written the same as the highest value at every point? */
+/* Returns whether the lowest or mean values are written the same as the highest ones at
+ * every point. */
 static bool is_same(const struct reduction *reduction, const struct curve_column *column,
                     enum curve_part part)
 {
@@ -125,10 +126,10 @@ void curve_add_json(struct json_writer *json, const struct record_curve *curve,
 
 enum { PATH_DEPTH_MAX = 4, PATH_SIZE = 64 };
 
-/* The sections that are open. */
+/* The open sections of the document. */
 struct place {
-    const struct record *record;  /* NULL: those of a phase or a GPU */
-    const struct record_gpu *gpu; /* NULL: they are not those of a GPU */
+    const struct record *record;  /* NULL: the fields are of a phase or a GPU */
+    const struct record_gpu *gpu; /* NULL: the fields are not of a GPU */
     unsigned depth;
     char name[PATH_DEPTH_MAX][PATH_SIZE];
 };
@@ -377,7 +378,8 @@ static const char *go_to(struct json_writer *json, struct place *place, const ch
     return path;
 }
 
-/* The fields of a table that belong to the whole record; `base` is the struct that holds them. */
+/* Adds the fields of a table that belong to the whole record; `base` is the struct that
+ * holds them. */
 static void add_sections_of(struct json_writer *json, const struct field_table *table,
                             const struct record *record, const void *base)
 {
@@ -470,7 +472,7 @@ static void add_nodes(struct json_writer *json, const struct record_group *group
     json_end(json);
 }
 
-/* One list per rank, with few digits: there may be thousands. */
+/* Adds one list per rank, with few digits: there may be thousands. */
 static void add_cells(struct json_writer *json, const char *key,
                       const struct record_group *group, const float *cells, double digits)
 {
@@ -594,7 +596,8 @@ void rank_write_begin(const struct record *record, struct buffer *out)
     buffer_add(out, "\n", 1);
 }
 
-/* Without lists of processes and phases, and with a short curve of few columns, those that are not 0: 10,000 of them are merged. */
+/* Leaves out lists of processes and phases, and reduces the curve to a few columns that are
+ * not 0: 10,000 ranks may be merged. */
 void rank_write(const struct record *record, const struct format_style *style,
                 struct buffer *out)
 {

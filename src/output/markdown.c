@@ -46,7 +46,7 @@ static bool is_measured(const struct run_figure *figure, const struct record *re
     return false;
 }
 
-/* A row, if a run has a launcher. */
+/* Adds a row if a run has a launcher. */
 static void add_launches(const struct record *records, size_t count, struct table *table)
 {
     size_t first = 0;

@@ -128,7 +128,7 @@ int output_file_check(const char *path, enum output_mode mode, struct spoor_erro
 
 int output_make_directories(char *path)
 {
-    int denied = 0; /* a directory that may exist all the same */
+    int denied = 0; /* the directory may exist all the same */
 
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
         int r;
@@ -165,7 +165,7 @@ bool output_file_is_same(const char *a, const char *b)
     char directory_a[PATH_MAX], directory_b[PATH_MAX];
     struct stat status_a, status_b;
 
-    if (fd_a >= 0 && fd_b >= 0) /* with 2>&1, two of them are one file on purpose */
+    if (fd_a >= 0 && fd_b >= 0) /* with 2>&1, two descriptors are one file on purpose */
         return fd_a == fd_b;
     if (look_at(a, fd_a, &status_a) == 0 && look_at(b, fd_b, &status_b) == 0 &&
         S_ISREG(status_a.st_mode) && is_same_inode(&status_a, &status_b))
@@ -245,7 +245,7 @@ int output_file_open_special(const char *path, struct spoor_error *err)
 
 /* ---- writing -------------------------------------------------------------- */
 
-/* No file is that long: the byte stands for the file as a whole. */
+/* No file is that long: a lock on this byte is a lock on the file as a whole. */
 #define LIFE_BYTE INT64_MAX
 
 static int set_lock(int fd, short type)
@@ -264,8 +264,8 @@ bool output_file_lock(int fd)
         int r = set_lock(fd, F_WRLCK);
 
         if (r != -EAGAIN && r != -EACCES && r != -EINTR)
-            return r == 0;              /* or a file system without locks */
-        (void)nanosleep(&moment, NULL); /* a signal ends it early: fine */
+            return r == 0;              /* false: the file system has no locks */
+        (void)nanosleep(&moment, NULL); /* a signal may end the pause early */
     }
     return false;
 }
@@ -283,23 +283,23 @@ int output_file_claim(int fd, bool is_alone)
                           .l_len = 1 };
 
     if (fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
-        return 0; /* or a file system without locks */
+        return 0; /* claimed, or the file system has no locks */
     return -EBUSY;
 }
 
-/* Gives a new file the mode of the one that it replaces and, as far as allowed, its owner. */
+/* Gives a new file the mode of the file that it replaces and, if permitted, its owner. */
 static void inherit(int fd, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
 
-    /* The group's rights are for the old group only. */
+    /* The rights of the group are for the old group only. */
     if (fchown(fd, old->st_uid, old->st_gid) < 0 && fchown(fd, (uid_t)-1, old->st_gid) < 0)
         mode &= ~(mode_t)S_IRWXG;
-    (void)fchmod(fd, mode); /* a file system without modes */
+    (void)fchmod(fd, mode); /* fails on a file system without modes */
 }
 
-/* A name of our own, short: the name of the file may be as long as names can be. Process IDs
- * repeat in containers that share a directory, times do not. */
+/* Makes a short name of our own: the name of the file may already have the maximum length.
+ * Process IDs repeat in containers that share a directory, times do not. */
 static int name_temporary(struct replacement *replacement, unsigned attempt)
 {
     char *buf = replacement->temporary;
@@ -317,8 +317,9 @@ static int name_temporary(struct replacement *replacement, unsigned attempt)
     return n < 0 || (size_t)n >= PATH_MAX - length ? -ENAMETOOLONG : 0;
 }
 
-/* A temporary file, named as above, of a process that is gone. On a network file system it may be of a
- * process of another machine, which would have to take an hour to write it. */
+/* Returns whether a temporary file, named as above, was left by a process that has exited.
+ * On a network file system it may be of a process of another machine, so it must also be an
+ * hour old. */
 static bool is_abandoned(int directory, const char *name)
 {
     static const char prefix[] = ".spoor-", suffix[] = ".tmp";
@@ -336,8 +337,8 @@ static bool is_abandoned(int directory, const char *name)
            time(NULL) - status.st_mtime > SECONDS;
 }
 
-/* A process that was killed while it wrote a file leaves its temporary one. In a huge directory it may
- * stay: nothing is to be held up. */
+/* A process that was killed while it wrote a file leaves its temporary file. In a huge
+ * directory the file may stay: the search must not take long. */
 static void remove_abandoned(const char *path)
 {
     enum { ENTRIES_MAX = 10000 };
@@ -359,7 +360,7 @@ int replacement_open(struct replacement *replacement, const char *path, bool is_
     struct stat old;
     bool inherits =
         !is_private && lstat(path, &old) == 0 && S_ISREG(old.st_mode) && is_trusted(path, &old);
-    /* Rights are only added later: another user may open a new file at once. */
+    /* Permissions are only added later: another user may open a new file at once. */
     mode_t first_mode = is_private || inherits ? 0600 : 0666;
 
     replacement->path = path;
@@ -382,8 +383,8 @@ int replacement_open(struct replacement *replacement, const char *path, bool is_
     return -EEXIST;
 }
 
-/* Not every file system (NFS, some of FUSE) can rename without replacing: there an empty file of that name
- * is created first, and then replaced. */
+/* Not every file system (NFS, some FUSE ones) can rename without replacing: there an empty
+ * file of that name is created first, and then replaced. */
 static int rename_no_clobber(const char *from, const char *to)
 {
     enum {
@@ -409,7 +410,7 @@ static int rename_no_clobber(const char *from, const char *to)
 int replacement_sync(const struct replacement *replacement)
 {
     if (fsync(replacement->fd) == 0 || errno == EINVAL || errno == EROFS)
-        return 0; /* or the file system has no such thing */
+        return 0; /* not supported by the file system */
     return -errno;
 }
 

@@ -19,72 +19,75 @@
 
 #include "spoor/spoor.h"
 
-/* How a file is going to be written. */
+/* How a file will be written. */
 enum output_mode {
-    OUTPUT_REPLACE,    /* by renaming another over it */
+    OUTPUT_REPLACE,    /* rename another file over it */
     OUTPUT_TRUNCATE,   /* in place */
     OUTPUT_APPEND,     /* in place */
-    OUTPUT_NO_CLOBBER, /* it must not exist */
+    OUTPUT_NO_CLOBBER, /* the file must not exist */
 };
 
-/* Checks that a regular file can be written or created. 0 or -errno with a message. Symbolic
- * links are refused (-ELOOP), and so is everything that is not a regular file, or not trusted (below)
- * and to be written in place. */
+/* Checks that a regular file can be written or created. 0 or -errno with a message. Rejected
+ * are symbolic links (-ELOOP), files that are not regular and, if written in place, files
+ * that are not trusted (below). */
 int output_file_check(const char *path, enum output_mode mode, struct spoor_error *err);
 
-/* The same for the directory of a file that does not exist yet. */
+/* Does the same for the directory of a file that does not exist yet. */
 int output_file_check_directory(const char *path, struct spoor_error *err);
 
-/* Makes a directory, mode 0700, and those above it; restores `path`. 0 or -errno. */
+/* Creates a directory, mode 0700, and its parents; restores `path`. 0 or -errno. */
 int output_make_directories(char *path);
 
-/* The descriptor of this process that a path names (/dev/stdout, /dev/stderr, /dev/fd/N or
- * /proc/self/fd/N), or -1. */
+/* Returns the descriptor of this process that a path names (/dev/stdout, /dev/stderr,
+ * /dev/fd/N or /proc/self/fd/N), or -1. */
 int output_file_descriptor(const char *path);
 
 /* Whether two names lead to one file, or would if it existed: two spellings of a name, hard or
  * symbolic links, or a descriptor that leads to a regular file. */
 bool output_file_is_same(const char *a, const char *b);
 
-/* Checks that a descriptor was passed to this program and can be written to. Descriptors that we opened,
- * such as the stand-in for a closed stderr, are close-on-exec; those of the user are not. */
+/* Checks that a descriptor was passed to this program and can be written to. Descriptors
+ * that we opened, such as the stand-in for a closed stderr, are close-on-exec; inherited
+ * descriptors are not. */
 int output_file_check_descriptor(int fd, struct spoor_error *err);
 
-/* False if something is there, link or file, that another user may have put there as a trap: in a
- * directory where everyone may create files, everything that belongs neither to us nor to the
+/* Returns false if a link or file may have been planted by another user: in a directory
+ * where everyone may create files, every file that belongs neither to us nor to the
  * directory's owner. */
 bool output_file_is_trusted(const char *path);
 
 /* Whether a path leads to a device or a named pipe. */
 bool output_file_is_special(const char *path);
 
-/* Checks that one may be written to. A symbolic link is followed, but in a directory where everyone
- * may create files, a link or a pipe of another user is refused. 0 or -errno with a message. */
+/* Checks that a device or pipe may be written to. A symbolic link is followed, but in a
+ * directory where everyone may create files, a link or a pipe of another user is rejected. 0
+ * or -errno with a message. */
 int output_file_check_special(const char *path, struct spoor_error *err);
 
-/* Checks and opens one; for a pipe it waits for a reader, as a shell does. Returns the descriptor, or
- * -errno with a message. */
+/* Checks and opens a device or pipe; for a pipe it waits for a reader, as a shell does.
+ * Returns the descriptor, or -errno with a message. */
 int output_file_open_special(const char *path, struct spoor_error *err);
 
-/* Locks a file against other writers that do the same, until it is closed or unlocked. Waits
- * some seconds at most and goes on without: a lock must not hold a result back. Not a lock of
- * flock(2), which the user may hold around us. Returns whether it has the lock. */
+/* Locks a file against other writers that call this function, until it is closed or
+ * unlocked. Waits for some seconds at most and goes on without a lock, which must not delay
+ * a result. This is not a lock of flock(2), which the user may hold. Returns whether the
+ * file is locked. */
 bool output_file_lock(int fd);
 void output_file_unlock(int fd);
 
-/* Claims a file for as long as it is open: alone, or together with others that do not claim it alone.
- * -EBUSY: another process has a claim against it. A later call changes the claim. */
+/* Claims a file while it is open: alone, or together with other processes that do not claim
+ * it alone. -EBUSY: another process has a conflicting claim. A later call changes the claim. */
 int output_file_claim(int fd, bool is_alone);
 
-/* A new content of a file. */
+/* New contents of a file. */
 struct replacement {
-    int fd; /* to write it to */
+    int fd; /* descriptor to write the contents to */
     const char *path;
     char temporary[PATH_MAX];
 };
 
-/* Creates an empty file beside `path`, which must outlive it. It gets the owner and the mode of the
- * file that is there, if that is trusted; `is_private`: mode 0600. At no moment does it have rights
+/* Creates an empty file beside `path`, which must outlive it. It gets the owner and the mode
+ * of an existing file, if that is trusted; `is_private`: mode 0600. It never has permissions
  * that it will not have in the end. 0 or -errno. */
 int replacement_open(struct replacement *replacement, const char *path, bool is_private);
 
@@ -92,8 +95,8 @@ int replacement_open(struct replacement *replacement, const char *path, bool is_
  * a part of the content. 0 or -errno. */
 int replacement_sync(const struct replacement *replacement);
 
-/* Closes it and puts it in place. `is_no_clobber`: -EEXIST if there is a file. On failure the
- * temporary file is removed. 0 or -errno. */
+/* Closes the file and renames it to `path`. `is_no_clobber`: -EEXIST if there is a file. On
+ * failure the temporary file is removed. 0 or -errno. */
 int replacement_commit(struct replacement *replacement, bool is_no_clobber);
 void replacement_cancel(struct replacement *replacement);
 

@@ -43,7 +43,8 @@ static void add_amounts(const struct needs *needs, struct buffer *out)
         buffer_add_text(page_item(out), number_time_step(needs->seconds.value).text);
 }
 
-/* "1 CPU, 14 h 30 min; 2 CPUs, 8 h"; those recommended are left out on request. */
+/* "1 CPU, 14 h 30 min; 2 CPUs, 8 h"; without `with_default`, the recommended choice is left
+ * out. */
 static void add_choices(const struct needs *needs, bool with_default, struct buffer *out)
 {
     for (size_t i = 0; i < needs->choice_count; i++) {
@@ -135,7 +136,7 @@ void recommendation_add_json(struct json_writer *json, const struct needs *needs
 
 /* ---- text ----------------------------------------------------------------- */
 
-/* In the order of needs_fields. */
+/* The rows in the order of needs_fields. */
 static const struct row {
     const char *label;
     struct number (*text)(double value);

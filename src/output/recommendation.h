@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recommendation.h - what to request for the next run, in reports and by itself. */
+/* recommendation.h - recommended requests for the next run, in reports and on their own. */
 #ifndef OUTPUT_RECOMMENDATION_H
 #define OUTPUT_RECOMMENDATION_H
 
@@ -8,12 +8,12 @@
 #include "recommend/needs.h"
 #include "text/json_writer.h"
 
-/* The row of a text report. */
+/* Writes the row of a text report. */
 void recommendation_row(const struct record *record, struct page *page);
 
 enum recommendation_extra {
     RECOMMENDATION_PLAIN,
-    RECOMMENDATION_SPREAD,   /* the usage of the runs */
+    RECOMMENDATION_SPREAD,   /* also the smallest and the largest usage of the runs */
     RECOMMENDATION_REQUESTS, /* the lines for each scheduler, for the report page */
 };
 
@@ -21,7 +21,7 @@ enum recommendation_extra {
 void recommendation_add_json(struct json_writer *json, const struct needs *needs,
                              enum recommendation_extra extra);
 
-/* One row per quantity, with its reason. */
+/* Writes one row per quantity, with its reason. */
 void recommendation_write_text(const struct needs *needs, const struct format_style *style,
                                struct buffer *out);
 

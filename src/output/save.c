@@ -13,8 +13,8 @@
 
 /* ---- appending -------------------------------------------------------------- */
 
-/* Whether a file begins with the header of a format. 1: it is empty; 0: it does, or the format
- * has none; -EINVAL: it does not. */
+/* Checks whether a file begins with the header of a format. 1: it is empty; 0: it does, or
+ * the format has none; -EINVAL: it does not. */
 static int compare_header(int fd, const struct format *format, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer header = { 0 };
@@ -51,7 +51,7 @@ int save_end_torn_line(int fd)
     char last = '\n';
 
     if (size <= 0 || pread(fd, &last, 1, size - 1) != 1 || last == '\n')
-        return 0; /* or it cannot be read: then it is left as it is */
+        return 0; /* the line is complete, or the file cannot be read and stays unchanged */
     return write(fd, "\n", 1) == 1 ? 0 : -errno;
 }
 
@@ -70,7 +70,7 @@ static int make_text(const struct record *records, size_t count, const struct fo
                                  : 0;
 }
 
-/* All of it or, if the disk is full, nothing. */
+/* Appends everything or, if the disk is full, nothing. */
 static int append(const struct record *records, size_t count, const struct format *format,
                   const char *path, struct spoor_error *err)
 {
@@ -131,7 +131,7 @@ static int write_special(const struct buffer *text, const char *path, struct spo
     return buffer_write(text, fd < 0 ? opened : fd);
 }
 
-/* 0 or -errno; *err has no message if the system's is enough. */
+/* Returns 0 or -errno; *err has no message if that of the system is enough. */
 static int save(const struct record *records, size_t count, enum spoor_format format,
                 const char *path, enum spoor_save how, struct spoor_error *err)
 {

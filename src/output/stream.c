@@ -56,8 +56,8 @@ void json_add_metric(struct json_writer *json, const char *key, enum metric metr
 
 /* ---- our columns ------------------------------------------------------------ */
 
-/* A counter's growth per second since the sample before. NaN if it is not known or there is
- * none before. */
+/* Returns the growth of a counter per second since the previous sample; NaN if it is unknown
+ * or there is no previous sample. */
 static double stream_rate(enum metric metric, const struct sample *sample,
                           const struct sample *previous)
 {
@@ -174,12 +174,12 @@ static void jsonl_stream_row(const struct stream_row *row, struct buffer *out)
 /* ---- stream ---------------------------------------------------------------- */
 
 struct encoding {
-    const char *name; /* after a dot, it is the suffix of file names */
-    bool is_lines;    /* and so can be appended to */
-    /* Our columns; NULL: none, or not in this encoding. */
+    const char *name; /* also the suffix of file names, after a dot */
+    bool is_lines;    /* lines can be appended to a file */
+    /* Writes our columns; NULL: not in this encoding. */
     void (*begin)(const struct gpu_columns *gpus, struct buffer *out);
     void (*row)(const struct stream_row *row, struct buffer *out);
-    /* The columns of a dialect. */
+    /* Writes the columns of a dialect. */
     void (*dialect_begin)(const struct stream *stream, struct buffer *out);
     void (*dialect_row)(const struct stream *stream, const struct stream_row *row,
                         struct buffer *out);
@@ -308,7 +308,7 @@ static bool read_place(const char **cursor, struct gpu_place *ret)
     return true;
 }
 
-/* The GPUs that a header names: those of its columns gpuN_memory_bytes. */
+/* Finds the GPUs of a header by its columns gpuN_memory_bytes. */
 static struct gpu_columns find_gpus(const char *header)
 {
     struct gpu_columns gpus = { 0 };

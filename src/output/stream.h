@@ -20,7 +20,7 @@
 
 /* ---- Metrics and figures as text: in base units, unknown ones empty or null --- */
 
-/* A raw value in the base unit of its metric. Nothing if it is UNKNOWN. */
+/* Writes a raw value in the base unit of its metric; nothing if it is UNKNOWN. */
 void metric_write(enum metric metric, uint64_t raw, struct buffer *out);
 
 void json_add_metric(struct json_writer *json, const char *key, enum metric metric,
@@ -29,18 +29,18 @@ void json_add_metric(struct json_writer *json, const char *key, enum metric metr
 /* One row of a stream. */
 struct stream_row {
     const struct sample *sample;
-    const struct sample *previous;     /* the one before; NULL at the first */
-    const struct gpu_view *gpu;        /* as it was then */
-    const struct gpu_columns *of_gpus; /* NULL: they are not known yet */
+    const struct sample *previous;     /* the previous sample; NULL at the first */
+    const struct gpu_view *gpu;        /* the GPUs at the time of the sample */
+    const struct gpu_columns *of_gpus; /* NULL: the GPUs are not known yet */
     pid_t pid;                         /* the main process of the job; 0: there is no job */
-    bool is_main_only;                 /* its descendants are not tracked */
+    bool is_main_only;                 /* the descendants are not tracked */
     bool is_machine_only;              /* no job is tracked */
-    const char *run_id;                /* as in the report, or NULL */
+    const char *run_id;                /* ID as in the report, or NULL */
     const char *name;                  /* label of the run, or NULL */
     /* The devices of both samples, if stream_lists_devices(). */
     const struct device_sample *devices, *previous_devices;
-    /* A row that is too short for rates has those since this sample, the one before `previous`;
-     * NULL: since `previous`. */
+    /* If a row is too short for rates, they cover the time since this sample, the one before
+     * `previous`; NULL: since `previous`. */
     const struct sample *rates_from;
     const struct device_sample *rates_from_devices;
 };
@@ -49,45 +49,47 @@ struct encoding;
 struct dialect;
 struct dialect_table;
 
-/* Which columns, and how they are written. */
+/* The columns and their encoding. */
 struct stream {
     const struct encoding *encoding;
     const struct dialect *dialect;     /* NULL: our columns */
     const struct dialect_table *table; /* of the dialect */
 };
 
-/* Finds a stream. `dialect` is NULL or "spoor" for our columns, or as in dialect_find(); `format` is
- * "csv", "jsonl", "f64", or NULL: by the suffix of the path or, if that is a descriptor, a device or
- * a pipe, CSV. -EINVAL with a message: there is none. */
+/* Finds a stream. `dialect` is NULL or "spoor" for our columns, or as in dialect_find();
+ * `format` is "csv", "jsonl", "f64", or NULL: by the suffix of the path or, if that is a
+ * descriptor, a device or a pipe, CSV. -EINVAL with a message: there is no such stream. */
 int stream_find(const char *path, const char *dialect, const char *format, bool has_job,
                 struct stream *ret, struct spoor_error *err);
 
-/* The descriptor that a path names, as output_file_descriptor() but also "-"; -1: it is a file. */
+/* Returns the descriptor of a path as output_file_descriptor() does, and also of "-"; -1:
+ * the path is a file. */
 int stream_descriptor(const char *path);
 
-/* Checks that rows can be written there: as output_file_check() and, if a table is appended to,
- * that it has the same columns. Changes nothing. */
+/* Checks that rows can be written to a file, as output_file_check() does and, if a table is
+ * appended to, that it has the same columns. Changes nothing. */
 int stream_check(const struct stream *stream, const char *path, enum output_mode mode,
                  struct spoor_error *err);
 
-/* The GPUs of a table that is appended to, from its header. 1: the file is empty; 0: *ret is
- * set; -EINVAL: it is another table. */
+/* Reads the GPUs from the header of a table that is appended to. 1: the file is empty; 0:
+ * *ret is set; -EINVAL: it is another table. */
 int stream_read_header(const struct stream *stream, int fd, struct gpu_columns *ret,
                        struct spoor_error *err);
 
 bool stream_has_header(const struct stream *stream);
 
-/* Whether the header names the GPUs, and so waits until they are known. */
+/* Whether the header contains the GPUs, and so must wait until they are known. */
 bool stream_names_gpus(const struct stream *stream);
 
 void stream_write_header(const struct stream *stream, const struct gpu_columns *gpus,
                          struct buffer *out);
 
-/* Writes nothing, and returns false, if the row would need a sample before it. */
+/* Writes nothing and returns false if the row would need a previous sample. */
 bool stream_write_row(const struct stream *stream, const struct stream_row *row,
                       struct buffer *out);
 
-/* Whether rows have the number of processes of the machine, which costs more than the rest of it. */
+/* Whether rows have the number of processes of the machine, which costs more than all its
+ * other figures. */
 bool stream_counts_processes(const struct stream *stream);
 
 /* Whether rows of a dialect have the utilization of the machine's GPUs. */

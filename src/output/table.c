@@ -68,7 +68,7 @@ static const struct table_cell *cell_at(const struct table *table, size_t row, s
     return &table->cells[row * table->column_count + column];
 }
 
-/* A column is one of numbers if no cell of it is a text. */
+/* A column has numbers if none of its cells is a text. */
 static bool is_number_column(const struct table *table, size_t column)
 {
     for (size_t row = 0; row < row_count(table); row++) {
@@ -190,7 +190,7 @@ static void write_text(const struct table *table, const struct format_style *sty
 
 /* ---- other formats ------------------------------------------------------ */
 
-/* Text inside of a cell: a bar would end it, and HTML would be read as such. */
+/* Escapes the text of a cell: a bar would end it, and HTML would be interpreted. */
 static void escape_markdown(const char *text, struct buffer *out)
 {
     struct buffer safe = { 0 };

@@ -17,17 +17,17 @@
 #include "output/format.h"
 
 struct table_column {
-    const char *heading; /* for people; safe for a terminal */
-    const char *key;     /* in CSV and JSON */
+    const char *heading; /* heading for people; safe for a terminal */
+    const char *key;     /* key in CSV and JSON */
 };
 
 struct table_cell {
-    char *text;   /* owned; for people if it is a number; NULL: unknown */
-    double value; /* of a number; NaN: unknown */
+    char *text;   /* text, or a number as people read it; owned; NULL: unknown */
+    double value; /* the number; NaN: unknown */
     bool is_number;
 };
 
-/* Zeroed but for the columns. */
+/* The caller sets the columns and zeroes the rest. */
 struct table {
     const struct table_column *columns;
     size_t column_count;
@@ -38,10 +38,10 @@ struct table {
 
 /* A text may hold anything; NULL is unknown. */
 void table_add_text(struct table *table, const char *text);
-/* `shown` is what people see of it, such as "12.3 s"; NULL: the number. */
+/* `shown` is the number as people read it, such as "12.3 s"; NULL: the number itself. */
 void table_add_number(struct table *table, double value, const char *shown);
 
-/* HTML is not a format of tables. */
+/* HTML is not supported for tables. */
 void table_write(const struct table *table, enum spoor_format format,
                  const struct format_style *style, struct buffer *out);
 int table_error(const struct table *table);

@@ -26,13 +26,13 @@
 #include "text/escape.h"
 #include "text/number.h"
 
-/* A cgroup, which has a name and no main process. */
+/* Whether the record is of a cgroup, which has a name and no main process. */
 static bool is_of_cgroup(const struct record *record)
 {
     return record->name && !is_known(record->pid) && !(record->command && record->command[0]);
 }
 
-/* The name and the command, or the process or cgroup that was tracked. */
+/* Adds the name and the command, or the process or cgroup that was tracked. */
 static void add_title(const struct record *record, const struct page *page, struct buffer *text)
 {
     if (record->name) {
@@ -53,7 +53,7 @@ static void headline_write(const struct record *record, struct page *page)
     page_headline(page, &text);
 }
 
-/* The command itself was killed, or some of its descendants. */
+/* Adds whether the command itself was killed, or some of its descendants. */
 static void add_out_of_memory(const struct record *record, struct buffer *out)
 {
     double kills = record_value(record, "events.oom_kills");
@@ -126,7 +126,8 @@ static void ending_write(const struct record *record, struct page *page)
 
 enum { CURVE_POINTS_MIN = 4, CURVE_COLUMNS_MAX = TEXT_COLUMNS - PAGE_DETAIL_START };
 
-/* A curve scales with its maximum: one that stays below `visible` would draw noise as full height. */
+/* A curve is scaled to its maximum: a curve that stays below `visible` would draw noise at
+ * full height. */
 static void curve_write(const struct record *record, struct page *page,
                         void (*make)(const struct record *record, double *ret_curve,
                                      size_t columns),
@@ -155,7 +156,7 @@ static void cpu_write(const struct record *record, struct page *page)
     buffer_format(&details, "user %s, system %s",
                   number_duration(record_value(record, "cpu.user_seconds")).text,
                   number_duration(record_value(record, "cpu.system_seconds")).text);
-    if (!isnan(mean_cores)) /* what time(1) calls "Percent of CPU this job got" */
+    if (!isnan(mean_cores)) /* "Percent of CPU this job got" in time(1) */
         buffer_format(&details, "; %s of one CPU", number_percent(mean_cores).text);
     page_row(page, "CPU time", number_duration(record_value(record, "cpu.total_seconds")).text,
              details.text);
@@ -167,12 +168,12 @@ static void cpu_write(const struct record *record, struct page *page)
         buffer_add_text(&details, " allowed");
     }
     page_row(page, "CPU cores", number_short(mean_cores).text, details.text);
-    curve_write(record, page, sparkline_cpu, 0.005); /* less is shown as 0.00 */
+    curve_write(record, page, sparkline_cpu, 0.005); /* smaller values are shown as 0.00 */
     buffer_done(&details);
 }
 
-/* "peak: 134 MB private, 270 MB shared": both at the moment of the peak, so that they add up to
- * it. The moment at which they were read may be a little below the peak: then it is named. */
+/* "peak: 134 MB private, 270 MB shared": both at the moment of the peak, so that they add up
+ * to it. If they were read a little below the peak, that total is shown. */
 static void add_split(const struct record *record, double peak, struct buffer *details)
 {
     double total = record_value(record, "memory.at_peak.total_rss_bytes");
@@ -194,8 +195,8 @@ static void add_split(const struct record *record, double peak, struct buffer *d
                   number_bytes(shared).text);
 }
 
-/* Main and descendants have their peaks at moments of their own and both include the pages that
- * they share, so that they do not add up to the peak of the job. */
+/* Main and descendants have their peaks at different moments and both include their shared
+ * pages, so they do not add up to the peak of the job. */
 static void scope_write(const struct record *record, struct page *page, const char *label,
                         const char *path)
 {
@@ -203,7 +204,7 @@ static void scope_write(const struct record *record, struct page *page, const ch
              "own peak, including shared pages");
 }
 
-/* The peak that counts against the limit. */
+/* Returns the peak that counts against the limit. */
 static double limited_peak(const struct record *record)
 {
     double charged = record_charged_bytes(record);
@@ -233,7 +234,8 @@ static void limit_write(const struct record *record, struct page *page)
 
 static void memory_write(const struct record *record, struct page *page)
 {
-    static const double notable = 1.02; /* times the peak: less is the job's own page tables */
+    /* Relative to the peak: less is the job's own page tables. */
+    static const double notable = 1.02;
     double peak = record_value(record, "memory.combined.total_rss_bytes");
     double with_cache = record_value(record, "memory.job_peak_bytes");
     double swap = record_value(record, "memory.swap_peak_bytes");
@@ -282,7 +284,7 @@ static void transfers_write(const struct record *record, struct page *page)
 {
     static const struct {
         const char *label, *path_in, *in, *path_out, *out;
-        bool is_left_out_if_0; /* the host's, not the job's */
+        bool is_left_out_if_0; /* a figure of the host, not of the job */
     } transfers[] = {
         { "Disk I/O", "io.read_bytes", "read", "io.written_bytes", "written", false },
         { "All I/O", "io.read_chars", "read", "io.written_chars",
@@ -309,7 +311,8 @@ static bool is_of_host(const struct record *record, const char *path)
     return figure.source && strncmp(figure.source, "host.", 5) == 0;
 }
 
-/* Other processes may cause all pressure of the host: it matters only to a job that ran or used disks. */
+/* Other processes may cause all pressure of the host: it only matters to a job that ran or
+ * used disks. */
 static bool has_been_idle(const struct record *record)
 {
     static const double notable_cores = 0.01;
@@ -333,7 +336,7 @@ static void pressure_write(const struct record *record, struct page *page)
     struct number first = { "" };
     struct buffer details = { 0 };
     bool is_shared = is_of_host(record, kinds[0].path);
-    double parts = !record->group ? 1 /* the sum is that of nodes or of ranks */
+    double parts = !record->group ? 1 /* the sum is over nodes or over ranks */
                    : is_shared    ? (double)record->group->node_count
                                   : (double)record->group->reported;
 
@@ -380,7 +383,7 @@ static void processes_write(const struct record *record, struct page *page)
     buffer_done(&details);
 }
 
-/* "Intel(R) Xeon(R) Platinum" without its trademarks. */
+/* Adds a CPU model without trademarks: "Intel(R) Xeon(R) Platinum". */
 static void add_cpu_model(const struct page *page, const char *model, struct buffer *out)
 {
     static const char *const marks[] = { "(R)", "(TM)", "(r)", "(tm)" };
@@ -401,7 +404,7 @@ static void add_cpu_model(const struct page *page, const char *model, struct buf
     buffer_done(&plain);
 }
 
-/* One line: the rest is cut. */
+/* Writes one line, truncated if it is too long. */
 static void host_write(const struct record *record, struct page *page)
 {
     struct buffer details = { 0 };
@@ -461,7 +464,7 @@ static void tracker_write(const struct record *record, struct page *page)
 
     if (!isnan(cpu))
         buffer_format(&text, "%s of CPU", number_duration(cpu).text);
-    if (!isnan(cpu) && elapsed >= 0.1) /* a shorter run does not predict a longer one */
+    if (!isnan(cpu) && elapsed >= 0.1) /* a shorter run predicts nothing about a longer one */
         buffer_format(&text, " (%s of a core)", number_percent(cpu / elapsed).text);
     if (is_known(record->tracker_max_rss_bytes))
         buffer_format(page_item(&text), "%s of RAM",

@@ -26,7 +26,7 @@ static const char *name_of(const struct record_gpu *gpu)
     return gpu->name ? gpu->name : "GPU";
 }
 
-/* Whether a GPU counts: a part does if its whole GPU is not the job's. */
+/* Whether a GPU counts: a part counts if its whole GPU is not assigned to the job. */
 static bool counts(const struct record_gpu *gpus, size_t index)
 {
     size_t whole = index;
@@ -36,7 +36,7 @@ static bool counts(const struct record_gpu *gpus, size_t index)
     return gpus[index].is_selected && (whole == index || !gpus[whole].is_selected);
 }
 
-/* "8 x NVIDIA H200, Tesla V100": those of one name that stand together. */
+/* "8 x NVIDIA H200, Tesla V100": adjacent GPUs of one name are counted. */
 static void add_models(const struct record *record, const struct page *page,
                        struct buffer *list)
 {
@@ -157,7 +157,7 @@ static void device_write(const struct record_gpu *gpu, struct page *page)
     buffer_done(&details);
 }
 
-/* A GPU that the job is known not to have used is not worth a row. */
+/* A GPU that the job certainly did not use has no row. */
 static bool was_used(const struct record_gpu *gpu)
 {
     return gpu->is_selected && (!(gpu->measures[RECORD_GPU_JOB_MEMORY].value <= 0) ||

@@ -6,10 +6,11 @@
 #include "output/text_layout.h"
 #include "record/record.h"
 
-/* The usage of the job's GPUs, and a row for each GPU that it used. Nothing if it has none. */
+/* Writes the usage of the job's GPUs, and a row for each GPU that it used. Writes nothing if
+ * it has none. */
 void text_gpu_write(const struct record *record, struct page *page);
 
-/* Did the job use one, as far as is known? Else there is no row of GPU use. */
+/* Whether the job used a GPU, as far as known. Otherwise there is no row of GPU usage. */
 bool text_gpu_has_used(const struct record *record);
 
 /* The name of a GPU, as in --gpus: "GPU 1", "GPU 0:1" for a part. */

@@ -71,13 +71,13 @@ static void add_blanks(struct page *page, size_t count)
         buffer_add(page->out, " ", 1);
 }
 
-/* Blanks that make `used` columns `wanted`; one at least. */
+/* Adds blanks until `used` columns are `wanted`; at least one. */
 static void fill(struct page *page, size_t used, size_t wanted)
 {
     add_blanks(page, used < wanted ? wanted - used : 1);
 }
 
-/* Adds a text whose first line starts where we stand, which is column `indent`. */
+/* Adds a text whose first line starts at the current column, which is `indent`. */
 static void add_wrapped(struct page *page, enum page_style style, const char *text,
                         size_t indent)
 {

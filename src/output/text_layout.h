@@ -28,36 +28,36 @@ struct page {
     size_t columns; /* of a line */
 };
 
-/* A text in a style, in its place; the style ends with it. */
+/* Adds a text in a style, which ends with the text. */
 void page_add(struct page *page, enum page_style style, const char *text);
 
-/* Text that did not come from us, made safe for this terminal. */
+/* Adds a text from outside, made safe for this terminal. */
 void page_escape(const struct page *page, const char *text, struct buffer *out);
 
-/* The same for a command line that is quoted already, with escapes of its own. */
+/* Does the same for a command line that is already quoted, with its own escapes. */
 void page_escape_command(const struct page *page, const char *command, struct buffer *out);
 
-/* The longest start of a text that fits, with "..." where it is cut. */
+/* Adds as much of a text as fits, with "..." if it is truncated. */
 void page_cut(const char *text, size_t columns, struct buffer *out);
 
-/* A line: label (one that starts with a blank is of second rank), value flush right,
+/* Writes a line: label (a leading blank makes it a secondary row), value flush right,
  * details or NULL. */
 void page_row(struct page *page, const char *label, const char *value, const char *details);
 
-/* The same with details as printf() makes them. */
+/* Does the same with details formatted as by printf(). */
 void page_row_format(struct page *page, const char *label, const char *value, const char *fmt,
                      ...) PRINTF_LIKE(4, 5);
 
-/* A label in a style and a text as long as it needs to be, dim where the label is. */
+/* Writes a label in a style and a text of any length, dim if the label is. */
 void page_note(struct page *page, enum page_style style, const char *label, const char *text);
 
-/* A list of items with ", " between them: the caller appends the next item to the result. */
+/* Adds ", " to a list unless it is empty; the caller appends the next item to the result. */
 struct buffer *page_item(struct buffer *list);
 
-/* A bold line: a text that is quoted or escaped already, cut to fit and released. */
+/* Writes a bold line: a text that is already quoted or escaped, truncated to fit and freed. */
 void page_headline(struct page *page, struct buffer *text);
 
-/* A line: a text in a style, which is released. */
+/* Writes a line: a text in a style, which is freed. */
 void page_line(struct page *page, enum page_style style, struct buffer *text);
 
 void page_blank(struct page *page);

@@ -77,7 +77,7 @@ static void memory_write(const struct record *record, struct page *page)
                         "used of %s", number_bytes(swap).text);
 }
 
-/* The row of a device: "  sda", cut to leave room for the value. */
+/* Writes the row of a device: " sda", truncated to leave room for the value. */
 static void device_write(struct page *page, const char *name, struct number value,
                          struct buffer *details)
 {
@@ -133,7 +133,8 @@ static void disks_write(const struct record *record, struct page *page)
     }
 }
 
-/* The share is that of df: of the space that is not reserved, rounded up to whole percent. */
+/* The percentage is computed as by df: of the space that is not reserved, rounded up to
+ * whole percent. */
 static void add_space(double total, double used, double free, struct buffer *details)
 {
     buffer_format(details, "used of %s", number_bytes(total).text);
@@ -143,7 +144,7 @@ static void add_space(double total, double used, double free, struct buffer *det
     buffer_format(details, ", %s free", number_bytes(free).text);
 }
 
-/* A mount is labelled with the device, since its point may be long. */
+/* A mount is labelled with its device, since its path may be long. */
 static void space_write(const struct record *record, struct page *page)
 {
     const struct record_list *list = &record->system->mounts;
@@ -170,7 +171,7 @@ static void space_write(const struct record *record, struct page *page)
     }
 }
 
-/* The kernel has virtual interfaces that are not used. */
+/* Some virtual interfaces of the kernel are never used: they have no row. */
 static bool is_worth_a_row(const struct record_interface *interface)
 {
     return interface->is_hardware || !interface->state || strcmp(interface->state, "down") != 0;
@@ -257,10 +258,10 @@ void text_system_write(const struct record *record, struct page *page)
 
 /* ---- The machine, for people -------------------------------------- */
 
-/* More are summed up. */
+/* Further disks are summed up. */
 enum { DISKS_MAX = 8 };
 
-/* A row, or none if the text is empty. */
+/* Writes a row, or nothing if the text is empty. */
 static void row_write(struct page *page, const char *label, struct buffer *text)
 {
     if (text->length > 0)
@@ -278,7 +279,7 @@ static void add_item(const struct page *page, const char *before, const char *te
     page_escape(page, text, list);
 }
 
-/* "1 core", "8 cores"; nothing if it is not known. */
+/* Adds "1 core", "8 cores"; nothing if the count is unknown. */
 static void add_count(uint64_t count, const char *one, struct buffer *list)
 {
     if (is_known(count))
@@ -395,7 +396,7 @@ static void cpu_facts_write(const struct record *record, struct page *page)
     row_write(page, "CPU", &text);
 }
 
-/* In powers of 1024, as caches are. */
+/* Adds a size in powers of 1024, as usual for caches. */
 static void add_size(uint64_t bytes, struct buffer *out)
 {
     static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
@@ -492,7 +493,7 @@ void machine_write_text(const struct record *record, const struct format_style *
         cloud_write(record->server, &page);
     }
     cpu_facts_write(record, &page);
-    number_write(record->cpus_limit, &allowed); /* nothing if it is not known */
+    number_write(record->cpus_limit, &allowed); /* writes nothing if unknown */
     amount_write("CPUs", number_count(as_number(record->cpus)).text, allowed.text,
                  record->cpus_limit_source, &page);
     buffer_done(&allowed);

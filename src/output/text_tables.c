@@ -15,7 +15,7 @@
 
 /* ---- notes ----------------------------------------------------------------- */
 
-/* The rows of the text that not every report has. */
+/* The condition for a row of the text. */
 enum row { EVERY, IF_KNOWN, GPU_MEMORY_ROW, GPU_USE_ROW };
 
 /* The figures that notes explain, and their names. */
@@ -40,7 +40,7 @@ static const struct topic {
     { "cpu.threads.combined", "threads", EVERY },
 };
 
-/* The same of a machine without a job. */
+/* The same for a machine without a job. */
 static const struct topic system_topics[] = {
     { "system.cpu.busy_cores", "CPU", EVERY },
     { "system.memory.used_bytes", "memory", EVERY },
@@ -52,7 +52,7 @@ static const struct topic system_topics[] = {
 
 enum { TOPICS_MAX = ARRAY_SIZE(topics) };
 
-/* A bound of twice the value is of little use, and the bound of the total is enough. */
+/* A bound of twice the value is of little use, and one bound of the total is enough. */
 static bool has_useful_bound(const struct topic *topic, const struct spoor_figure *figure)
 {
     return strcmp(topic->name, "peak memory") == 0 && figure->high > figure->value &&
@@ -79,7 +79,7 @@ static void note_sampled(const struct spoor_figure *figures, struct page *page)
     buffer_done(&text);
 }
 
-/* One line per reason, with all figures that are unknown for it. */
+/* Writes one line per reason, with all figures that are unknown for that reason. */
 static void note_missing(const struct topic *of, const struct spoor_figure *figures,
                          size_t count, struct page *page)
 {
@@ -104,7 +104,7 @@ static void note_missing(const struct topic *of, const struct spoor_figure *figu
     }
 }
 
-/* Figures without a row need no note, except that GPUs are unknown. */
+/* Figures without a row need no note, unless GPUs are unknown. */
 static bool is_shown(const struct topic *topic, const struct spoor_figure *figure,
                      const struct record *record)
 {
@@ -150,7 +150,7 @@ void notes_write(const struct record *record, struct page *page)
 
 enum { NAME_COLUMNS = 32 };
 
-/* The columns behind name and time. */
+/* The columns after name and time. */
 static const struct {
     const char *title;
     int width;
@@ -215,7 +215,7 @@ void phase_table_write(const struct record *record, struct page *page)
 enum { PROCESSES_SHOWN = 3 };
 enum { PID_COLUMNS = 15, COMMAND_START = PID_COLUMNS + 12 + 13 + 12 + 2 };
 
-/* Largest first; unknown is last. */
+/* Sorts the largest first and unknown values last. */
 static int compare_numbers(double a, double b)
 {
     if (isnan(a) || isnan(b))
@@ -223,7 +223,7 @@ static int compare_numbers(double a, double b)
     return (a < b) - (a > b);
 }
 
-/* clang-tidy takes the size of a bare pointer for a mistake. */
+/* clang-tidy reports the size of a bare pointer as a mistake. */
 struct process_row {
     const struct record_process *process;
 };
@@ -249,7 +249,7 @@ static void write_process_title(struct page *page)
     page_line(page, PAGE_DIM, &line);
 }
 
-/* To its end, or that of the run. */
+/* Returns the time to the end of the process, or of the run. */
 static double lifetime(const struct record *record, const struct record_process *process)
 {
     double ended =
@@ -258,7 +258,7 @@ static double lifetime(const struct record *record, const struct record_process 
     return ended - process->started_seconds;
 }
 
-/* Without the directory of the program, for which there is no room. */
+/* Skips the directory of the program, for lack of room. */
 static const char *skip_directory(const char *command)
 {
     const char *name = command;
@@ -296,7 +296,7 @@ static void write_process(const struct record *record, const struct record_proce
     buffer_done(&safe);
 }
 
-/* How many are not shown, as far as that is known. */
+/* Returns how many processes are not shown, as far as known. */
 static uint64_t count_rest(const struct record *record, size_t shown)
 {
     uint64_t rest = record->process_count - shown;

@@ -22,15 +22,18 @@
 #include "record/group.h"
 #include "text/number.h"
 
-static const double RETRY = 2; /* times the limit of a run that hit it */
-static const double NEAR =
-    0.95; /* from this share of a limit on, the limit counts as reached */
-static const double SLOWDOWN_MAX = 1.1; /* of the elapsed time, for the sake of fewer CPUs */
-static const double BUSY_SHARE =
-    0.05; /* of the elapsed time: CPUs used for less do not count */
-static const double HELPER_THREADS =
-    0.05; /* CPUs above a whole number that need none of their own */
-static const double STARVED_SHARE = 0.1; /* of the elapsed time, spent waiting for a CPU */
+/* Factor for the limit of a run that hit it. */
+static const double RETRY = 2;
+/* A limit counts as reached from this share on. */
+static const double NEAR = 0.95;
+/* Factor for the elapsed time that is acceptable with fewer CPUs. */
+static const double SLOWDOWN_MAX = 1.1;
+/* Share of the elapsed time: CPUs used for less do not count. */
+static const double BUSY_SHARE = 0.05;
+/* A fraction of a CPU that needs no CPU of its own. */
+static const double HELPER_THREADS = 0.05;
+/* Share of the elapsed time spent waiting for a CPU. */
+static const double STARVED_SHARE = 0.1;
 static const double SHORT_SECONDS = 10;
 static const double MIB_BYTES = 1048576, GIB_BYTES = 1073741824;
 
@@ -102,8 +105,8 @@ static const char *reason_of(const struct spoor_figure *figure)
 
 /* ---- CPUs ----------------------------------------------------------------- */
 
-/* The CPUs that a run used over time: the curve as a JSON report has it, so that a stored report leads to the
- * same needs as the run itself. */
+/* The CPUs that a run used over time: the curve as in a JSON report, so that a stored report
+ * leads to the same needs as the run itself. */
 struct cpu_use {
     double elapsed, cpu_seconds, most_cores;
     double rest; /* seconds that the curve does not cover */
@@ -137,7 +140,8 @@ static struct cpu_use cpu_use_of(const struct record *record)
     return use;
 }
 
-/* The time that the run takes with so many CPUs: work that needs more of them at once is spread out. */
+/* Returns the time that the run takes with that many CPUs: work that needs more of them at
+ * once is spread out. */
 static double expected_seconds(const struct cpu_use *use, double cpus)
 {
     double seconds = use->rest;
@@ -154,7 +158,7 @@ static double round_cpus(double cores)
     return fmax(1, ceil(cores - HELPER_THREADS - inexact));
 }
 
-/* The time during which the run used more CPUs than that. */
+/* Returns the time during which the run used more CPUs than that. */
 static double seconds_above(const struct cpu_use *use, double cpus)
 {
     double seconds = 0;
@@ -164,12 +168,13 @@ static double seconds_above(const struct cpu_use *use, double cpus)
     return seconds;
 }
 
-/* The fewest CPUs, `few` or more, with which the time is below the limit. It falls with each CPU. */
+/* Returns the fewest CPUs, at least `few`, with which the time is below the limit. The time
+ * falls with each CPU. */
 static double fewest_cpus(const struct cpu_use *use, double few,
                           double (*seconds)(const struct cpu_use *use, double cpus),
                           double limit)
 {
-    static const double whole_max = 0x1p52; /* larger ones have no next whole number */
+    static const double whole_max = 0x1p52; /* above this, there is no next whole number */
     double enough = use->elapsed > 0 ? fmin(ceil(use->most_cores), whole_max) : few;
 
     while (few < enough) {
@@ -183,7 +188,8 @@ static double fewest_cpus(const struct cpu_use *use, double few,
     return few;
 }
 
-/* Bursts are throttled by any quota: a run that was throttled for a tenth of its time needs more. */
+/* Every quota throttles bursts: a run needs more if it was throttled for a tenth of its
+ * time. */
 static bool is_throttled(const struct record *record)
 {
     static const double notable = 0.1;
@@ -216,14 +222,15 @@ static void explain_cpus(const struct record *record, double mean, struct need *
         say(need, "; the run used all that it was allowed: more may make it faster");
 }
 
-/* `ret_other`: CPUs that are offered besides those recommended; the same if there are none. */
+/* `ret_other`: CPUs that are offered besides those recommended; equal to them if there are
+ * none. */
 static struct need find_cpus(const struct record *record, const struct cpu_use *use,
                              double *ret_other)
 {
     struct spoor_figure mean = record_find(record->figures, "cpu.mean_cores");
     double threads = record_value(record, "cpu.threads.combined");
     double limit = record->cpus_limit;
-    double wanted = ceil(fmin(RETRY * limit, threads)); /* fmin: if they are known */
+    double wanted = ceil(fmin(RETRY * limit, threads)); /* fmin() ignores an unknown value */
     double few = round_cpus(mean.value);
     struct need need;
 
@@ -264,14 +271,16 @@ bool needs_is_out_of_memory(const struct record *record)
 /* Files in memory (tmpfs) that no process maps: the kernel cannot reclaim them either. */
 static double unmapped_bytes(const struct record *record, double peak)
 {
-    static const double notable = 0.05, least = 8e6; /* less is the kernel's own counting */
+    /* Less is inaccuracy of the kernel's counts. */
+    static const double notable = 0.05, least = 8e6;
     double anon = plausible_or_0(record_value(record, "memory.anon_peak_bytes"));
 
     return anon > (1 + notable) * peak && anon > peak + least ? anon - peak : 0;
 }
 
-/* An upper bound of the peak that is worth showing: one of twice the peak is of little use. It is shown,
- * not used: it supposes that all processes had their peaks at once, and is mostly far too high. */
+/* Returns an upper bound of the peak that is worth showing: one of twice the peak is of
+ * little use. It is shown, not used: it assumes that all processes had their peaks at once,
+ * and is mostly far too high. */
 static double upper_bound(const struct spoor_figure *peak)
 {
     return !peak->is_exact && peak->high > peak->value && peak->high < 2 * peak->value
@@ -279,7 +288,7 @@ static double upper_bound(const struct spoor_figure *peak)
                : peak->value;
 }
 
-/* What a run that hit its limit gets. */
+/* Returns "twice" or "N times": the factor for the limit of a run that hit it. */
 static struct number times_text(double margin)
 {
     struct number number = { "twice" };
@@ -293,9 +302,10 @@ static struct number times_text(double margin)
 static struct need guess_memory(const struct record *record, double used, double margin)
 {
     double limit = as_number(record->memory_limit_bytes);
-    double kills = record_value(record, "events.oom_kills"); /* 0: the whole machine ran out */
+    /* 0: the whole machine ran out of memory. */
+    double kills = record_value(record, "events.oom_kills");
     bool has_limit = limit > 0 && (kills > 0 || isnan(kills));
-    /* A process that is being killed may still take some memory beyond the limit. */
+    /* A process that is being killed may still allocate some memory beyond the limit. */
     double had = has_limit && NEAR * used <= limit ? limit : used;
     struct need need = need_of(had);
 
@@ -315,7 +325,7 @@ static struct need guess_memory(const struct record *record, double used, double
     return need;
 }
 
-/* Notes on the memory besides its peak. */
+/* Adds notes on memory other than its peak. */
 static void add_memory_notes(const struct record *record, double used, struct need *need)
 {
     static const double notable = 0.25; /* of the memory */
@@ -367,10 +377,10 @@ static struct need find_memory(const struct record *record, double margin)
 
 /* ---- GPUs ----------------------------------------------------------------- */
 
-/* A GPU that is split has the memory of its parts, which follow it: these count instead. */
+/* A split GPU has the memory of its parts, which follow it: these are counted instead. */
 static double count_gpus_with_memory(const struct record *record)
 {
-    bool is_counted = false; /* the whole GPU of the parts */
+    bool is_counted = false; /* the whole GPU of the current parts was counted */
     size_t count = 0;
 
     for (size_t i = 0; i < record->gpu_count; i++) {
@@ -466,7 +476,7 @@ static bool has_failed(const struct record *record)
     return is_known(record->exit_code) && record->exit_code != 0;
 }
 
-/* Why the elapsed time may not be that of a complete run; NULL: it is. */
+/* Returns why the elapsed time may not be of a complete run; NULL: it is. */
 static const char *time_caveat_of(const struct record *record)
 {
     if (has_failed(record))
@@ -485,10 +495,10 @@ static double round_time(double seconds)
     return fmax(1, ceil(seconds / minute)) * minute;
 }
 
-/* The time of a run, which takes `expected` seconds with so many CPUs. */
+/* Sets the time of a run that takes `expected` seconds with that many CPUs. */
 static void set_time(struct needs *needs, double expected, double cpus)
 {
-    static const double notable = 1.005; /* less is not worth a word */
+    static const double notable = 1.005; /* smaller differences are not mentioned */
     double elapsed = needs->seconds.used_max;
 
     needs->seconds = need_of(elapsed);
@@ -505,7 +515,7 @@ static void set_time(struct needs *needs, double expected, double cpus)
         say(&needs->seconds, "; %s", needs->time_caveat);
 }
 
-/* Choices with the same time are none. */
+/* Choices with the same time are not choices. */
 static void set_choices(struct needs *needs, struct need_choice chosen,
                         struct need_choice other)
 {
@@ -548,7 +558,7 @@ static void find_cpus_and_time(const struct record *record, struct needs *needs)
 
 /* ---- the note ------------------------------------------------------------- */
 
-/* Pressure of the whole machine may have hit other processes. */
+/* Pressure of the whole machine may have affected other processes. */
 static bool is_starved(const struct record *record)
 {
     struct spoor_figure waited = record_find(record->figures, "pressure.cpu_seconds");
@@ -568,8 +578,8 @@ static enum run_condition condition_of(const struct record *record)
     return is_starved(record) ? RUN_STARVED : RUN_CONDITIONS;
 }
 
-/* The most serious condition of the runs. Short runs do not matter beside longer ones, nor does a run out of
- * memory beside one that used more. */
+/* Sets the note on the most serious condition of the runs. Short runs do not matter if there
+ * are longer ones, nor does a run out of memory if another used more. */
 static void set_note(struct needs *needs)
 {
     static const char *const sentences[RUN_CONDITIONS] = {
@@ -612,10 +622,10 @@ static void clear(struct needs *needs, double margin, double quantile)
         *field_of(needs, i) = unknown_need("no run was given");
 }
 
-/* The nodes of a group, and the most ranks of one. */
+/* Counts the nodes of a group, and the most ranks on one of them. */
 static void count_nodes(const struct record_group *group, struct needs *needs)
 {
-    static const uint64_t most = 1 << 20; /* more is an impossible value */
+    static const uint64_t most = 1 << 20; /* larger values are impossible */
 
     needs->nodes = group->node_count;
     if (group->nodes_expected <= most && group->nodes_expected > needs->nodes)
@@ -652,8 +662,8 @@ void needs_of(const struct record *record, double margin, struct needs *ret)
 
 /* ---- many runs ------------------------------------------------------------ */
 
-/* By usage, so that a guess yields to a run that used more. If two used the same, the larger need is last, or
- * the one that is not a guess. */
+/* Sorts by usage, so that a run that used more replaces a guess. If the usage is equal, the
+ * larger need is last, or the one that is not a guess. */
 static int compare_needs(const void *a, const void *b)
 {
     const struct need *x = *(const struct need *const *)a, *y = *(const struct need *const *)b;
@@ -665,7 +675,8 @@ static int compare_needs(const void *a, const void *b)
     return (int)y->is_guess - (int)x->is_guess;
 }
 
-/* The need at the quantile, by nearest rank; NULL: no run has it. `sorted` has room for all. */
+/* Returns the need at the quantile, by nearest rank; NULL: no run has it. `sorted` has room
+ * for all. */
 static const struct need *pick(struct needs *list, size_t count, size_t field, double quantile,
                                const struct need **sorted)
 {
@@ -683,7 +694,7 @@ static const struct need *pick(struct needs *list, size_t count, size_t field, d
     return sorted[rank - 1];
 }
 
-/* The need of the run at the quantile, and the spread of all. */
+/* Sets the need of the run at the quantile, and the spread of all. */
 static void combine_field(struct needs *list, size_t count, size_t field,
                           const struct need **sorted, struct needs *ret)
 {
@@ -696,12 +707,13 @@ static void combine_field(struct needs *list, size_t count, size_t field,
         const struct need *run = field_of(&list[i], field);
 
         need->known_runs += run->known_runs;
-        need->used_min = fmin(need->used_min, run->used_min); /* the one that is known */
+        /* fmin() ignores an unknown value. */
+        need->used_min = fmin(need->used_min, run->used_min);
         need->used_max = fmax(need->used_max, run->used_max);
     }
 }
 
-/* With fewer CPUs than a run was judged by, its time is at most so much longer. */
+/* With fewer CPUs than were assumed for a run, its time is at most this much longer. */
 static double expected_with(const struct needs *run, double cpus)
 {
     if (run->choice_count == 0)
@@ -713,7 +725,7 @@ static double expected_with(const struct needs *run, double cpus)
     return run->choices[0].expected * run->choices[0].cpus / cpus;
 }
 
-/* Sets the times of all runs to those with so many CPUs. */
+/* Computes the times of all runs with that many CPUs. */
 static struct need_choice combine_time(struct needs *list, size_t count, double cpus,
                                        const struct need **sorted, struct needs *ret)
 {
@@ -725,7 +737,7 @@ static struct need_choice combine_time(struct needs *list, size_t count, double 
     return (struct need_choice){ cpus, ret->seconds.value, ret->seconds.basis };
 }
 
-/* The choices are those of the run that decides the CPUs. */
+/* The choices are those of the run that determines the CPUs. */
 static void combine_cpus_and_time(struct needs *list, size_t count, const struct need **sorted,
                                   struct needs *ret)
 {
@@ -743,15 +755,17 @@ static void combine_cpus_and_time(struct needs *list, size_t count, const struct
         other = run->choices[i].cpus < cpus || run->choices[i].cpus > cpus ? run->choices[i]
                                                                            : other;
     other = combine_time(list, count, other.cpus, sorted, ret);
-    chosen = combine_time(list, count, cpus, sorted, ret); /* last: the times stay */
+    /* Called last: the times are final. */
+    chosen = combine_time(list, count, cpus, sorted, ret);
     if (!isnan(chosen.cpus) && !isnan(chosen.seconds))
         set_choices(ret, chosen, other);
 }
 
-/* Would the run have failed with this request? */
+/* Returns whether the run would have failed with this request. */
 static bool is_beyond(const struct needs *run, const struct needs *request)
 {
-    bool is_killed = run->conditions[RUN_OUT_OF_MEMORY] > 0; /* at its limit, the basis */
+    /* It was killed at its limit, which is the basis. */
+    bool is_killed = run->conditions[RUN_OUT_OF_MEMORY] > 0;
 
     return run->memory_bytes.basis > request->memory_bytes.value ||
            (is_killed && run->memory_bytes.basis >= request->memory_bytes.value) ||

@@ -21,17 +21,17 @@
 struct need {
     double value;              /* the request; NaN: unknown */
     bool is_guess;             /* the run hit a limit, or is not known to be complete */
-    size_t known_runs;         /* those of which the quantity is known */
-    double used_min, used_max; /* by these runs, before any margin; NaN: unknown */
-    double basis;              /* runs are compared by it */
-    char why[320];             /* a sentence without a full stop; why it is unknown, if it is */
+    size_t known_runs;         /* runs with a known value of the quantity */
+    double used_min, used_max; /* usage of these runs, without a margin; NaN: unknown */
+    double basis;              /* value by which runs are compared */
+    char why[320]; /* a sentence without a full stop; if the value is unknown, why */
 };
 
 /* CPUs, and the time that the run takes with them. */
 struct need_choice {
     double cpus;
     double seconds;  /* the request */
-    double expected; /* seconds, before any margin */
+    double expected; /* seconds, without a margin */
 };
 
 /* Why the figures of a run may be too low, the most serious first. */
@@ -40,40 +40,42 @@ enum run_condition { RUN_OUT_OF_MEMORY, RUN_FAILED, RUN_SHORT, RUN_STARVED, RUN_
 struct needs {
     double margin, quantile;
     size_t runs;
-    size_t failed_runs;     /* of these: their exit code is known and not 0 */
-    size_t partial_runs;    /* of these: they ran before or after they were tracked */
-    size_t would_fail_runs; /* of these: they used more memory, GPUs or time than this */
-    size_t conditions[RUN_CONDITIONS]; /* of these: so many had it */
-    char note[160];                    /* a sentence on the conditions; empty: there is none */
-    char gpu_vendor[16];               /* "nvidia"; empty: unknown, or no GPU was used */
+    size_t failed_runs;     /* runs whose exit code is known and not 0 */
+    size_t partial_runs;    /* runs that began before or went on after they were tracked */
+    size_t would_fail_runs; /* runs that used more memory, GPUs or time than this */
+    size_t conditions[RUN_CONDITIONS]; /* number of runs with each condition */
+    char note[160];      /* a sentence about the conditions; empty: there is none */
+    char gpu_vendor[16]; /* "nvidia"; empty: unknown, or no GPU was used */
     struct need cpus;
     struct need memory_bytes;
     struct need gpus;
-    struct need vram_bytes; /* of all GPUs together */
+    struct need vram_bytes; /* memory of all GPUs together */
     struct need seconds;
-    struct need_choice choices[2]; /* by CPUs; `cpus` and `seconds` are one of them */
+    struct need_choice choices[2]; /* sorted by CPUs; `cpus` and `seconds` are one of them */
     size_t choice_count;           /* 0: the CPUs or the time are unknown */
-    uint64_t nodes, node_ranks; /* of a group: its nodes, and the most ranks of one; else 0 */
-    const char *time_caveat;    /* of one run; NULL: its time is that of a complete run */
+    /* Nodes of a group, and the most ranks on one of them; else 0. */
+    uint64_t nodes, node_ranks;
+    const char *time_caveat; /* caveat of a single run; NULL: its time is of a complete run */
 };
 
 #define NEEDS_MARGIN 1.2
 
-/* The needs of one run. A record without a job has none: its `runs` is 0. */
+/* Computes the needs of one run. A record without a job has none: its `runs` is 0. */
 void needs_of(const struct record *record, double margin, struct needs *ret);
 
-/* The needs of many runs with the same margin: each quantity is that of the run at the quantile, by nearest
- * rank; 1 is the largest. The times in the list become those with the combined CPUs. Without runs, all
- * is unknown. Returns 0, or -ENOMEM, which needs a run. */
+/* Combines the needs of many runs with the same margin: each quantity is that of the run at
+ * the quantile, by nearest rank; 1 is the largest. The times in the list become those with
+ * the combined CPUs. Without runs, all values are unknown. Returns 0 or, if there are runs,
+ * -ENOMEM. */
 int needs_combine(struct needs *list, size_t count, double quantile, struct needs *ret);
 
-/* The next step up: 128, 256, 512, 1024 and 2048 MiB, then whole GiB. */
+/* Rounds up to the next step: 128, 256, 512, 1024 and 2048 MiB, then whole GiB. */
 double needs_round_memory(double bytes);
 
-/* Did the out-of-memory killer end a process of the run? */
+/* Returns whether the out-of-memory killer ended a process of the run. */
 bool needs_is_out_of_memory(const struct record *record);
 
-/* The fields of struct needs by their JSON keys, for writers of all of them. */
+/* The fields of struct needs by their JSON keys, for code that writes all of them. */
 struct needs_field {
     const char *key; /* "memory_bytes" */
     size_t offset;

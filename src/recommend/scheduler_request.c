@@ -79,7 +79,7 @@ static uint64_t mebibytes_of(const struct needs *needs)
     return whole(needs->memory_bytes.value / 1048576);
 }
 
-/* The memory in GiB if that is whole, otherwise in MiB. */
+/* Adds the memory in GiB if that is whole, otherwise in MiB. */
 static void add_binary(const struct needs *needs, const char *mib_unit, const char *gib_unit,
                        struct buffer *out)
 {
@@ -96,7 +96,7 @@ struct vendor {
     const char *name, *kubernetes, *docker;
 };
 
-/* docker passes NVIDIA GPUs by number, and the others as devices. */
+/* docker passes NVIDIA GPUs by number, and other GPUs as devices. */
 static const struct vendor *vendor_of(const struct needs *needs)
 {
     static const struct vendor vendors[] = {
@@ -153,7 +153,7 @@ static void write_pbs(const struct needs *needs, struct buffer *out)
     buffer_done(&chunk);
 }
 
-/* Memory without a unit is in that of LSF_UNIT_FOR_LIMITS, which is KB by default. */
+/* The unit of memory is that of LSF_UNIT_FOR_LIMITS, which is KB by default. */
 static void write_lsf(const struct needs *needs, struct buffer *out)
 {
     if (is_wanted(&needs->memory_bytes))
@@ -193,7 +193,7 @@ static void write_sge(const struct needs *needs, struct buffer *out)
     add_time("#$ -l h_rt=", needs, out);
 }
 
-/* It has no request for time. */
+/* HTCondor has no request for time. */
 static void write_htcondor(const struct needs *needs, struct buffer *out)
 {
     if (needs->nodes > 1)
@@ -206,7 +206,7 @@ static void write_htcondor(const struct needs *needs, struct buffer *out)
         buffer_format(out, "request_gpus = %" PRIu64 "\n", node_gpus(needs));
 }
 
-/* No limit of CPUs: it would throttle the job while others are idle. */
+/* Writes no CPU limit: it would throttle the job while CPUs are idle. */
 static void write_kubernetes(const struct needs *needs, struct buffer *out)
 {
     bool has_memory = is_wanted(&needs->memory_bytes), has_gpus = is_wanted(&needs->gpus);

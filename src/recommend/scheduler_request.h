@@ -14,17 +14,17 @@
 struct request_format {
     const char *name;    /* "sbatch" */
     const char *title;   /* "Slurm" */
-    const char *comment; /* starts a comment line: "#" */
+    const char *comment; /* prefix of a comment line: "#" */
     void (*write)(const struct needs *needs, struct buffer *out);
 };
 
-/* NULL: there is no such format. */
+/* Returns NULL if there is no such format. */
 const struct request_format *request_find(const char *name);
 
-/* All of them, ended by NULL: NULL after the last index. */
+/* Returns a format by index; NULL after the last. */
 const struct request_format *request_get(size_t index);
 
-/* The request, after a comment for each quantity that is unknown or a guess. */
+/* Writes the request, after a comment for each quantity that is unknown or a guess. */
 void request_write(const struct request_format *format, const struct needs *needs,
                    struct buffer *out);
 

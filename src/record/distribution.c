@@ -22,7 +22,8 @@ static int compare_spans(const void *a, const void *b)
     return (first->value > second->value) - (first->value < second->value);
 }
 
-/* The smallest value that holds for the share `quantile` of the time. */
+/* Returns the smallest value that the usage did not exceed for the share `quantile` of the
+ * time. */
 static double quantile_of(const struct span *sorted, size_t count, double total,
                           double quantile)
 {
@@ -30,7 +31,7 @@ static double quantile_of(const struct span *sorted, size_t count, double total,
 
     for (size_t i = 0; i < count; i++) {
         seconds += sorted[i].seconds;
-        if (seconds >= quantile * total * (1 - 1e-9)) /* sums are not exact */
+        if (seconds >= quantile * total * (1 - 1e-9)) /* sums are inexact */
             return decimal_round(sorted[i].value, 6); /* the curve has floats */
     }
     return (double)NAN;

@@ -22,12 +22,12 @@
 /* ---- ending ---------------------------------------------------------------- */
 
 struct ending {
-    uint64_t exit_code;   /* 128 + n if signal n killed it; UNKNOWN */
-    char signal_name[24]; /* "SIGKILL"; empty: it was not killed */
+    uint64_t exit_code;   /* 128 + n if signal n killed the process; or UNKNOWN */
+    char signal_name[24]; /* "SIGKILL"; empty: the process was not killed */
     bool has_dumped_core;
 };
 
-/* How a process ended. `wait_status` as wait(2) reports it, if `has_ended`. */
+/* Returns how a process ended. `wait_status` as wait(2) reports it, if `has_ended`. */
 static struct ending ending_of(bool has_ended, int wait_status)
 {
     struct ending ending = { .exit_code = UNKNOWN };
@@ -211,7 +211,7 @@ static bool is_ever_known(const struct source *source, size_t column)
     return false;
 }
 
-/* Whether a column of the job has a figure of the whole host, because there is no cgroup. */
+/* Whether a column of the job has a figure of the whole host, for lack of a cgroup. */
 static bool is_of_host(const struct source *source, size_t column)
 {
     enum metric metric;
@@ -225,7 +225,7 @@ static bool is_of_host(const struct source *source, size_t column)
            strncmp(metric_row(metric)->published.name, "job_", strlen("job_")) == 0;
 }
 
-/* As long as a point is one sample, all three are the same, but for rates. */
+/* While a point is one sample, all three values are equal, except for rates. */
 static void fill_column(struct record *record, const struct source *source, size_t column)
 {
     const struct series *series = source->series;
@@ -279,7 +279,7 @@ static double cut_seconds_of(uint64_t ns)
     return is_known(ns) ? (double)(ns / NS_PER_US) / 1e6 : (double)NAN;
 }
 
-/* Since the start of the run. A job that we started did not run before. */
+/* Returns the time since the start of the run. A job that we started did not run before. */
 static double seconds_since(const struct record_input *input, uint64_t ns)
 {
     if (is_known(ns) && ns < input->started_ns)
@@ -443,10 +443,10 @@ static void fill_server(struct record *record, const struct server_facts *facts,
 enum derivation {
     RATE,       /* growth of a counter per second, from the first to the last sample */
     LEVEL,      /* value of a metric at the last sample */
-    HOST_LEVEL, /* likewise, of values that are no metric: a member of struct host_reading */
+    HOST_LEVEL, /* like LEVEL, for values that are not metrics: a member of struct host_reading */
 };
 
-/* The metric of a HOST_LEVEL is one from the same source. */
+/* A HOST_LEVEL has a metric from the same source. */
 static const struct row {
     const char *path;
     enum derivation derivation;
@@ -641,7 +641,7 @@ static double seconds_of(uint64_t ns)
     return is_known(ns) ? (double)ns / 1e9 : (double)NAN;
 }
 
-/* In whole milliseconds, as in reports. */
+/* Returns a date in whole milliseconds, as in reports. */
 static double date_of(const struct summary *summary, uint64_t realtime_ns)
 {
     return summary->sample_count > 0 ? (double)(realtime_ns / NS_PER_MS) / 1e3 : (double)NAN;
@@ -666,7 +666,7 @@ static const char **copy_texts(struct record *record, const char *const *texts)
     return copy;
 }
 
-/* "KEY=VALUE" or "KEY" in two. */
+/* Splits "KEY=VALUE" or "KEY" in two. */
 static struct record_tag split_tag(struct record *record, const char *text)
 {
     size_t length = strcspn(text, "=");
@@ -678,7 +678,7 @@ static struct record_tag split_tag(struct record *record, const char *text)
                                 record_text(record, text[length] ? text + length + 1 : "") };
 }
 
-/* Are two keys one in JSON, where all bytes that are not UTF-8 look the same? */
+/* Whether two keys are equal in JSON, where all bytes that are not UTF-8 look the same. */
 static bool is_same_key(const char *a, const char *b)
 {
     struct buffer texts[2] = { { 0 }, { 0 } };
@@ -692,7 +692,7 @@ static bool is_same_key(const char *a, const char *b)
     return is_same;
 }
 
-/* A key that was given twice has the value that came last, and its place. */
+/* A key that is given twice has the value and the position of the last one. */
 static void fill_tags(struct record *record, const char *const *tags)
 {
     struct record_tags *to = &record->tags;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fill.h - a record made from the data of a session. */
+/* fill.h - makes a record from the data of a session. */
 #ifndef RECORD_FILL_H
 #define RECORD_FILL_H
 
@@ -18,7 +18,7 @@
 
 /* ---- The curve of a record, from the points that a run has kept ------------ */
 
-/* Without columns of the job whose values are the host's: those have columns of the host. */
+/* Leaves out columns of the job that would repeat the host's: the host has its own columns. */
 void fill_curve(struct record *record, const struct series *series,
                 const struct summary *summary);
 
@@ -44,7 +44,7 @@ struct phase {
 
 enum { PHASES_MAX = 256 };
 
-/* All that a record is made from; borrowed. */
+/* The data that a record is made from; borrowed. */
 struct record_input {
     const char *id;
     const char *name;            /* NULL: none */
@@ -66,14 +66,14 @@ struct record_input {
     const struct limits *limits;
     const struct gpu_view *gpu;
     const struct summary *summary;
-    const struct sample *latest; /* NULL: none was taken */
+    const struct sample *latest; /* NULL: no sample was taken */
     const struct series *series;
     const struct phase *phases;
     size_t phase_count;
-    const struct process_table *processes; /* finished; NULL: not known */
-    uint64_t started_ns;                   /* of the run, for the times of the processes */
+    const struct process_table *processes; /* finished table; NULL: unknown */
+    uint64_t started_ns; /* start of the run, for the times of the processes */
 
-    /* without a job: at the first and the last sample */
+    /* without a job: devices at the first and the last sample */
     const struct devices *first_devices, *devices;
     uint64_t devices_span_ns; /* between them */
 
@@ -81,19 +81,21 @@ struct record_input {
     uint64_t tracker_max_rss_bytes; /* likewise */
     uint64_t late_samples;
     uint64_t detail_reads;
-    struct budget budget; /* and what was spent of it */
+    struct budget budget; /* the budget and its spending */
 
     const struct warning *warnings;
     size_t warning_count;
 };
 
-/* Both fail only with -ENOMEM. On success the caller ends *ret with record_done(). */
+/* Both fail only with -ENOMEM. On success the caller calls record_done(). */
 int record_fill(const struct record_input *input, struct record *ret);
 
-/* The processes of the job; none if input->processes is NULL. A part of record_fill(). */
+/* Fills in the processes of the job; none if input->processes is NULL. A part of
+ * record_fill(). */
 void fill_processes(struct record *record, const struct record_input *input);
 
-/* A record of a machine without a run. The view may have no devices; `cloud` may be NULL. */
+/* Makes a record of a machine without a run. The view may have no devices; `cloud` may be
+ * NULL. */
 int record_fill_machine(const struct host_facts *host, const struct limits *limits,
                         const struct gpu_view *gpu, const struct server_facts *server,
                         const struct spoor_cloud *cloud, struct record *ret);

@@ -10,7 +10,7 @@
 
 #include "record/record.h"
 
-/* No more cells in the curve of a rank, and no more ranks in the list of those that are missing. */
+/* At most this many cells in the curve of a rank, and missing ranks in the list. */
 enum { GROUP_CELLS_MAX = 120, GROUP_MISSING_MAX = 1000 };
 
 /* The columns that the curve of a rank has in the file of its node, and the curve of a group. */
@@ -26,9 +26,10 @@ struct record_missing {
 
 struct record_node {
     const char *host;
-    uint64_t node, ranks, reported; /* its index; ranks that began, and that have an end */
+    /* Its index; ranks that began, and ranks that have an end. */
+    uint64_t node, ranks, reported;
     double cpu_seconds, elapsed_seconds;
-    struct spoor_figure memory; /* of its ranks together */
+    struct spoor_figure memory; /* memory of all its ranks together */
     uint64_t cpus, memory_limit_bytes;
     const char **gpus; /* UUIDs, ended by NULL */
 };
@@ -36,10 +37,10 @@ struct record_node {
 struct record_rank {
     uint64_t rank, local_rank;
     const char *host, *id;
-    double started_seconds; /* since the first rank started */
+    double started_seconds; /* time since the first rank started */
     double elapsed_seconds, cpu_seconds, mean_cores;
     uint64_t peak_rss_bytes, gpu_memory_bytes, read_bytes, written_bytes;
-    double wait_seconds; /* stalled for CPU, memory or I/O */
+    double wait_seconds; /* time stalled for CPU, memory or I/O */
     uint64_t exit_code;
     const char *signal;
     uint64_t restart;
@@ -47,13 +48,13 @@ struct record_rank {
 
 struct record_group {
     uint64_t ranks, reported, nodes_expected;
-    const char *deciding_node; /* the one with the most memory */
+    const char *deciding_node; /* the node with the most memory */
     double cpu_imbalance, memory_imbalance, elapsed_imbalance, wait_imbalance; /* max / mean */
     struct record_missing *missing;
     size_t missing_count;
     struct record_node *nodes;
     size_t node_count;
-    struct record_rank *ranks_seen; /* those with an end, by rank */
+    struct record_rank *ranks_seen; /* ranks with an end, sorted by rank */
     size_t seen_count;
     double *cell_seconds; /* the end of each cell since the start of the group */
     size_t cell_count;

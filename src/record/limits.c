@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits.c - the smallest of all limits wins, and gives its name.
+ * limits.c - the smallest of all limits applies, and is named as the source.
  *
- * A value that is not below the machine's own size is no limit: a quota of 64 CPUs on 8, or the memory of a
+ * A value that is not below the machine's own size is not a limit: a quota of 64 CPUs on 8, or the memory of a
  * batch job that has the node to itself.
  */
 #include "record/limits.h"
@@ -23,7 +23,7 @@
 static const uint64_t MIB_BYTES = 1ull << 20;
 static const uint64_t CPUS_PLAUSIBLE = UINT16_MAX;
 
-/* CPUs are counted, so a limit of none is a misreading. */
+/* CPUs are counted, so a limit of 0 is an error of reading. */
 static void lower_cpus(struct limits *limits, double cpus, const char *source)
 {
     if (!(cpus > 0) || cpus >= limits->cpus)
@@ -91,7 +91,7 @@ static void apply_cpuset(const struct root *root, struct cgroup cgroup, struct l
     } while (cgroup_to_parent(&cgroup));
 }
 
-/* How many CPUs the process may use; or -errno. */
+/* Returns how many CPUs the process may use; or -errno. */
 static int read_affinity(const struct root *root, pid_t pid)
 {
     enum { SIZE = 64 * 1024 };
@@ -108,7 +108,7 @@ static int read_affinity(const struct root *root, pid_t pid)
     return list ? parse_cpu_list(list, NULL, CPU_NUMBER_END) : -ENOENT;
 }
 
-/* A variable that is a number above 0, or UNKNOWN. Slurm writes 0 for "all". */
+/* Returns a variable that is a number above 0, or UNKNOWN. Slurm writes 0 for "all". */
 static uint64_t get_number(environment_get *get, const char *name)
 {
     const char *text = get(name);
@@ -117,8 +117,8 @@ static uint64_t get_number(environment_get *get, const char *name)
     return text && parse_whole_u64(text, &value) == 0 && value > 0 ? value : UNKNOWN;
 }
 
-/* The memory of a Slurm step. srun puts it into no variable, but slurmstepd sets the limit of the resident set
- * to it, which Linux ignores. */
+/* Returns the memory of a Slurm step. srun sets no variable for it, but slurmstepd sets the
+ * limit of the resident set to it, which Linux ignores. */
 static uint64_t read_step_memory(const struct root *root, pid_t pid)
 {
     char text[4096];
@@ -130,8 +130,8 @@ static uint64_t read_step_memory(const struct root *root, pid_t pid)
                : UNKNOWN;
 }
 
-/* Memory is granted for the node: for all the CPUs the batch job has there, and
- * not only for those of one task. */
+/* Memory is granted per node: for all CPUs that the batch job has there, not only for those
+ * of one task. */
 static void apply_slurm(const struct root *root, pid_t pid, environment_get *get,
                         struct limits *limits)
 {
@@ -162,7 +162,8 @@ void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgrou
         .cpus = is_known(facts.cpus) ? (double)facts.cpus : HUGE_VAL,
         .memory_bytes = facts.memory_bytes,
     };
-    /* A cpuset narrows the affinity too: it is read first so that it is the one that is named. */
+    /* A cpuset restricts the affinity too: it is read first, so that the report names it as
+     * the source. */
     if (cgroups) {
         apply_cpuset(root, cgroups->of[CGROUP_CPUSET], &limits);
         apply_quota(root, cgroups->of[CGROUP_CPU], &limits);
@@ -171,8 +172,8 @@ void limits_read(const struct root *root, pid_t pid, const struct cgroups *cgrou
     affinity = read_affinity(root, pid);
     if (affinity > 0) {
         lower_cpus(&limits, affinity, "affinity");
-        /* The machine itself is the limit. The list may also name CPUs that could be plugged in: the
-         * machine's count holds. */
+        /* The machine itself is the limit. The list may include CPUs that could be plugged
+         * in: the machine's count is used. */
         if (!limits.cpus_source)
             limits.cpus_source = "affinity";
     }

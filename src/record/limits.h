@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits.h - the limits of the job: the smallest of those of cgroups, CPU affinity and the batch system. Read
- * once at the start of a run.
+ * limits.h - the limits of the job: the smallest of the limits by cgroups, CPU affinity and the
+ * batch system. Read once at the start of a run.
  */
 #ifndef RECORD_LIMITS_H
 #define RECORD_LIMITS_H

@@ -35,7 +35,7 @@ static void load_context(struct record *record, const json_t *context)
 
 /* ---- load curve ------------------------------------------------------------ */
 
-/* More are not from us. */
+/* spoor writes no more than this. */
 enum { POINTS_MAX = 65536, COLUMNS_MAX = 4096 };
 
 static int load_seconds(struct record *record, const json_t *array, struct spoor_error *err)
@@ -69,7 +69,7 @@ static int refuse_values(const struct curve_column *column, const char *key, siz
                      column->name, key, count);
 }
 
-/* If there are none, they are as the highest. */
+/* If a part is missing, it is equal to the highest values. */
 static int load_values(struct record *record, const struct curve_column *column,
                        const json_t *object, const char *key, float **ret,
                        struct spoor_error *err)
@@ -96,7 +96,7 @@ static int load_values(struct record *record, const struct curve_column *column,
     return 0;
 }
 
-/* Unknown is unknown in all three. */
+/* An unknown point must be unknown in all three. */
 static int check_unknown(const struct curve_column *column, size_t count,
                          struct spoor_error *err)
 {
@@ -163,7 +163,8 @@ int load_curve(struct record *record, const json_t *curve, struct spoor_error *e
 
 /* ---- load ------------------------------------------------------------------ */
 
-/* The most phases and GPUs, which are large in memory: spoor writes no more. Ranks are small. */
+/* The maximum of phases and GPUs, which use much memory: spoor writes no more. Ranks are
+ * small. */
 enum { ITEMS_MAX = 4096, RANKS_MAX = 1 << 20 };
 
 struct loader {
@@ -179,7 +180,8 @@ static int refuse(const struct loader *loader, const char *path, const char *exp
     return error_set(loader->err, EBADMSG, "%s%s: expected %s", loader->at, path, expected);
 }
 
-/* An error: a part of a path is not an object, or the object itself. Neither name ends with its dot. */
+/* Reports that a part of a path, or the object itself, is not an object. Neither name ends
+ * with a dot. */
 static int refuse_around(const struct loader *loader, const char *path, const char *rest)
 {
     if (rest == path)
@@ -189,8 +191,8 @@ static int refuse_around(const struct loader *loader, const char *path, const ch
                      (int)(rest - path) - 1, path);
 }
 
-/* The value at a dotted path; NULL: it is missing or null. Fails if a part of the path is not
- * an object. */
+/* Finds the value at a dotted path; NULL: it is missing or null. Fails if a part of the path
+ * is not an object. */
 static int find(const struct loader *loader, const json_t *object, const char *path,
                 json_t **ret)
 {
@@ -204,7 +206,8 @@ static int find(const struct loader *loader, const json_t *object, const char *p
         if (!json_is_object(object))
             return refuse_around(loader, path, rest);
         if (length >= sizeof(key))
-            return refuse(loader, path, "a shorter key"); /* none of our tables has it */
+            /* No path of our tables is that long. */
+            return refuse(loader, path, "a shorter key");
         memcpy(key, rest, length);
         key[length] = '\0';
         value = json_object_get(object, key);
@@ -367,7 +370,7 @@ static int load_figure(const struct loader *loader, const json_t *object, const 
     return load_fields(&inner, value, &figure_fields, ret);
 }
 
-/* `count` figures, at the paths that `path` returns. */
+/* Loads `count` figures, at the paths that `path` returns. */
 static int load_figures(const struct loader *loader, const json_t *object, size_t count,
                         const char *(*path)(size_t index), struct spoor_figure **ret)
 {
@@ -382,8 +385,8 @@ static int load_figures(const struct loader *loader, const json_t *object, size_
 
 /* ---- arrays of objects ---------------------------------------------------- */
 
-/* Calls `each` for the elements of an array, and sets *ret_count to their number, once `items`
- * have room for all. */
+/* Calls `each` for the elements of an array, and sets *ret_count to their number, after
+ * reserving memory for all in `items`. */
 static int load_array(struct loader *loader, const json_t *object, const char *path,
                       size_t item_size, void **ret_items, size_t *ret_count,
                       int (*each)(struct loader *loader, const json_t *object, void *item))
@@ -409,14 +412,14 @@ static int load_array(struct loader *loader, const json_t *object, const char *p
     return r;
 }
 
-/* An object that has fields only, those of loader->fields. */
+/* Loads an object that has only the fields of loader->fields. */
 static int load_row(struct loader *loader, const json_t *object, void *item)
 {
     field_table_clear(loader->fields, item);
     return load_fields(loader, object, loader->fields, item);
 }
 
-/* The arrays of such objects. */
+/* Loads the arrays of such objects. */
 static int load_rows(struct loader *loader, const json_t *root)
 {
     struct record *record = loader->record;
@@ -527,7 +530,7 @@ static int load_system(struct loader *loader, const json_t *root)
         return r;
     record->system = record_alloc(record, 1, sizeof(*record->system));
     if (!record->system)
-        return 0; /* the record has the error */
+        return 0; /* the error is in the record */
     r = load_figures(loader, root, record_system_figure_count(), record_system_figure_path,
                      &record->system->figures);
     for (size_t i = 0; r == 0 && i < RECORD_SYSTEM_LISTS; i++) {
@@ -551,7 +554,7 @@ static int load_node(struct loader *loader, const json_t *object, void *item)
     return r < 0 ? r : load_figure(loader, object, "memory", &node->memory);
 }
 
-/* One list of cells per rank, into one array. */
+/* Loads one list of cells per rank into one array. */
 static int load_cells(struct loader *loader, const json_t *curves, const char *key, float **ret)
 {
     const struct record_group *group = loader->record->group;
@@ -609,7 +612,7 @@ static int load_group(struct loader *loader, const json_t *root)
         return 0;
     record->group = group = record_alloc(record, 1, sizeof(*group));
     if (!group)
-        return 0; /* the record has the error */
+        return 0; /* the error is in the record */
     field_table_clear(&record_group_fields, group);
     r = load_fields(loader, root, &record_group_fields, group);
     loader->has_ranks = true;
@@ -655,7 +658,7 @@ static int load_cloud(struct loader *loader, const json_t *root)
         return r;
     loader->record->cloud = record_alloc(loader->record, 1, sizeof(*loader->record->cloud));
     if (!loader->record->cloud)
-        return 0; /* the record has the error */
+        return 0; /* the error is in the record */
     return load_fields(loader, section, &record_cloud_fields, loader->record->cloud);
 }
 
@@ -665,7 +668,7 @@ static int load_launch(struct loader *loader, const json_t *root)
     struct launch *launch = section ? record_alloc(loader->record, 1, sizeof(*launch)) : NULL;
 
     if (!launch)
-        return 0; /* none, or the record has the error */
+        return 0; /* no such list, or the error is in the record */
     field_table_clear(&record_launch_fields, launch);
     loader->record->launch = launch;
     return load_fields(loader, section, &record_launch_fields, launch);
@@ -704,7 +707,7 @@ static int load_all(struct loader *loader, const json_t *root)
         r = load_group(loader, root);
     if (r == 0)
         r = load_curve(record, json_object_get(root, "curve"), loader->err);
-    /* A key that is missing because memory ran out is not missing in the file. */
+    /* If memory ran out, a key may be missing that is in the file. */
     return record->error < 0 ? error_set(loader->err, record->error, "out of memory") : r;
 }
 
@@ -731,7 +734,7 @@ int record_parse(const char *text, size_t length, struct record *ret, size_t *re
         json_loadb(text, length, ret_length ? JSON_DISABLE_EOF_CHECK : 0, &error);
     int r;
 
-    if (!root && error.line < 0) /* of no place in the text */
+    if (!root && error.line < 0) /* not a syntax error in the text */
         return error_set(err, ENOMEM, "out of memory");
     if (!root)
         return error_set(err, EBADMSG, "not valid JSON (line %d, column %d); " NOT_A_REPORT,

@@ -14,7 +14,7 @@
 
 #define NOT_A_REPORT "expected a report written by 'spoor run -f json'"
 
-/* Why a figure is unknown that a report does not have. */
+/* The reason for figures that a report does not have. */
 #define LOAD_MISSING "not in this report"
 
 /* A file holds no more than this. */
@@ -26,28 +26,29 @@ struct records {
     size_t count;         /* at least 1 */
 };
 
-/* Reads a file; "-" is standard input. On success the caller ends *ret with records_done();
- * it is untouched on failure. -EBADMSG: something in it is not a report. */
+/* Reads a file; "-" is standard input. On success the caller calls records_done(); *ret is
+ * untouched on failure. -EBADMSG: something in the file is not a report. */
 int records_load(const char *path, struct records *ret, struct spoor_error *err);
-/* The same for a file that is open. `text` has the part that was read already, and gets the rest; `path`
- * is for messages. */
+/* Does the same for an open file. `text` has the part that was already read, and gets the
+ * rest; `path` is for messages. */
 int records_read(int fd, const char *path, struct buffer *text, struct records *ret,
                  struct spoor_error *err);
 void records_done(struct records *records);
 
-/* Reads one report from a text; the message does not name a file. *ret_length is the length of the
- * report; NULL: nothing may follow it. The caller ends *ret with record_done(). */
+/* Reads one report from a text; the message does not contain a file name. *ret_length is the
+ * length of the report; NULL: nothing may follow it. The caller calls record_done(). */
 int record_parse(const char *text, size_t length, struct record *ret, size_t *ret_length,
                  struct spoor_error *err);
 
-/* The same for a report that has been parsed; its schema is not checked. */
+/* Does the same for a report that has been parsed; its schema is not checked. */
 struct json_t;
 int record_from_json(const struct json_t *root, struct record *ret, struct spoor_error *err);
 
-/* Reads the curve of a report; NULL: it has none. -EBADMSG: it is not a curve. */
+/* Reads the curve of a report; NULL: the report has none. -EBADMSG: it is not a curve. */
 int load_curve(struct record *record, const struct json_t *curve, struct spoor_error *err);
 
-/* A tracking file of gpu-tracker as a record: compat/tracking/tracking_load.c. Every message names the file. */
+/* Loads a tracking file of gpu-tracker as a record: compat/tracking/tracking_load.c. Every
+ * message contains the name of the file. */
 int tracking_load(const char *path, const char *name, struct records *ret,
                   struct spoor_error *err);
 

@@ -49,7 +49,7 @@ struct curve_value curve_get(const struct record_curve *curve,
             time += column->is_rate ? span : 0;
             continue;
         }
-        if (!((double)column->high[i] <= value.high)) /* also if that is NaN */
+        if (!((double)column->high[i] <= value.high)) /* also true if `high` is NaN */
             value.high = (double)column->high[i];
         if (!((double)column->low[i] >= value.low))
             value.low = (double)column->low[i];
@@ -86,7 +86,7 @@ void curve_highest(const struct record_curve *curve, const struct curve_column *
         do {
             double *at = &ret_cells[cell < cells ? cell : cells - 1];
 
-            if (!((double)column->high[i] <= *at)) /* also if that is NaN */
+            if (!((double)column->high[i] <= *at)) /* also true if `high` is NaN */
                 *at = (double)column->high[i];
         } while (++cell < cells && (double)cell < last);
     }
@@ -123,11 +123,12 @@ void record_init(struct record *record)
     }
 }
 
-/* Memory is handed out in pieces: a record has many short texts. All blocks are in one list; pieces are those of the
- * first one. With AddressSanitizer, each piece is a block: it sees what is read beyond. */
+/* Memory is allocated in blocks: a record has many short texts. All blocks are in one list;
+ * pieces are taken from the first one. With AddressSanitizer, each piece is a block, so that
+ * it detects reads beyond a piece. */
 struct allocation {
     struct allocation *next;
-    size_t used, size; /* of the memory, in bytes */
+    size_t used, size; /* bytes of the memory */
     max_align_t memory[];
 };
 
@@ -346,7 +347,7 @@ static const struct field tracker[] = {
     { "tracker.postponed.gpus", FIELD_COUNT, AT(postponed[SPENT_GPUS]) },
 };
 
-/* Fields that the JSON report calls as the struct does. */
+/* Fields with the same name in the JSON report and in the struct. */
 #define ROW(kind, type, member)                      \
     {                                                \
 #member, kind, offsetof(struct type, member) \

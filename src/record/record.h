@@ -18,13 +18,13 @@
 #include "sample/metric.h"
 #include "spoor/spoor.h"
 
-/* How a run went: points over time, each with the highest, lowest and mean value of every
- * column.
+/* The course of a run: points over time, each with the highest, lowest and mean value of
+ * every column.
  *
- * A column is a metric of docs/METRICS.md, or a measure of one GPU ("gpu0_utilization"). A counter is a
- * rate here: its growth per second. */
+ * A column is a metric of docs/METRICS.md, or a measure of one GPU ("gpu0_utilization").
+ * Counters are rates here: growth per second. */
 
-/* How many points a JSON report has at most, and how many a page. */
+/* The maximum number of points in a JSON report, and in a page. */
 enum { CURVE_JSON_POINTS = 256, CURVE_PAGE_POINTS = 2000 };
 
 /* NaN: unknown. In a column, infinite: a part that is unknown where its whole is known, as in
@@ -39,35 +39,36 @@ struct curve_column {
     float *high, *low, *mean; /* one of each per point; may be the same array */
 };
 
-/* The memory is that of the record. */
+/* The record owns the memory. */
 struct record_curve {
-    uint64_t samples; /* that it was made of */
+    uint64_t samples; /* samples that the curve was made of */
     size_t count;     /* points; 0: there is no curve */
-    double *seconds;  /* the end of each point; it covers the time since the one before */
+    double *seconds;  /* the end of each point; it covers the time since the previous point */
     struct curve_column *columns;
     size_t column_count;
 };
 
-/* NULL: there is no such column. */
+/* Returns NULL if there is no such column. */
 const struct curve_column *curve_find(const struct record_curve *curve, const char *name);
 
-/* The start of the time that a point covers. */
+/* Returns the start of the time that a point covers. */
 double curve_start(const struct record_curve *curve, size_t point);
 
-/* The end of a point as a JSON report has it: in steps of 0.1 ms. */
+/* Returns the end of a point as in a JSON report: in steps of 0.1 ms. */
 double curve_rounded_seconds(const struct record_curve *curve, size_t point);
 
-/* The values of a column over several points, from `first` to before `end`. Means are weighted by time. The
- * mean of a rate covers all of the time, even if some points are unknown, so that its integral stays the same. */
+/* Returns the values of a column over the points from `first` to before `end`. Means are
+ * weighted by time. The mean of a rate covers all of the time, even if some points are
+ * unknown, so that its integral stays the same. */
 struct curve_value curve_get(const struct record_curve *curve,
                              const struct curve_column *column, size_t first, size_t end);
 
-/* The highest values of a column in `cells` parts of the run that have the same length. A point counts in
- * all cells that it covers a part of; NaN: unknown. */
+/* Computes the highest values of a column in `cells` parts of the run that have the same
+ * length. A point counts in all cells that it overlaps; NaN: unknown. */
 void curve_highest(const struct record_curve *curve, const struct curve_column *column,
                    double *ret_cells, size_t cells);
 
-/* How many points become one, so that no more than `max_points` are left. */
+/* Returns how many points to join into one, so that at most `max_points` are left. */
 size_t curve_step(const struct record_curve *curve, size_t max_points);
 
 #define RECORD_SCHEMA "spoor/1"
@@ -111,13 +112,13 @@ enum record_gpu_measure {
 
 /* A GPU of the machine, or a part of one (MIG device), which follows it. */
 struct record_gpu {
-    uint64_t index;   /* of the whole GPU */
+    uint64_t index;   /* index of the whole GPU */
     uint64_t part;    /* UNKNOWN: the whole */
-    const char *uuid; /* or its PCI address, if it has none */
+    const char *uuid; /* UUID, or PCI address if it has none */
     const char *name, *vendor, *pci_address;
     uint64_t memory_bytes;
     bool is_part;
-    bool is_selected; /* it is one of the job's; only then the rest is known */
+    bool is_selected; /* it is assigned to the job; only then the rest is known */
     struct spoor_figure measures[RECORD_GPU_MEASURES];
     const char **throttled; /* "power", "thermal", "hardware"; ended by NULL */
 };
@@ -126,26 +127,26 @@ struct record_gpu {
 struct record_process {
     uint64_t pid, parent_pid;
     const char *name, *command;
-    double started_seconds; /* negative: it ran before it was tracked */
-    double ended_seconds;   /* NaN: it still ran at the end */
-    double cpu_seconds;     /* of itself, without its children */
+    double started_seconds; /* negative: the process ran before it was tracked */
+    double ended_seconds;   /* NaN: the process was running at the end */
+    double cpu_seconds;     /* CPU time of the process, without its children */
     uint64_t peak_rss_bytes, read_bytes, written_bytes, gpu_memory_bytes;
     uint64_t exit_code; /* 128 + N after signal N */
-    const char *signal; /* "SIGKILL"; NULL: no signal ended it */
+    const char *signal; /* "SIGKILL"; NULL: no signal killed it */
 };
 
 /* The other processes, summed by name. */
 struct record_process_sum {
-    const char *name; /* NULL: those whose name is not known */
+    const char *name; /* NULL: processes with unknown names */
     uint64_t count;
     double cpu_seconds;
-    uint64_t peak_rss_bytes; /* the largest of one */
+    uint64_t peak_rss_bytes; /* the largest peak of one process */
 };
 
 /* The distribution of a quantity over the time of the run: means of the points of its curve. NaN: unknown. */
 struct record_quantiles {
-    double p50, p95; /* half of the time, and 95 % of it, the value was not above this */
-    double near_limit_seconds; /* so long it was above 90 % of the limit */
+    double p50, p95; /* the value was not above these for half, or 95 %, of the time */
+    double near_limit_seconds; /* time during which the value was above 90 % of the limit */
 };
 
 struct record {
@@ -155,10 +156,10 @@ struct record {
     const char **command; /* ended by NULL */
     uint64_t pid;
     const char *host, *user, *cwd;
-    double started_at, ended_at; /* since 1970, UTC, in whole milliseconds */
+    double started_at, ended_at; /* Unix times in UTC, in whole milliseconds */
     double elapsed_seconds;
     uint64_t exit_code; /* 128 + N after signal N */
-    const char *signal; /* "SIGKILL"; NULL: no signal ended it */
+    const char *signal; /* "SIGKILL"; NULL: no signal killed it */
     bool has_dumped_core;
     bool is_attached;      /* the job had started before it was tracked */
     bool is_still_running; /* the main process was running at the last sample */
@@ -166,7 +167,7 @@ struct record {
     uint64_t samples;
     const char *spoor_version;
 
-    /* the machine, and the limits of the job */
+    /* The machine, and the limits of the job. */
     const char *os, *kernel, *cpu_model;
     uint64_t cpus, memory_bytes;
     double cpus_limit;
@@ -176,30 +177,31 @@ struct record {
     struct record_gpu *gpus;
     size_t gpu_count;
     uint64_t
-        whole_gpus; /* parts not counted; UNKNOWN: not read, or the drivers have not responded */
+        whole_gpus; /* without parts; UNKNOWN: not read, or the drivers have not responded */
     struct record_cloud *cloud; /* NULL: not known */
     struct launch *launch;   /* NULL: neither a scheduler nor a launcher started it; launch.h */
     const char *gpus_reason; /* why some or all GPUs are missing; not in a JSON report */
 
-    struct spoor_figure *figures; /* figure_count() of them; NULL: the machine without a job */
+    struct spoor_figure *figures; /* figure_count() figures; NULL: the machine without a job */
     struct record_process *processes; /* in order of their start */
     size_t process_count;
     struct record_process_sum *other_processes;
     size_t other_process_count;
-    size_t
-        shown_processes; /* in a text report: so many of the largest; SIZE_MAX: three, if there are several; not in JSON */
+    /* Number of the largest processes in a text report; SIZE_MAX: three, if there are
+     * several; not in JSON. */
+    size_t shown_processes;
     struct record_system *system; /* NULL: a job was tracked */
-    struct record_server *server; /* NULL: not of a machine alone */
+    struct record_server *server; /* NULL: the record is not of a machine alone */
     struct record_phase *phases;
     size_t phase_count;
     struct record_curve curve;
-    struct record_quantiles cores, memory; /* cores have no limit here */
+    struct record_quantiles cores, memory; /* `cores` has no limit here */
     struct record_group *group;            /* NULL: one run, not the ranks of a job; group.h */
 
     /* the cost of the tracker itself */
     double tracker_cpu_seconds;
     uint64_t tracker_max_rss_bytes, late_samples, detail_reads;
-    double budget_percent; /* of the job's CPU time; NAN: without limit */
+    double budget_percent; /* percentage of the job's CPU time; NAN: no limit */
     double spent_seconds[SPENDING_COUNT];
     uint64_t postponed[SPENDING_COUNT]; /* how often the budget was used up */
 
@@ -207,48 +209,50 @@ struct record {
     size_t warning_count;
     const char *context; /* a JSON object of an integration, such as Metaflow's; NULL: none */
 
-    int error;         /* 0, or -ENOMEM: an allocation failed, and its value is NULL */
-    void *allocations; /* all of its memory */
+    int error;         /* 0, or -ENOMEM: an allocation failed, and the value is NULL */
+    void *allocations; /* list of all allocations */
 };
 
-/* A record of which nothing is known. */
+/* Makes a record in which everything is unknown. */
 void record_init(struct record *record);
 void record_done(struct record *record);
 
-/* Zeroed memory that lives as long as the record; NULL and record->error on failure. */
+/* Allocates zeroed memory that lives as long as the record. On failure, returns NULL and
+ * sets record->error. */
 void *record_alloc(struct record *record, size_t count, size_t size);
 
-/* A copy of a text. NULL stays NULL; of the second, so does empty text. */
+/* Copies a text. NULL stays NULL; the second function also turns an empty text into NULL. */
 const char *record_text(struct record *record, const char *text);
 const char *record_known_text(struct record *record, const char *text);
 
-/* The text `like`, if it is the same; otherwise a copy. Both may be NULL. */
+/* Returns the text `like` if it is equal; otherwise a copy. Both may be NULL. */
 const char *record_share_text(struct record *record, const char *text, const char *like);
 
-/* The same figure with its texts copied into the record. Texts equal to those of `like`, which may be
- * NULL, are not copied again. */
+/* Returns the figure with its texts copied into the record. Texts equal to those of `like`,
+ * which may be NULL, are not copied again. */
 struct spoor_figure record_figure(struct record *record, struct spoor_figure figure,
                                   const struct spoor_figure *like);
 
 struct spoor_figure record_unknown_figure(const char *reason);
 
-/* The figure of that path, among figures in the order of the figure table. */
+/* Returns the figure of that path, among figures in the order of the figure table. */
 struct spoor_figure record_find(const struct spoor_figure *figures, const char *path);
 
-/* The value of a figure of the run; NaN: unknown. */
+/* Returns the value of a figure of the run; NaN: unknown. */
 double record_value(const struct record *record, const char *path);
 
 /* Sets `cores` and `memory` by the curve (distribution.c). */
 void record_fill_distribution(struct record *record);
 
-/* The memory that counts against the limit of a cgroup: the peak of the job's cgroup, without pages that
- * are charged to another cgroup. NaN: unknown, or a cgroup does not set the limit. */
+/* Returns the memory that counts against the limit of a cgroup: the peak of the job's
+ * cgroup, without pages that are charged to another cgroup. NaN: unknown, or a cgroup does
+ * not set the limit. */
 double record_charged_bytes(const struct record *record);
 
-/* Where a measure of a GPU stands in the JSON object of that GPU: "memory.peak_bytes". */
+/* Returns the path of a measure in the JSON object of its GPU: "memory.peak_bytes". */
 const char *record_gpu_path(enum record_gpu_measure measure);
 
-/* A random ID of a run: 32 hexadecimal digits. */
+/* Length of the random ID of a run: 32 hexadecimal digits and a NUL. */
 enum { RUN_ID_SIZE = 32 + 1 };
 void record_make_id(char id[RUN_ID_SIZE]);
 
@@ -270,10 +274,10 @@ enum field_kind {
 struct field {
     const char *path; /* "run.id" */
     enum field_kind kind;
-    size_t offset; /* in the struct that the table is of */
+    size_t offset; /* offset in the struct of the table */
 };
 
-/* In the order of the JSON report. */
+/* The fields in the order of the JSON report. */
 struct field_table {
     const struct field *rows;
     size_t count;
@@ -292,10 +296,10 @@ extern const struct field_table record_process_sum_fields;
 /* The first of record_gpu_fields identify the GPU. */
 enum { RECORD_GPU_IDENTITY = 5 };
 
-/* Makes every field of a struct unknown; flags are false. */
+/* Sets every field of a struct to unknown; flags are false. */
 void field_table_clear(const struct field_table *table, void *base);
 
-/* Where a field is. `base` is the struct that holds it. */
+/* Returns the address of a field. `base` is the struct that holds it. */
 static inline const void *field_at(const struct field *field, const void *base)
 {
     return (const char *)base + field->offset;
@@ -309,7 +313,7 @@ struct record_cache {
     uint64_t level;
     const char *type; /* "data", "instruction", "unified" */
     uint64_t count;
-    uint64_t total_bytes; /* of all of them together */
+    uint64_t total_bytes; /* size of all of them together */
 };
 
 struct record_server_disk {
@@ -323,7 +327,7 @@ struct record_cloud {
     const char *vendor, *region, *zone, *instance_type, *account;
 };
 
-/* Unknown is NULL or UNKNOWN. */
+/* Unknown members are NULL or UNKNOWN. */
 struct record_server {
     const char *architecture;   /* "x86_64" */
     const char *vendor, *model; /* from the firmware */
@@ -334,9 +338,9 @@ struct record_server {
     size_t cache_count;
     struct record_server_disk *disks;
     size_t disk_count;
-    bool has_cloud; /* whether the cloud was looked up */
+    bool has_cloud; /* the cloud was looked up */
     struct record_cloud cloud;
-    const char *cloud_reason; /* why some of it is unknown */
+    const char *cloud_reason; /* why some of the cloud's members are unknown */
 };
 
 extern const struct field_table record_server_fields;
@@ -380,12 +384,12 @@ struct record_system {
     struct record_list mounts;     /* of struct record_mount */
 };
 
-/* The lists, for writers and loaders of all of them. */
+/* The lists, for code that writes or loads all of them. */
 struct record_system_list {
     const char *path; /* "system.disks" */
     struct field_table fields;
     size_t item_size;
-    size_t offset; /* of the list in struct record_system */
+    size_t offset; /* offset of the list in struct record_system */
 };
 
 enum { RECORD_SYSTEM_LISTS = 3 };
@@ -394,12 +398,12 @@ extern const struct record_system_list record_system_lists[RECORD_SYSTEM_LISTS];
 size_t record_system_figure_count(void);
 const char *record_system_figure_path(size_t index);
 
-/* The metric it is derived from (METRIC_NONE: it is no metric), and whether it is its increase per
- * second or its last value: for the documentation. */
+/* Returns the metric that a figure is derived from (METRIC_NONE: none), and whether the
+ * figure is its increase per second or its last value: for the documentation. */
 enum metric record_system_figure_metric(size_t index);
 bool record_system_figure_is_rate(size_t index);
 
-/* A figure of the machine; unknown if there are none or a job was tracked. */
+/* Returns a figure of the machine; unknown if there are none or a job was tracked. */
 struct spoor_figure record_system_find(const struct record *record, const char *path);
 
 #endif

@@ -20,8 +20,8 @@ struct replay {
     struct summary summary;
     struct series series;
     enum replay_kind kinds[METRIC_COUNT];
-    double units[METRIC_COUNT];  /* raw units in a base unit */
-    double totals[METRIC_COUNT]; /* of counters whose rows are growth */
+    double units[METRIC_COUNT];  /* raw units per base unit */
+    double totals[METRIC_COUNT]; /* totals of counters whose rows are growth */
     bool has_growth;             /* there are such */
     bool has_start;              /* the rows count from the start of the run */
     struct replay_row waiting[WAITING_MAX];
@@ -105,7 +105,7 @@ bool replay_is_over(const struct replay *replay, const struct replay_row *row)
 
 /* ---- a row as a sample ------------------------------------------------------ */
 
-/* A file may hold any number: times end with the year 2255. */
+/* A file may hold any number: limit times to the year 2255. */
 static uint64_t ns_of(double seconds)
 {
     return seconds > 0 ? (uint64_t)(fmin(seconds, 9e9) * 1e9 + 0.5) : 0;
@@ -142,13 +142,14 @@ static void take_sample(struct replay *replay, const struct series_gpus *gpus)
     series_append(&replay->series, sample, &replay->summary, gpus);
 }
 
-/* `elapsed_seconds`: of the row, since the first one or the start of the run. */
+/* `elapsed_seconds`: time of the row since the first one or the start of the run. */
 static void play(struct replay *replay, const struct replay_row *row, double elapsed_seconds)
 {
     struct sample *sample = &replay->sample;
     double before = replay->has_growth && !replay->has_start ? replay->interval_seconds : 0;
     double elapsed = elapsed_seconds + before;
-    double seconds = elapsed - (double)sample->elapsed_ns / 1e9; /* since the row before */
+    /* Time since the previous row. */
+    double seconds = elapsed - (double)sample->elapsed_ns / 1e9;
 
     sample->elapsed_ns = ns_of(elapsed);
     sample->realtime_ns = row->unix_seconds > 0 ? ns_of(row->unix_seconds) : sample->elapsed_ns;
@@ -162,7 +163,7 @@ static void play(struct replay *replay, const struct replay_row *row, double ela
     take_sample(replay, &row->gpus);
 }
 
-/* Before the first row, counters that it has grown by something were 0. */
+/* Before the first row, counters for which it has growth were 0. */
 static void play_start(struct replay *replay, const struct replay_row *first)
 {
     struct sample *sample = &replay->sample;
@@ -185,7 +186,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of the first intervals, in whole milliseconds; 1 s if there is none. */
+/* Returns the median of the first intervals, in whole milliseconds; 1 s if there is none. */
 static double find_interval(const struct replay *replay)
 {
     double intervals[WAITING_MAX];
@@ -201,7 +202,7 @@ static double find_interval(const struct replay *replay)
     qsort(intervals, count, sizeof(*intervals), compare);
     if (count == 0)
         return 1;
-    /* Samples are a little late: the interval of the options is a round number. */
+    /* Samples are a little late: the configured interval is a round number. */
     return fmax(floor(intervals[count / 2] * 1e3 + 0.5) / 1e3, 1e-3);
 }
 

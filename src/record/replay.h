@@ -13,14 +13,16 @@
 #include "record/record.h"
 #include "series/series.h"
 
-/* The form of a counter in the rows: its value, or its growth since the row before, or that per second.
- * Growth before the first row is since the start of the run, or of one interval if no row has that time. */
+/* The form of a counter in the rows: its value, its growth since the previous row, or that
+ * growth per second. Growth of the first row is since the start of the run, or over one
+ * interval if no row has that time. */
 enum replay_kind { REPLAY_VALUE, REPLAY_GROWTH, REPLAY_RATE };
 
 struct replay_row {
     double unix_seconds;
-    double elapsed_seconds;     /* since the start of the run; NaN: from the other members */
-    double interval_seconds;    /* since the row before; NaN: from unix_seconds */
+    /* Time since the start of the run; NaN: computed from the other members. */
+    double elapsed_seconds;
+    double interval_seconds; /* time since the previous row; NaN: computed from unix_seconds */
     double value[METRIC_COUNT]; /* in base units; NaN: unknown */
     struct series_gpus gpus;
     char run_id[RUN_ID_SIZE]; /* empty: unknown */
@@ -28,26 +30,26 @@ struct replay_row {
 
 struct replay;
 
-/* NULL: out of memory. */
+/* Returns NULL if memory runs out. */
 struct replay *replay_new(void);
 void replay_free(struct replay *replay);
 
-/* -1: there is no such metric. */
+/* Returns -1 if there is no such metric. */
 int replay_metric(const char *name);
 void replay_set_kind(struct replay *replay, int metric, enum replay_kind kind);
 
 void replay_row_clear(struct replay_row *row);
 
-/* Does a row have the run ID of the rows so far? true also if there is none yet. */
+/* Returns whether a row has the run ID of the rows so far; true also if there is none yet. */
 bool replay_has_id_of(const struct replay *replay, const struct replay_row *row);
 
-/* Does a row belong to another run, which began after the rows so far? */
+/* Returns whether a row belongs to another run, which began after the rows so far. */
 bool replay_is_over(const struct replay *replay, const struct replay_row *row);
 
 void replay_add(struct replay *replay, const struct replay_row *row);
 
-/* The record of all rows. `skipped`: rows that could not be read, of which it warns. -ENODATA: there
- * was no row; -ENOMEM. The caller ends *ret with record_done(). */
+/* Makes the record of all rows. `skipped`: rows that could not be read, which are a warning.
+ * -ENODATA: there was no row; -ENOMEM. The caller calls record_done(). */
 int replay_finish(struct replay *replay, const char *name, uint64_t skipped,
                   struct record *ret);
 

@@ -54,7 +54,7 @@ static void add_text(struct json_writer *json, const char *name, const char *tex
         json_add_text(json, name, text);
 }
 
-/* As a shell reads it. A cut one ends with dots. */
+/* Adds a command in shell quoting. A truncated command ends with dots. */
 static void add_command(struct json_writer *json, const char *name, const char *const *command)
 {
     CLEANUP(buffer_done) struct buffer text = { 0 };
@@ -133,7 +133,7 @@ static void add_fields(struct json_writer *json, const struct field_table *table
 
 /* ---- GPUs ----------------------------------------------------------------- */
 
-/* The names of the job's GPUs, and how many of these held memory of the job. */
+/* Adds the names of the job's GPUs, and how many of these held memory of the job. */
 static void add_gpus(struct json_writer *json, const struct record *record)
 {
     CLEANUP(buffer_done) struct buffer names = { 0 };

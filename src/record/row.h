@@ -18,19 +18,19 @@
 
 enum { ROW_NAME_SIZE = 80, ROW_COMMAND_MAX = 600 };
 
-/* The name of the column of a path. */
+/* Returns the name of the column of a path. */
 void row_name(const char *path, char ret[ROW_NAME_SIZE]);
 
-/* Does a row have this figure, if it is known? */
+/* Returns whether a row has this figure if it is known. */
 bool row_has_figure(size_t index);
 
 /* Writes a row and its newline. */
 void row_write(const struct record *record, struct buffer *out);
 
-/* Adds the path of the whole report to a row that ends a buffer. */
+/* Adds the path of the whole report to the row at the end of a buffer. */
 void row_add_report(struct buffer *row, const char *report);
 
-/* An ID that depends on the values of a run alone, for one that has none. */
+/* Makes an ID from the values of a run, for a run without an ID. */
 void row_make_id(const struct record *record, char id[RUN_ID_SIZE]);
 
 /* ---- in row_load.c: the library does without a JSON parser --------------- */
@@ -39,13 +39,15 @@ struct json_t;
 struct line_reader;
 struct records;
 
-/* Reads a row, which need not be NUL-ended. -EBADMSG: it is not one. The caller ends *ret with record_done(). */
+/* Reads a row, which need not be NUL-terminated. -EBADMSG: it is not a row. The caller calls
+ * record_done(). */
 int row_parse(const char *text, size_t length, struct record *ret, struct spoor_error *err);
 
-/* The same for JSON that was parsed; it may be without an ID. */
+/* Does the same for parsed JSON; it may be without an ID. */
 int row_from_json(struct json_t *row, struct record *ret, struct spoor_error *err);
 
-/* Reads a file of rows; `path` is for messages. Lines that are no rows are skipped, unless there are no others. */
+/* Reads a file of rows; `path` is for messages. Lines that are not rows are skipped, unless
+ * there are no others. */
 int rows_load(struct line_reader *input, const char *path, struct records *ret,
               struct spoor_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_load.c - rows of a history read back: put into the shape of a report, which load.c reads. */
+/* row_load.c - reads rows of a history: converts them into the shape of a report, which
+ * load.c reads. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "series/figure.h"
 #include "text/line_reader.h"
 
-/* Puts a value at a dotted path; keeps it. */
+/* Sets a value at a dotted path; takes ownership of it. */
 static void put(json_t *root, const char *path, json_t *value)
 {
     for (;;) {
@@ -40,7 +41,7 @@ static void put(json_t *root, const char *path, json_t *value)
 
 /* ---- the command ---------------------------------------------------------- */
 
-/* One character after a backslash in $'...'. Returns how many bytes it takes. */
+/* Adds the character of an escape in $'...'. Returns how many bytes it takes. */
 static size_t add_escaped(const char *text, struct buffer *word)
 {
     static const char codes[] = "nrt", characters[] = "\n\r\t";
@@ -55,11 +56,11 @@ static size_t add_escaped(const char *text, struct buffer *word)
     return low < 0 ? *text != '\0' : 3;
 }
 
-/* One word as escape_shell() writes it; the cursor moves behind it and its blank. */
+/* Reads one word as escape_shell() writes it, and moves the cursor behind it and its blank. */
 static void read_word(const char **cursor, struct buffer *word)
 {
     const char *text = *cursor;
-    char quote = '\0'; /* '$' inside of $'...' */
+    char quote = '\0'; /* '$' stands for $'...' */
 
     for (; *text && (quote || *text != ' '); text++) {
         if (!quote && text[0] == '$' && text[1] == '\'')
@@ -90,7 +91,7 @@ static json_t *split_command(const char *text)
 
 /* ---- fields, tags, GPUs ---------------------------------------------------- */
 
-/* `section`: where the paths of the table start, with its dot. */
+/* `section`: prefix of the paths of the table, with its dot. */
 static void put_fields(json_t *root, const char *section, const json_t *row,
                        const struct field_table *table)
 {
@@ -121,7 +122,7 @@ static void put_tags(json_t *root, json_t *row)
     json_decref(tags);
 }
 
-/* The GPUs by name: the first ones held the memory of the job, in equal parts. */
+/* Sets the GPUs by name: the first ones held the memory of the job, in equal parts. */
 static void put_gpus(json_t *root, const json_t *row)
 {
     const char *names = json_string_value(json_object_get(row, "gpus"));

@@ -21,7 +21,7 @@ const struct run_figure run_figures[RUN_FIGURES] = {
     { "energy", "GPU energy", "energy.gpu_joules", RUN_JOULES },
 };
 
-/* The unit by the end of a path. */
+/* Returns the unit by the suffix of a path. */
 static enum run_unit unit_of(const char *path)
 {
     static const struct {
@@ -120,7 +120,7 @@ void run_figure_add(const struct run_figure *figure, double value, double low, d
 
 /* ---- values that people write ------------------------------------------- */
 
-/* The factor of a unit; 0: there is no such unit. */
+/* Returns the factor of a unit; 0: there is no such unit. */
 static double byte_factor(const char *unit)
 {
     static const char letters[] = "kmgtp";

@@ -14,31 +14,33 @@
 enum run_unit { RUN_SECONDS, RUN_BYTES, RUN_JOULES, RUN_NUMBER };
 
 struct run_figure {
-    const char *name;  /* as the user writes it: "memory" */
-    const char *label; /* for people: "Peak memory" */
-    const char *path;  /* in the report; NULL: the time of the run */
+    const char *name;  /* name as the user writes it: "memory" */
+    const char *label; /* label for people: "Peak memory" */
+    const char *path;  /* path in the report; NULL: the time of the run */
     enum run_unit unit;
 };
 
-/* Those with short names, in the order of tables. */
+/* The figures with short names, in the order of tables. */
 enum { RUN_FIGURES = 7 };
 extern const struct run_figure run_figures[RUN_FIGURES];
 
-/* By its short name or its path. -EINVAL: there is no such figure; the message lists the names. */
+/* Finds a figure by its short name or its path. -EINVAL: there is no such figure; the
+ * message lists the names. */
 int run_figure_find(const char *name, struct run_figure *ret, struct spoor_error *err);
 
-/* A figure of a run; `value` is NaN if it is unknown. */
+/* Returns a figure of a run; `value` is NaN if it is unknown. */
 struct spoor_figure run_figure_get(const struct run_figure *figure,
                                    const struct record *record);
 
-/* The bounds of a figure: equal to its value if it is exact or has none. */
+/* The bounds of a figure: equal to its value if it is exact or has no bounds. */
 double run_figure_low(const struct spoor_figure *figure);
 double run_figure_high(const struct spoor_figure *figure);
 
 /* "1.46 GB", "12.3 s". */
 struct number run_figure_text(const struct run_figure *figure, double value);
 
-/* Adds the same, and bounds that differ: "1.46 GB (1.4 GB to 1.5 GB)". NaN: there are no bounds. */
+/* Adds the value, and its bounds if they differ: "1.46 GB (1.4 GB to 1.5 GB)". NaN: there
+ * are no bounds. */
 void run_figure_add(const struct run_figure *figure, double value, double low, double high,
                     struct buffer *out);
 

@@ -76,10 +76,10 @@ static void find_own(const char *name, struct sample_column *ret)
             .use = COLUMN_METRIC, .metrics = { metric, -1 }, .kind = REPLAY_VALUE, .unit = 1
         };
     else
-        (void)find_gpu(name, ret); /* a column that is not charted */
+        (void)find_gpu(name, ret); /* other columns are not charted */
 }
 
-/* Columns that are not metrics of a table. */
+/* Finds columns that are not metrics of a table. */
 static void find_common(const char *name, struct sample_column *ret)
 {
     if (strcmp(name, "timestamp") == 0 || strcmp(name, NESTED_TIME) == 0)
@@ -90,7 +90,7 @@ static void find_common(const char *name, struct sample_column *ret)
         ret->use = COLUMN_RUN_ID;
 }
 
-/* -EBADMSG: it is not a table of samples; -ENOMEM. */
+/* Returns 0; -EBADMSG: not a table of samples; or -ENOMEM. */
 static int find_columns(struct sample_table *table)
 {
     const char *const *names = (const char *const *)table->names;
@@ -181,10 +181,10 @@ static void sample_column_add(const struct sample_column *column, double value,
 
 /* ---- sample row ------------------------------------------------------------ */
 
-/* More are not from us. */
+/* spoor writes no more columns than this. */
 enum { COLUMNS_MAX = 16384 };
 
-/* A cell or a value that may be quoted. Other texts are no ID. */
+/* Reads a cell or a value that may be quoted. Texts of another form are not IDs. */
 static void read_run_id(const char *at, struct replay_row *ret)
 {
     size_t length;
@@ -199,7 +199,7 @@ static void read_run_id(const char *at, struct replay_row *ret)
 
 /* ---- CSV ------------------------------------------------------------------------ */
 
-/* A number, with or without quotes; NaN: an empty cell. The cursor stops behind it. */
+/* Reads a number, with or without quotes; NaN: an empty cell. The cursor stops behind it. */
 static bool read_cell(const char **cursor, double *ret)
 {
     bool is_quoted = **cursor == '"';
@@ -240,17 +240,17 @@ static bool read_csv_row(const struct sample_table *table, const char *at,
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-/* A member of a row, or of an object or of one of a list of objects in it. */
+/* A member of a row, of an object in it, or of an object in a list of objects in it. */
 struct leaf {
     const char *key;
-    const char *parent; /* NULL: of the row itself */
+    const char *parent; /* NULL: a member of the row itself */
     size_t element;     /* of a list */
     const json_t *value;
 };
 
 typedef int leaf_visit(void *data, const struct leaf *leaf);
 
-/* Each element of our list of GPUs names its GPU. */
+/* Each element of our list of GPUs contains the name of its GPU. */
 static bool is_gpu_list(const char *key, const json_t *value)
 {
     return strcmp(key, "gpus") == 0 && json_is_array(value);
@@ -297,7 +297,7 @@ static bool is_small(const json_t *value)
     return json_number_value(value) >= 0 && json_number_value(value) < 1e6;
 }
 
-/* An element of "gpus". */
+/* Reads an element of "gpus". */
 static int read_gpu(json_t *object, struct replay_row *ret)
 {
     struct sample_column column = { .use = COLUMN_GPU, .gpu = { .part = -1 }, .unit = 1 };
@@ -339,7 +339,7 @@ static bool is_named(const struct leaf *leaf, const char *name)
 struct row_reading {
     const struct sample_table *table;
     struct replay_row *row;
-    size_t place; /* of the column that comes next in the order of the first row */
+    size_t place; /* index of the next column in the order of the first row */
 };
 
 static struct sample_column find_column(struct row_reading *reading, const struct leaf *leaf)
@@ -494,17 +494,17 @@ bool sample_table_read(const struct sample_table *table, const char *line,
 
 #define NOT_SAMPLES "expected a report, or samples as --samples writes them"
 
-/* A run whose end has not been read. Concurrent runs may have written rows between its own. */
+/* A run whose end has not been read. Rows of concurrent runs may be between its own. */
 struct open_run {
     struct replay *replay;
-    uint64_t skipped; /* rows that could not be read, each behind a row of this run */
+    uint64_t skipped; /* rows that could not be read, each after a row of this run */
 };
 
 struct loading {
     struct line_reader *lines; /* borrowed */
     struct sample_table table;
     const char *name;
-    struct open_run *runs; /* one at least; owned */
+    struct open_run *runs; /* at least one; owned */
     size_t run_count;
     size_t current; /* the run of the last row */
     struct records records;
@@ -602,7 +602,7 @@ static int refuse_line(const struct loading *loading, int code)
     return code < 0 ? error_sys(loading->err, code, "cannot be read") : code;
 }
 
-/* The last line is cut if the run was interrupted, and may still look whole. */
+/* The last line is truncated if the run was interrupted, and may still look complete. */
 static int read_rows(struct loading *loading, struct line line)
 {
     struct replay_row row;
@@ -631,10 +631,10 @@ static int load(struct loading *loading)
         return refuse_line(loading, r);
     if (loading->table.count == 0)
         return error_set(loading->err, EBADMSG, "the file is empty; " NOT_SAMPLES);
-    if (!loading->table.is_json) /* it was the header */
+    if (!loading->table.is_json) /* the first line is the header */
         line = (struct line){ .text = line.text + line.length };
     r = add_run(loading);
-    if (r == 0 && loading->runs) /* there are, for clang-tidy too */
+    if (r == 0 && loading->runs) /* never NULL here; the check is for clang-tidy */
         r = read_rows(loading, line);
     for (size_t i = 0; r >= 0 && i < loading->run_count; i++)
         r = end_run(loading, &loading->runs[i]);

@@ -29,7 +29,7 @@ enum sample_column_use {
 
 struct sample_column {
     enum sample_column_use use;
-    int metrics[2]; /* that it is, or a part of; -1: none */
+    int metrics[2]; /* the metrics that the column is, or is a part of; -1: none */
     enum replay_kind kind;
     double unit, offset; /* base units = value * unit + offset */
     struct gpu_place gpu;
@@ -39,26 +39,26 @@ struct sample_column {
 /* The time of a row with nested objects, and of the row before it. */
 #define NESTED_TIME "timestamp_secs"
 
-/* Finds the columns of a predecessor (compat/dialect_read.c). Members of nested objects are named
- * "cpu.utime_secs". False: it is no table of theirs. */
+/* Finds the columns of a predecessor (compat/dialect_read.c). Members of nested objects are
+ * named "cpu.utime_secs". False: it is not a table of a predecessor. */
 bool sample_columns_find_foreign(const char *const *names, size_t count,
                                  struct sample_column *columns);
 
-/* The name of a column that rows with nested objects may have, by its number; empty: no more. */
+/* The name of a column that rows with nested objects may have, by its index; empty: no more. */
 struct sample_column_name {
     char text[64];
 } sample_columns_nested(size_t index);
 
 /* ---- Tables of samples, CSV or JSONL, as rows of a replay. Pure ------------ */
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct sample_table {
     bool is_json;
-    char **names;                  /* of all columns, in their order; owned */
+    char **names;                  /* names of all columns, in their order; owned */
     struct sample_column *columns; /* owned */
     size_t count;                  /* of both */
     size_t
-        first_count; /* those of the first row of JSONL; then come others that rows may have */
+        first_count; /* columns of the first row of JSONL; others that rows may have follow */
 };
 
 /* Finds the columns in the first line of the file: the header of a CSV table, or the first row of
@@ -66,21 +66,21 @@ struct sample_table {
 int sample_table_begin(struct sample_table *table, const char *line);
 void sample_table_done(struct sample_table *table);
 
-/* Reads a row into one that was cleared. false: it is not a whole row. */
+/* Reads a row into one that was cleared. Returns false if it is not a complete row. */
 bool sample_table_read(const struct sample_table *table, const char *line,
                        struct replay_row *ret);
 
-/* The number of a measure of GPUs, as in series_gpu_measure(); -1: none that is charted. */
+/* Returns the index of a measure of GPUs, as in series_gpu_measure(); -1: not charted. */
 int sample_column_gpu_measure(const char *name);
 
-/* Reads a file, which may hold several runs, as --append writes them; they are named `name`. On success
- * the caller ends *ret with records_done(). -EBADMSG: it is not a table of samples; messages do not
- * name the file. */
+/* Reads a file, which may hold several runs, as --append writes them; they are named `name`.
+ * On success the caller calls records_done(). -EBADMSG: not a table of samples; messages do
+ * not contain the file name. */
 int samples_load(struct line_reader *lines, const char *name, struct records *ret,
                  struct spoor_error *err);
 
-/* Gives a report the curve of the samples of its run, which is finer, and the figures that it lacks. Both must
- * outlive it. */
+/* Gives a report the curve of the samples of its run, which is finer, and the figures that
+ * the report lacks. Both must outlive the report. */
 void samples_merge(struct record *report, const struct record *samples);
 
 #endif

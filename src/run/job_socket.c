@@ -31,7 +31,7 @@ enum {
 
 enum { PREFIX_SIZE = 96 };
 
-/* The start of a name, to which the PID is added. Returns its length. */
+/* Makes the prefix of a name, to which the PID is added. Returns its length. */
 static int make_prefix(const struct root *root, const char *service, char ret[PREFIX_SIZE])
 {
     char namespace[64] = "";
@@ -57,7 +57,8 @@ static socklen_t make_address(const struct root *root, const char *service, pid_
 
 /* ---- the tracker's end -------------------------------------------------- */
 
-/* The same user may do anything to us anyway. Other users must belong to the job. */
+/* A process of the same user may do anything to us anyway. Processes of other users must
+ * belong to the job. */
 static bool is_allowed(const struct job_listener *listener, int fd)
 {
     struct ucred peer;
@@ -100,7 +101,7 @@ static void *serve(void *data)
         if (fd >= 0)
             reply(listener, fd);
         else if (errno != EINTR && errno != ECONNABORTED)
-            return NULL; /* job_listener_stop(), or no descriptor is left */
+            return NULL; /* stopped by job_listener_stop(), or out of descriptors */
     }
 }
 
@@ -176,7 +177,8 @@ int job_socket_connect(const struct root *root, const char *service, pid_t pid)
 /* ---- phases through the socket ------------------------------------------ */
 
 enum { ANCESTORS_MAX = 1024, ANSWER_MS = 1000, STATUS_MS = 100 };
-enum { NAME_BYTES = 100, COMMAND_BYTES = 500 }; /* of a status: an answer has room for both */
+/* Limits in a status: a response has room for both. */
+enum { NAME_BYTES = 100, COMMAND_BYTES = 500 };
 
 #define SERVICE "spoor-phases"
 #define START "start "
@@ -292,10 +294,10 @@ static void send_to_tracker(int fd, const char *name, bool is_stop,
     char text[JOB_REQUEST_BYTES + 8];
     ssize_t n;
 
-    /* Too long names are truncated. */
+    /* Names that are too long are truncated. */
     (void)snprintf(text, sizeof(text), "%s%s", is_stop ? STOP : START, name);
     if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
-        return; /* it has just exited */
+        return; /* the process has just exited */
     if (poll(&answered, 1, ANSWER_MS) == 0) {
         warn("the tracker does not respond: the phase may be recorded late");
         return;
@@ -331,7 +333,7 @@ size_t phase_send(const char *name, bool is_stop, void (*warn)(const char *messa
 
 /* ---- the runs of a user -------------------------------------------------- */
 
-/* A stopped tracker answers nothing, and requests must not pile up in its queue. */
+/* A stopped tracker does not respond, and requests must not pile up in its queue. */
 static bool is_stopped(const struct root *root, pid_t pid)
 {
     struct pid_stat process;
@@ -356,15 +358,15 @@ static void request_status(const struct root *root, pid_t tracker,
         poll(&answered, 1, STATUS_MS) == 1)
         n = recv(fd, text, sizeof(text) - 1, 0);
     if (n == 0)
-        return; /* it has ended just now */
+        return; /* the process has just exited */
     text[n > 0 ? n : 0] = '\0';
     each(tracker, n > 0 ? text : NULL, data);
 }
 
-/* The kernel lists all sockets; an abstract name has an "@" in front. Of the sockets with a name, only
- * the one that listens has this flag. */
+/* The kernel lists all sockets, with "@" before an abstract name. Among the sockets with a
+ * name, only the listening one has this flag. */
 #define LISTENS " 00010000 "
-#define SOCKETS_BYTES ((size_t)4 << 20) /* beyond, runs may be missing */
+#define SOCKETS_BYTES ((size_t)4 << 20) /* if the list is longer, runs may be missing */
 
 void runs_list(void (*each)(pid_t tracker, const char *status, void *data), void *data)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job_socket.h - requests from a process of the job to its tracker: one request, one answer.
+ * job_socket.h - requests from a process of the job to its tracker: one request, one response.
  *
- * The tracker listens on an abstract Unix socket, "SERVICE/PID namespace/PID". A process of the job
- * finds it by trying its own PID and those of its ancestors, so nothing is added to the job's
- * environment or descriptors, and nothing is left behind if the tracker is killed. A job in another
- * PID or network namespace, such as a container, does not find it.
+ * The tracker listens on an abstract Unix socket, "SERVICE/PID namespace/PID". A process of the
+ * job finds it by trying its own PID and those of its ancestors, so nothing is added to the
+ * job's environment or descriptors, and nothing is left behind if the tracker is killed. A job
+ * in another PID or network namespace, such as a container, does not find it.
  */
 #ifndef RUN_JOB_SOCKET_H
 #define RUN_JOB_SOCKET_H
@@ -24,7 +24,7 @@
 
 enum { JOB_REQUEST_BYTES = 2048 };
 
-/* Called in the listener's thread. `request` has no NUL inside. The answer is written to
+/* Called in the listener's thread. `request` contains no NUL. The response is written to
  * `ret`, which is empty before; if it stays empty, none is sent. */
 typedef void job_answer(void *data, const char *request, char ret[JOB_REQUEST_BYTES]);
 
@@ -39,15 +39,16 @@ struct job_listener {
     void *data;
 };
 
-/* Opens the socket: from now on processes find it, and wait for their answers. 0 or -errno;
- * -EADDRINUSE: another tracker has that name. */
+/* Opens the socket: from now on processes find it, and wait for their responses. 0 or
+ * -errno; -EADDRINUSE: another tracker has that name. */
 int job_listener_open(struct job_listener *listener, const char *service, pid_t pid);
 
-/* Starts a thread that answers processes of the same user, root, and descendants of this process.
- * `listener` must be open and must not move until it is stopped. 0, or -errno: it is closed. */
+/* Starts a thread that serves processes of the same user, root, and descendants of this
+ * process. `listener` must be open and must not move until it is stopped. 0, or -errno: it
+ * is closed. */
 int job_listener_serve(struct job_listener *listener, job_answer *answer, void *data);
 
-/* Waits for an answer in progress, then closes. Pending requests are not answered. Does
+/* Waits for a response in progress, then closes. Pending requests get no response. Does
  * nothing if not open. */
 void job_listener_stop(struct job_listener *listener);
 

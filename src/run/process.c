@@ -93,7 +93,7 @@ struct named {
     size_t count;
 };
 
-/* We are none of them. */
+/* Returns false for this process. */
 static bool is_named(const struct root *root, pid_t pid, const char *name)
 {
     struct pid_stat process;
@@ -174,7 +174,7 @@ size_t process_own_children(pid_t *buf, size_t capacity)
 
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
         return 0;                 /* the usual case */
-    (void)root_open(NULL, &root); /* on failure none can be listed */
+    (void)root_open(NULL, &root); /* on failure no process can be listed */
     n = process_children(&root, getpid(), buf, capacity);
     root_close(&root);
     for (ssize_t i = 0; i < n; i++) {
@@ -259,7 +259,7 @@ static noreturn void child_main(char *const argv[], int gate_fd, int exec_fd,
     _exit(n < 0 ? 125 : code == ENOENT ? 127 : 126);
 }
 
-/* If SIGCHLD is ignored, as a parent may have left it, the kernel reaps the job before us. */
+/* If our parent left SIGCHLD ignored, the kernel would reap the job before us. */
 static void prepare_signals(struct inherited *ret)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
@@ -287,7 +287,8 @@ int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err)
     exec_write = exec[1];
 
     prepare_signals(&inherited);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* without it orphans go to init */
+    /* On failure orphans are adopted by init. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     pid = fork();
     if (pid < 0) {
         int code = errno;
@@ -297,11 +298,11 @@ int spawn_start(char *const argv[], struct spawn *ret, struct spoor_error *err)
         return error_sys(err, code, "cannot fork");
     }
     if (pid == 0) {
-        close(gate_write); /* else the gate would not close when the parent exits */
+        close(gate_write); /* otherwise the gate would not close when the parent exits */
         close(exec_read);
         child_main(argv, gate_read, exec_write, &inherited);
     }
-    file_limit_raise(); /* the job has forked by now and keeps its own */
+    file_limit_raise(); /* the job has already been forked and keeps its own limit */
     *ret = (struct spawn){ pid, take_fd(&gate_write), take_fd(&exec_read) };
     return 0;
 }

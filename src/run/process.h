@@ -19,8 +19,9 @@ bool process_has_ended(const struct root *root, pid_t pid);
 /* Whether `pid` is a descendant of `ancestor`. False if it has exited. */
 bool process_descends(const struct root *root, pid_t pid, pid_t ancestor);
 
-/* Finds a process by its name, as in /proc/PID/comm: one of this user or, for root, of anyone. If it has descendants
- * of the same name, it is the first of them. -ESRCH: there is none; -ENOTUNIQ: there are several. */
+/* Finds a process by its name, as in /proc/PID/comm: a process of this user or, for root, of
+ * any user. If descendants have the same name, it is the first of them. -ESRCH: there is
+ * none; -ENOTUNIQ: there are several. */
 int process_find_named(const char *name, pid_t *ret, struct spoor_error *err);
 
 /* Waits for the end of a child. */
@@ -30,8 +31,8 @@ void process_reap(pid_t pid);
  * number; -ENOENT: it has exited, or the kernel does not list children. */
 ssize_t process_children(const struct root *root, pid_t pid, pid_t *buf, size_t capacity);
 
-/* Lists our own children, at most `capacity`, without helpers: a program that starts some
- * and then calls exec for us leaves them to us. Returns their number. */
+/* Lists our own children, at most `capacity`, without helpers: if a program starts some and
+ * then executes us, they are our children. Returns their number. */
 size_t process_own_children(pid_t *buf, size_t capacity);
 
 /* Counts live descendants, up to 4096, without zombies, agents (spoor.h) and `except`. */

@@ -40,7 +40,7 @@ bool forward_is_sent(const siginfo_t *info)
     return info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE;
 }
 
-/* Signals that the kernel sends to a whole process group on behalf of the terminal. */
+/* Whether the kernel sends this signal to a whole process group on behalf of the terminal. */
 static bool is_of_terminal(int signal)
 {
     switch (signal) {
@@ -253,7 +253,8 @@ static void continue_command(pid_t command)
 {
     pid_t group = group_of(command);
 
-    (void)kill(group ? -group : command, SIGCONT); /* it may have been killed meanwhile */
+    /* The command may have been killed meanwhile. */
+    (void)kill(group ? -group : command, SIGCONT);
 }
 
 static bool has_been_continued(pid_t command)
@@ -277,7 +278,7 @@ void stop_with(pid_t command, int signal)
     }
     helper = start_helper(command);
     if (helper < 0)
-        return; /* run on: otherwise nothing would continue us */
+        return; /* keep running: otherwise no process would continue us */
     stop_by(signal);
     (void)kill(helper, SIGKILL);
     hidden_child_reap(helper);

@@ -44,7 +44,7 @@ struct supervision {
     pid_t pid;          /* the command; 0 once it is reaped */
     bool has_ended;     /* the command has */
     bool has_children;  /* some process of the job is not reaped yet */
-    bool is_cut_short;  /* the user interrupted the wait for the rest */
+    bool is_cut_short;  /* the user interrupted the wait for the remaining processes */
     bool is_unreported; /* the session has not read the last figures of the command */
     bool is_waiting;    /* for the session, before an exited process is reaped */
     sigset_t received;  /* signals received while the command ran */
@@ -450,7 +450,7 @@ static struct tracked watch_job(const struct track_options *options,
         options->started(options->started_data, session, supervision->pid);
     if (session) {
         spoor_session_release_samples(session);
-        (void)spoor_session_sample(session, NULL); /* the next sample comes soon */
+        (void)spoor_session_sample(session, NULL); /* on failure, the next sample comes soon */
     }
     tracked.end.monotonic_ns = released_ns;
     if (supervise(supervision, &tracked.end, &err) < 0)

@@ -51,11 +51,11 @@ int supervise_exit_code(int wait_status);
 /* ---- a command under a session ------------------------------------------ */
 
 struct track_options {
-    char **command;                    /* NULL-terminated; searched in PATH */
-    struct spoor_options session;      /* pid and command are set, and flags added */
-    bool waits_for_all;                /* wait until the last process has exited */
-    bool reports_untracked;            /* the caller also reports a job that ran untracked */
-    bool takes_phases;                 /* from processes of the job: see job_socket.h */
+    char **command;               /* NULL-terminated; searched in PATH */
+    struct spoor_options session; /* pid and command are set, and flags added */
+    bool waits_for_all;           /* wait until the last process has exited */
+    bool reports_untracked;       /* the caller also reports a job that ran untracked */
+    bool takes_phases; /* accepts phases from processes of the job: see job_socket.h */
     void (*warn)(const char *message); /* called for problems while the job runs */
     /* Called after the fork, while process `pid` waits to call exec: libraries loaded here
      * do not add to its memory. If it fails, the command is not run. NULL: none. */

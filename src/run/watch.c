@@ -84,7 +84,7 @@ static int open_signals(struct watch *watch, struct spoor_error *err)
     return 0;
 }
 
-/* `r`: whether the process or cgroup was opened. */
+/* `r`: result of opening the process or cgroup. */
 static int end_open(struct watch *watch, int r, struct watch *ret, struct spoor_error *err)
 {
     if (r == 0)

@@ -39,7 +39,7 @@ struct watch {
 enum watch_end {
     WATCH_PROCESS_ENDED,
     WATCH_TIME_IS_UP,
-    WATCH_INTERRUPTED, /* by one of the signals */
+    WATCH_INTERRUPTED, /* received one of the signals */
     WATCH_INPUT,       /* input_fd is readable, or at end of file */
     WATCH_READER_LEFT, /* the reader closed output_fd */
 };
@@ -52,7 +52,7 @@ int watch_open(pid_t pid, struct watch *ret, struct spoor_error *err);
 int watch_open_cgroup(const char *directory, struct watch *ret, struct spoor_error *err);
 void watch_close(struct watch *watch);
 
-/* The signals no longer end the wait: they stay blocked and are ignored. */
+/* From now on the signals do not end the wait: they stay blocked and are ignored. */
 void watch_ignore_signals(struct watch *watch);
 
 /* Records the identity of the process if there is no pid_fd; part of watch_open().

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench.h - commands that are run several times: which, in which order, and what their runs have in common (pure).
+ * bench.h - commands that are run several times: their list, their order, and a summary of
+ * their runs (pure).
  */
 #ifndef RUNS_BENCH_H
 #define RUNS_BENCH_H
@@ -10,42 +11,44 @@
 
 /* ---- commands ----------------------------------------------------------- */
 
-/* All of it is owned. */
+/* Owns all its members. */
 struct bench_command {
     char **words;  /* ended by NULL */
-    char *name;    /* NULL: it is the command */
+    char *name;    /* NULL: the command is the name */
     char *prepare; /* a command line for a shell; NULL: none */
     char **tags;   /* "NAME=value" of each parameter; ended by NULL */
-    char
-        *label; /* the name, or the command as a shell takes it: what its runs are grouped by */
+    /* The name, or the command in shell quoting; runs are grouped by it. */
+    char *label;
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct bench_plan {
     struct bench_command *items;
     size_t count;
 };
 
-/* As the user gave them; lists are ended by NULL, or are NULL. */
+/* The arguments of the user; lists are ended by NULL, or are NULL. */
 struct bench_request {
     char **words;      /* commands separated by "--vs" */
-    char **names;      /* of the commands, in their order */
-    char **parameters; /* "NAME=a,b,c": {NAME} in a command becomes each of them */
+    char **names;      /* names of the commands, in their order */
+    char **parameters; /* "NAME=a,b,c": {NAME} in a command is replaced by each value */
     const char *prepare;
 };
 
 enum { BENCH_COMMANDS_MAX = 200, BENCH_RUNS_MAX = 4096 };
 
-/* "NAME=a,b,c". -EINVAL: it is not. */
+/* Checks for "NAME=a,b,c". -EINVAL: it has another form. */
 int bench_check_parameter(const char *text, struct spoor_error *err);
 
-/* Lists the commands: one for each combination of the values of its parameters, the last of them varies first.
- * -EINVAL: two of them have the same label, or a command or parameter is useless; -ENOMEM. */
+/* Lists the commands: one for each combination of the values of its parameters, the last of
+ * them varying fastest. -EINVAL: two of them have the same label, or a command or parameter
+ * is useless; -ENOMEM. */
 int bench_plan_make(const struct bench_request *request, struct bench_plan *ret,
                     struct spoor_error *err);
 void bench_plan_done(struct bench_plan *plan);
 
-/* The command of a run: they take turns, so that a change of the machine affects all alike. */
+/* Returns the command of a run: the commands take turns, so that a change of the machine
+ * affects all alike. */
 static inline const struct bench_command *bench_turn(const struct bench_plan *plan, size_t run)
 {
     return &plan->items[run % plan->count];
@@ -55,16 +58,16 @@ static inline const struct bench_command *bench_turn(const struct bench_plan *pl
 
 /* One figure of one command. */
 struct bench_cell {
-    double *values; /* owned; sorted; of as many runs as statistics.count */
+    double *values; /* values of statistics.count runs, sorted; owned */
     struct statistics statistics;
-    struct comparison to_best; /* how many times as much as the best command */
+    struct comparison to_best; /* ratio to the best command */
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct bench_summary {
     const struct run_set *set; /* borrowed */
     struct run_groups groups;  /* one for each command */
-    bool counts_failed;        /* the figures of failed runs count, too */
+    bool counts_failed;        /* the figures of failed runs count as well */
     size_t *failed;            /* runs of each group; owned */
     size_t failed_count;       /* of all */
     struct bench_cell *cells;  /* RUN_FIGURES rows, one column per group; owned */
@@ -79,7 +82,7 @@ int bench_summarize(const struct run_set *set, bool counts_failed, struct bench_
                     struct spoor_error *err);
 void bench_summary_done(struct bench_summary *summary);
 
-/* A failure is in the buffer. HTML is not one of its formats. */
+/* A failure is in the buffer. HTML is not supported. */
 void bench_write(const struct bench_summary *summary, enum spoor_format format,
                  const struct format_style *style, struct buffer *out);
 

@@ -43,7 +43,7 @@ static size_t value_count(const char *parameter)
     return count;
 }
 
-/* The value at an index, and its length. */
+/* Returns the value at an index, and its length. */
 static const char *value_at(const char *parameter, size_t index, size_t *ret_length)
 {
     const char *value = parameter + name_length(parameter) + 1;
@@ -54,7 +54,7 @@ static const char *value_at(const char *parameter, size_t index, size_t *ret_len
     return value;
 }
 
-/* Where {NAME} is in a text; NULL: nowhere. */
+/* Finds {NAME} in a text; NULL: it does not occur. */
 static const char *find_place(const char *text, const char *parameter)
 {
     size_t length = name_length(parameter);
@@ -74,11 +74,11 @@ struct template
     char **words;
     size_t word_count;
     const char *name, *prepare;
-    char **parameters; /* all of the request */
+    char **parameters; /* all parameters of the request */
     size_t parameter_count;
 };
 
-/* Whether a command with another value looks different. */
+/* Whether a command looks different with another value. */
 static bool shows(const struct template *template, const char *parameter)
 {
     bool is_shown = template->name && find_place(template->name, parameter);
@@ -98,7 +98,8 @@ static bool uses(const struct template *template, const char *parameter)
     return is_used;
 }
 
-/* The value of a parameter in a combination. Combinations are numbers whose digits are the indexes of the values. */
+/* Returns the value of a parameter in a combination. Combinations are numbers whose digits
+ * are the indexes of the values. */
 static const char *value_in(const struct template *template, size_t parameter,
                             size_t combination, size_t *ret_length)
 {
@@ -110,7 +111,8 @@ static const char *value_in(const struct template *template, size_t parameter,
                     combination % value_count(template->parameters[parameter]), ret_length);
 }
 
-/* A copy of a text with its parameters replaced; NULL stays NULL. A value is not searched again. */
+/* Copies a text with its parameters replaced; NULL stays NULL. A value is not searched
+ * again. */
 static char *expand(const struct template *template, const char *text, size_t combination)
 {
     struct buffer out = { 0 };
@@ -160,7 +162,8 @@ static void command_done(struct bench_command *command)
     free(command->label);
 }
 
-/* The name, or the command as a shell takes it, with the parameters that it does not show: "make (branch=main)". */
+/* Returns the name, or the command in shell quoting, with the parameters that it does not
+ * show: "make (branch=main)". */
 static char *make_label(const struct template *template, const struct bench_command *command)
 {
     struct buffer label = { 0 };

@@ -331,7 +331,7 @@ static void write_table(const struct bench_summary *summary, enum spoor_format f
 
 /* ---- sentences ---------------------------------------------------------- */
 
-/* "zstd -q f" of the text, "`zstd -q f`" of Markdown. */
+/* "zstd -q f" in text, "`zstd -q f`" in Markdown. */
 static void add_label(const struct bench_summary *summary, size_t group,
                       enum spoor_format format, struct buffer *out)
 {
@@ -370,7 +370,7 @@ static bool any_differs(const struct bench_summary *summary, size_t figure)
     return differs;
 }
 
-/* The best command by a figure, beside each of the others. */
+/* Compares the best command by a figure with each of the others. */
 static void add_verdict(const struct bench_summary *summary, size_t figure, const char *title,
                         const char *than, enum spoor_format format, struct buffer *out)
 {

@@ -48,7 +48,7 @@ static void summarize(const struct run_group *group, const struct run_figure *fi
 
 /* ---- two sets ----------------------------------------------------------- */
 
-/* Times are exact to the microsecond, and no two of them are equal. */
+/* Times have a resolution of a microsecond, so no two of them are equal. */
 static void compare_singles(struct figure_change *change)
 {
     const struct set_figure *a = &change->a, *b = &change->b;
@@ -62,7 +62,7 @@ static void compare_singles(struct figure_change *change)
                               : "the bounds do not overlap";
 }
 
-/* One run against the range of several. */
+/* Compares one run with the range of several. */
 static void compare_to_range(const struct statistics *one, const struct statistics *many,
                              struct figure_change *change)
 {
@@ -119,7 +119,8 @@ int runs_compare(const struct run_group *a, const struct run_group *b,
 
 /* ---- machines ----------------------------------------------------------- */
 
-/* Adds a line with the machine of a run, unless there is one. The list begins with a line end. */
+/* Adds a line with the machine of a run, unless the list has it. The list begins with a
+ * newline. */
 static void add_machine(const struct record *run, struct buffer *list)
 {
     CLEANUP(buffer_done) struct buffer line = { 0 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.h - do two sets of runs differ in a figure? (pure)
+ * compare.h - whether two sets of runs differ in a figure (pure).
  *
- * One run against one: they differ if their bounds do not overlap. One against many: if it is outside the usual
- * range of the others. Many against many: if a rank test finds a difference at 5 %.
+ * One run against one: they differ if their bounds do not overlap. One against many: if it is
+ * outside the usual range of the others. Many against many: if a rank test finds a difference
+ * at 5 %.
  */
 #ifndef RUNS_COMPARE_H
 #define RUNS_COMPARE_H
@@ -22,10 +23,10 @@ enum verdict {
 /* A figure of one set. */
 struct set_figure {
     struct statistics statistics;
-    double low,
-        high;      /* of the median run: the bounds of the measurement; NaN: no run is known */
-    bool is_exact; /* all of them are */
-    const char *reason; /* why it is unknown; NULL: it is known */
+    /* Bounds of the measurement of the median run; NaN: no run is known. */
+    double low, high;
+    bool is_exact;      /* all values are exact */
+    const char *reason; /* why the figure is unknown; NULL: it is known */
 };
 
 struct figure_change {
@@ -33,18 +34,20 @@ struct figure_change {
     enum verdict verdict;
     bool is_range;                       /* decided by the usual range */
     double ratio, ratio_low, ratio_high; /* b / a; NaN: unknown */
-    double p;                            /* of the rank test; NaN: there was none */
-    const char *note; /* how it was decided, or why it was not: a phrase; never NULL */
+    double p;                            /* p of the rank test; NaN: there was none */
+    /* How the verdict was reached, or why there is none: a phrase; never NULL. */
+    const char *note;
 };
 
-/* Fewer runs have no usual range. */
+/* The fewest runs that have a usual range. */
 enum { COMPARE_RANGE_MIN = 6 };
 
 /* -ENOMEM. */
 int runs_compare(const struct run_group *a, const struct run_group *b,
                  const struct run_figure *figure, struct figure_change *ret);
 
-/* "different machines: X, Y", if the runs were not all made on the same kind; else nothing. */
+/* Writes "different machines: X, Y" if the runs were made on different kinds of machines;
+ * else nothing. */
 void runs_describe_machines(const struct run_groups *groups, struct buffer *out);
 
 #endif

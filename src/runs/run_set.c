@@ -27,7 +27,8 @@
 
 enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING, FILE_ROWS, FILE_IMPORT };
 
-/* How rows of samples begin: ours, and the objects of resource-tracker-rs, whose keys are sorted. */
+/* The first bytes of rows of samples: ours, and the objects of resource-tracker-rs, whose
+ * keys are sorted. */
 static const char *const json_rows[] = { "{\"timestamp\"", "{\"actual_interval_ms\"",
                                          "{\"cpu\"" };
 
@@ -36,7 +37,8 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The kind of a file by its first bytes: names are no guide, and reports and samples may both be JSON. */
+/* Returns the kind of a file by its first bytes: its name does not determine it, and reports
+ * and samples may both be JSON. */
 static enum file_kind kind_of(const char *path, const char *start)
 {
     const char *text = start + strspn(start, " \t\r\n");
@@ -225,7 +227,7 @@ static int load_history(struct run_source *source, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "'%s'", source->path) : 0;
 }
 
-/* One or more runs by the start of their ID. */
+/* Loads one or more runs by the prefix of their ID. */
 static int load_id(struct run_source *source, struct spoor_error *err)
 {
     char filter[64];
@@ -241,7 +243,7 @@ static int load_id(struct run_source *source, struct spoor_error *err)
     return r < 0 ? error_prefix(err, r, "'%s'", source->path) : 0;
 }
 
-/* The ranks of a job as one run. */
+/* Loads the ranks of a job as one run. */
 static int load_group(struct run_source *source, struct spoor_error *err)
 {
     struct record *record = calloc(1, sizeof(*record));

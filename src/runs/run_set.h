@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_set.h - a set of runs, whatever they are stored in, and its groups.
+ * run_set.h - a set of runs, however they are stored, and its groups.
  *
- * Everything that looks at more than one run reads this: report, recommend, bench, compare, check and history.
+ * All commands that read more than one run use this: report, recommend, bench, compare, check
+ * and history.
  */
 #ifndef RUNS_RUN_SET_H
 #define RUNS_RUN_SET_H
@@ -12,16 +13,16 @@
 #include "record/run_figure.h"
 #include "runs/statistics.h"
 
-/* What was read by one selector. */
+/* The runs that one selector has read. */
 struct run_source {
     char *path;             /* owned; NULL: not a file */
     struct records records; /* owned */
-    bool is_lossy; /* made from samples or a tracking file, which have more than the runs */
+    bool is_lossy; /* made from samples or a tracking file, which contain more than the runs */
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct run_set {
-    struct record *runs; /* the array is owned; its items are of the sources */
+    struct record *runs; /* the array is owned; its items belong to the sources */
     size_t count;
     struct run_source *sources; /* owned */
     size_t source_count;
@@ -41,18 +42,19 @@ struct run_set {
  * selector. */
 int run_set_load(struct run_set *set, char **selectors, size_t count, struct spoor_error *err);
 
-/* Does it have the form of an ID? */
+/* Returns whether a selector has the form of an ID. */
 bool run_set_is_id(const char *selector);
 
 void run_set_done(struct run_set *set);
 
-/* The known values of a figure. `ret` has room for one per run; returns how many there are. */
+/* Collects the known values of a figure. `ret` has room for one per run; returns how many
+ * there are. */
 size_t run_values(const struct record *const *runs, size_t count,
                   const struct run_figure *figure, double *ret);
 
 /* ---- groups ------------------------------------------------------------- */
 
-/* Runs that have something in common. */
+/* Runs with a common property. */
 struct run_group {
     char *label;                /* owned */
     const struct record **runs; /* the array is owned; in the order of the set */
@@ -64,13 +66,15 @@ struct run_groups {
     size_t count;
 };
 
-/* Groups by "name" (the command, if a run has none), "command", "host", "machine" (CPU model and GPUs) or "tag.KEY".
- * A run without it is in the group "". -EINVAL: there is no such property; -ENOMEM. */
+/* Groups by "name" (the command, if a run has none), "command", "host", "machine" (CPU model
+ * and GPUs) or "tag.KEY". A run without the property is in the group "". -EINVAL: there is
+ * no such property; -ENOMEM. */
 int run_groups_make(const struct run_set *set, const char *property, struct run_groups *ret,
                     struct spoor_error *err);
 void run_groups_done(struct run_groups *groups);
 
-/* What a run is grouped by, safe for a terminal. Returns 0, or -EINVAL as above. */
+/* Writes the property that a run is grouped by, safe for a terminal. Returns 0, or -EINVAL
+ * as above. */
 int run_property(const struct record *record, const char *property, struct buffer *out,
                  struct spoor_error *err);
 

@@ -9,9 +9,9 @@
 #include "base/cleanup.h"
 
 #define SIGNIFICANT 0.05
-#define NORMAL_PER_MAD 1.4826 /* of a normal distribution */
+#define NORMAL_PER_MAD 1.4826 /* for a normal distribution */
 
-enum { EXACT_PAIRS = 2500 }; /* of two sets whose rank test is exact */
+enum { EXACT_PAIRS = 2500 }; /* the rank test is exact for up to this many pairs */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -33,12 +33,13 @@ static double median_of(const double *sorted, size_t count)
 
 /* ---- one set ------------------------------------------------------------ */
 
-/* The median lies between the value `rank` from the bottom and that `rank` from the top with 95 %: the number
- * of values below it is binomial. Returns the rank, from 1; 0: not even the whole range will do. */
+/* With 95 %, the median is between the value `rank` from the bottom and the value `rank`
+ * from the top: the number of values below it is binomial. Returns the rank, from 1; 0: not
+ * even the whole range is enough. */
 static size_t interval_rank(size_t count)
 {
     double n = (double)count, first = fmax(0, floor(n / 2 - 5 * sqrt(n))); /* fewer are rare */
-    /* of exactly `rank` values below */
+    /* Probability of exactly `rank` values below the median. */
     double probability =
         exp(lgamma(n + 1) - lgamma(first + 1) - lgamma(n - first + 1) - n * log(2));
     double below = 0;
@@ -114,8 +115,8 @@ double statistics_tolerance(const struct statistics *statistics)
 
 /* ---- two sets ----------------------------------------------------------- */
 
-/* The number of pairs in which b is larger; equal pairs count half. Also the sum of t^3 - t over all groups of
- * t equal values. */
+/* Counts the pairs in which b is larger; equal pairs count half. Also sums t^3 - t over all
+ * groups of t equal values. */
 static double count_larger(const double *a, size_t a_count, const double *b, size_t b_count,
                            double *ret_ties)
 {
@@ -141,8 +142,9 @@ static double count_larger(const double *a, size_t a_count, const double *b, siz
     return larger;
 }
 
-/* The share of all orders of n and m values in which at most `most` pairs are larger. The number of orders
- * with exactly u of them is the coefficient of x^u in the product of (1 - x^(m+i)) / (1 - x^i), i = 1..n. */
+/* Returns the share of all orders of n and m values in which at most `most` pairs are
+ * larger. The number of orders with exactly u of them is the coefficient of x^u in the
+ * product of (1 - x^(m+i)) / (1 - x^i), i = 1..n. */
 static double share_of_orders(size_t n, size_t m, size_t most, double *coefficients)
 {
     double orders = 1, sum = 0;
@@ -161,8 +163,8 @@ static double share_of_orders(size_t n, size_t m, size_t most, double *coefficie
     return sum / orders;
 }
 
-/* Of the smaller of the two counts of pairs. Ties make the exact test conservative: half a pair counts as
- * a whole one. */
+/* Computes p from the smaller of the two counts of pairs. Ties make the exact test
+ * conservative: half a pair counts as a whole one. */
 static int rank_test(size_t n, size_t m, double larger, double ties, double *ret)
 {
     double pairs = (double)n * (double)m, total = (double)(n + m);
@@ -181,8 +183,8 @@ static int rank_test(size_t n, size_t m, double larger, double ties, double *ret
     return 0;
 }
 
-/* How many of the smallest ratios lie outside of the 95 % interval: one less than the smallest number of
- * pairs that is not significant. -1: no number of pairs is significant. */
+/* Returns how many of the smallest ratios are outside the 95 % interval: one less than the
+ * smallest number of pairs that is not significant. -1: no number of pairs is significant. */
 static int count_outside(size_t n, size_t m, double *ret)
 {
     double low = 0, high = (double)n * (double)m / 2;

@@ -25,26 +25,28 @@ struct statistics {
 /* Sorts the values. */
 void statistics_of(double *values, size_t count, struct statistics *ret);
 
-/* The value at a quantile from 0 to 1 of sorted values, by nearest rank: a value that occurred. NaN without
- * values. */
+/* Returns the value at a quantile from 0 to 1 of sorted values, by nearest rank: a value
+ * that occurred. NaN without values. */
 double statistics_quantile(const double *sorted, size_t count, double quantile);
 
-/* Smaller differences do not matter to anyone, however exact the figures are: half a percent. */
+/* Smaller differences are ignored, however exact the figures are: half a percent. */
 #define STATISTICS_SHARE_MIN 0.005
 
-/* How far a value may be from the median of earlier ones: OUTLIER_SPREADS spreads, where a spread is at least
- * STATISTICS_SHARE_MIN of the median. Twenty runs that happen to be equal do not make the next page an alarm. */
+/* Returns how far a value may be from the median of earlier ones: OUTLIER_SPREADS spreads,
+ * where a spread is at least STATISTICS_SHARE_MIN of the median. Otherwise, after twenty
+ * equal runs, a single page more would be an alarm. */
 double statistics_tolerance(const struct statistics *statistics);
 
 /* Two sets of values, sorted. */
 struct comparison {
-    double p;         /* of the two-sided Mann-Whitney test; NaN: too few values for p < 0.05 */
-    double ratio;     /* b / a, the Hodges-Lehmann estimate; NaN: a value is not positive */
-    double low, high; /* its 95 % interval; NaN: too few values */
+    double p;     /* p of the two-sided Mann-Whitney test; NaN: too few values for p < 0.05 */
+    double ratio; /* b / a, the Hodges-Lehmann estimate; NaN: a value is not positive */
+    double low, high;    /* its 95 % interval; NaN: too few values */
     bool is_significant; /* p < 0.05 */
 };
 
-/* -ENOMEM. Of more than STATISTICS_PAIRED_MAX values, those at equal ranks stand for all in the ratio. */
+/* Fails with -ENOMEM. If there are more than STATISTICS_PAIRED_MAX values, the ratio uses
+ * values at equal ranks. */
 enum { STATISTICS_PAIRED_MAX = 1000 };
 int statistics_compare(const double *a, size_t a_count, const double *b, size_t b_count,
                        struct comparison *ret);

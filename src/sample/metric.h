@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metric.h - the one table of metrics: what a sample holds.
+ * metric.h - the table of metrics: the contents of a sample.
  *
- * Every output, docs/METRICS.md and the names in other languages come from it.
- * A new metric is a line of base/measure.h, a row in metric.c, and the line that fills it: in
- * job/measures.c, or in sampler.c if it is about the machine.
+ * Every output, docs/METRICS.md and the names in other languages come from it. A new metric is
+ * a line of base/measure.h, a row in metric.c, and the line that fills it: in job/measures.c,
+ * or in sampler.c if it is about the machine.
  */
 #ifndef SAMPLE_METRIC_H
 #define SAMPLE_METRIC_H

@@ -18,7 +18,7 @@ const char origins_gpus_unwanted[] = "--gpus none: GPUs are not looked at";
 /* clang-format off */
 static const struct {
     enum metric metric;
-    size_t value; /* its place in struct host_reading */
+    size_t value; /* offset in struct host_reading */
     struct origin origin; /* includes why it may be missing */
 } of_host[] = {
 { METRIC_HOST_CPU,                AT(cpu.user_ns),                     { "host.procfs.stat",       NOT_READABLE("/proc/stat"), true } },

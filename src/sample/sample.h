@@ -11,10 +11,10 @@
 #include "sample/metric.h"
 #include "source/host/host.h"
 
-/* When a counter was read, and how far off that time may be. A rate needs readings that are
- * many times that far apart. */
+/* The time at which a counter was read, and the error of that time. A rate needs readings
+ * that are many times that far apart. */
 struct sample_clock {
-    uint64_t late_ns; /* after the time of the sample */
+    uint64_t late_ns; /* delay after the time of the sample */
     uint64_t resolution_ns;
 };
 
@@ -22,13 +22,15 @@ struct sample_clock {
 #define HOST_CPU_ERROR_NS (30 * NS_PER_MS)
 
 struct sample {
-    uint64_t elapsed_ns;           /* since the first sample */
+    uint64_t elapsed_ns;           /* time since the first sample */
     uint64_t realtime_ns;          /* since 1970, UTC */
     uint64_t value[METRIC_COUNT];  /* gauges: some hold the maximum since the previous sample */
     uint64_t moment[METRIC_COUNT]; /* the same, with all gauges at this time */
-    /* Since the previous sample, if `value` is of another moment; else UNKNOWN. */
+    /* Highest values since the previous sample, if `value` is of another moment; else
+     * UNKNOWN. */
     uint64_t highest[METRIC_COUNT];
-    struct origin origin[METRIC_COUNT]; /* of each value; its strings outlive the session */
+    /* Origin of each value; its strings outlive the session. */
+    struct origin origin[METRIC_COUNT];
     struct sample_clock clocks[METRIC_CLOCK_COUNT];
     /* Memory of the job when METRIC_JOB_RSS was highest since the previous sample. */
     struct memory_split at_peak;
@@ -36,7 +38,7 @@ struct sample {
     struct host_reading host;   /* includes values that are not metrics */
     uint64_t missed_cpu_ns;     /* CPU time of the job at an unknown time, not in its metric */
     uint64_t job_cgroup_cpu_ns; /* CPU time of the job's own cgroup; UNKNOWN: no such cgroup */
-    bool job_is_over;           /* it has no thread, and none can start */
+    bool job_is_over;           /* the job has no thread, and none can start */
 };
 
 static inline void sample_clear(struct sample *sample)
@@ -79,7 +81,7 @@ static inline uint64_t sample_missed(const struct sample *sample, enum metric me
     return metric == METRIC_JOB_USER ? user_ns : missed_ns - user_ns;
 }
 
-/* When a metric was read, as elapsed_ns. */
+/* Returns the time at which a metric was read, as elapsed_ns. */
 static inline uint64_t sample_read_ns(const struct sample *sample, enum metric metric)
 {
     return sample->elapsed_ns + sample->clocks[metric_row(metric)->clock].late_ns;

@@ -264,9 +264,9 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     cpu_parts_reconcile(ret, &sampler->descendants_cpu_ns);
     ret->clocks[CLOCK_JOB_CPU] = job_clock(sampler, now.monotonic_ns, kind == SAMPLE_LAST);
     ret->at_peak = sampler->reading.at_peak;
+    /* Other processes may enter an adopted cgroup. */
     ret->job_is_over =
-        ret->value[METRIC_JOB_THREADS] == 0 &&
-        !sampler->job.meters.job_cgroup.is_adopted; /* other processes may enter it */
+        ret->value[METRIC_JOB_THREADS] == 0 && !sampler->job.meters.job_cgroup.is_adopted;
     memory_parts_reconcile(ret);
     ret->missed_cpu_ns = sampler->reading.missed_cpu_ns;
     ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu_ns;

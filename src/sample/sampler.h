@@ -47,18 +47,18 @@ struct sampler {
     struct cgroups cgroups; /* cgroups of the job at its start */
     bool has_cgroups;       /* they are visible */
     struct untracked_scope untracked;
-    struct job_reading reading; /* the latest; used by warnings */
+    struct job_reading reading; /* the latest reading; used by warnings */
     struct host_reading host_reading;
     uint64_t descendants_cpu_ns;           /* as last reported */
     uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last reported */
-    uint64_t first_oom_kills;              /* of the machine, at the first sample */
-    struct cpu_stat first_cpu;             /* of the machine, at the first sample */
+    uint64_t first_oom_kills;              /* count of the machine at the first sample */
+    struct cpu_stat first_cpu;             /* CPU times of the machine at the first sample */
     struct instant started;
     bool has_started;
 };
 
-/* As job_init(); without a process only the host is sampled. On success the caller must call
- * sampler_done(). */
+/* Like job_init(); without a process only the host is sampled. On success the caller must
+ * call sampler_done(). */
 int sampler_init(struct sampler *sampler, const struct root *root,
                  const struct job_options *options, struct instant now);
 void sampler_done(struct sampler *sampler);
@@ -76,7 +76,7 @@ void sampler_add_gpus(struct sampler *sampler, const struct gpu_view *view, bool
 
 /* ---- The machine by device, for streams that list devices ------------------- */
 
-/* Owns its lists. Zeroed is empty. */
+/* Owns its lists. A zeroed struct is empty. */
 struct device_sample {
     struct devices devices;
     struct cpu_busy *cpus; /* those online */
@@ -88,7 +88,7 @@ void device_sample_read(struct device_sample *sample, const struct root *root,
                         struct space *space);
 void device_sample_done(struct device_sample *sample);
 
-/* The busy time of a CPU; UNKNOWN: it was not online. */
+/* Returns the busy time of a CPU; UNKNOWN: it was not online. */
 uint64_t device_sample_cpu_ns(const struct device_sample *sample, uint64_t number);
 
 #endif

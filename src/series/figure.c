@@ -33,7 +33,7 @@ struct row {
     enum figure_merge merge;
 };
 
-/* Short for the table. */
+/* Short names for the table. */
 #define ADD FIGURE_ADD
 #define MEAN FIGURE_MEAN
 #define ALIGN FIGURE_ALIGN

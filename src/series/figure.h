@@ -15,16 +15,16 @@
 #include "series/summary.h"
 #include "spoor/spoor.h"
 
-/* How the figures of the ranks of a job become one (group/merge.c). */
+/* How to merge the figures of the ranks of a job into one (group/merge.c). */
 enum figure_merge {
     FIGURE_ADD,      /* the sum over ranks */
     FIGURE_MEAN,     /* the sum of the rates, each over the time of its rank, per time of all */
     FIGURE_ALIGN,    /* a peak: the largest sum at one moment, at most the sum of all peaks */
     FIGURE_PER_NODE, /* the same within each node; the largest node counts */
-    FIGURE_HOST,     /* of the machine: one rank per node, summed over nodes */
-    FIGURE_HOST_PEAK, /* of the machine: the largest */
-    FIGURE_GPUS,      /* of the GPUs: each counts once, whatever number of ranks used it */
-    FIGURE_NO_MERGE,  /* of one moment of one rank */
+    FIGURE_HOST,     /* a figure of the machine: one rank per node, summed over nodes */
+    FIGURE_HOST_PEAK, /* a figure of the machine: the largest value */
+    FIGURE_GPUS,      /* a figure of GPUs: each GPU counts once, however many ranks used it */
+    FIGURE_NO_MERGE,  /* a value of one moment of one rank */
 };
 
 size_t figure_count(void);

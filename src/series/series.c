@@ -130,7 +130,7 @@ static void halve_values(struct series_value *values, size_t columns, size_t poi
 
 static void add_rate(struct series_count *at, float high, float low)
 {
-    if (!(high <= at->high)) /* also if at->high is NaN */
+    if (!(high <= at->high)) /* also true if at->high is NaN */
         at->high = isnan(high) ? at->high : high;
     if (!(low >= at->low))
         at->low = isnan(low) ? at->low : low;
@@ -283,7 +283,7 @@ static struct series_value *last_gauges(const struct series *series)
     return &series->gauges[(series->count - 1) * series->gauge_count];
 }
 
-/* Another sample follows: the job had not ended. */
+/* Called when another sample follows: the job had not ended. */
 static void enter_withheld(struct series *series)
 {
     struct series_value *values = last_gauges(series);
@@ -372,7 +372,7 @@ static double counted_at_end(const struct series *series, const struct series_me
     return at_anchor + open->rate * since_open;
 }
 
-/* The same, without usage found later to be foreign. */
+/* Does the same, without usage found later to be foreign. */
 static double count_at_end(const struct series *series, const struct series_metric *column,
                            const struct tally *tally, const struct rate_window *open,
                            size_t point)

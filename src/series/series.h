@@ -52,7 +52,8 @@ struct series_value {
 };
 
 struct series_count {
-    double count;    /* at the end of the point, in base units since the start; NaN: unknown */
+    /* Count at the end of the point, in base units since the start; NaN: unknown. */
+    double count;
     float high, low; /* rates; NaN: none yet */
 };
 
@@ -69,7 +70,7 @@ struct series_metric {
     uint8_t place; /* index among the gauges or counters of a point */
     bool is_rate;
     bool ends_with_job; /* a gauge that is 0 after the end of the job */
-    bool is_withheld;   /* it was 0 in the last sample and is withheld, see above */
+    bool is_withheld;   /* the gauge was 0 in the last sample and is withheld, see above */
     double unit;        /* base units per raw unit */
 };
 
@@ -88,13 +89,14 @@ struct series {
     bool has_withheld;     /* the job had ended in the last sample; it was entered as: */
     struct series_entry withheld;
     uint64_t *ends_ns;           /* sample.elapsed_ns of the last sample of each point; owned */
-    struct series_value *gauges; /* of each point: gauge_count of them; owned */
+    struct series_value *gauges; /* gauge_count values of each point; owned */
     struct series_count *counts; /* likewise */
     size_t gauge_count, counter_count;
     size_t metric_count;
     struct series_metric metrics[METRIC_COUNT]; /* charted metrics */
-    struct series_value *gpu_values; /* of each point: SERIES_GPU_MEASURES for each GPU; owned;
-                                        NULL: no GPU was seen yet */
+    /* SERIES_GPU_MEASURES values of each GPU for each point; owned; NULL: no GPU was seen
+     * yet. */
+    struct series_value *gpu_values;
     size_t gpu_count;
     struct gpu_place gpus[SERIES_GPUS_MAX];
 };
@@ -107,11 +109,11 @@ void series_done(struct series *series);
 void series_append(struct series *series, const struct sample *sample,
                    const struct summary *summary, const struct series_gpus *gpus);
 
-/* The job's GPUs at the moment. */
+/* Returns the current values of the job's GPUs. */
 struct series_gpus series_gpus_of(const struct gpu_view *view);
 enum gpu_measure series_gpu_measure(size_t index);
 
-/* The start of the time that a point covers. */
+/* Returns the start of the time that a point covers. */
 uint64_t series_start_ns(const struct series *series, size_t point);
 
 /* Returns the value of a charted metric at a point, including the growth in the open window

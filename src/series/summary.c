@@ -108,7 +108,7 @@ static void close_window(struct tally *tally, enum metric metric, uint64_t count
     uint64_t now_ns = sample->elapsed_ns;
     double rate = counter_rate(metric, tally->anchor, count, now_ns - tally->anchor_ns);
 
-    if (!(rate <= tally->max_rate)) /* also if max_rate is NaN */
+    if (!(rate <= tally->max_rate)) /* also true if max_rate is NaN */
         tally->max_rate = rate;
     tally->rate = rate;
     tally->before_ns = tally->anchor_ns;
@@ -124,7 +124,7 @@ static bool has_own_windows(const struct summary *summary, enum metric metric)
            !is_known(summary->tally[METRIC_JOB_CPU].first);
 }
 
-/* `main_count`: at the time of the sample; UNKNOWN if it was unknown before. */
+/* `main_count`: value at the time of the sample; UNKNOWN if it was unknown before. */
 static void close_parts(struct summary *summary, const struct sample *sample,
                         uint64_t main_count)
 {

@@ -25,15 +25,16 @@ struct tally {
     uint64_t first; /* first known value */
     uint64_t last;  /* last known value */
     uint64_t max;
-    /* The largest from the second sample on: those describe times within this run or phase only. */
+    /* The largest value from the second sample on: it describes times within this run or
+     * phase only. */
     uint64_t later_max;
-    uint64_t first_ns, last_ns; /* when they were read, as sample_read_ns() */
-    bool is_lost;               /* known earlier, but not in the latest sample */
+    uint64_t first_ns, last_ns; /* times of reading, as sample_read_ns() */
+    bool is_lost;               /* the value was known earlier, but not in the latest sample */
 
     /* counters only */
-    uint64_t count;                /* as `last`, without missed usage; see only_rises() */
-    bool has_fallen;               /* see metric_row.may_fall */
-    uint64_t offset;               /* between `count` and the counter, which was reset */
+    uint64_t count;  /* as `last`, without missed usage; see only_rises() */
+    bool has_fallen; /* see metric_row.may_fall */
+    uint64_t offset; /* difference between `count` and the counter, which was reset */
     uint64_t missed, first_missed; /* usage at an unknown time: see struct sample */
     uint64_t start, start_ns;      /* count at the start of the first window */
     uint64_t end_ns;               /* sample.elapsed_ns of `count` */
@@ -42,7 +43,7 @@ struct tally {
     uint64_t anchor_resolution_ns;
     uint64_t before_ns; /* start of the window before, if any: */
     double rate;        /* its rate, in base units per second; NaN: no window before */
-    double max_rate;    /* of all windows before the open one; NaN: none */
+    double max_rate;    /* maximum of all windows before the open one; NaN: none */
 
     bool first_is_exact;      /* the first known value is exact */
     struct origin origin;     /* origin of the latest value, or why it is unknown */
@@ -65,7 +66,7 @@ struct summary {
     uint64_t window_ns; /* shortest span over which a rate is taken */
     struct tally tally[METRIC_COUNT];
     struct memory_split at_peak; /* memory of the job at its highest total of all samples */
-    bool storage_is_local;       /* in the latest sample */
+    bool storage_is_local;       /* as in the latest sample */
 };
 
 /* A window is at least half an interval long, so that the two samples at the end of a run, a

@@ -214,7 +214,7 @@ static void describe(struct http *http, const struct http_request *request,
 
     set(easy, CURLOPT_URL, request->url);
     set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    /* An encrypted request stays encrypted. */
+    /* Redirects must not change from HTTPS to HTTP. */
     set(easy, CURLOPT_REDIR_PROTOCOLS_STR,
         strncasecmp(request->url, "https:", 6) == 0 ? "https" : "http,https");
     set(easy, CURLOPT_HTTPHEADER, headers);
@@ -229,7 +229,8 @@ static void describe(struct http *http, const struct http_request *request,
     if (!request->is_local && !request->signature) {
         set(easy, CURLOPT_FOLLOWLOCATION, 1L);
         set(easy, CURLOPT_MAXREDIRS, (long)REDIRECTS_MAX);
-        /* A POST stays one, with its body: libcurl would drop the body, as browsers do. */
+        /* A redirected POST keeps its method and body: by default libcurl would drop the
+         * body, as browsers do. */
         set(easy, CURLOPT_POSTREDIR, (long)(CURL_REDIR_POST_301 | CURL_REDIR_POST_302));
     }
     if (request->body) {

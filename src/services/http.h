@@ -20,7 +20,7 @@
 
 struct http;
 
-/* The largest body of a response. */
+/* The maximum size of a response body. */
 enum { HTTP_BODY_MAX = 16 << 20 };
 
 /* Signs a request with AWS Signature Version 4 for the service S3. */
@@ -36,15 +36,17 @@ struct http_request {
     const char *const *headers; /* "Name: value", ended by NULL; NULL: none */
     const void *body;           /* NULL: none */
     size_t body_length;
-    /* Redirects are not followed with one: the session token is for one server. NULL: not signed. */
+    /* Redirects are not followed if set: the session token is for one server. NULL: not
+     * signed. */
     const struct http_signature *signature;
-    uint64_t timeout_ms; /* for the whole request; not 0 */
-    bool is_local; /* never through a proxy, and redirects are not followed: for services of the
-                      machine itself, such as cloud metadata */
+    uint64_t timeout_ms; /* limit for the whole request; not 0 */
+    /* No proxy is used and redirects are not followed: for services of the machine itself,
+     * such as cloud metadata. */
+    bool is_local;
     const char *wanted_header; /* name of the header to be returned; NULL: none */
 };
 
-/* Zeroed is empty; one response can serve several requests. */
+/* A zeroed struct is empty; one response can serve several requests. */
 struct http_response {
     int status;         /* 200 */
     struct buffer body; /* its text is not NULL after a success */
@@ -54,7 +56,7 @@ struct http_response {
 
 void http_response_done(struct http_response *response);
 
-/* -ENOSYS: libcurl is not installed. The caller ends *ret with http_close(). */
+/* -ENOSYS: libcurl is not installed. The caller calls http_close(). */
 int http_open(struct http **ret, struct spoor_error *err);
 
 /* Accepts NULL; always returns NULL. */

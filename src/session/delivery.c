@@ -40,7 +40,7 @@ static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *re
     return gpus.count;
 }
 
-/* Without memory for them, none are listed. */
+/* If memory runs out, no processes are listed. */
 static size_t read_processes(spoor_session *session)
 {
     const struct roster *roster = &session->sampler.job.roster;
@@ -86,7 +86,7 @@ static void show_sample(spoor_session *session)
         .memory_limit_bytes = as_number(session->limits.memory_bytes),
     };
 
-    sample.processes = session->processes; /* where the list is now */
+    sample.processes = session->processes; /* the list may have moved */
 
     for (int i = 0; i < METRIC_COUNT; i++) {
         values[i] = metric_value((enum metric)i, session->latest.value[i]);
@@ -122,7 +122,7 @@ static void write_rows(spoor_session *session, enum sample_kind kind)
 void session_deliver_sample(spoor_session *session, enum sample_kind kind)
 {
     write_rows(session, kind);
-    /* Else the caller's data may be freed. */
+    /* If the session was abandoned, the caller's data may have been freed. */
     if (session->sample_seen && !session->is_abandoned)
         show_sample(session);
 }

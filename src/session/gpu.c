@@ -91,14 +91,15 @@ static void open_gpus(spoor_session *session)
 
 /* ---- several ranks on a node ----------------------------------------------- */
 
-/* More ranks than a node has GPUs share them. */
+/* With more ranks than this on a node, they share its GPUs. */
 enum { GPUS_OF_NODE_MAX = 16 };
 
 #define CHECK_EVERY_NS (8 * NS_PER_SECOND)
 
-/* Opening NVIDIA's driver takes 30 ms and 23 MB, so on a node full of ranks only the first opens it, and
- * those whose processes use a GPU. A rank with a list of its own is the first of its GPUs as far as it
- * can tell: numbers are relative to the GPUs that the scheduler lets it use. */
+/* Opening NVIDIA's driver takes 30 ms and 23 MB, so on a node full of ranks only the first
+ * rank opens it, and ranks whose processes use a GPU. A rank with a list of its own always
+ * counts as the first of its GPUs: the numbers are relative to the GPUs that the scheduler
+ * assigned to it. */
 static bool are_read_by_first_rank(const spoor_session *session)
 {
     const struct launch *launch = &session->run.launch;
@@ -126,7 +127,7 @@ static bool has_gpu_open(const struct root *root, pid_t pid)
     while (folder && (entry = readdir(folder))) {
         if (root_read_link(root, path, sizeof(path), "proc/%d/fd/%s", (int)pid, entry->d_name) <
             0)
-            continue; /* also a long path */
+            continue; /* not a link, or a long path */
         for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
             if (strncmp(path, devices[i], strlen(devices[i])) == 0)
                 return true;
@@ -277,7 +278,7 @@ void session_note_gpu_process_end(spoor_session *session, pid_t pid)
 
 static const struct {
     enum metric metric;
-    bool is_memory; /* else it is busy time */
+    bool is_memory; /* false: busy time */
 } of_processes[] = {
     { METRIC_MAIN_GPU_MEMORY, true },      { METRIC_DESCENDANTS_GPU_MEMORY, true },
     { METRIC_JOB_GPU_MEMORY, true },       { METRIC_JOB_GPU_BUSY, false },
@@ -347,7 +348,8 @@ void session_add_gpus(spoor_session *session, struct instant now, bool is_last)
         collect(session, now.monotonic_ns);
         gpu_looks_view(&session->gpu_looks, now.monotonic_ns, &session->gpu);
     }
-    if (session->gpu.reason || session->gpu.state == GPU_READY) /* else there was no look */
+    /* Otherwise there was no look. */
+    if (session->gpu.reason || session->gpu.state == GPU_READY)
         sampler_add_gpus(&session->sampler, &session->gpu, is_last, &session->latest);
     clear_unreported(session);
 }
@@ -499,7 +501,7 @@ bool spoor_may_have_gpus(const char *root_path)
 
     if (sources_parse(getenv("SPOOR_DISABLE"), &disabled, &unknown) < 0 ||
         root_open(root_path, &root) < 0)
-        return true; /* listing them reports the error */
+        return true; /* listing the GPUs reports the error */
     result = gpu_looks_are_needed(&root, NULL, disabled);
     root_close(&root);
     return result;

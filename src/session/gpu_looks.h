@@ -44,14 +44,14 @@ struct gpu_troubles {
 
 struct gpu_look_data;
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct gpu_looks {
     bool is_open;
     enum gpu_state state;
     struct gpu_troubles troubles;
     uint64_t cost_ns; /* CPU time of all looks */
     struct gpu_findings found;
-    const struct gpu_watch *watch; /* the last one; valid while no look is in progress */
+    const struct gpu_watch *watch; /* the last watch; valid while no look is in progress */
 
     /* Private. */
     struct gpu_look_data *data; /* the helper's */
@@ -60,7 +60,7 @@ struct gpu_looks {
     uint64_t started_ns;     /* start of the look in progress; 0: none */
     struct root root;        /* the live machine */
     struct schedstat before; /* times of the thread, at most a second before the look */
-    uint64_t before_ns;      /* when they were read; 0: never */
+    uint64_t before_ns;      /* when `before` was read; 0: never */
     bool is_last;            /* the last look has started */
     /* merged from all looks collected: */
     const char *reason;
@@ -87,7 +87,7 @@ void gpu_looks_close(struct gpu_looks *looks);
  * Cheap if they are the same as before. Does nothing during a look. */
 void gpu_looks_note(struct gpu_looks *looks, const struct roster *roster);
 
-/* A process of the job is about to exit. */
+/* Called when a process of the job is about to exit. */
 void gpu_looks_add_ended(struct gpu_looks *looks, pid_t pid);
 
 /* Starts a look at the current processes of the job. No other look may be in progress. */

@@ -20,7 +20,7 @@
 #define FORCED_GAP_NS (100 * NS_PER_MS)
 
 enum {
-    SPACE_SHARE = 16,  /* and changes below this part of the job's GPU memory */
+    SPACE_SHARE = 16,  /* also ignore changes below this part of the job's GPU memory */
     SLOW_SHARE = 1000, /* gap of a slow look, as a multiple of its cost */
     EARLY_SHARE = 4,   /* a look may be early by this part of its gap, to save a wake-up */
 };
@@ -170,7 +170,7 @@ void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                        found->holds_context != pace->found.holds_context;
 
     if (found->holds_context && !pace->found.holds_context)
-        pace->slow_ns = now_ns; /* its samples are still to come */
+        pace->slow_ns = now_ns; /* samples of this look are still to come */
     pace->found = *found;
     if (has_changed || is_opening)
         shorten_gap(pace, now_ns);

@@ -32,21 +32,21 @@ enum gpu_look {
     GPU_LOOK_NONE,
     GPU_LOOK_QUICK,
     GPU_LOOK_SLOW,
-    GPU_LOOK_KINDS, /* the others are not paced */
+    GPU_LOOK_KINDS, /* the kinds below are not paced */
     GPU_LOOK_LAST = GPU_LOOK_KINDS,
     GPU_LOOK_CLOSE,
 };
 
 struct gpu_job_state {
     bool rests;
-    uint64_t started_count; /* of processes, so far */
-    uint64_t space_bytes;   /* of the processes that use GPUs; 0: there are none */
+    uint64_t started_count; /* processes started so far */
+    uint64_t space_bytes; /* address space of the processes that use GPUs; 0: there are none */
 };
 
 /* Results of a look. */
 struct gpu_findings {
     uint64_t memory_bytes; /* memory of the job, or of all processes if there is no job */
-    uint64_t utilization;  /* of the job's GPUs; 0: idle */
+    uint64_t utilization;  /* utilization of the job's GPUs; 0: idle */
     bool holds_context;    /* a process of the job uses a GPU, or may do so */
 };
 
@@ -59,12 +59,12 @@ struct gpu_pace {
     uint64_t looked_ns; /* when the last look began; 0: the drivers are not open */
     uint64_t forced_ns; /* when the last look began that the budget could not pay */
     uint64_t slow_ns;   /* when the last slow look began */
-    uint64_t gap_ns;    /* between quick looks; 0: the drivers are not open */
+    uint64_t gap_ns;    /* gap between quick looks; 0: the drivers are not open */
     uint64_t cost_ns[GPU_LOOK_KINDS]; /* CPU time, smoothed; 0: not known yet */
     struct gpu_findings found;
     struct gpu_job_state job;
     bool owes_look;              /* no look has begun since the job became idle */
-    uint64_t looked_space_bytes; /* of the job, when the last look began */
+    uint64_t looked_space_bytes; /* address space of the job when the last look began */
 };
 
 /* The drivers are opened at `first_ns`. */
@@ -75,10 +75,10 @@ void gpu_pace_init(struct gpu_pace *pace, uint64_t first_ns, bool is_for_host);
 enum gpu_look gpu_pace_begin(struct gpu_pace *pace, uint64_t now_ns,
                              const struct gpu_job_state *job, struct budget *budget);
 
-/* The look is still in progress when the next would be due. */
+/* Called when the look is still in progress and the next would be due. */
 void gpu_pace_wait(struct gpu_pace *pace, uint64_t now_ns);
 
-/* The look has ended. `cost_ns`: its CPU time. */
+/* Called when the look has ended. `cost_ns`: its CPU time. */
 void gpu_pace_end(struct gpu_pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   const struct gpu_findings *found);
 

@@ -18,8 +18,8 @@ static const struct {
 #define SENTINEL_GAP_NS (25 * NS_PER_MS)
 
 #define EARLY_GAP_NS (10 * NS_PER_MS)
-/* Early samples are so much of the run apart, and are taken only while some more could be paid for: glances find
- * peaks, and must not wait for them. */
+/* Early samples are at least this part of the run apart, and are taken only while the budget
+ * could pay for some more: glances find peaks, and must not wait for early samples. */
 enum { EARLY_SHARE = 32, EARLY_RESERVE = 8 };
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_job)

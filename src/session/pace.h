@@ -28,17 +28,17 @@
 
 struct pace {
     uint64_t interval_ns;
-    uint64_t deadline_ns;  /* of the next sample */
+    uint64_t deadline_ns;  /* time of the next sample */
     bool is_fine_at_first; /* set by the caller, see above */
     bool has_no_sentinel;  /* likewise */
     uint64_t start_ns;
     uint64_t sampled_ns;     /* the latest sample */
     uint64_t sample_cost_ns; /* CPU time of an early sample, smoothed */
-    uint64_t glance_ns;      /* of the next glance; PACE_NEVER: there is no job */
+    uint64_t glance_ns;      /* time of the next glance; PACE_NEVER: there is no job */
     uint64_t sentinel_ns;    /* when the sentinel is read next; PACE_NEVER: there is no job */
-    uint64_t gap_ns;         /* between the last two glances, without delays by the budget */
-    uint64_t cost_ns;        /* CPU time of a glance and its wake-up, smoothed */
-    unsigned stop_changes;   /* of the session, at the last due sample */
+    uint64_t gap_ns;       /* gap between the last two glances, without delays by the budget */
+    uint64_t cost_ns;      /* CPU time of a glance and its wake-up, smoothed */
+    unsigned stop_changes; /* stop_changes of the session at the last due sample */
     enum activity_state state;
 };
 
@@ -50,24 +50,25 @@ void pace_stagger(struct pace *pace, uint64_t rank, uint64_t ranks);
 /* Returns when to wake up next. */
 uint64_t pace_wake_ns(const struct pace *pace);
 
-/* The same without samples. */
+/* Does the same without samples. */
 uint64_t pace_glance_ns(const struct pace *pace);
 
-/* After a glance of this cost: plans the next one. */
+/* Called after a glance of this cost: plans the next one. */
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,
                   enum activity_state state, struct budget *budget);
 
-/* After the sentinel was read. `has_grown`: plans a glance as soon as the budget allows. */
+/* Called after the sentinel was read. `has_grown`: plans a glance as soon as the budget
+ * allows. */
 void pace_watched(struct pace *pace, uint64_t now_ns, bool has_grown,
                   const struct budget *budget);
 
-/* After a glance: whether to take an early sample. */
+/* Called after a glance. Returns whether to take an early sample. */
 bool pace_wants_sample(const struct pace *pace, uint64_t now_ns, const struct budget *budget);
 
-/* After an early sample that cost so much. */
+/* Called after an early sample of this cost. */
 void pace_sampled_early(struct pace *pace, uint64_t now_ns, uint64_t cost_ns);
 
-/* After any other sample. Returns how many deadlines were missed. */
+/* Called after any other sample. Returns how many deadlines were missed. */
 uint64_t pace_sampled(struct pace *pace, uint64_t now_ns);
 
 #endif

@@ -48,7 +48,7 @@ static int check_phase(const spoor_session *session, const char *name, struct sp
     return 0;
 }
 
-/* Finds the phase that a new one is added to. NULL: none. */
+/* Finds the phase that absorbs a new one when the table is full. NULL: there is none yet. */
 static struct phase *find_joined(spoor_session *session, const char *name)
 {
     struct phase *joined = find_newest(session, name, false);
@@ -64,7 +64,7 @@ static struct phase *find_joined(spoor_session *session, const char *name)
 
 static void join_phase(spoor_session *session, struct phase *phase)
 {
-    (void)session_request_sample(session); /* if it hangs, the phase's figures start later */
+    (void)session_request_sample(session); /* on failure the phase's figures start later */
     if (phase->open_count++ == 0)
         summary_resume(&phase->summary, &session->summary);
     phase->is_open = true;
@@ -79,9 +79,9 @@ static int add_phase(spoor_session *session, const char *name)
         return r;
     phase = &session->phases[session->phase_count++];
     *phase = (struct phase){ .is_open = true, .open_count = 1 };
-    memcpy(phase->name, name, strlen(name) + 1); /* check_phase() checked its length */
+    memcpy(phase->name, name, strlen(name) + 1); /* fits: check_phase() checked the length */
     session_init_summary(session, &phase->summary);
-    (void)session_request_sample(session); /* if it hangs, the phase's figures start later */
+    (void)session_request_sample(session); /* on failure the phase's figures start later */
     summary_continue(&phase->summary, &session->summary);
     return 0;
 }
@@ -114,7 +114,7 @@ static int stop_phase(spoor_session *session, const char *name, struct spoor_err
         phase = find_newest(session, OTHERS, true);
     if (!phase)
         return error_set(err, ENOENT, "phase '%s' is not open", name);
-    (void)session_request_sample(session); /* if it hangs, the phase's figures end earlier */
+    (void)session_request_sample(session); /* on failure the phase's figures end earlier */
     if (phase->open_count > 0)             /* another caller may have stopped it meanwhile */
         phase->open_count--;
     phase->is_open = phase->open_count > 0;

@@ -26,7 +26,7 @@
 
 /* ---- an idle process to test sources on ------------------------------------ */
 
-/* The child: reports that it is ready, and waits for the end of its input. */
+/* Runs in the child: reports that it is ready, and waits for the end of its input. */
 static _Noreturn void be_child(int fd, bool is_foreign)
 {
     enum { NOBODY = 65534 };
@@ -86,8 +86,8 @@ struct trial {
     const char *remedy; /* from a probe, more specific than the table's; NULL: use the table */
     char text[sizeof(((struct spoor_error *)0)->message)];
     struct {
-        unsigned bit;        /* of the GPU vendor in question, see source_names.h */
-        unsigned opened_bit; /* of the one opened last; 0: none */
+        unsigned bit;        /* bit of the GPU vendor in question, see source_names.h */
+        unsigned opened_bit; /* bit of the vendor opened last; 0: none */
         const char *why_not, *remedy;
         bool keeps_accounts;
     } vendor;
@@ -245,8 +245,8 @@ static const char *probe_connector(struct trial *trial)
     return why(trial, r);
 }
 
-/* The connector is preferred: it costs the job nothing. Events from different CPUs arrive
- * out of order. */
+/* The connector is preferred: it does not slow down the job. Events from different CPUs
+ * arrive out of order. */
 static const char *probe_thread_events(struct trial *trial)
 {
     if (!trial->job.process_events.is_machine_wide)
@@ -469,7 +469,7 @@ static const struct {
     const char *source;
     probe *probe;
     const struct remedy *remedy; /* NULL: none */
-    unsigned disabled_by;        /* any of these disables it */
+    unsigned disabled_by;        /* each of these bits disables the source */
     bool needs_job;              /* the probe uses the trial's job */
 } sources[] = {
 { "CPU time of a job", "cgroup.cpu.stat", probe_leaf_cpu, &delegate, CGROUP, true },
@@ -525,7 +525,7 @@ static const char *remedy_now(const struct trial *trial, const struct remedy *re
     return geteuid() == 0 ? remedy->of_root : remedy->of_user;
 }
 
-/* Names the cgroup that the tracker and the job have in common. */
+/* Returns the name of the cgroup that the tracker and the job share. */
 static const char *name_surrounding(struct trial *trial, const char *source)
 {
     const struct job_cgroup *cgroup = &trial->job.meters.job_cgroup;
@@ -533,7 +533,7 @@ static const char *name_surrounding(struct trial *trial, const char *source)
 
     while (tree < CGROUP_TREE_COUNT && !job_cgroup_has(cgroup, tree))
         tree++;
-    if (tree < CGROUP_TREE_COUNT) /* a long path is cut */
+    if (tree < CGROUP_TREE_COUNT) /* a long path is truncated */
         (void)snprintf(trial->text, sizeof(trial->text), "%s of the cgroup around spoor, /%s",
                        source, cgroup->folders[tree].own.path);
     return trial->text;

@@ -30,13 +30,15 @@ struct target {
     const struct writer_process *writer;
     const char *path;
     enum output_mode mode;
-    int fd;             /* or -errno; -ENXIO: a named pipe without a reader */
+    int fd;             /* descriptor or -errno; -ENXIO: a named pipe without a reader */
     bool is_descriptor; /* `fd` was open already */
     bool has_reader;    /* it is a pipe, a terminal, another device or a socket */
-    bool is_created;    /* created by us, and no row was to be written yet */
+    bool is_created;    /* we created the file, and no row was written yet */
     /* When to give up on the reader: monotonic time; 0: not at the end yet. */
     uint64_t give_up_ns;
-    int refusal; /* -errno: it still has the rows of another run, or no header: none of our rows are written */
+    /* -errno: the file still has the rows of another run, or no header, so no rows are
+     * written. */
+    int refusal;
 };
 
 /* ---- a reader ----------------------------------------------------------------------------- */
@@ -151,7 +153,7 @@ static int open_file(struct target *target)
     if (target->fd < 0)
         return target->fd;
     if (output_file_claim(target->fd, target->mode != OUTPUT_APPEND) < 0 &&
-        target->mode != OUTPUT_APPEND) { /* its rows would be lost */
+        target->mode != OUTPUT_APPEND) { /* rows of the other run would be lost */
         close(target->fd);
         target->fd = -EBUSY;
         return target->fd;
@@ -257,7 +259,7 @@ int row_writer_open(struct writer_process *writer, const char *path, enum output
         .writer = writer,
         .path = path,
         .mode = mode,
-        .fd = is_descriptor ? STDOUT_FILENO : -EBADF, /* its number in the child */
+        .fd = is_descriptor ? STDOUT_FILENO : -EBADF, /* descriptor number in the child */
         .is_descriptor = is_descriptor,
         .has_reader = is_descriptor ? !is_regular(descriptor) : output_file_is_special(path),
     };

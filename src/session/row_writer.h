@@ -10,9 +10,10 @@
 #include "text/buffer.h"
 
 /* Starts the writer. It opens or creates the file and keeps its content. Fails if that fails
- * within a moment; a later failure costs the rows. "-" and other names of descriptors, devices
- * and named pipes are only written to. Files are always written to the end. The reader of a
- * pipe or terminal has 200 ms after the end to read the remaining rows; the others are lost. */
+ * within a moment; after a later failure, rows are lost. "-" and other names of descriptors,
+ * devices and named pipes are only written to. Files are always written to the end. The
+ * reader of a pipe or terminal has 200 ms after the end to read the remaining rows; the
+ * others are lost. */
 int row_writer_open(struct writer_process *writer, const char *path, enum output_mode mode);
 
 /* Announces rows: a file to be replaced is emptied. If this is never called, a file that was

@@ -113,7 +113,8 @@ static const char *get_variable(const char *name)
     return gpu_choice_find(block, block_size, name);
 }
 
-/* A command that we start has our environment; a process that runs, its own, if that can be read. */
+/* A command that we start has our environment; a running process has its own, if that can be
+ * read. */
 static int read_launch(struct run_facts *facts, const struct spoor_options *options,
                        const struct root *root)
 {

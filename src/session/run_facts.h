@@ -17,7 +17,7 @@ struct run_facts {
     char **command;     /* ended by NULL; NULL: not known */
     char user[64];      /* empty: not known */
     char cwd[PATH_MAX]; /* empty: not known */
-    char *environment;  /* the texts of `launch` */
+    char *environment;  /* holds the texts of `launch` */
     struct launch launch;
 };
 
@@ -27,7 +27,7 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
                    const struct root *root);
 void run_facts_done(struct run_facts *facts);
 
-/* The name of a user in the text of /etc/passwd. -ENOENT: no such line. */
+/* Finds the name of a user in the text of /etc/passwd. -ENOENT: no such line. */
 int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size);
 
 #endif

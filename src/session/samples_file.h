@@ -3,8 +3,8 @@
  * samples_file.h - a row per sample, on disk as soon as it is taken.
  *
  * Each row is one write of whole lines to the end of the file, so that a reader, during the run
- * or after a crash, finds whole rows only. A full or hanging disk costs rows, never the run:
- * see base/writer_process.h.
+ * or after a crash, finds whole rows only. If the disk is full or hangs, rows are
+ * lost, never the run: see base/writer_process.h.
  *
  * The header of our own columns names the GPUs. Drivers take some milliseconds to list them, or
  * do not respond: the first rows wait for them, for a second at most.
@@ -18,7 +18,7 @@
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct samples_file {
     struct stream stream;
     struct writer_process writer;
@@ -26,18 +26,19 @@ struct samples_file {
     char *path;            /* owned */
     bool is_pipe;          /* a descriptor, a device or a named pipe */
     bool is_shared;        /* other runs may append to the table */
-    _Atomic bool must_end; /* with the next sample, though the session continues */
+    _Atomic bool must_end; /* end with the next sample, though the session continues */
     uint64_t short_ns;     /* a sample this soon after a row becomes part of the next row */
-    pid_t pid;             /* of the job; 0: there is none */
+    pid_t pid;             /* main process of the job; 0: there is none */
     bool is_main_only;
     const char *run_id;   /* borrowed; NULL: unknown */
-    char *name;           /* label of the run; owned; NULL: it has none */
+    char *name;           /* label of the run; owned; NULL: none */
     bool is_machine_only; /* there is no job */
-    struct device_sample devices, previous_devices, older_devices; /* if rows list them */
+    /* Used if rows list devices. */
+    struct device_sample devices, previous_devices, older_devices;
     struct buffer row;
-    struct sample previous, older; /* of the last two rows */
+    struct sample previous, older; /* samples of the last two rows */
     bool has_previous, has_older;
-    bool needs_header;       /* and rows wait for it */
+    bool needs_header;       /* the header is not written yet, and rows wait for it */
     bool has_gpus;           /* `gpus` is known */
     struct gpu_columns gpus; /* GPUs with columns */
     struct buffer held;      /* waiting rows, without those columns */
@@ -64,7 +65,7 @@ struct samples_machine {
     struct space *space;
 };
 
-/* `is_last`: no row follows, and none waits any longer. */
+/* `is_last`: no row follows, and waiting rows are written. */
 void samples_file_add(struct samples_file *file, const struct sample *sample,
                       const struct gpu_view *gpu, struct samples_machine machine, bool is_last);
 

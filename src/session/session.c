@@ -16,7 +16,7 @@
 #include "cgroup/cgroup.h"
 #include "source/proc/pid_files.h"
 
-/* Sources that report the processes of the whole machine cost each of many trackers as much as one. */
+/* With this many trackers on a machine, sources that report all its processes cost too much. */
 enum { CROWDED_RANKS = 16 };
 
 /* How long an exited child waits for a sample in progress. */
@@ -122,8 +122,8 @@ static int copy_texts(spoor_session *session, const struct spoor_options *option
     return r < 0 ? r : copy_text(gpus, &session->gpus);
 }
 
-/* The process whose CPU affinity limits the job. Without a job: ours, which a job started
- * here would inherit. */
+/* Returns the process whose CPU affinity limits the job. Without a job: this process, whose
+ * affinity a job started here would inherit. */
 static pid_t process_for_limits(const spoor_session *session)
 {
     const struct roster *roster = &session->sampler.job.roster;
@@ -266,7 +266,7 @@ spoor_session *spoor_session_close(spoor_session *session)
 
 /* ---- sample ------------------------------------------------------------- */
 
-/* With the mutex held. */
+/* Must be called with the mutex held. */
 static void publish(spoor_session *session, const struct sample *sample, struct instant now,
                     bool is_last)
 {

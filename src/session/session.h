@@ -33,9 +33,9 @@
 #include "spoor/spoor.h"
 
 struct spoor_session {
-    /* fixed when the session is opened */
+    /* Members that are fixed when the session is opened. */
     pid_t pid;
-    pid_t own_pid; /* the tracker's: a child of it may write the report */
+    pid_t own_pid; /* PID of the tracker, since a child of it may write the report */
     unsigned flags;
     uint64_t interval_ns;
     uint64_t second_sample_ns; /* as in the options */
@@ -53,7 +53,7 @@ struct spoor_session {
     pthread_t thread;
     int wake_fd; /* an eventfd that wakes the thread; -1: no thread */
 
-    /* of the sampler's user */
+    /* Members of the sampler's user. */
     bool has_sampler;
     struct sampler sampler;
     struct space space; /* for the mounts among the devices */
@@ -63,26 +63,29 @@ struct spoor_session {
     uint64_t gpu_check_ns;
     struct samples_file streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
-    bool delivers_samples; /* to the file and the callback */
+    bool delivers_samples; /* samples are passed to the file and the callback */
     bool missed_end;       /* the job ended while the tracker was stopped or had no CPU */
-    struct spoor_process_sample *processes; /* of the sample that is delivered; owned */
+    /* Processes of the sample that is delivered; owned. */
+    struct spoor_process_sample *processes;
     size_t process_capacity;
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     _Atomic uint64_t
-        sampling_since_ns;      /* start of the current use of the sampler; 0: no user */
-    _Atomic bool holds_samples; /* SPOOR_HOLD_SAMPLES was given, and they were not released */
-    _Atomic bool has_begun;     /* spoor_session_start() was called */
-    bool has_thread;            /* it is to be joined */
-    _Atomic bool must_stop;     /* the thread must stop, after a last sample */
-    bool has_stopped;           /* the last sample was taken */
-    bool has_ended;             /* the thread no longer uses the session */
-    _Atomic bool is_abandoned;  /* the thread frees the session when it ends */
-    struct instant end;         /* of the job, if set by a caller; else 0 */
-    uint64_t requested_samples, taken_samples; /* requested by callers, taken for them */
+        sampling_since_ns; /* start of the current use of the sampler; 0: no user */
+    /* SPOOR_HOLD_SAMPLES was given, and samples were not released yet. */
+    _Atomic bool holds_samples;
+    _Atomic bool has_begun;    /* spoor_session_start() was called */
+    bool has_thread;           /* the thread must be joined */
+    _Atomic bool must_stop;    /* the thread must stop, after a last sample */
+    bool has_stopped;          /* the last sample was taken */
+    bool has_ended;            /* the thread no longer uses the session */
+    _Atomic bool is_abandoned; /* the thread frees the session when it ends */
+    struct instant end;        /* end of the job, if set by a caller; else 0 */
+    /* Samples requested by callers, and those taken for them. */
+    uint64_t requested_samples, taken_samples;
 
-    /* written by the sampler's user, which may read them without the mutex */
+    /* Members written by the sampler's user, which may read them without the mutex. */
     bool has_sample;
     struct sample latest;
     uint64_t detail_reads;
@@ -90,8 +93,8 @@ struct spoor_session {
     struct gpu_view gpu; /* as of the latest sample */
 
     struct summary summary;
-    struct gpu_uncertain gpu_uncertain; /* of the latest sample */
-    /* without a job: as of the first and the last sample, and the time between */
+    struct gpu_uncertain gpu_uncertain; /* as of the latest sample */
+    /* Without a job: devices at the first and the last sample, and the time between. */
     struct devices first_devices, devices;
     uint64_t devices_ns, devices_span_ns;
     struct series series;
@@ -100,7 +103,7 @@ struct spoor_session {
     bool has_joined_phases;   /* a phase was added to an earlier one */
     struct warning *warnings; /* WARNINGS_MAX; owned */
     size_t warning_count;
-    size_t shown_processes;          /* in a text report */
+    size_t shown_processes;          /* number of processes in a text report */
     const struct spoor_cloud *cloud; /* borrowed; NULL: not known */
     bool has_wait_status;
     int wait_status;
@@ -135,8 +138,8 @@ void session_deliver_sample(spoor_session *session, enum sample_kind kind);
 /* Initializes the summary of the run or of a phase. */
 void session_init_summary(const spoor_session *session, struct summary *ret);
 
-/* Requests a sample from the session's thread, and waits for it. With the mutex held, which
- * is released meanwhile. -ETIMEDOUT: the thread hangs. */
+/* Requests a sample from the session's thread, and waits for it. Must be called with the
+ * mutex held, which is released meanwhile. -ETIMEDOUT: the thread hangs. */
 int session_request_sample(spoor_session *session);
 
 /* Returns when the job ended, if that was a while ago: the tracker was stopped, or waits for
@@ -158,16 +161,17 @@ uint64_t session_gpus_due_ns(const spoor_session *session);
  * returns true. Never waits. */
 bool session_look_at_gpus(spoor_session *session, uint64_t now_ns);
 void session_note_gpu_process_end(spoor_session *session, pid_t pid);
-/* At the end: starts the last look, then waits for it. */
+/* Called at the end: starts the last look, then waits for it. */
 void session_begin_last_look_at_gpus(spoor_session *session);
 void session_wait_for_gpus(spoor_session *session);
 
-/* Likewise, with the mutex held. */
+/* Called at the end, with the mutex held. */
 void session_add_gpus(spoor_session *session, struct instant now, bool is_last);
 /* Called after the sample was added: removes zeros of GPU figures that were not measured. */
 void session_forget_uncertain_gpus(spoor_session *session);
 void session_warn_about_gpus(spoor_session *session);
-/* At the end: the driver's record of the largest process may be above all that was seen. */
+/* Called at the end: the driver's record of the largest process may be above all values
+ * seen. */
 void session_raise_gpu_peak(spoor_session *session);
 void session_end_gpus(spoor_session *session);
 
@@ -185,17 +189,17 @@ int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_
  * -EAGAIN: a sample takes too long. *ret is empty then. */
 int session_list_processes(spoor_session *session, struct process_table *ret);
 
-/* CPU time of the tracker. UNKNOWN on a fixture machine. */
+/* Returns the CPU time of the tracker; UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);
 
-/* Closes the phases that are still open. With the mutex held. */
+/* Closes the phases that are still open. Must be called with the mutex held. */
 void session_close_phases(spoor_session *session);
 
-/* Adds a warning; more than WARNINGS_MAX are dropped. With the mutex held. */
+/* Adds a warning; more than WARNINGS_MAX are dropped. Must be called with the mutex held. */
 void session_add_warning(spoor_session *session, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* Adds warnings derived from the run's own figures: once, at its end. For the sampler's
+/* Adds warnings derived from the run's own figures, once, at its end. For the sampler's
  * user, with the mutex held. */
 void session_warn(spoor_session *session);
 

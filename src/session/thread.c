@@ -54,7 +54,7 @@ static void wait_until(const spoor_session *session, uint64_t wake_ns)
     (void)ppoll(&fd, 1, &timeout, NULL);
 }
 
-/* CPU time charged for this thread. Looks at GPUs run in another thread. */
+/* Returns the CPU time charged for this thread. Looks at GPUs run in another thread. */
 static uint64_t own_spent_ns(const spoor_session *session)
 {
     const struct budget *budget = &session->sampler.job.budget;
@@ -67,7 +67,7 @@ static uint64_t own_spent_ns(const spoor_session *session)
 
 /* Measures the CPU time of an action, to charge it afterwards. */
 struct bill {
-    uint64_t cpu_ns;   /* of this thread at the beginning */
+    uint64_t cpu_ns;   /* CPU time of this thread at the beginning */
     uint64_t spent_ns; /* charged before */
 };
 
@@ -225,7 +225,7 @@ static void sample_until_stopped(spoor_session *session)
         pace.deadline_ns = session->second_sample_ns;
     (void)session_begin_sampling(session, FOREVER_NS);
     bill = open_bill(session);
-    session_start_gpus(session); /* here, so that it does not delay the job's start */
+    session_start_gpus(session); /* started here, so that it does not delay the job's start */
     wake_ns = next_wake_ns(session, &pace);
     session_end_sampling(session);
     for (;;) {
@@ -238,7 +238,7 @@ static void sample_until_stopped(spoor_session *session)
         session_end_sampling(session);
     }
     (void)session_begin_sampling(session, FOREVER_NS);
-    session_begin_last_look_at_gpus(session); /* in parallel with the last sample */
+    session_begin_last_look_at_gpus(session); /* runs in parallel with the last sample */
     session_take_last_sample(session);
     (void)charge(session, &bill, SPENT_SAMPLES);
     pthread_mutex_lock(&session->mutex);
@@ -283,7 +283,7 @@ int thread_start(spoor_session *session)
     return r;
 }
 
-/* With the mutex held. */
+/* Must be called with the mutex held. */
 static void wake_thread(spoor_session *session)
 {
     uint64_t one = 1;

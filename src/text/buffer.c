@@ -94,7 +94,7 @@ int buffer_error(const struct buffer *buffer)
     return buffer->error;
 }
 
-/* Others share the descriptor: whether it blocks is not ours to change. */
+/* Other processes share the descriptor, so its O_NONBLOCK flag must not be changed. */
 static int wait_for_room(int fd)
 {
     struct pollfd room = { .fd = fd, .events = POLLOUT };

@@ -16,27 +16,27 @@
 
 enum { BUFFER_MAX = 64 << 20 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct buffer {
-    char *text; /* NUL-ended once anything was added; owned */
+    char *text; /* NUL-terminated once anything was added; owned */
     size_t length;
     size_t capacity;
     int error; /* 0 or -errno */
 };
 
 void buffer_done(struct buffer *buffer);
-void buffer_clear(struct buffer *buffer); /* empties it and keeps its memory */
+void buffer_clear(struct buffer *buffer); /* empties the buffer and keeps its memory */
 void buffer_add(struct buffer *buffer, const char *text, size_t length);
 void buffer_add_text(struct buffer *buffer, const char *text);
 void buffer_format(struct buffer *buffer, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buffer_format_list(struct buffer *buffer, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 int buffer_error(const struct buffer *buffer);
 
-/* Writes all of it, and waits for room if the descriptor is non-blocking. 0 or -errno. */
+/* Writes the whole text, and waits for room if the descriptor is non-blocking. 0 or -errno. */
 int buffer_write(const struct buffer *buffer, int fd);
 
-/* Adds all that can be read from a descriptor, or from a file. On success `text` is not NULL.
- * 0 or -errno; -EFBIG: it is more than `max_bytes`, or than BUFFER_MAX. */
+/* Adds everything that can be read from a descriptor, or from a file. On success `text` is
+ * not NULL. 0 or -errno; -EFBIG: there is more than `max_bytes`, or than BUFFER_MAX. */
 int buffer_read(struct buffer *buffer, int fd, size_t max_bytes);
 int buffer_read_file(struct buffer *buffer, const char *path, size_t max_bytes);
 

@@ -102,7 +102,7 @@ static int begin_cell(struct csv_reader *reader)
     return 0;
 }
 
-/* Behind the opening quote, to behind the closing one. */
+/* Reads from behind the opening quote to behind the closing one. */
 static int read_quoted(struct csv_reader *reader)
 {
     for (;;) {
@@ -112,7 +112,7 @@ static int read_quoted(struct csv_reader *reader)
         if (c == '"') {
             c = getc_unlocked(reader->in);
             if (c != '"') {
-                (void)ungetc(c, reader->in); /* the end of the file cannot be put back: fine */
+                (void)ungetc(c, reader->in); /* at the end of the file nothing is put back */
                 return 0;
             }
         }
@@ -126,7 +126,7 @@ static int read_quoted(struct csv_reader *reader)
     }
 }
 
-/* One cell; *ret_end is the character that ended it: ',', '\n' or EOF. */
+/* Reads one cell; *ret_end is the character that ended it: ',', '\n' or EOF. */
 static int read_cell(struct csv_reader *reader, int *ret_end)
 {
     bool is_start = true;

@@ -23,30 +23,32 @@
 struct csv_dialect {
     const char *line_end;
     void (*escape)(const char *text, struct buffer *out);
-    bool is_python; /* 1.0 rather than 1 for a number that is not a count */
+    bool is_python; /* 1.0 instead of 1 for a number that is not a count */
 };
 
-extern const struct csv_dialect csv_safe;   /* text that is safe on a terminal, a row a line */
+/* Text is safe on a terminal, and each row is one line. */
+extern const struct csv_dialect csv_safe;
 extern const struct csv_dialect csv_python; /* Python's csv module */
 extern const struct csv_dialect csv_pandas; /* DataFrame.to_csv() */
-/* Python's csv module with QUOTE_NONNUMERIC, and lines that end in "\n" or in "\r\n". */
+/* As written by Python's csv module with QUOTE_NONNUMERIC, with lines that end in "\n" or in
+ * "\r\n". */
 extern const struct csv_dialect csv_quoted, csv_quoted_crlf;
 
-/* Zeroed but for `out` and `dialect`. */
+/* The caller sets `out` and `dialect` and zeroes the rest. */
 struct csv_writer {
     struct buffer *out;                /* borrowed */
     const struct csv_dialect *dialect; /* NULL: csv_safe */
-    bool has_cells;                    /* in the current row */
+    bool has_cells;                    /* the current row has cells */
 };
 
-/* Ready for a cell that the caller writes to `out`. Without more it is an empty cell. */
+/* Begins a cell that the caller writes to `out`. If nothing is written, the cell is empty. */
 void csv_begin_cell(struct csv_writer *csv);
 
 void csv_add_text(struct csv_writer *csv, const char *text);
 void csv_add_number(struct csv_writer *csv, double value);
 void csv_add_u64(struct csv_writer *csv, uint64_t value);
 void csv_add_i64(struct csv_writer *csv, int64_t value);
-/* `decimals`: at least so many. */
+/* `decimals`: the minimum number of decimals. */
 void csv_add_seconds(struct csv_writer *csv, uint64_t nanoseconds, unsigned decimals);
 void csv_end_row(struct csv_writer *csv);
 
@@ -54,19 +56,19 @@ void csv_end_row(struct csv_writer *csv);
 
 enum { CSV_CELLS_MAX = 256, CSV_RECORD_MAX = 1 << 20 };
 
-/* Zeroed but for `in`. */
+/* The caller sets `in` and zeroes the rest. */
 struct csv_reader {
     FILE *in;      /* borrowed */
-    unsigned line; /* of the record's last line, from 1 */
-    char *text;    /* the cells, each NUL-ended; owned */
+    unsigned line; /* number of the record's last line, from 1 */
+    char *text;    /* the cells, each NUL-terminated; owned */
     size_t length, capacity;
-    size_t starts[CSV_CELLS_MAX]; /* where each cell begins in `text` */
+    size_t starts[CSV_CELLS_MAX]; /* start of each cell in `text` */
     size_t count;
 };
 
-/* Reads a record: 1; 0 at the end of the file; -EBADMSG (a quote that is not closed, a NUL
- * byte), -E2BIG (more cells or bytes than we take), or another -errno. A line without any
- * character is no record. */
+/* Reads a record. Returns 1; 0 at the end of the file; -EBADMSG (a quote that is not closed,
+ * a NUL byte), -E2BIG (more cells or bytes than supported), or another -errno. An empty line
+ * is not a record. */
 int csv_reader_next(struct csv_reader *reader);
 const char *csv_reader_cell(const struct csv_reader *reader, size_t i);
 void csv_reader_done(struct csv_reader *reader);

@@ -11,12 +11,12 @@
 /* Treatment of characters that are safe on a terminal. All styles escape the others. */
 struct style {
     const char *doubled;     /* written twice */
-    const char *backslashed; /* written behind a backslash */
+    const char *backslashed; /* characters written with a backslash before them */
     bool is_ascii_only;
 };
 
 /* Controls that have a letter in C, in a shell's $'' and in JSON. The first LETTERS_COMMON
- * are written so everywhere, the others only where Python would. */
+ * are written as letters everywhere, the others only in the style of Python. */
 static const char controls[] = "\n\r\t\b\f";
 static const char letters[] = "nrtbf";
 enum { LETTERS_COMMON = 3, LETTERS_ALL = 5 };
@@ -133,8 +133,8 @@ void escape_csv_minimal(const char *text, struct buffer *out)
         buffer_add_text(out, text);
 }
 
-/* Adds a character that needs a backslash in a JSON string. false: it needs none. JSON has \u
- * with four digits only, so a character beyond them is a pair of surrogates. */
+/* Adds a character that needs a backslash in a JSON string. False: it needs none. JSON has
+ * only \u with four digits, so a character beyond them is written as a pair of surrogates. */
 static bool add_json_escape(uint32_t character, bool is_python, struct buffer *out)
 {
     if (character == '"' || character == '\\') {
@@ -154,8 +154,8 @@ static bool add_json_escape(uint32_t character, bool is_python, struct buffer *o
     return true;
 }
 
-/* Bytes at the start of a text that JSON takes as they are. Most texts are keys, of
- * which a stream writes dozens in every row: this is what makes it quick. */
+/* Returns how many bytes at the start of a text need no escape in JSON. Most texts are keys,
+ * which a stream writes by the dozen in every row: this makes it fast. */
 static size_t plain_length(const char *text)
 {
     size_t length = 0;

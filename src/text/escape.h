@@ -1,61 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * escape.h - hostile text made safe for each output.
+ * escape.h - makes hostile text safe for each output.
  *
- * Names and command lines come from the job and may hold anything: control characters, terminal escapes,
- * quotes, line ends, invalid UTF-8. Characters that change how a terminal shows the rest (utf8_is_unsafe) are
- * escaped in every output.
+ * Names and command lines come from the job and may hold anything: control characters, terminal
+ * escapes, quotes, line ends, invalid UTF-8. Characters that change how a terminal shows the
+ * rest (utf8_is_unsafe) are escaped in every output.
  */
 #ifndef TEXT_ESCAPE_H
 #define TEXT_ESCAPE_H
 
 #include "text/buffer.h"
 
-/* A JSON string with its quotes. Always valid UTF-8: a byte that is not part of
- * a valid sequence becomes U+FFFD. Unsafe characters are written as \uNNNN. */
+/* Writes a JSON string with its quotes. Always valid UTF-8: a byte that is not part of a
+ * valid sequence becomes U+FFFD. Unsafe characters are written as \uNNNN. */
 void escape_json(const char *text, struct buffer *out);
 
-/* The same as Python's json.dumps() writes it: ASCII only. */
+/* Writes a JSON string as Python's json.dumps() does: ASCII only. */
 void escape_json_ascii(const char *text, struct buffer *out);
 
-/* A CSV cell, quoted where needed; control characters and invalid bytes as in
+/* Writes a CSV cell, quoted if needed; control characters and invalid bytes as in
  * escape_terminal, so that a row stays one line. */
 void escape_csv(const char *text, struct buffer *out);
 
-/* The same for text that has been made safe already: quoted, nothing else. */
+/* Does the same for text that is already safe: only quotes it. */
 void escape_csv_quote(const char *safe, struct buffer *out);
 
-/* A CSV cell as Python's csv module writes it: quoted if it holds a comma, a quote or a line
- * break, and otherwise left as it is. For files that a program reads back. */
+/* Writes a CSV cell as Python's csv module does: quoted if it contains a comma, a quote or a
+ * line break, and otherwise unchanged. For files that a program reads back. */
 void escape_csv_minimal(const char *text, struct buffer *out);
 
-/* The same, but always quoted: as csv.QUOTE_NONNUMERIC does with text. */
+/* Does the same, but always quotes, as csv.QUOTE_NONNUMERIC does with text. */
 void escape_csv_always(const char *text, struct buffer *out);
 
-/* For a terminal: unsafe characters and invalid bytes become \n, \r, \t, \xNN,
+/* Writes text for a terminal: unsafe characters and invalid bytes become \n, \r, \t, \xNN,
  * \uNNNN or \UNNNNNNNN; a backslash is doubled. */
 void escape_terminal(const char *text, struct buffer *out);
 
-/* The same, but a backslash stays as it is: for messages and for reports in a predecessor's
- * layout, where ordinary text must not change. */
+/* Does the same, but leaves backslashes unchanged: for messages and for reports in a
+ * predecessor's layout, where ordinary text must not change. */
 void escape_unsafe(const char *text, struct buffer *out);
 
-/* Text that is safe on a UTF-8 terminal, for one that may know ASCII only: other
- * characters become \uNNNN or \UNNNNNNNN. Bytes of UTF-8 are controls to some. */
+/* Writes text that is safe on a UTF-8 terminal for a terminal that may support ASCII only:
+ * other characters become \uNNNN or \UNNNNNNNN. Some terminals interpret bytes of UTF-8 as
+ * controls. */
 void escape_ascii(const char *safe, struct buffer *out);
 
-/* An argument as a shell takes it, safe for a terminal: as it is, 'quoted', or with
- * escapes as $'a\nb'. Can be pasted. */
+/* Writes an argument in shell quoting, safe for a terminal: unchanged, 'quoted', or with
+ * escapes as $'a\nb'. The result can be pasted. */
 void escape_shell(const char *text, struct buffer *out);
 
-/* A command line: its arguments as above, with blanks between. NULL: nothing. */
+/* Writes a command line: its arguments as above, separated by blanks. NULL: nothing. */
 void escape_command(const char *const *arguments, struct buffer *out);
 
-/* A part of a URL, such as the name of a directory or a value of its query: whatever is not a
- * letter, a digit or one of "-._~" becomes %NN. */
+/* Writes a part of a URL, such as the name of a directory or a value of its query:
+ * everything except letters, digits and "-._~" becomes %NN. */
 void escape_url(const char *text, struct buffer *out);
 
-/* A path of a URL: the same, with its slashes. */
+/* Writes the path of a URL: the same, but slashes are kept. */
 void escape_url_path(const char *path, struct buffer *out);
 
 #endif

@@ -34,7 +34,7 @@ static void add_string(struct json_writer *json, const char *text)
         escape_json(text, json->out);
 }
 
-/* All that comes before a value: comma, line, key. */
+/* Writes everything before a value: comma, line, key. */
 void json_begin_value(struct json_writer *json, const char *key)
 {
     bool is_first = !json->level[json->depth].has_members;

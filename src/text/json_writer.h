@@ -22,16 +22,16 @@ enum { JSON_DEPTH_MAX = 16 };
 
 struct json_style {
     unsigned indent;   /* blanks per level; 0: everything on one line */
-    const char *comma; /* between the members of one line */
+    const char *comma; /* separator between the members of one line */
     const char *colon; /* after a key */
-    bool is_python; /* text in ASCII only; 1.0 rather than 1 for a number that is not a count */
+    bool is_python; /* text in ASCII only; 1.0 instead of 1 for a number that is not a count */
 };
 
 extern const struct json_style json_indented; /* a file for people and programs */
 extern const struct json_style json_compact;  /* a line for programs: no blanks */
 extern const struct json_style json_python;   /* Python's json.dumps(value, indent=1) */
 
-/* Zeroed but for `out` and `style`. */
+/* The caller sets `out` and `style` and zeroes the rest. */
 struct json_writer {
     struct buffer *out;             /* borrowed */
     const struct json_style *style; /* NULL: json_indented */
@@ -43,15 +43,15 @@ struct json_writer {
     } level[JSON_DEPTH_MAX + 1];
 };
 
-/* `opening` is '{' or '['. json_begin_line() puts it and all it holds on one line. */
+/* `opening` is '{' or '['. json_begin_line() writes it and its contents on one line. */
 void json_begin(struct json_writer *json, const char *key, char opening);
 void json_begin_line(struct json_writer *json, const char *key, char opening);
 void json_end(struct json_writer *json);
 
-/* Ready for a value that the caller writes to `out`. */
+/* Prepares for a value that the caller writes to `out`. */
 void json_begin_value(struct json_writer *json, const char *key);
 
-/* A value that is JSON already. Its line breaks become blanks: none is part of a text. */
+/* Adds a value that is already JSON. Its line breaks become blanks: none is part of a text. */
 void json_add_document(struct json_writer *json, const char *key,
                        const struct buffer *document);
 

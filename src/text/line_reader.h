@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* line_reader.h - the lines of a file, one after the other, in bounded memory. */
+/* line_reader.h - reads the lines of a file, one after the other, in bounded memory. */
 #ifndef TEXT_LINE_READER_H
 #define TEXT_LINE_READER_H
 
@@ -8,7 +8,7 @@
 
 enum { LINE_MAX_BYTES = 1 << 20 };
 
-/* Zeroed but for `fd`. */
+/* The caller sets `fd` and zeroes the rest. */
 struct line_reader {
     int fd;       /* borrowed */
     char *buffer; /* owned */
@@ -16,20 +16,21 @@ struct line_reader {
     bool is_at_end;
 };
 
-/* A line without its newline, and NUL-ended: it lives until the next one. `is_torn`: the file ends
- * without a newline after it. */
+/* A line without its newline, NUL-terminated, valid until the next one is read. `is_torn`:
+ * the file ends without a newline after it. */
 struct line {
     char *text;
     size_t length;
     bool is_torn;
 };
 
-/* Reads ahead until `length` bytes are there, or the file ends. *ret, which is not NUL-ended, has
- * *ret_length of them; all are still to be read as lines. */
+/* Reads ahead until `length` bytes are available, or the file ends. *ret, which is not
+ * NUL-terminated, has *ret_length of them; all of them are still returned as lines later. */
 int line_reader_peek(struct line_reader *reader, size_t length, const char **ret,
                      size_t *ret_length);
 
-/* 1; 0 at the end of the file; -E2BIG: the line is longer than LINE_MAX_BYTES; another -errno. */
+/* Returns 1; 0 at the end of the file; -E2BIG: the line is longer than LINE_MAX_BYTES;
+ * another -errno. */
 int line_reader_next(struct line_reader *reader, struct line *ret);
 void line_reader_done(struct line_reader *reader);
 

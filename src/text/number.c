@@ -18,16 +18,16 @@
 
 /* A positive number as digits d.ddd x 10^exponent. */
 struct digits {
-    char digits[20]; /* without zeros at the end */
+    char digits[20]; /* without trailing zeros */
     int count;
     int exponent;
 };
 
-/* How a number is written, by its exponent: 10^-5 and 10^17 are the first to need one. */
+/* The notation of a number, by its exponent: 10^-5 and 10^17 are the first that need one. */
 struct style {
     int smallest_plain; /* exponents from here ... */
-    int first_large;    /* ... to before here stand without an exponent */
-    const char *whole;  /* follows a number without fraction or exponent */
+    int first_large;    /* ... to before here are written without an exponent */
+    const char *whole;  /* appended to a number without fraction or exponent */
 };
 
 /* 15 digits always survive a double, so a shorter number ends in zeros there; 17 digits always distinguish
@@ -70,7 +70,7 @@ static char *put_zeros(char *to, int count)
     return to;
 }
 
-/* The digits with a decimal point behind the first `whole` of them. */
+/* Writes the digits with a decimal point after the first `whole` of them. */
 static char *put_digits(char *to, const struct digits *from, int whole, const char *ending)
 {
     int before = whole < from->count ? whole : from->count;
@@ -112,7 +112,7 @@ struct decimal_text decimal_number(double value)
 
     if (!isfinite(value))
         return (struct decimal_text){ "" };
-    /* Zero has no sign for a reader of JSON. */
+    /* JSON has no negative zero. */
     return write_finite(value < 0 || value > 0 ? value : 0, &json);
 }
 
@@ -132,7 +132,7 @@ static bool print_fixed(double value, int decimals, char *buf, size_t size)
 {
     if (!(fabs(value) < 1e15))
         return false;
-    (void)snprintf(buf, size, "%.*f", decimals, value); /* fits: 15 digits, 9 decimals */
+    (void)snprintf(buf, size, "%.*f", decimals, value); /* always fits: 15 digits, 9 decimals */
     return true;
 }
 
@@ -147,7 +147,8 @@ struct decimal_text decimal_fixed(double value, int decimals)
     for (const char *from = text; *from; from++) {
         if (*from == '-' || (*from >= '0' && *from <= '9'))
             *to++ = *from;
-        else if (to == result.text || to[-1] != '.') /* the point may have several bytes */
+        /* The locale's point may have several bytes. */
+        else if (to == result.text || to[-1] != '.')
             *to++ = '.';
     }
     *to = '\0';
@@ -161,8 +162,8 @@ double decimal_round(double value, int decimals)
     return print_fixed(value, decimals, text, sizeof(text)) ? strtod(text, NULL) : value;
 }
 
-/* Digits, one point, an exponent: other forms that strtod() accepts (hexadecimal, blanks in front, words)
- * are refused. */
+/* Accepts digits, one point, an exponent: other forms that strtod() accepts (hexadecimal,
+ * leading blanks, words) are rejected. */
 static bool is_decimal(const char *text)
 {
     size_t whole, fraction = 0;
@@ -211,7 +212,7 @@ int decimal_parse(const char *text, double *ret)
 
 void number_write(double value, struct buffer *out)
 {
-    /* Most are whole, and written faster so. */
+    /* Most values are whole numbers, which are written faster. */
     if (value >= 0 && value < 1e15 && !((double)(uint64_t)value < value))
         number_write_u64((uint64_t)value, out);
     else
@@ -247,7 +248,7 @@ void number_write_seconds(uint64_t nanoseconds, unsigned decimals, struct buffer
     }
 }
 
-/* Rounded half up, with so many decimals and a unit. */
+/* Rounds half up, with that many decimals and a unit. */
 static struct number fixed(double value, unsigned decimals, const char *unit)
 {
     static const unsigned powers[] = { 1, 10, 100 };
@@ -266,14 +267,15 @@ static struct number fixed(double value, unsigned decimals, const char *unit)
     return number;
 }
 
-/* Three digits, as far as they do not stand before the decimal point. The limits
- * are where rounding reaches the next digit. */
+/* Formats three digits, or more if they are before the decimal point. The limits are the
+ * values at which rounding reaches the next digit. */
 static struct number three_digits(double value, const char *unit)
 {
     return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
 }
 
-/* In the largest unit of which there is one or more; each is 1000 of the one before. */
+/* Formats in the largest unit of which there is at least one; each is 1000 of the previous
+ * one. */
 static struct number scaled(double value, const char *const *units, size_t count)
 {
     size_t unit = 0;
@@ -318,7 +320,7 @@ struct number number_rate(double bytes_per_second)
 
 struct number number_duration(double seconds)
 {
-    /* Two units each; from where rounding the shorter one reaches the next row. */
+    /* Two units each, from the value at which rounding the shorter one reaches the next row. */
     static const struct {
         double from;
         const char *long_unit;
@@ -420,7 +422,7 @@ static struct rounded round_digits(double value)
     struct rounded rounded = { .is_negative = value < 0 };
     double size = fabs(value);
 
-    if (!(size > 1e-30) || isinf(size)) /* nothing that we measure */
+    if (!(size > 1e-30) || isinf(size)) /* no measured value */
         return (struct rounded){ 0 };
     rounded.exponent = (int)floor(log10(size)) - (DIGITS - 1);
     size = rounded.exponent < 0 ? size * power_of_ten(-rounded.exponent)
@@ -451,7 +453,8 @@ bool rounded_equal(double a, double b)
     return x.is_negative == y.is_negative && x.digits == y.digits && x.exponent == y.exponent;
 }
 
-/* The digits without the zeros at their end; returns how many. `exponent` grows by those. */
+/* Writes the digits without trailing zeros; returns how many. `exponent` grows by the number
+ * of those zeros. */
 static int write_digits(struct rounded *rounded, char text[DIGITS])
 {
     int count = DIGITS;
@@ -466,7 +469,7 @@ static int write_digits(struct rounded *rounded, char text[DIGITS])
     return count;
 }
 
-/* With the point after the first digit. */
+/* Writes the point after the first digit. */
 static void write_scientific(const char *digits, int count, int exponent, struct buffer *out)
 {
     buffer_add(out, digits, 1);
@@ -520,7 +523,7 @@ struct mantissa {
     bool is_any;
 };
 
-/* `step`: added to the exponent for each digit. Digits that do not fit are cut off. */
+/* `step`: added to the exponent for each digit. Digits that do not fit are dropped. */
 static void read_digits(const char **cursor, int step, struct mantissa *mantissa)
 {
     const char *at = *cursor;
@@ -558,7 +561,7 @@ static int read_exponent(const char **cursor)
 
     at += *at == '-' || *at == '+';
     if (!is_digit(*at))
-        return 0; /* not one: the caller finds what is left */
+        return 0; /* not an exponent: the caller handles the rest */
     for (; is_digit(*at); at++) {
         if (exponent < EXPONENT_MAX)
             exponent = exponent * 10 + (*at - '0');

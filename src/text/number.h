@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number.h - numbers as text, and back. None of it depends on the locale of the program we are part of. */
+/* number.h - converts numbers to text, and back. Nothing here depends on the locale of the
+ * program. */
 #ifndef TEXT_NUMBER_H
 #define TEXT_NUMBER_H
 
@@ -8,9 +9,9 @@
 
 #include "text/buffer.h"
 
-/* A double as the shortest decimal that reads back as the same double, and back.
+/* Converts a double to the shortest decimal that reads back as the same double, and back.
  *
- * None of it depends on the locale of the program we are part of. */
+ * Nothing here depends on the locale of the program. */
 
 /* `text` of the result lives until the end of the full expression:
  *
@@ -20,36 +21,36 @@ struct decimal_text {
     char text[32];
 };
 
-/* As JSON allows it: 0.1, 1462000000, 1e-07. Empty where the value is not finite. */
+/* Formats as JSON does: 0.1, 1462000000, 1e-07. Empty if the value is not finite. */
 struct decimal_text decimal_number(double value);
 
-/* As Python writes a float: 0.1, 1462000000.0, 1e-07, 1e+16, nan, inf. */
+/* Formats as Python writes a float: 0.1, 1462000000.0, 1e-07, 1e+16, nan, inf. */
 struct decimal_text decimal_float(double value);
 
-/* With so many decimals (at most 9), rounded to the nearest, and if there are two to the even one:
- * 0.50, -1.25. The text is empty if the value is not finite, or 10^15 or more. */
+/* Formats with that many decimals (at most 9), rounded half to even: 0.50, -1.25. The text
+ * is empty if the value is not finite, or 10^15 or more. */
 struct decimal_text decimal_fixed(double value, int decimals);
 
-/* The double nearest to that: what Python's round() gives. The value itself if there is no such
- * text. */
+/* Returns the double nearest to that text, like Python's round(). Returns the value itself
+ * if there is no such text. */
 double decimal_round(double value, int decimals);
 
-/* A whole text that is one number: as above, with or without sign and exponent. "nan" and
- * "inf" are none. Returns 0, or -EBADMSG. */
+/* Parses a text that is one number: as above, with or without sign and exponent. "nan" and
+ * "inf" are rejected. Returns 0, or -EBADMSG. */
 int decimal_parse(const char *text, double *ret);
 
 /* Numbers as text: all digits for machines, three for people.
  *
- * None of it depends on the locale of the program we are part of. */
+ * Nothing here depends on the locale of the program. */
 
-/* The shortest decimal that reads back as the same double, as JSON allows it: 0.1,
- * 1462000000, 1e-07. Nothing where the value is not finite. */
+/* Writes the shortest decimal that reads back as the same double, in the syntax of JSON:
+ * 0.1, 1462000000, 1e-07. Writes nothing if the value is not finite. */
 void number_write(double value, struct buffer *out);
 
 void number_write_u64(uint64_t value, struct buffer *out);
 
-/* Nanoseconds as seconds, all nine digits but for zeros at the end; `decimals` of
- * them at least. */
+/* Writes nanoseconds as seconds, all nine digits except trailing zeros; at least `decimals`
+ * of them. */
 void number_write_seconds(uint64_t nanoseconds, unsigned decimals, struct buffer *out);
 
 /* For people. `text` of the result lives until the end of the full expression:
@@ -65,23 +66,25 @@ struct number number_bytes(double bytes);           /* "0 B", "512 B", "1.46 GB"
 struct number number_rate(double bytes_per_second); /* "1.46 MB/s" */
 struct number number_duration(double seconds);      /* "41 ms", "12.3 s", "4 min 05 s" */
 struct number number_energy(double joules);         /* "0.5 J", "499 J", "1.25 kJ" */
-struct number number_percent(double fraction);      /* of 1: "0.3 %", "68 %" */
+struct number number_percent(double fraction);      /* fraction of 1: "0.3 %", "68 %" */
 struct number number_short(double value);           /* "3.35", "12.0", "128" */
 struct number number_count(double value);           /* "12" */
-struct number number_memory_step(double bytes);     /* "512 MiB", "7 GiB": whole ones */
-struct number number_limit(double bytes); /* "300 MiB" if it is round, otherwise "1.46 GB" */
+struct number number_memory_step(double bytes);     /* "512 MiB", "7 GiB": whole numbers */
+/* "300 MiB" if it is a round number, otherwise "1.46 GB". */
+struct number number_limit(double bytes);
 struct number number_time_step(double seconds); /* "7 min", "2 h 24 min" */
 
-/* Numbers with four significant digits, for long lists of measured values: no more than 0.05 % off, and
- * written fast. A number read back from such a text is written the same again. */
+/* Numbers with four significant digits, for long lists of measured values: at most 0.05 %
+ * off, and written fast. A number read back from such a text is written the same again. */
 
-/* As JSON allows it: 0, 0.1235, 12.35, 1.235e9. Nothing if the value is not finite. */
+/* Writes in the syntax of JSON: 0, 0.1235, 12.35, 1.235e9. Writes nothing if the value is
+ * not finite. */
 void rounded_write(double value, struct buffer *out);
 
-/* The number that is read back from the text. */
+/* Returns the number that is read back from the text. */
 double rounded_value(double value);
 
-/* Are both written the same? Also if both are NaN. */
+/* Whether both are written the same, or both are NaN. */
 bool rounded_equal(double a, double b);
 
 /* ---- Numbers of large tables, read fast: a few parts in 10^16 may be lost --- */

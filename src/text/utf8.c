@@ -8,7 +8,7 @@
 
 /* ---- utf8 ------------------------------------------------------------------ */
 
-/* The length by the first byte, and the least character that needs it. */
+/* The length of a character by its first byte, and the smallest character that needs it. */
 static const struct {
     unsigned char mask, lead;
     int length;
@@ -31,7 +31,7 @@ static const struct range unsafe[] = {
     { 0xe0000, 0xe0fff },
 };
 
-/* Two columns wide: East Asian writing and pictures. */
+/* Characters two columns wide: East Asian writing and pictures. */
 static const struct range wide[] = {
     { 0x1100, 0x115f },   { 0x2e80, 0xa4cf },   { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
     { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },   { 0x16fe0, 0x18cff },
@@ -61,7 +61,7 @@ static int decode_rest(const char *text, int length, uint32_t least, uint32_t ch
                        uint32_t *ret)
 {
     for (int i = 1; i < length; i++) {
-        if (!is_continuation(text[i])) /* the NUL at the end, too */
+        if (!is_continuation(text[i])) /* also true for the NUL at the end */
             return -EILSEQ;
         character = character << 6 | ((unsigned char)text[i] & 0x3f);
     }
@@ -90,7 +90,7 @@ bool utf8_is_unsafe(uint32_t character)
     return is_in(unsafe, ARRAY_SIZE(unsafe), character);
 }
 
-/* Length of the next character in bytes, 0 at the end. */
+/* Returns the length of the next character in bytes, 0 at the end. */
 static size_t next_character(const char *text, size_t *ret_columns)
 {
     uint32_t character = 0;
@@ -144,8 +144,8 @@ size_t utf8_whole(const char *text, size_t bytes)
 
 /* ---- wrap ------------------------------------------------------------------ */
 
-/* Bytes of `text` for the next line: up to the last blank that lets it fit. If the first word
- * is too long, that word, or as much of it as fits. */
+/* Returns how many bytes of `text` fit into the next line, up to a blank. If the first word
+ * is too long, returns its length, or as much of it as fits. */
 static size_t line_length(const char *text, size_t columns, bool is_prose)
 {
     size_t fitting = utf8_fitting(text, columns);
@@ -184,7 +184,7 @@ static void add_lines(const char *text, const struct wrap *wrap, struct buffer *
     }
 }
 
-/* Words with one blank between them. */
+/* Adds the words with one blank between them. */
 static void add_words(const char *text, struct buffer *out)
 {
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {

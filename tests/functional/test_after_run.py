@@ -15,7 +15,7 @@ def run(spoor, *arguments, **options):
     return spoor("run", "-q", *arguments, **options)
 
 
-def test_a_broken_limit_is_the_exit_code_of_a_job_that_succeeded(spoor):
+def test_a_broken_limit_sets_the_exit_code_of_a_successful_job(spoor):
     done = run(spoor, "--max", "memory=1K", "--max", "time=1h", "--", "true")
     assert done.returncode == 1
     assert re.fullmatch(r"spoor: limit broken: memory: .* is more than 1.02 kB.*\n", done.stderr)
@@ -54,7 +54,7 @@ def test_the_command_after_the_run_has_default_signals(spoor):
     assert "called\n" in done.stderr and "killed by signal 2" in done.stderr
 
 
-def test_names_of_files_have_the_run_in_them(spoor):
+def test_file_names_may_contain_properties_of_the_run(spoor):
     folder = spoor.new_path("folder")
     folder.mkdir()
     done = run(spoor, "--name", "a/b", "--tag", "v=2", "-o", "{name}-{tag.v}-{rank}-{job}-{step}-{node}-{host}-{pid}-{id}.json",

@@ -82,7 +82,7 @@ def test_answers_have_the_ids_and_the_order_of_the_requests(spoor, held):
     assert agent.end() == b""
 
 
-def test_sample_is_a_row(spoor, held):
+def test_requested_sample_is_a_row(spoor, held):
     samples = spoor.new_path("s.csv")
     agent = ready(spoor, "--pid", str(held.pid), "-i", "1h", "--samples", samples)
     for _ in range(3):
@@ -191,7 +191,7 @@ def test_nonblocking_input_is_waited_for(spoor, held, has_ended):
     (("--pid", str(os.getpid()), "--samples", "/nowhere/x.csv"), "ENOENT", "does not exist"),
     (("--pid", str(os.getpid()), "--no-clobber", "-o", __file__), "EEXIST", "exists"),
 ])
-def test_agent_refuses(spoor, arguments, code, message):
+def test_agent_refuses_invalid_arguments(spoor, arguments, code, message):
     done = spoor("agent", *arguments)
     assert done.returncode == 125 and done.stderr == ""
     answer = json.loads(done.stdout)

@@ -18,7 +18,7 @@ def first_rows(path, count=3):
 
 
 @pytest.mark.threads
-def test_attach_until_the_process_ends(spoor, held):
+def test_attach_ends_with_the_process(spoor, held):
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     process = spoor.start("attach", "-q", "-i", "0.02", "-o", path, "--samples", samples,
                           "-p", str(held.pid))
@@ -92,7 +92,7 @@ def test_earlier_children_belong_to_the_job(spoor, workload):
 
 
 @pytest.mark.parametrize("command", ["attach", "run"])
-def test_process_whose_first_thread_has_exited(spoor, workload, command):
+def test_process_is_tracked_after_its_first_thread_has_exited(spoor, workload, command):
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     options = ["-q", "-i", "0.02", "-o", path, "--samples", samples]
     if command == "run":
@@ -150,7 +150,7 @@ def perf_events(spoor, threads, soft, hard):
     return links.count("anon_inode:[perf_event]"), load(path)
 
 
-def test_process_with_more_threads_than_the_limit_of_descriptors(spoor):
+def test_descriptor_limit_is_raised_for_many_threads(spoor):
     """Our limit is raised. There is one event of a kind for each thread."""
     few, _ = perf_events(spoor, 4, 256, 4096)
     kinds = few // 5  # 0: perf is not allowed
@@ -160,7 +160,7 @@ def test_process_with_more_threads_than_the_limit_of_descriptors(spoor):
     assert value(result, "cpu.threads.main") == 300
 
 
-def test_process_with_more_threads_than_available_descriptors(spoor):
+def test_perf_is_not_used_if_descriptors_run_out(spoor):
     """Events on some of the threads would miss the others: there is none."""
     count, result = perf_events(spoor, 299, 256, 256)
     assert count == 0
@@ -231,7 +231,7 @@ def test_process_of_another_user_is_shown_as_not_available(spoor, foreign):
     assert done.returncode == 0 and "n/a" in done.stderr
 
 
-def test_host_pressure_is_not_the_jobs(spoor, held):
+def test_host_pressure_is_not_reported_as_the_jobs(spoor, held):
     path = spoor.new_path("result.json")
     spoor("attach", "-q", "--duration", "200ms", "-i", "0.02", "-o", path, str(held.pid))
     result = load(path)
@@ -243,7 +243,7 @@ def test_host_pressure_is_not_the_jobs(spoor, held):
 
 
 @pytest.mark.parametrize("interval", ["0.01", "1"])
-def test_end_while_the_tracker_is_stopped_counts_as_the_end(spoor, interval):
+def test_end_of_a_job_is_dated_even_if_the_tracker_is_stopped(spoor, interval):
     """Elapsed time continued, and means were too low, until the tracker was continued."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     burn = "import sys, time\nsys.stdin.readline()\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\n"

@@ -63,7 +63,7 @@ def test_everything_in_a_cgroup_is_tracked(spoor, group, workload):
 
 
 @pytest.mark.parametrize("dialect", ["resource-tracker", "resource-tracker-rs"])
-def test_rows_of_a_cgroup(spoor, group, workload, dialect):
+def test_rows_of_a_cgroup_add_up_to_its_total(spoor, group, workload, dialect):
     """The table of processes, without a main process; rows add up to the total."""
     path = spoor.new_path("result.json")
     prefix = "process_" if dialect.endswith("rs") else ""
@@ -177,7 +177,7 @@ def test_signal_ends_the_tracking_and_not_the_processes(spoor, group, workload):
     assert load(path)["run"]["still_running"] is True
 
 
-def test_processes_come_and_go(spoor, group, workload, held):
+def test_processes_may_be_moved_in_and_out(spoor, group, workload, held):
     samples = spoor.new_path("s.csv")
     job = group()
     first = group.start(job, workload("hold"), "1")

@@ -71,7 +71,7 @@ def test_invalid_option_is_refused(spoor, marker, arguments, words):
 
 @pytest.mark.parametrize("arguments", [["run"], ["run", "--"], ["run", "-q"], ["run", "--", ""]],
                          ids=str)
-def test_empty_command(spoor, arguments):
+def test_empty_command_is_refused(spoor, arguments):
     assert refused(spoor(*arguments), "command")
 
 
@@ -79,7 +79,7 @@ def test_unknown_command_names_the_nearest(spoor):
     assert refused(spoor("atach", "1"), "atach", "attach")
 
 
-def test_no_command_at_all(spoor):
+def test_missing_command_shows_the_usage(spoor):
     done = spoor()
     assert done.returncode == 125 and "spoor run" in done.stdout + done.stderr
 

@@ -73,7 +73,7 @@ def test_a_failed_prepare_stops(spoor, log):
     assert log.read_text() == ""
 
 
-def test_a_later_failure_of_prepare_ends_with_the_runs_so_far(spoor, log):
+def test_a_later_failure_of_prepare_reports_the_runs_so_far(spoor, log):
     done = spoor("bench", "-f", "json", "--prepare", f"[ $(wc -l <{log}) -lt 2 ]", *note(log, "run"))
     assert done.returncode == 125
     assert done.stderr.startswith("spoor: --prepare failed (exit code 1)")
@@ -183,7 +183,7 @@ def test_a_command_that_holds_more_memory_is_found(spoor):
     assert lines[at + 1].endswith("times less than large")
 
 
-def test_formats(spoor):
+def test_every_format_has_the_summary(spoor):
     text = bench(spoor, "-n", "6", "--name", "a|b", "--", "true").splitlines()
     assert text[0].split() == ["FIGURE", "COMMAND", "MEDIAN", "LOW", "HIGH", "MIN", "MAX"]
     assert text[1].split()[:2] == ["Time", "a|b"]
@@ -217,7 +217,7 @@ BLOCKS_IN_RUN_3 = "echo x >>{0}; if [ $(wc -l <{0}) -ge 3 ]; then exec sleep 100
 
 
 @pytest.mark.parametrize("number, send", [(signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)])
-def test_a_signal_ends_with_the_runs_so_far(spoor, log, tmp_path, number, send):
+def test_a_signal_ends_the_bench_and_reports_the_runs_so_far(spoor, log, tmp_path, number, send):
     runs = tmp_path / "runs.jsonl"
     process = spoor.start("bench", "-f", "json", "-o", runs, "sh", "-c", BLOCKS_IN_RUN_3.format(log),
                           start_new_session=True)

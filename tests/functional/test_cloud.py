@@ -108,7 +108,7 @@ def test_without_a_cache_folder_the_service_is_queried_again(cloud):
         assert len(service.requests) == 4
 
 
-def test_services_without_tokens_are_queried_without(cloud):
+def test_services_without_tokens_are_queried_without_one(cloud):
     with Service({DOCUMENT: METADATA["aws"][DOCUMENT](
             {"X-aws-ec2-metadata-token": "TOKEN=="}, b"")}) as service:
         assert cloud("aws", service.url)["cloud"] == facts("aws", *EXPECTED["aws"])

@@ -80,7 +80,7 @@ def test_single_runs_differ_only_if_their_bounds_do_not_overlap(spoor, store):
     assert "a difference may be chance" in text
 
 
-def test_a_difference_of_microseconds_is_none(spoor, store):
+def test_a_difference_of_microseconds_is_ignored(spoor, store):
     first, second = store(store.make(10, 1e6)), store(store.make(10.00002, 1e6))
     assert changes(spoor, first, second)["time"]["verdict"] == "same"
     assert "0.0 %" in compare(spoor, first, second) and "-0.0" not in compare(spoor, second, first)
@@ -95,7 +95,7 @@ def test_many_runs_are_compared_by_rank(spoor, store):
     assert change["memory"]["verdict"] == "same"
 
 
-def test_few_runs_are_not_decided(spoor, store):
+def test_too_few_runs_give_no_verdict(spoor, store):
     first, second = store(*normal(store, 1, 2)), store(*normal(store, 2, 2, mean=50))
     change = changes(spoor, first, second)["time"]
     assert (change["verdict"], change["p"]) == ("unknown", None)

@@ -50,7 +50,7 @@ def complete(programs, tmp_path):
     (["sub-track", "com"], ["combine", "compare"]), (["sub-track", "compare", "--sta"], ["--stat"]),
     (["-f", "j"], ["json"]), (["--p"], ["--propagate"]), (["--n_join"], [""]),
 ], ids=str)
-def test_gpu_tracker(complete, words, choices):
+def test_bash_completes_gpu_tracker(complete, words, choices):
     assert complete("gpu-tracker", *words) == choices
 
 
@@ -62,7 +62,7 @@ def test_gpu_tracker(complete, words, choices):
     (["phase", "st"], ["start", "stop"]), (["run", "-o", "comp"], ["completion"]),
     (["report", "comp"], ["completion"]), (["recommend", "--for", "sn"], ["snakemake"]),
 ], ids=str)
-def test_spoor(complete, words, choices):
+def test_bash_completes_spoor(complete, words, choices):
     assert complete("spoor", *words) == choices
 
 
@@ -111,7 +111,7 @@ def environment(home, programs):
     return {**os.environ, "HOME": str(home), "PATH": f"{programs}:{home}:{os.environ['PATH']}", "TERM": "dumb"}
 
 
-def test_fish(programs, home):
+def test_fish_completes_the_same_words(programs, home):
     script = (SCRIPTS / "spoor.fish").read_text()
     for words, _ in SHELL_CASES:
         script += f"echo {' '.join(words)}:; complete -C '{' '.join(words)}'\n"
@@ -168,7 +168,7 @@ class Zsh:
         os.close(self.result)
 
 
-def test_zsh(programs, home):
+def test_zsh_completes_the_same_words(programs, home):
     shutil.copy(SCRIPTS / "_spoor", home)
     zsh = Zsh(home, programs)
     try:

@@ -201,7 +201,7 @@ def test_doctor_leaves_nothing_behind(spoor):
     assert not [folder for folder in cgroups() - before if str(process.pid) in folder]
 
 
-def test_source_that_a_better_one_replaces_needs_no_fix(spoor):
+def test_source_replaced_by_a_better_one_needs_no_fix(spoor):
     lines = spoor("doctor").stdout.splitlines()
     for line, following in zip(lines, lines[1:]):
         if line.endswith("proc-connector is used"):

@@ -39,7 +39,7 @@ def test_result_holds_the_exit_code(spoor):
 
 
 @pytest.mark.parametrize("number", DEADLY if IS_FULL else SOME_DEADLY)
-def test_death_by_signal(spoor, workload, number):
+def test_spoor_dies_of_the_signal_that_killed_the_command(spoor, workload, number):
     """Spoor dies of the same signal: a parent sees the same as without spoor."""
     done, result = spoor.result(workload("die"), str(number))
     assert done.returncode == -number
@@ -119,7 +119,7 @@ def test_folder_as_command_is_126(spoor, tmp_path):
     assert spoor("run", "--", tmp_path).returncode == 126
 
 
-def test_status_of_a_command_behind_a_pipe_of_forks(spoor):
+def test_orphans_do_not_change_the_exit_code(spoor):
     """Orphans that end after the command do not change its status."""
     done = spoor("run", "-q", "--", "sh", "-c", "(exit 3) & (exit 4) & exit 5")
     assert done.returncode == 5
@@ -132,7 +132,7 @@ def test_parent_that_ignores_children_still_gets_the_code(spoor):
     assert done.returncode == 9
 
 
-def test_spoor_in_spoor(spoor):
+def test_nested_spoor_passes_the_exit_code_on(spoor):
     done, result = spoor.result(spoor.binary, "run", "-q", "--", "sh", "-c", "exit 11")
     assert done.returncode == 11
     assert result["run"]["exit_code"] == 11

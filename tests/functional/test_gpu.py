@@ -13,7 +13,7 @@ from gpus import (GIB, LIST, LOST, MOVED_BYTES, NO_PERMISSION, NOT_LOADED, NOT_S
 
 
 @pytest.mark.threads
-def test_memory_of_a_process(spoor, machine):
+def test_gpu_memory_of_a_process_is_reported(spoor, machine):
     machine.play(card(0))
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}")
@@ -101,7 +101,7 @@ def test_descendants_belong_to_the_job_and_foreign_processes_do_not(spoor, machi
     assert value(result, "gpu.memory.system_bytes") == 2 * GIB + GIB * 3 // 2
 
 
-def test_utilisation_of_the_device_and_the_job(spoor, machine):
+def test_device_and_job_have_their_own_utilization(spoor, machine):
     machine.play(card(0), "stream 0 gpu 200 50", HELD)
     run = Run(spoor, machine)
     machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 30",
@@ -155,7 +155,7 @@ def test_late_samples_do_not_exceed_the_gpus(spoor, machine):
     assert value(result, "gpu.utilization.mean_gpus") <= 1.01
 
 
-def test_energy_and_sensors(spoor, machine):
+def test_energy_and_sensors_are_reported(spoor, machine):
     machine.play(card(0), "device 0 power 300000", "device 0 energy 1000000",
                  "device 0 temperature 51", "device 0 clock 1980", "device 0 throttle 4")
     run = Run(spoor, machine)
@@ -265,7 +265,7 @@ def test_a_lost_device_keeps_its_figures(spoor, machine):
     assert value(result, "gpu.memory.system_bytes") in (USED_BYTES - MOVED_BYTES, USED_BYTES)
 
 
-def test_parts_of_a_device(spoor, machine):
+def test_parts_of_a_device_have_their_own_figures(spoor, machine):
     """MIG: memory of a part and its utilization, by GPM; if the whole reports a figure, that
     counts."""
     machine.play(card(0), "device 0 mig 1", "device 0.0 uuid MIG-1", "device 0.0 name part",
@@ -312,7 +312,7 @@ def test_accounts_of_the_driver_raise_the_peak(spoor, machine):
 
 
 @pytest.mark.parametrize("generation", ["bare", "v340", "v470", "v510", "v530", "full"])
-def test_every_generation_of_drivers_ends_well(spoor, machine, standin, generation):
+def test_every_generation_of_drivers_is_supported(spoor, machine, standin, generation):
     machine.environment["LD_LIBRARY_PATH"] = str(standin / generation)
     machine.play(card(0))
     result = Run(spoor, machine).end()
@@ -353,7 +353,7 @@ def test_no_driver_is_opened_for_a_job_that_ends_at_once(spoor, machine):
     assert "gpu" not in spoor("report", "-f", "text", path).stdout.lower()
 
 
-def test_switched_off(spoor, machine):
+def test_disabled_gpus_are_not_read(spoor, machine):
     machine.play(card(0))
     for name in ("gpu", "nvidia"):
         result = Run(spoor, machine, SPOOR_DISABLE=name).end(opens=False)

@@ -152,7 +152,7 @@ def test_info_lists_the_machine_and_its_gpus(spoor, machine):
     (("-f", "csv"), "invalid value 'csv': expected text|json"),
     (("x",), "unexpected argument 'x'"),
 ])
-def test_info_refuses(spoor, machine, arguments, message):
+def test_info_refuses_invalid_arguments(spoor, machine, arguments, message):
     machine.play(card(0))
     done = spoor("info", *arguments, env=machine.environment)
     assert done.returncode == 125
@@ -257,7 +257,7 @@ def rows_of_gpus(done):
     return [line for line in done.stderr.splitlines() if re.match(" {0,2}GPU", line)]
 
 
-def test_text_of_a_job_that_uses_no_gpu(spoor, machine):
+def test_text_of_a_job_without_a_gpu_lists_the_gpus(spoor, machine):
     """It lists the GPUs, without figures of use."""
     machine.play(card(0), card(1), card(2), "device 2 name Tesla V100", "stream 0 gpu 100 50")
     done = spoor("run", "--", *until_called(machine), env=machine.environment)

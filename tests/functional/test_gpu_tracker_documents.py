@@ -64,7 +64,7 @@ def flat(report, above=()):
 
 
 @pytest.mark.parametrize("spelling", ["descendants", "descendents"])
-def test_commands_of_versions_3_to_5(gpu_tracker, spelling):
+def test_documented_commands_of_versions_3_to_5_work(gpu_tracker, spelling):
     """Version 3 spells descendents."""
     def expected(column):
         return [tuple(name.replace("escendants", "e" + spelling[2:]) for name in path)
@@ -94,7 +94,7 @@ def check_load(values, spelling):
     assert values["compute_time", "time"] >= 1 / 3600
 
 
-def test_commands_of_version_2(gpu_tracker):
+def test_documented_commands_of_version_2_work(gpu_tracker):
     for command, report in run_all(gpu_tracker, SLEEP, "--spelling=descendents"):
         found = dict(flat(json.loads(report))) if "json" in command else parse_text(report)
         time = next(float(value) for path, value in found.items()

@@ -46,7 +46,7 @@ def test_memory_units_are_powers_of_ten(gpu_tracker, machine):
     assert job.stderr == b""
 
 
-def test_utilization_of_the_selected_gpus(gpu_tracker, machine):
+def test_only_selected_gpus_count_for_utilization(gpu_tracker, machine):
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine, "--guuids=GPU-0000-aaaa")
     machine.wait_for(SLOW, times=4)
@@ -56,7 +56,7 @@ def test_utilization_of_the_selected_gpus(gpu_tracker, machine):
         assert percent == pytest.approx(50, abs=2), name
 
 
-def test_sum_and_hardware_percentages(gpu_tracker, machine):
+def test_hardware_percent_is_the_sum_divided_by_the_gpus(gpu_tracker, machine):
     machine.play(card(0), card(1), "stream 0 gpu 200 50", "stream 1 gpu 200 100")
     job = Job(gpu_tracker, machine)
     machine.wait_for(SLOW, times=4)

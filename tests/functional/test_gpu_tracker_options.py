@@ -105,7 +105,7 @@ def test_message_about_bad_usage_has_no_control_characters(gpu_tracker):
     ["-e", "true", "-f", "json"], ["-etrue", "-fjson"], ["--execute=true", "--format=json"],
     ["--execute", "true", "--format", "json"], ["--exec=true", "--form", "json"],
 ])
-def test_options_in_every_form(gpu_tracker, arguments):
+def test_options_are_accepted_in_every_form(gpu_tracker, arguments):
     done = gpu_tracker(*arguments)
     assert done.returncode == 0
     assert list(json.loads(split_output(done.stdout)[1])) == [row[0] for row in paths()
@@ -228,7 +228,7 @@ def test_selected_units_are_used(gpu_tracker):
     assert report["compute_time"]["unit"] == "days"
 
 
-def test_older_spelling(gpu_tracker):
+def test_older_spelling_is_used_on_request(gpu_tracker):
     done = gpu_tracker("-e", "true", "--spelling=descendents")
     labels = list(parse_text(split_output(done.stdout)[1][:-1]))
     assert labels == [tuple(label.replace("escendants", "escendents") for label in path)
@@ -305,7 +305,7 @@ def test_result_without_its_folder_is_printed(gpu_tracker):
 # ---- tracking file ----------------------------------------------------------
 
 @pytest.mark.parametrize("suffix", ["csv", "sqlite"])
-def test_tracking_file_that_exists(refused, gpu_tracker, suffix):
+def test_existing_tracking_file_is_refused_without_overwrite(refused, gpu_tracker, suffix):
     path = gpu_tracker.folder / f"rows.{suffix}"
     path.write_text("mine")
     assert refused(f"--tf={path}") == \
@@ -316,7 +316,7 @@ def test_tracking_file_that_exists(refused, gpu_tracker, suffix):
     assert path.read_bytes()[:4] != b"mine"
 
 
-def test_tracking_file_that_cannot_be_created(refused):
+def test_tracking_file_that_cannot_be_created_is_refused(refused):
     assert "No such file or directory" in refused("--tf=/no/such/folder/rows.csv")
 
 
@@ -424,7 +424,7 @@ def test_bad_config_file_is_one_line(refused, gpu_tracker, config, content, mess
     ({"gpu_brand": "intel"}, '"intel" is not a valid GPU brand. Supported values are "nvidia" '
                              'and "amd".'),
 ])
-def test_bad_value_in_a_config_file(refused, config, content, message):
+def test_bad_value_in_a_config_file_is_refused(refused, config, content, message):
     assert refused(config(content)) == f"ERROR:root:{message}\n"
 
 

@@ -169,7 +169,7 @@ def failed_to_save(done, *words):
 JOB = ("--", "sh", "-c", "echo out; exit 3")
 
 
-def test_full_disk(spoor, folders, row):
+def test_full_disk_leaves_the_history_unchanged(spoor, folders, row):
     path = store(folders, [row], month=f"{row['ended_at']:.7}", host=row["host"])
     before = path.read_bytes()
     done = spoor(*RUN, "--save", *JOB, preexec_fn=limit_files(len(before) + 100))
@@ -178,7 +178,7 @@ def test_full_disk(spoor, folders, row):
 
 
 @pytest.mark.parametrize("place", ["state", "state/spoor", "state/spoor/runs"])
-def test_folder_that_cannot_be_written(spoor, tmp_path, place):
+def test_unwritable_folder_is_reported(spoor, tmp_path, place):
     """A file where a folder is expected stops root too."""
     path = tmp_path / place
     if place == "state":
@@ -189,7 +189,7 @@ def test_folder_that_cannot_be_written(spoor, tmp_path, place):
     assert path.read_text() == ""
 
 
-def test_read_only_folder(spoor, folders):
+def test_read_only_folder_is_reported(spoor, folders):
     """Root must not be able to override it."""
     folders.mkdir()
     folders.chmod(0o500)
@@ -199,7 +199,7 @@ def test_read_only_folder(spoor, folders):
     failed_to_save(done, "Permission denied")
 
 
-def test_no_home(spoor):
+def test_missing_home_directory_is_reported(spoor):
     environment = {key: text for key, text in os.environ.items() if key not in ("HOME", "XDG_STATE_HOME")}
     failed_to_save(spoor(*RUN, "--save", *JOB, env=environment), "SPOOR_HISTORY")
 
@@ -213,7 +213,7 @@ def fixture_without_locks(tmp_path_factory):
     return {"LD_PRELOAD": str(library), "ASAN_OPTIONS": f"{options}:verify_asan_link_order=0"}
 
 
-def test_locks_that_fail_cost_nothing(spoor, folders, without_locks):
+def test_runs_are_saved_even_if_locks_fail(spoor, folders, without_locks):
     done = spoor(*RUN, "--save", *JOB, env={**os.environ, **without_locks})
     assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "")
     assert len(rows_of(folders)) == 1
@@ -299,7 +299,7 @@ def test_index_follows_the_files(spoor, folders, row, tmp_path):
     assert len(listed(spoor)) == 3
 
 
-def test_index_of_another_version_is_made_anew(spoor, folders, row, tmp_path):
+def test_index_of_another_version_is_created_again(spoor, folders, row, tmp_path):
     import sqlite3
     store(folders, numbered(row, 3))
     assert len(listed(spoor)) == 3
@@ -310,7 +310,7 @@ def test_index_of_another_version_is_made_anew(spoor, folders, row, tmp_path):
     assert len(listed(spoor)) == 3
 
 
-def test_history_of_100000_runs(spoor, folders, row):
+def test_indexed_files_are_not_read_again(spoor, folders, row):
     """Counts instead of times: once indexed, a query reads no line of the files again."""
     rows = [{**row, "id": f"{number:032x}", "name": f"job{number % 500}"} for number in range(100_000)]
     path = store(folders, rows)
@@ -345,7 +345,7 @@ def fixture_mixed(folders, row):
     (["name=train,previous"], [0]), (["id=abcdef"], [3]), (["name=a\\,b"], [2]), (["@last"], [3]),
     (["--name", "a,b"], [2]), (["--name", "train", "--last"], [1]), (["--limit", "2"], [2, 3]),
 ], ids=str)
-def test_filters(spoor, mixed, filters, expected):
+def test_filters_select_runs(spoor, mixed, filters, expected):
     assert [run["id"] for run in listed(spoor, *filters)] == [mixed[number]["id"] for number in expected]
 
 
@@ -359,7 +359,7 @@ def test_invalid_filters_are_refused(spoor, mixed, text):
     assert len(listed(spoor)) == len(mixed)
 
 
-def test_selectors_of_other_commands(spoor, mixed, tmp_path):
+def test_other_commands_select_runs_of_the_history(spoor, mixed, tmp_path):
     def ids(*arguments):
         done = spoor("report", "-f", "csv", *arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -407,7 +407,7 @@ def test_show_prints_the_report_of_a_run(spoor, mixed):
     assert spoor("history", "show").returncode == 125
 
 
-def test_stats_by_name(spoor, folders, row):
+def test_stats_are_grouped_by_name(spoor, folders, row):
     times = [1, 2, 3, 4, 100]
     rows = [{**old, "elapsed_seconds": seconds, "exit_code": int(seconds > 50), "name": "job",
              "memory_combined_total_rss_bytes": seconds * 1000000}
@@ -496,7 +496,7 @@ DUCT = json.dumps({
                           "start_time": 1773480413.5, "end_time": 1773480424.0, "working_directory": "/data"}})
 
 
-def test_import_of_other_programs(spoor, folders, tmp_path):
+def test_runs_of_other_programs_are_imported(spoor, folders, tmp_path):
     files = {"bench.tsv": SNAKEMAKE, "trace.txt": NEXTFLOW, "x_info.json": DUCT}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -525,7 +525,7 @@ def test_import_of_other_programs(spoor, folders, tmp_path):
     assert spoor("history", "show", "name=bench,last").returncode == 0
 
 
-def test_import_of_reports_samples_and_histories(spoor, folders, tmp_path):
+def test_reports_samples_and_histories_are_imported(spoor, folders, tmp_path):
     report, samples = tmp_path / "r.json", tmp_path / "s.csv"
     spoor(*RUN, "--name", "first", "-o", report, "--", "true")
     spoor(*RUN, "--name", "second", "--samples", samples, "--", "true")
@@ -539,7 +539,7 @@ def test_import_of_reports_samples_and_histories(spoor, folders, tmp_path):
     assert rows_of(tmp_path / "other") == strip
 
 
-def test_import_of_something_else_is_refused(spoor, folders, tmp_path):
+def test_import_of_other_files_is_refused(spoor, folders, tmp_path):
     for number, text in enumerate(["", "{}", '{"command": 1}', "s\th:m:s\t\n", "task_id\n", '{"id": 1}']):
         path = tmp_path / f"{number}.json"
         path.write_text(text)

@@ -79,7 +79,7 @@ SPOOR = {
 
 
 @pytest.mark.parametrize("case", list(SPOOR))
-def test_arguments_of_spoor(spoor, case, hostile):
+def test_hostile_arguments_of_spoor_are_escaped(spoor, case, hostile):
     check(call(spoor, *SPOOR[case](hostile)))
 
 
@@ -87,7 +87,7 @@ def test_arguments_of_spoor(spoor, case, hostile):
                                   "SPOOR_NAME", "SPOOR_GPUS", "SPOOR_OUTPUT", "SPOOR_CONFIG",
                                   "SPOOR_SAMPLES_FORMAT", "CUDA_VISIBLE_DEVICES", "TERM", "LC_ALL", "USER",
                                   "SLURM_CPUS_ON_NODE", "SPOOR_PHASE_FILE"])
-def test_variables(spoor, name, hostile):
+def test_hostile_variables_are_escaped(spoor, name, hostile):
     environment = {**os.environb, name.encode(): hostile}
     check(call(spoor, "run", "--", "true", env=environment))
     check(call(spoor, "doctor", env=environment))
@@ -99,7 +99,7 @@ def test_variables(spoor, name, hostile):
                                   lambda text: {"format": text}, lambda text: {"tag": text},
                                   lambda text: {"name": text}, lambda text: {"name": {text: text}}],
                          ids=["key", "interval", "format", "tag", "name", "object"])
-def test_config_files(spoor, gpu_tracker, make, hostile):
+def test_hostile_config_files_are_escaped(spoor, gpu_tracker, make, hostile):
     text = json.dumps(make(hostile.decode("latin-1")), ensure_ascii=False)
     for encoding in ("latin-1", "utf-8"):
         config = spoor.folder / "config.json"
@@ -109,7 +109,7 @@ def test_config_files(spoor, gpu_tracker, make, hostile):
         check(call(gpu_tracker, "sub-track", "compare", "--cconfig", config))
 
 
-def test_a_process_and_its_folder(spoor, hostile):
+def test_hostile_names_of_processes_are_escaped(spoor, hostile):
     """Its name (16 bytes), arguments and working directory, with attach and as a child of a
     job."""
     folder = os.fsencode(spoor.folder) + b"/" + hostile.replace(b"/", b".")
@@ -126,7 +126,7 @@ def test_a_process_and_its_folder(spoor, hostile):
 
 
 @pytest.mark.parametrize("kind", ["text", "json", "csv"])
-def test_stored_reports(spoor, kind, hostile):
+def test_hostile_stored_reports_are_escaped(spoor, kind, hostile):
     """Every text of a stored report is untrusted."""
     path = spoor.folder / "report.json"
     call(spoor, "run", "-q", "-o", path, "--name", "n", "--tag", "k=v", "true")
@@ -150,7 +150,7 @@ def test_stored_reports(spoor, kind, hostile):
     check(call(spoor, "report", "--text", path))
 
 
-def test_phases_of_a_session(spoor, hostile):
+def test_hostile_phase_names_are_escaped(spoor, hostile):
     """Through an agent's protocol, and its report."""
     lines = b"start " + hostile.replace(b"\n", b"") + b"\nstop x\n" + hostile + b"\n"
     process = subprocess.Popen([spoor.binary, "agent", "--pid", str(os.getpid()), "-f", "text", "-o",
@@ -195,7 +195,7 @@ def quoted(text):
     return b'"' + text.replace(b'"', b'""') + b'"'
 
 
-def test_names_in_files_of_sub_tracking(gpu_tracker, hostile):
+def test_hostile_names_in_sub_tracking_files_are_escaped(gpu_tracker, hostile):
     """Names of blocks, units and columns; and the output of analyze is compare's input."""
     folder = os.fsencode(gpu_tracker.folder)
     blocks, tracking = folder + b"/blocks.csv", folder + b"/tracking.csv"

@@ -57,13 +57,13 @@ def test_io_of_a_set_uid_program_is_not_0(spoor):
     check_chars(result, len(done.stdout))
 
 
-def test_io_of_an_undumpable_child_is_its_parents(spoor, workload):
+def test_io_of_an_undumpable_child_is_counted_by_its_parent(spoor, workload):
     _, result = spoor.result("sh", "-c", f'"$0" {WRITTEN} secret; true', workload("chars"))
     assert value(result, "io.written_chars") >= WRITTEN
     assert "io-denied" not in warnings(result)
 
 
-def test_exiting_children_are_not_another_users(spoor):
+def test_exiting_children_do_not_count_as_unreadable(spoor):
     """An exiting process seems to belong to root."""
     script = "i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done"
     _, result = spoor.result("sh", "-c", script, options=["-i", "0.002"])

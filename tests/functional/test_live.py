@@ -267,7 +267,7 @@ def check_background(window):
 
 
 @pytest.mark.threads
-def test_stop_and_continue(spoor, held, terminal):
+def test_view_is_removed_while_stopped_and_redrawn_afterwards(spoor, held, terminal):
     """Ctrl-Z leaves the shell a clean terminal, fg brings the view back, and in the background
     nothing is drawn."""
     window = terminal(SHELL)

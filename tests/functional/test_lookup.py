@@ -48,7 +48,7 @@ def names(answer):
     return [each["name"] for each in answer["servers"]["fitting"]]
 
 
-def test_outside_a_cloud(resource_tracker, tmp_path):
+def test_cloud_is_null_outside_a_cloud(resource_tracker, tmp_path):
     prefix = with_dmi(tmp_path, {"sys_vendor": "Dell Inc."})
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
@@ -59,7 +59,7 @@ def test_outside_a_cloud(resource_tracker, tmp_path):
     assert 0 < answer.pop("seconds") < time.monotonic() - started and set(answer.values()) == {None}
 
 
-def test_in_a_cloud(resource_tracker, tmp_path):
+def test_cloud_is_reported_in_a_cloud(resource_tracker, tmp_path):
     prefix = with_dmi(tmp_path, DMI["aws"])
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
@@ -78,12 +78,12 @@ def test_in_a_cloud(resource_tracker, tmp_path):
                      "instance_type": "g4dn.xlarge", "account": "123456789012", "reason": None}
 
 
-def test_this_server(lookup, spoor):
+def test_server_equals_spoor_info(lookup, spoor):
     info = json.loads(spoor("info", "-f", "json", "--gpus=all").stdout)
     assert lookup("server") == {**info, "cloud": None, "cloud_reason": None}
 
 
-def test_servers_that_fit(lookup, keeper):
+def test_fitting_servers_are_listed_by_price(lookup, keeper):
     answer = lookup("servers", cpus=2, memory_mib=4000)
     assert names(answer) == ["cax11", "cx22", "m5.large", "g4ad.xlarge", "n2-highmem-8",
                              "g4dn.xlarge", "p4d.24xlarge"]
@@ -98,7 +98,7 @@ def test_servers_that_fit(lookup, keeper):
     assert keeper.queries()[0]["memory_min"] == "4"
 
 
-def test_servers_of_a_catalogue(lookup, tmp_path):
+def test_servers_are_searched_in_a_catalogue(lookup, tmp_path):
     path = tmp_path / "servers.csv"
     with path.open("w") as file:
         writer = csv.DictWriter(file, ["vendor_id", "name", "vcpus", "memory_amount", "min_price_ondemand"],

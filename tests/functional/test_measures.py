@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 
 @pytest.mark.threads
-def test_one_second_of_cpu_time(spoor, workload):
+def test_one_second_of_cpu_time_is_measured(spoor, workload):
     done, result = spoor.result(workload("burn"), "1")
     total = value(result, "cpu.total_seconds")
     assert total == cpu_time(float(done.stdout))
@@ -56,7 +56,7 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 @pytest.mark.parametrize("cgroup, disabled", [("auto", ""), ("off", ""), ("off", "perf,ring")])
 @pytest.mark.parametrize("script", [BURN, CHAIN], ids=["burn", "chain"])
-def test_no_more_cores_than_the_job_can_use(spoor, script, cgroup, disabled):
+def test_cores_do_not_exceed_those_the_job_can_use(spoor, script, cgroup, disabled):
     """None of these jobs runs on two CPUs at once, except for moments after a fork. The counters
     move by up to 10 ms at a time, a cgroup's by more if the host takes a CPU away; and on a busy
     machine the last usage of a process is seen late."""
@@ -107,7 +107,7 @@ def test_peak_between_samples_is_not_missed(spoor):
     assert value(result, "memory.combined.total_rss_bytes") >= 150 * MIB
 
 
-def test_written_bytes(spoor, workload, tmp_path):
+def test_written_bytes_are_counted(spoor, workload, tmp_path):
     path = tmp_path / "data"
     _, result = spoor.result(workload("scribble"), path, "16")
     assert value(result, "io.written_chars") == pytest.approx(16 * MIB, rel=0.05)
@@ -119,7 +119,7 @@ def test_written_bytes(spoor, workload, tmp_path):
         assert value(result, "io.written_bytes") == pytest.approx(16 * MIB, rel=0.05)
 
 
-def test_read_bytes(spoor, tmp_path):
+def test_read_bytes_are_counted(spoor, tmp_path):
     path = tmp_path / "data"
     path.write_bytes(b"x" * (8 * MIB))
     _, result = spoor.result("cat", path, stdout=subprocess.DEVNULL)
@@ -154,7 +154,7 @@ def counts(spoor, workload, *arguments, options):
 
 @WITHOUT_CGROUP
 @pytest.mark.parametrize("children", [0, 20])
-def test_page_faults(spoor, workload, options, children):
+def test_page_faults_of_all_processes_are_counted(spoor, workload, options, children):
     """All faults of the job, short-lived processes included: its own, and those of its start."""
     told, found = counts(spoor, workload, "faults", "1000" if children else "20000", str(children),
                          options=["-i", "60", *options])
@@ -165,7 +165,7 @@ def test_page_faults(spoor, workload, options, children):
 
 
 @WITHOUT_CGROUP
-def test_context_switches(spoor, workload, options):
+def test_context_switches_are_counted(spoor, workload, options):
     told, found = counts(spoor, workload, "pingpong", "5000", options=options)
     voluntary, involuntary = COUNTS[2:]
     assert told[voluntary] >= 5_000
@@ -173,7 +173,7 @@ def test_context_switches(spoor, workload, options):
         assert told[path] <= found[path] <= told[path] + 50
 
 
-def test_counts_of_children_that_are_not_waited_for(spoor, workload):
+def test_unwaited_children_are_counted_for_root_only(spoor, workload):
     """Only root gets them, from exit records."""
     _, result = spoor.result(workload("ignore_children"), "5")
     counts = [*result["cpu"]["page_faults"].values(), *result["cpu"]["context_switches"].values()]

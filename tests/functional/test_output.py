@@ -40,7 +40,7 @@ def one_line(text):
     return True
 
 
-def test_report_that_does_not_fit_on_the_disk(spoor, tiny_disk):
+def test_report_that_does_not_fit_on_the_disk_goes_to_stderr(spoor, tiny_disk):
     fill(tiny_disk)
     done = spoor("run", "-q", "-o", tiny_disk / "r.json", "--", "sh", "-c", "exit 4")
     assert done.returncode == 4
@@ -70,7 +70,7 @@ def test_samples_that_do_not_fit_do_not_affect_the_job(spoor, tiny_disk):
     assert (tiny_disk / "s.jsonl").read_text()[-1] in "x\n", "no half row"
 
 
-def test_full_device_behind_a_descriptor(spoor):
+def test_report_for_a_full_descriptor_goes_to_stderr(spoor):
     with open("/dev/full", "wb", buffering=0) as full:
         done = spoor("run", "-q", "-o", f"/dev/fd/{full.fileno()}", "-f", "json", "--",
                      "sh", "-c", "exit 6", pass_fds=(full.fileno(),))
@@ -245,6 +245,6 @@ def test_samples_are_appended_on_request(spoor, tmp_path):
     assert path.read_text().count("timestamp") == 1
 
 
-def test_colour_is_for_terminals_only(spoor):
+def test_only_terminals_get_color(spoor):
     assert "\x1b" not in spoor("run", "--", "true").stderr
     assert "\x1b" in spoor("run", "--color", "always", "--", "true").stderr

@@ -307,7 +307,7 @@ def test_no_clobber_keeps_a_file_that_appears_meanwhile(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["--append"], ["--no-clobber"]], ids=str)
-def test_names_as_long_as_the_file_system_allows(spoor, tmp_path, options):
+def test_names_may_be_as_long_as_the_file_system_allows(spoor, tmp_path, options):
     path = tmp_path / ("r" * 250 + ".json")
     assert spoor(*RUN, *options, "-o", path, "--", "true").returncode == 0
     load(path)
@@ -324,14 +324,14 @@ def test_longer_names_are_refused_before_the_start(spoor, tmp_path):
 # ---- descriptors, pipes and links ----------------------------------------------------
 
 @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-def test_names_of_stdout(spoor, path):
+def test_stdout_can_be_named_by_a_path(spoor, path):
     done = spoor(*RUN, "-f", "json", "-o", path, "--", "echo", "job")
     job, _, report = done.stdout.partition("\n")
     assert (job, done.stderr, done.returncode) == ("job", "", 0)
     assert json.loads(report)["run"]["exit_code"] == 0
 
 
-def test_name_of_stderr(spoor, tmp_path):
+def test_stderr_can_be_named_by_a_path(spoor, tmp_path):
     done = spoor(*RUN, "-f", "json", "-o", "/dev/stderr", "--", "true")
     assert json.loads(done.stderr)["schema"] == "spoor/1"
     # In a file the report follows earlier output.
@@ -341,7 +341,7 @@ def test_name_of_stderr(spoor, tmp_path):
     assert before == "before" and json.loads(report)["schema"] == "spoor/1"
 
 
-def test_name_of_a_descriptor_that_is_not_open(spoor, tmp_path):
+def test_descriptor_that_is_not_open_is_refused(spoor, tmp_path):
     marker = tmp_path / "ran"
     for path in ("/dev/fd/77", "/proc/self/fd/77"):
         assert refused(spoor("run", "-o", path, "--", "touch", marker), path)
@@ -352,7 +352,7 @@ def test_name_of_a_descriptor_that_is_not_open(spoor, tmp_path):
     assert not marker.exists()
 
 
-def test_process_substitution(spoor, tmp_path):
+def test_process_substitution_is_supported(spoor, tmp_path):
     path = tmp_path / "copy"
     script = f'"$0" run -q -f json -o >(cat > {path}; echo done) -- true; cat'
     process = subprocess.Popen(["bash", "-c", script, spoor.binary], stdin=subprocess.PIPE,
@@ -449,7 +449,7 @@ def test_last_value_of_an_option_is_used(spoor, tmp_path, option, values):
         assert report["run"]["interval_seconds"] == 0.01
 
 
-def test_cgroup_auto_after_a_directory(spoor):
+def test_last_value_of_cgroup_is_used(spoor):
     for values in (["/no/such/group", "auto"], ["require", "auto"], ["off", "auto"]):
         done = spoor(*RUN, *(f"--cgroup={value}" for value in values), "--", "true")
         assert (done.returncode, done.stderr) == (0, "")

@@ -35,14 +35,14 @@ def test_rows_name_the_caller_the_phase_and_the_time(spoor, tmp_path, kind):
     assert before <= rows[0][3] <= rows[1][3] <= time.time()
 
 
-def test_csv_layout(spoor, tmp_path):
+def test_csv_rows_have_a_header_and_are_quoted(spoor, tmp_path):
     phase(spoor, "start", "a,b", "--file=p.csv", folder=tmp_path)
     header, row, end = (tmp_path / "p.csv").read_bytes().split(b"\r\n")
     assert header == b"process_id,code_block_name,position,timestamp" and end == b""
     assert row.startswith(b'%d,"a,b",0,' % os.getpid())
 
 
-def test_destination_of_the_rows(spoor, tmp_path):
+def test_option_overrides_the_variable_for_the_file(spoor, tmp_path):
     phase(spoor, "stop", "x", folder=tmp_path, SPOOR_PHASE_FILE="v.csv")
     assert len(read_events(tmp_path / "v.csv")) == 1
     phase(spoor, "--file", "o.csv", "stop", "x", folder=tmp_path, SPOOR_PHASE_FILE="v.csv")
@@ -54,7 +54,7 @@ def test_destination_of_the_rows(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("kind, writers, rounds", [("csv", 8, 20), ("sqlite", 4, 5)])
-def test_many_writers_and_one_header(spoor, tmp_path, kind, writers, rounds):
+def test_many_writers_write_one_header(spoor, tmp_path, kind, writers, rounds):
     script = 'for i in $(seq "$2"); do "$1" phase start b; "$1" phase stop b; done'
     started = [subprocess.Popen(["sh", "-c", script, "sh", spoor.binary, str(rounds)],
                                 cwd=tmp_path, env={**os.environ, "SPOOR_PHASE_FILE": f"p.{kind}"})
@@ -89,7 +89,7 @@ def test_invalid_use_is_refused(spoor, tmp_path, case):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_help(spoor, tmp_path):
+def test_help_and_version_are_shown(spoor, tmp_path):
     text = phase(spoor, "start", "--help", folder=tmp_path).stdout
     assert text.startswith("Usage: spoor phase [OPTIONS] start|stop NAME\n") and "--file" in text
     assert phase(spoor, "-V", folder=tmp_path).stdout.startswith("spoor ")
@@ -108,7 +108,7 @@ def test_a_full_disk_leaves_whole_rows(spoor, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
-def test_the_example_of_a_shell_script(spoor, gpu_tracker, kind):
+def test_the_example_script_works(spoor, gpu_tracker, kind):
     """examples/phases.sh, tracked and analysed by the commands in it."""
     script = EXAMPLES / "phases.sh"
     track, analyze = (shlex.split(line.strip("#\n ").replace(".csv", f".{kind}"))[1:]
@@ -171,7 +171,7 @@ def test_phase_belongs_to_every_enclosing_run_and_to_the_file(spoor, tmp_path):
         ("outer", 0), ("a", 0), ("a", 1), ("outer", 1)]
 
 
-def test_phase_of_a_daemon_and_of_many_processes(spoor, tmp_path):
+def test_daemons_and_many_processes_may_mark_phases(spoor, tmp_path):
     done, phases = marked(spoor, """
         (setsid sh -c '$spoor phase start d; $spoor phase stop d; : >done' &)
         for i in 1 2 3 4; do (for j in 1 2 3; do $spoor phase start $i; $spoor phase stop $i; done) & done

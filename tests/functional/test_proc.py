@@ -96,7 +96,7 @@ def test_doctor_shows_the_reason(spoor, without_proc):
     assert memory.split()[0] == "no"
 
 
-def test_proc_of_the_own_namespace_is_used(spoor, workload):
+def test_proc_of_our_own_namespace_is_used(spoor, workload):
     if subprocess.run([*UNSHARE, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("namespaces are refused")
     path = spoor.new_path("result.json")

@@ -28,7 +28,7 @@ def count(result):
 
 
 @pytest.mark.threads
-def test_facts_and_usage_of_each_process(spoor, workload):
+def test_each_process_has_its_facts_and_usage(spoor, workload):
     path = spoor.new_path("result.json")
     process = spoor.start("run", "-q", "-i", "0.02", "-o", path, "--", "sh", "-c",
                           '"$0" 0.5; "$1" 40; exit 5', workload("burn"), workload("hold"))
@@ -60,7 +60,7 @@ def test_facts_and_usage_of_each_process(spoor, workload):
     assert hold["gpu_memory_bytes"] is None
 
 
-def test_exit_status_of_orphans(spoor, tmp_path):
+def test_exit_status_of_orphans_is_known(spoor, tmp_path):
     """We reap them, so it is known without privileges. Their parents are known if they were seen
     before their parents exited."""
     gate, path = tmp_path / "gate", spoor.new_path("result.json")
@@ -79,7 +79,7 @@ def test_exit_status_of_orphans(spoor, tmp_path):
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="exit codes of all processes are reported to root alone")
-def test_exit_status_of_every_process(spoor, workload):
+def test_exit_status_of_every_process_is_known(spoor, workload):
     _, result = spoor.result("sh", "-c", '(exit 3); "$0" 15; true', workload("die"))
     ended = {(p["exit_code"], p["signal"]) for p in result["processes"]["largest"]}
     assert ended == {(0, None), (3, None), (143, "SIGTERM")}
@@ -124,7 +124,7 @@ def test_a_long_command_is_truncated(spoor, workload):
     assert len(command) == 256 and command.endswith("xxx...")
 
 
-def test_attach_to_a_running_process(spoor, workload, held):
+def test_attached_process_has_started_before_the_run(spoor, workload, held):
     path = spoor.new_path("result.json")
     done = spoor("attach", "-q", "-i", "0.02", "--duration", "0.2", "-o", path, str(held.pid))
     assert done.returncode == 0

@@ -156,7 +156,7 @@ def test_fewer_cpus_are_offered_with_more_time(spoor, store):
         re.sub(r"\s+", " ", spoor("report", "-f", "text", path).stdout)
 
 
-def test_a_quantile_of_many_runs_and_a_margin(spoor, store):
+def test_quantile_and_margin_change_the_recommendation(spoor, store):
     paths = [store({"memory.combined.total_rss_bytes": gib * GIB, "memory.anon_peak_bytes": 0})
              for gib in (1, 2, 3, 10)]
     result = json.loads(recommend(spoor, "--quantile", "0.75", "--margin", "2", "-f", "json", *paths))

@@ -62,7 +62,7 @@ def catalog_of(spoor, servers):
 
 # ---- the keeper ----
 
-def test_the_cheapest_servers_that_fit(spoor, store, keeper):
+def test_the_cheapest_fitting_servers_are_listed(spoor, store, keeper):
     done = spoor("recommend", "--server", store())
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(f"""\
@@ -92,7 +92,7 @@ def test_servers_that_do_not_fit_are_left_out(spoor, store, keeper):
         ["n2-highmem-8", "p4d.24xlarge"]
 
 
-def test_vendors_and_architecture(spoor, store, keeper):
+def test_vendors_and_architecture_can_be_selected(spoor, store, keeper):
     assert names(recommend(spoor, "--vendor", "aws", store())) == ["m5.large", "g4ad.xlarge", "g4dn.xlarge",
                                                                   "p4d.24xlarge"]
     assert names(recommend(spoor, "--vendor", "gcp", "--vendor", "hcloud", "--arch", "x86_64", store())) == \
@@ -173,7 +173,7 @@ def test_a_late_response_is_given_up(spoor, store, monkeypatch, keeper):
     check_failure(spoor, store(), f"cannot reach {keeper.url}: ", "timed out")
 
 
-def test_offline(spoor, store):
+def test_a_missing_network_is_reported(spoor, store):
     check_failure(spoor, store(), "cannot reach http://127.0.0.1:1: ")
 
 

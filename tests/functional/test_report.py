@@ -53,14 +53,14 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_run_is_the_same_again(spoor, command):
+def test_a_loaded_run_is_written_unchanged(spoor, command):
     path = spoor.new_path("r.json")
     spoor("run", "-q", "-i", "10ms", "-o", path, "--", *command)
     load(path)
     assert_same(spoor, path)
 
 
-def test_names_and_tags_are_the_same_again(spoor):
+def test_names_and_tags_are_written_unchanged(spoor):
     path = spoor.new_path("r.json")
     spoor("run", "-q", "-o", path, "--name", b"\xffx\x1b[1m", "--tag", b"\xff=1", "--tag", b"\xfe=2",
           "--tag", "a=b=c", "--tag", "b=\n", "--tag", "a=", "--", "true")
@@ -79,7 +79,7 @@ def test_phases_are_unchanged_after_loading(spoor, held):
     assert_same(spoor, path)
 
 
-def test_attach_is_the_same_again(spoor, held):
+def test_an_attached_run_is_written_unchanged(spoor, held):
     path = spoor.new_path("r.json")
     assert spoor("attach", "-q", "--duration", "0.2", "-i", "0.02", "-o", path,
                  str(held.pid)).returncode == 0
@@ -87,7 +87,7 @@ def test_attach_is_the_same_again(spoor, held):
     assert_same(spoor, path)
 
 
-def test_gpus_are_the_same_again(spoor, machine):
+def test_gpus_are_written_unchanged(spoor, machine):
     machine.play(card(0), "device 0 mig 1", card(1), "device 1 power 250500", card(2), *(
         f"device 0.{part} {fact}" for part in (0, 1)
         for fact in (f"uuid MIG-{part}", f"name part {part}", "total 70000000000",
@@ -103,7 +103,7 @@ def test_gpus_are_the_same_again(spoor, machine):
 
 
 @pytest.mark.parametrize("path", sorted(EXPECTED.glob("*.json")), ids=lambda path: path.stem)
-def test_golden_reports_are_the_same_again(spoor, path):
+def test_golden_reports_are_written_unchanged(spoor, path):
     assert_same(spoor, path)
     text = path.with_suffix(".text").read_text(encoding="utf-8")
     assert lines_of(again(spoor, path, "--processes", "0", env=UNICODE).decode()) == lines_of(text)
@@ -111,7 +111,7 @@ def test_golden_reports_are_the_same_again(spoor, path):
 
 
 @pytest.mark.parametrize("command", [["true"], ["sh", "-c", "sleep 0.3 & sleep 0.2; kill -9 $$"]])
-def test_text_is_that_of_the_run(spoor, command):
+def test_text_equals_that_of_the_run(spoor, command):
     path = spoor.new_path("r.json")
     done = spoor("run", "-i", "20ms", "-o", path, "--name", "\u00fc\x1b", "--", *command, env=UNICODE)
     shown = again(spoor, path, env=UNICODE).decode()
@@ -119,7 +119,7 @@ def test_text_is_that_of_the_run(spoor, command):
     assert has_sparklines(shown) == has_sparklines(done.stderr)
 
 
-def test_formats_and_files(spoor, tmp_path):
+def test_format_follows_the_option_or_the_file_name(spoor, tmp_path):
     path = tmp_path / "r.json"
     spoor("run", "-q", "-o", path, "--", "true")
     text = again(spoor, path)

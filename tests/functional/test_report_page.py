@@ -372,7 +372,7 @@ def test_tracking_files_are_read(spoor, gpu_tracker, workload, suffix):
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_gpus_of_a_tracking_file(spoor, tmp_path, count):
+def test_gpus_of_a_tracking_file_are_listed(spoor, tmp_path, count):
     text = (pathlib.Path(__file__).parent / "sub_track/tracking.csv").read_text()
     path = tmp_path / "tracking.csv"
     path.write_text(text.replace("16.376,12,12,1,1", f"16.376,12,12,{count},{count}"))

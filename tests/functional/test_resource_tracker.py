@@ -166,7 +166,7 @@ def test_a_short_last_sample_has_a_possible_rate(resource_tracker):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_machine_is_tracked_until_a_signal(resource_tracker, number):
+def test_a_signal_ends_the_tracking_of_the_machine(resource_tracker, number):
     process = resource_tracker.start("-i", "0.05", "-f", "csv")
     for _ in range(3):
         line = read_line(process.stderr)
@@ -191,11 +191,11 @@ def test_the_command_starts_at_once_and_its_end_is_noticed(resource_tracker):
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 255])
-def test_the_exit_code_is_the_commands(resource_tracker, code):
+def test_the_exit_code_of_the_command_is_passed_on(resource_tracker, code):
     assert resource_tracker("--quiet", "sh", "-c", f"exit {code}").returncode == code
 
 
-def test_failing_commands(resource_tracker, monkeypatch):
+def test_commands_that_cannot_run_have_exit_codes(resource_tracker, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")  # folders that every user may read
     done = resource_tracker("--", "no-such-command")
     assert (done.returncode, done.stderr) == (127, "error: 'no-such-command': command not found\n")
@@ -204,7 +204,7 @@ def test_failing_commands(resource_tracker, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
-def test_a_signal_that_kills_the_command(resource_tracker, workload, number):
+def test_resource_tracker_dies_of_the_signal_of_the_command(resource_tracker, workload, number):
     """R3: resource-tracker dies of the same signal."""
     done = resource_tracker("--quiet", "--", workload("die"), str(int(number)))
     assert done.returncode == -number
@@ -230,7 +230,7 @@ def test_options_after_the_command_belong_to_it(resource_tracker):
 
 # ---- settings -----------------------------------------------------------------
 
-def test_version_and_help(resource_tracker):
+def test_version_and_help_are_shown(resource_tracker):
     assert resource_tracker("-V").stdout.startswith("resource-tracker 0.1.14+spoor.")
     done = resource_tracker("--help")
     assert done.returncode == 0

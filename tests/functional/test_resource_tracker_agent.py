@@ -206,7 +206,7 @@ def test_totals_of_a_process_never_fall(resource_tracker, parent):
     assert alone["utime"] + alone["stime"] < 0.3
 
 
-def test_totals_of_a_process_that_has_ended(resource_tracker, held):
+def test_an_exited_process_has_no_totals(resource_tracker, held):
     agent = ready(resource_tracker)
     assert agent.ask("process-stats", str(held.pid), "true")["stats"]["memory_mib"] == \
         pytest.approx(50, abs=3)
@@ -215,7 +215,7 @@ def test_totals_of_a_process_that_has_ended(resource_tracker, held):
     assert agent.ask("process-stats", str(held.pid), "true")["code"] == "ESRCH"
 
 
-def test_totals_of_the_machine(resource_tracker):
+def test_totals_of_the_machine_never_fall(resource_tracker):
     agent = ready(resource_tracker)
     first = agent.ask("system-stats")["stats"]
     second = agent.ask("system-stats")["stats"]
@@ -254,7 +254,7 @@ def test_bad_requests_are_refused(resource_tracker):
         assert refused.process.wait() == 125
 
 
-def test_gpus_of_a_process_and_of_the_machine(resource_tracker, machine, held):
+def test_process_and_machine_have_their_own_gpu_figures(resource_tracker, machine, held):
     machine.play(card(0), card(1))
     agent = Agent.__new__(Agent)
     agent.last_id = 0

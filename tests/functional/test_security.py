@@ -155,7 +155,7 @@ def start_waiting(spoor, path):
     return process
 
 
-def test_phases_are_taken_from_the_user_alone(spoor, tmp_path):
+def test_only_the_user_may_mark_phases(spoor, tmp_path):
     path = tmp_path / "report.json"
     process = start_waiting(spoor, path)
     address = phase_address(process.pid).replace("\0", "@")
@@ -194,7 +194,7 @@ def test_silent_clients_do_not_delay_the_end(spoor, tmp_path):
     assert process.returncode == 0 and load(path)["phases"] == []
 
 
-def test_name_of_the_socket_that_is_taken_costs_only_the_phases(spoor, tmp_path):
+def test_only_phases_are_lost_if_the_socket_name_is_taken(spoor, tmp_path):
     """Any process can take a name. The tracker's PID is known before it starts: it is ours until
     exec."""
     path = tmp_path / "report.json"
@@ -220,7 +220,7 @@ print("got", server.accept()[0].recv(1000), flush=True)
 """
 
 
-def test_phase_is_not_told_to_an_impostor(spoor, tmp_path):
+def test_phase_is_not_sent_to_an_impostor(spoor, tmp_path):
     """A process contacts its ancestors, by PID. Another process has taken the name of one."""
     impostor = subprocess.Popen([sys.executable, "-c", IMPOSTOR, phase_address(os.getpid())[1:]],
                                 stdout=subprocess.PIPE)
@@ -251,7 +251,7 @@ def listening(pid):
     return found
 
 
-def test_an_agent_listens_nowhere(spoor, held):
+def test_an_agent_has_no_listening_socket(spoor, held):
     """Only the pipe of the process that started it reaches it."""
     agent = spoor.start("agent", "--pid", str(held.pid))
     assert json.loads(read_line(agent.stdout))["event"] == "ready"
@@ -260,7 +260,7 @@ def test_an_agent_listens_nowhere(spoor, held):
     assert agent.wait() == 0
 
 
-def test_a_run_listens_for_its_phases_alone(spoor, tmp_path):
+def test_a_run_listens_only_for_its_phases(spoor, tmp_path):
     process = start_waiting(spoor, tmp_path / "report.json")
     names = listening(process.pid)
     process.communicate(b"\n")
@@ -336,7 +336,7 @@ def test_trigger_in_a_phase_file_is_not_run(spoor, tmp_path):
 
 # ---- files of ours -------------------------------------------------------------
 
-def test_temporary_files_are_gone_and_none_is_in_tmp(spoor, tmp_path):
+def test_no_temporary_files_are_left(spoor, tmp_path):
     """A report is written beside its final name; nothing of a run is in TMPDIR."""
     temporary, folder = tmp_path / "tmp", tmp_path / "out"
     temporary.mkdir()

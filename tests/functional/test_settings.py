@@ -40,7 +40,7 @@ def test_options_override_variables_and_the_config_file(interval):
 @pytest.mark.parametrize("text, seconds", [("0.5", 0.5), ("500ms", 0.5), ("2m", 120), ("1h", 3600),
                                            ("0.001", 0.001), ("1ms", 0.001), ("3600", 3600),
                                            ("1.5s", 1.5)])
-def test_notations_of_an_interval(interval, text, seconds):
+def test_an_interval_may_have_a_unit(interval, text, seconds):
     assert interval(option=text) == pytest.approx(seconds)
 
 
@@ -52,7 +52,7 @@ def test_a_value_may_follow_its_option_in_any_form(spoor, arguments):
     assert load(path)["run"]["interval_seconds"] == 2
 
 
-def test_config_by_variable(spoor, tmp_path, clean_environment):
+def test_a_variable_may_name_the_config_file(spoor, tmp_path, clean_environment):
     (tmp_path / "config.json").write_text('{"interval": 7, "name": "from the file"}')
     path = spoor.new_path("result.json")
     environment = {**clean_environment, "SPOOR_CONFIG": str(tmp_path / "config.json")}

@@ -57,7 +57,7 @@ def read_slowly(fd):
 
 @pytest.mark.parametrize("options", [["-o", "-", "-f", "json"], ["-f", "json"]],
                          ids=["stdout", "stderr"])
-def test_report_to_a_nonblocking_descriptor(spoor, options):
+def test_report_waits_for_a_nonblocking_descriptor(spoor, options):
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)

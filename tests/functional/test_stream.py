@@ -142,7 +142,7 @@ def test_the_rows_are_on_stdout_and_the_summary_on_stderr(spoor):
     assert "CPU time" in done.stderr and "Elapsed" not in done.stdout
 
 
-def test_rows_as_json(spoor):
+def test_rows_may_be_json(spoor):
     done = spoor("run", "-q", "-i", "0.05", "--stream=-", "--stream-format=jsonl", "--dialect",
                  "resource-tracker:combined", "--", "sleep", "0.1")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -150,7 +150,7 @@ def test_rows_as_json(spoor):
     assert isinstance(rows[0]["process_pid"], int) and rows[0]["process_children"] is None
 
 
-def test_rows_as_doubles(spoor):
+def test_rows_may_be_doubles(spoor):
     path, text = spoor.new_path("rows.f64"), spoor.new_path("rows.csv")
     spoor("run", "-q", "-i", "0.05", "--stream", path, "--dialect", "resource-tracker", "--samples",
           text, "--", "sleep", "0.1")
@@ -310,7 +310,7 @@ def test_attach_continues_if_there_is_a_report_to_write(spoor, held):
     assert load(report)["run"]["samples"] > 1
 
 
-def test_rows_of_the_machine_alone(spoor):
+def test_rows_of_the_machine_end_with_their_reader(spoor):
     """Until the reader closes the pipe."""
     process = spoor.start("system", "-q", "-i", "0.02", "--stream", "--dialect", "resource-tracker")
     assert read_line(process.stdout) == ",".join(f'"{name}"' for name in SYSTEM)
@@ -324,7 +324,7 @@ def test_rows_of_the_machine_alone(spoor):
 
 @pytest.mark.parametrize("dialect", ["spoor", "resource-tracker-0.3", "resource-tracker-0.1",
                                      "resource-tracker-rs", "resource-tracker:process"])
-def test_rows_of_the_machine_for_a_time(spoor, dialect):
+def test_rows_of_the_machine_end_after_the_duration(spoor, dialect):
     done = spoor("system", "-i", "0.02", "--duration", "0.1", "--stream", "--dialect", dialect)
     assert done.returncode == 0 and "CPU" in done.stderr
     rows = rows_of(done.stdout)

@@ -20,7 +20,7 @@ def analyze(sub_track, events, *options, tracking=GOLDEN / "tracking.csv"):
 # analyze
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
-def test_analysis_as_text_and_json(sub_track, tmp_path, kind):
+def test_analysis_is_written_as_text_and_json(sub_track, tmp_path, kind):
     tracking, events = GOLDEN / "tracking.csv", GOLDEN / "phases.csv"
     if kind == "sqlite":
         events = write_events(tmp_path / "phases.sqlite", read_events(events))
@@ -38,7 +38,7 @@ def test_analysis_as_text_and_json(sub_track, tmp_path, kind):
     assert (tmp_path / "r.json").read_text() == text.removesuffix("\n")
 
 
-def test_statistics_equal_pythons(sub_track):
+def test_statistics_equal_those_of_python(sub_track):
     result = analyze(sub_track, GOLDEN / "phases.csv")
     _, (header, *rows) = tracking_tables()
     for i, name in enumerate(header[:-1]):
@@ -70,7 +70,7 @@ def test_a_block_without_a_sample_is_null(sub_track):
     assert block["resource_usage"]["main_ram"] == dict.fromkeys(STATISTICS)
 
 
-def test_no_code_blocks(sub_track, tmp_path):
+def test_analysis_without_code_blocks_is_empty(sub_track, tmp_path):
     for name in ("empty.csv", "empty.sqlite"):
         events = write_events(tmp_path / name, [])
         assert analyze(sub_track, events)["code_block_results"] == []
@@ -79,7 +79,7 @@ def test_no_code_blocks(sub_track, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
-def test_recursion_and_lost_stops(sub_track, tmp_path, kind):
+def test_recursive_blocks_and_lost_stops_are_counted(sub_track, tmp_path, kind):
     events = write_events(tmp_path / f"e.{kind}", [
         (7, "nested", 0, 0.0), (7, "nested", 0, 1.0), (7, "nested", 1, 3.0), (7, "nested", 1, 4.0),
         (7, "lost", 0, 0.0), (7, "lost", 0, 1.0), (7, "lost", 1, 3.0), (7, "open", 0, 5.0)])
@@ -91,7 +91,7 @@ def test_recursion_and_lost_stops(sub_track, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
-def test_ten_thousand_events(sub_track, tmp_path, kind):
+def test_ten_thousand_events_are_counted(sub_track, tmp_path, kind):
     names = ["plain", "it's", 'say "x"', "a,b", "é"]
     events = [(7, names[i // 2 % 5], i % 2, 1746129779.0 + i / 4096) for i in range(10_000)]
     result = analyze(sub_track, write_events(tmp_path / f"e.{kind}", events))
@@ -101,7 +101,7 @@ def test_ten_thousand_events(sub_track, tmp_path, kind):
         assert block["compute_time"]["total"] == pytest.approx(1000 / 4096)
 
 
-def test_rows_that_contradict_each_other(sub_track, tmp_path):
+def test_contradictory_rows_are_refused(sub_track, tmp_path):
     def check(events, message):
         (tmp_path / "bad.csv").unlink(missing_ok=True)
         write_events(tmp_path / "bad.csv", events)
@@ -198,7 +198,7 @@ LINES_DIFFER = (
     "disambiguated.\n")
 
 
-def test_comparison_as_text_and_json(sub_track, tmp_path, sessions):
+def test_comparison_is_written_as_text_and_json(sub_track, tmp_path, sessions):
     maps = ("-m", "A=A.json", "-mB=B.json")
     assert succeeded(sub_track("compare", *maps), LINES_DIFFER) == golden("compare.txt") + "\n"
     assert succeeded(sub_track("compare", *maps, "-oc.txt"), LINES_DIFFER) == ""
@@ -242,7 +242,7 @@ def test_a_config_names_the_sessions_and_options_override_it(sub_track, tmp_path
     check_comparison(json.loads(succeeded(done, LINES_DIFFER)), dict(zip("AB", sessions)), "min")
 
 
-def test_comparison_without_code_blocks(sub_track, tmp_path, sessions):
+def test_sessions_without_code_blocks_can_be_compared(sub_track, tmp_path, sessions):
     for name, result in zip("AB", sessions):
         result["code_block_results"] = []
         (tmp_path / f"{name}.json").write_text(json.dumps(result))

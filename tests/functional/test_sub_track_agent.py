@@ -40,7 +40,7 @@ def test_analysis_has_json_and_text(ask, sub_track):
     assert overall["results"] == {**result["results"], "code_block_results": []}
 
 
-def test_calls_of_a_block(ask, tmp_path):
+def test_calls_of_a_block_are_listed(ask, tmp_path):
     events = write_events(tmp_path / "e.csv", [
         (7, "b", 0, 1.0), (7, "b", 0, 2.0), (7, "b", 1, 3.0), (7, "b", 1, 4.5), (8, "b", 0, 1.5),
         (8, "b", 1, 2.5), (8, "b", 0, 9.0), (7, "bad", 1, 0.5)])
@@ -94,7 +94,7 @@ def test_refusals_have_a_code(ask, words, code, message):
     refused(ask(*words), code, message)
 
 
-def test_sessions_that_do_not_match(ask, tmp_path):
+def test_sessions_that_do_not_match_are_refused(ask, tmp_path):
     """The message names blocks, and may be longer than others."""
     results = json.loads(golden("analyze.json"))
     (tmp_path / "A.json").write_text(json.dumps(results))

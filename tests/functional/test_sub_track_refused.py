@@ -40,7 +40,7 @@ def test_bad_usage_shows_the_usage(sub_track, case):
         ["gpu-tracker", "sub-track", name] for name in ("combine", "analyze", "compare")]
 
 
-def test_help(sub_track):
+def test_help_lists_the_options(sub_track):
     for arguments in (["-h"], ["analyze", "--help"], ["--he"]):
         text = succeeded(sub_track(*arguments))
         assert text.startswith("Usage:\n    gpu-tracker sub-track combine --stf=<sub-track-file> ")
@@ -87,7 +87,7 @@ BAD_TRACKING = {
 
 @pytest.mark.parametrize("option, name", [("--stf", name) for name in BAD_PHASES] +
                          [("--tf", name) for name in BAD_TRACKING])
-def test_malformed_csv(sub_track, tmp_path, option, name):
+def test_malformed_csv_is_refused(sub_track, tmp_path, option, name):
     text = (BAD_PHASES if option == "--stf" else BAD_TRACKING)[name]
     (tmp_path / "bad.csv").write_text(text, encoding="utf-8")
     check_malformed(sub_track, option, "bad.csv")
@@ -101,7 +101,7 @@ def check_malformed(sub_track, option, path):
 
 
 @pytest.mark.parametrize("option", ["--tf", "--stf"])
-def test_malformed_sqlite(sub_track, tmp_path, option):
+def test_malformed_sqlite_is_refused(sub_track, tmp_path, option):
     (tmp_path / "text.sqlite").write_text("not a database, whatever its name says" * 100)
     (tmp_path / "empty.sqlite").write_text("")
     cut = write_events(tmp_path / "cut.sqlite", [(7, "a", 0, 1.5)])
@@ -113,7 +113,7 @@ def test_malformed_sqlite(sub_track, tmp_path, option):
 
 @pytest.mark.parametrize("option", ["--tf", "--stf"])
 @pytest.mark.parametrize("kind", ["csv", "sqlite"])
-def test_unreadable_files(sub_track, tmp_path, option, kind):
+def test_unreadable_files_are_refused(sub_track, tmp_path, option, kind):
     (tmp_path / f"folder.{kind}").mkdir()
     (tmp_path / f"secret.{kind}").touch(mode=0)
     check_malformed(sub_track, option, f"none.{kind}")

@@ -65,7 +65,7 @@ def test_the_machine_is_measured_without_a_job(spoor):
     assert [warning for warning in result["warnings"] if warning["code"] != "late-samples"] == []
 
 
-def test_devices_are_those_of_the_kernel(spoor):
+def test_devices_equal_those_of_the_kernel(spoor):
     system = measure(spoor, "-i", "20ms")["system"]
     interfaces = [line.split(":")[0].strip()
                   for line in pathlib.Path("/proc/net/dev").read_text().splitlines()[2:]]
@@ -145,7 +145,7 @@ def test_an_interval_is_one_measurement(spoor):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.threads
-def test_a_signal_ends_it_with_a_report(spoor, number):
+def test_a_signal_ends_the_measurement_with_a_report(spoor, number):
     path = spoor.new_path("system.json")
     process = spoor.start("system", "--duration", "10m", "-o", path)
     wait_for_start(process.pid)
@@ -163,7 +163,7 @@ def test_a_long_interval_has_two_samples(spoor):
     assert load(path)["run"]["samples"] == 2
 
 
-def test_gpus_of_the_machine_are_shown_whatever_the_environment_says(spoor, machine):
+def test_gpus_of_the_machine_do_not_depend_on_variables(spoor, machine):
     machine.play(card(0), card(1), f"device 1 used {USED_BYTES}")
     path = spoor.new_path("system.json")
     process = spoor.start("system", "-i", "10ms", "--duration", "10m", "-o", path,
@@ -208,7 +208,7 @@ def test_variables_of_runs_do_not_apply(spoor, tmp_path):
     assert done.returncode == 0 and done.stdout and not path.exists()
 
 
-def test_disk_space_is_that_of_df(spoor):
+def test_disk_space_equals_that_of_df(spoor):
     df = subprocess.run(["df", "--output=source,target,pcent"], check=False, text=True,
                         stdout=subprocess.PIPE)
     shares = {tuple(line.split()[:2]): line.split()[-1] for line in df.stdout.splitlines()[1:]

@@ -48,7 +48,7 @@ def test_every_process_of_a_large_job_is_seen(spoor, workload, shape, count):
     assert value(result, "processes.started") >= count + 1
 
 
-def test_large_job_under_a_low_limit_of_descriptors(spoor, workload):
+def test_large_job_is_tracked_with_few_descriptors(spoor, workload):
     """If descriptors run out, files are opened for each read: nothing is lost."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("samples.jsonl")
     process = spoor.start(
@@ -238,7 +238,7 @@ def test_hostile_arguments_stay_in_their_cell_of_csv(spoor, tmp_path, text):
     assert len(header) == len(row) and row[header.index("exit_code")] == "0"
 
 
-def test_very_long_command_line(spoor):
+def test_very_long_command_line_is_truncated_in_text(spoor):
     arguments = ["x" * 100_000] * 10
     done, result = spoor.result("true", *arguments)
     assert done.returncode == 0

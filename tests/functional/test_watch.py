@@ -90,7 +90,7 @@ def test_watch_lists_a_run_that_is_stopped(spoor, started):
     eventually(lambda: watch(spoor)[process.pid].get("job_cpu_seconds"), "figures again")
 
 
-def test_watch_without_runs(spoor):
+def test_watch_prints_that_there_are_no_runs(spoor):
     """In a network namespace of its own, no sockets of others are seen."""
     prefix = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
     if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
@@ -173,6 +173,6 @@ def test_attach_finds_a_run_by_its_name(spoor, started):
     assert done.stderr == f"spoor: 2 runs are called '{name}': give the PID ('spoor watch' lists it)\n"
 
 
-def test_only_one_thing_can_be_attached_to(spoor):
+def test_attach_accepts_only_one_target(spoor):
     done = spoor("attach", "--cgroup", "/sys/fs/cgroup", "name")
     assert done.returncode == 125 and "a PID and --cgroup cannot be combined" in done.stderr

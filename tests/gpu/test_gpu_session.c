@@ -234,7 +234,7 @@ static void a_phase_has_the_peak_of_its_own_time(void **state)
 
 /* Memory that is not told once: the run's peak is not known where all else is 0, a later phase's
  * and what is in use now are. */
-static void what_was_not_told_before_is_forgotten(void **state)
+static void values_not_reported_before_are_forgotten(void **state)
 {
     struct spoor_options options = SPOOR_OPTIONS_INIT;
     struct spoor_error err = { 0 };
@@ -315,7 +315,7 @@ int main(void)
         cmocka_unit_test(a_part_is_numbered_within_its_gpu),
         cmocka_unit_test(options_with_no_list_of_gpus_are_refused),
         cmocka_unit_test(a_phase_has_the_peak_of_its_own_time),
-        cmocka_unit_test(what_was_not_told_before_is_forgotten),
+        cmocka_unit_test(values_not_reported_before_are_forgotten),
         cmocka_unit_test(what_was_concluded_says_so),
     };
 

@@ -169,7 +169,7 @@ def test_program_can_be_tracked_again_after_a_failure(seen):
     assert tracker.result.run.pid == os.getpid()
 
 
-def test_agent_killed_before_it_is_ready(seen, monkeypatch):
+def test_program_continues_if_the_agent_is_killed_at_once(seen, monkeypatch):
     """The program continues, as with an agent that is killed later."""
     start = _library.start_agent
     monkeypatch.setattr(_library, "start_agent",

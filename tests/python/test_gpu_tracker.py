@@ -26,7 +26,7 @@ def tracked(**options):
     return tracker
 
 
-def test_states_and_their_errors():
+def test_wrong_order_of_calls_is_an_error():
     tracker = gput.Tracker(disable_logs=True)
     assert tracker.state is gput.Tracker.State.NEW and repr(tracker) == "State: NEW"
     assert [(state.name, state.value) for state in gput.State] == \
@@ -80,14 +80,14 @@ def test_states_and_their_errors():
     ({"colour": "x"}, TypeError,
      "Tracker.__init__() got an unexpected keyword argument 'colour'"),
 ])
-def test_constructor_refuses(options, kind, message):
+def test_constructor_refuses_invalid_options(options, kind, message):
     with pytest.raises(kind) as error:
         gput.Tracker(**options)
     assert str(error.value) == message
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.sqlite"])
-def test_tracking_file_that_exists(name):
+def test_existing_tracking_file_is_refused(name):
     with open(name, "w", encoding="utf-8"):
         pass
     with pytest.raises(FileExistsError) as error:
@@ -156,7 +156,7 @@ def test_data_classes_are_data_classes():
         hash(ram)
 
 
-def test_text_equals_the_programs():
+def test_text_equals_that_of_the_program():
     tracker = tracked()
     lines = str(tracker).splitlines()
     assert lines[0] == "Max RAM:" and lines[1] == "   Unit: gigabytes"
@@ -173,7 +173,7 @@ def test_spelling_descendents_is_supported():
     assert dataclasses.asdict(tracker.resource_usage) == tracker.to_json()
 
 
-def test_700_megabytes_held_before_are_found_and_private():
+def test_memory_held_before_the_start_is_private():
     held = bytearray(700 * 10 ** 6)
     tracker = tracked(ram_unit="megabytes")
     main = tracker.resource_usage.max_ram.main
@@ -224,7 +224,7 @@ def test_tracking_file_is_complete(name):
     assert float(last["main_ram"]) <= t.resource_usage.max_ram.main.total_rss
 
 
-def test_no_gpu_is_a_warning_once(caplog):
+def test_missing_gpu_is_one_warning(caplog):
     with caplog.at_level(logging.WARNING):
         with gput.Tracker():
             pass
@@ -238,7 +238,7 @@ def test_no_gpu_is_a_warning_once(caplog):
     assert NO_GPU not in [record.getMessage() for record in caplog.records]
 
 
-def test_process_that_has_ended(caplog):
+def test_exited_process_has_empty_usage(caplog):
     process = subprocess.Popen(["true"])
     process.wait()
     tracker = gput.Tracker(process_id=process.pid)
@@ -267,7 +267,7 @@ def test_error_in_the_block_keeps_the_usage():
     assert tracker.resource_usage.max_gpu_ram.main == 0.0
 
 
-def test_version_contains_that_of_the_interface_and_of_the_program():
+def test_version_has_the_interface_and_the_program():
     assert gput.__version__ == f"5.0.1+spoor.{spoor.__version__}"
     done = subprocess.run([sys.executable, "-m", "gpu_tracker", "-v"], check=True, text=True,
                           stdout=subprocess.PIPE)
@@ -299,14 +299,14 @@ def test_tracker_and_usage_can_be_pickled(spelling):
     assert dataclasses.asdict(usage) == dataclasses.asdict(tracker.resource_usage)
 
 
-def test_numbers_in_other_forms():
+def test_numbers_may_be_strings_or_floats():
     tracker = tracked(sleep_time="0.5", n_expected_cores=2.0)
     assert tracker.resource_usage.cpu_utilization.n_expected_cores == 2
     tracker = tracked(sleep_time=1, n_expected_cores="3")
     assert tracker.resource_usage.cpu_utilization.n_expected_cores == 3
 
 
-def test_tracking_file_that_cannot_be_created():
+def test_tracking_file_that_cannot_be_created_is_refused():
     with pytest.raises(FileNotFoundError) as error:
         gput.Tracker(tracking_file="nodir/x.csv")
     assert str(error.value) == "[Errno 2] No such file or directory: 'nodir/x.csv'"
@@ -320,7 +320,7 @@ def test_tracking_file_that_cannot_be_created():
     assert not os.path.exists("x.csv")
 
 
-def test_module_is_the_program():
+def test_module_runs_the_program():
     done = subprocess.run([sys.executable, "-m", "gpu_tracker", "-e", "true", "-f", "json"],
                           check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     first, _, rest = done.stdout.partition("\n")
@@ -328,7 +328,7 @@ def test_module_is_the_program():
     assert list(json.loads(rest))[0] == "max_ram"
 
 
-def test_agent_of_gpu_tracker_refuses():
+def test_agent_of_gpu_tracker_refuses_invalid_arguments():
     for arguments, message in (((), "missing"), (("--pid=x",), "invalid process ID 'x'"),
                                (("--pid=0",), "invalid process ID '0'"),
                                (("-e", "true"), "unknown option -e")):

@@ -46,7 +46,7 @@ def interrupted(agent):
         signal.signal(signal.SIGALRM, before)
 
 
-def test_result_after_an_interrupted_phase():
+def test_tracking_continues_after_an_interrupted_phase():
     with spoor.Tracker() as tracker:
         with interrupted(tracker._agent):
             with tracker.phase("interrupted"):
@@ -56,7 +56,7 @@ def test_result_after_an_interrupted_phase():
     assert [phase.name for phase in tracker.result.phases] == ["interrupted", "next"]
 
 
-def test_answer_after_an_interrupted_request_is_the_right_one():
+def test_response_after_an_interrupted_request_has_its_id():
     with spoor.Tracker() as tracker:
         for _ in range(3):
             with interrupted(tracker._agent):

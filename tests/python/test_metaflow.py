@@ -108,7 +108,7 @@ def test_artifact_has_the_keys_of_all_versions():
     assert artifact["server_info"] is None and artifact["cloud_info"] is None
 
 
-def test_artifact_of_version_0_3():
+def test_artifact_of_version_0_3_is_read():
     old = snapshot()
     old["metadata"].update(dialect="resource-tracker-0.3", track_system=True)
     old["server_info"] = {"vcpus": 2, "memory_mib": 3.0, "gpu_count": 0, "gpu_names": [],

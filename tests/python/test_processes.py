@@ -38,7 +38,7 @@ def test_many_starts_leave_nothing():
         os.waitpid(-1, os.WNOHANG)
 
 
-def test_agent_is_no_child_of_the_program(script):
+def test_agent_is_not_a_child_of_the_program(script):
     assert script("""
         import os, signal, spoor
         seen = []
@@ -65,7 +65,7 @@ def test_agent_does_not_inherit_descriptors():
     os.close(read_fd)
 
 
-def test_closed_standard_descriptors(tmp_path):
+def test_tracker_works_with_closed_standard_descriptors(tmp_path):
     code = "import spoor; t = spoor.Tracker(); t.start(); t.stop(); open('ok', 'w')"
     subprocess.run(["sh", "-c", f"exec {sys.executable} -c \"{code}\" <&- >&- 2>&-"], check=True)
     assert (tmp_path / "ok").exists()
@@ -206,7 +206,7 @@ METHODS = """
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_multiprocessing(script, method):
+def test_multiprocessing_is_supported(script, method):
     assert script(METHODS, method) == "fine\n"
 
 
@@ -229,7 +229,7 @@ def test_threads_have_their_own_trackers():
     assert all(rss > 0 and pid == os.getpid() for rss, pid in results)
 
 
-def test_start_in_one_thread_and_stop_in_another():
+def test_start_and_stop_may_be_in_different_threads():
     tracker = spoor.Tracker()
     thread = threading.Thread(target=tracker.start)
     thread.start()

@@ -52,7 +52,7 @@ def test_notebook_shows_the_page_in_a_frame():
     assert html.unescape(re.search('srcdoc="([^"]*)"', frame)[1]) == page
 
 
-def test_report_of_spoor(stand_in_reporter):
+def test_spoor_writes_a_report_after_the_stop(stand_in_reporter):
     tracker = spoor.Tracker(name="n")
     with pytest.raises(spoor.Error, match="^there is no report before the tracker has stopped$"):
         tracker.report()
@@ -64,7 +64,7 @@ def test_report_of_spoor(stand_in_reporter):
     assert program.with_name("reporter.arguments").read_text() == "report --format=html --output=- -\n"
 
 
-def test_report_of_gpu_tracker(stand_in_reporter):
+def test_gpu_tracker_writes_a_report_after_the_stop(stand_in_reporter):
     tracker = gpu_tracker.Tracker(sleep_time=0.1)
     tracker.start()
     with pytest.raises(RuntimeError, match="^Cannot make a report before tracking completes.$"):
@@ -128,7 +128,7 @@ def test_report_without_the_keeper_has_the_reason(stand_in_reporter):
     assert data["context"]["servers_reason"].startswith("cannot reach http://127.0.0.1:1")
 
 
-def test_keeper_is_asked_on_request_alone(stand_in_reporter, monkeypatch):
+def test_keeper_is_queried_only_on_request(stand_in_reporter, monkeypatch):
     with ResourceTracker(interval=0.1, discover_cloud=False) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
@@ -142,7 +142,7 @@ def test_keeper_is_asked_on_request_alone(stand_in_reporter, monkeypatch):
         assert len(data_of(tracker.report(servers=2))["context"]["servers"]) == 2 and len(keeper.requests) == 1
 
 
-def test_end_of_a_run_is_that_of_stop(stand_in_reporter):
+def test_run_ends_at_stop(stand_in_reporter):
     """A page after stop() showed "still running"."""
     stand_in_reporter()
     with ResourceTracker(interval=0.05, discover_cloud=False) as finished:
@@ -172,7 +172,7 @@ def test_short_run_has_the_result_of_recommend_resources(stand_in_reporter):
 
 
 @pytest.mark.parametrize("switch", ["track_processes", "track_system"])
-def test_report_of_one_table(stand_in_reporter, switch):
+def test_report_may_have_one_table(stand_in_reporter, switch):
     with ResourceTracker(interval=0.1, discover_cloud=False, **{switch: False}) as tracker:
         tracker.wait_for_samples(1)
     stand_in_reporter()
@@ -183,13 +183,13 @@ def test_report_of_one_table(stand_in_reporter, switch):
     assert (data["context"]["recommendation"] is not None) == has_process
 
 
-def test_report_without_rows(stand_in_reporter):
+def test_report_without_rows_is_an_error(stand_in_reporter):
     stand_in_reporter()
     with pytest.raises(RuntimeError, match="No metrics collected"):
         ResourceTracker(autostart=False).report()
 
 
-def test_unknown_integration():
+def test_unknown_integration_is_refused():
     with pytest.raises(ValueError, match="^invalid integration 'x': expected"):
         ResourceTracker(autostart=False).report("x")
 
@@ -264,7 +264,7 @@ def test_older_columns_are_accepted(build):
     assert report["cpu"]["total_seconds"]["value"] == 1 and report["io"]["read_bytes"]["value"] == 7
 
 
-def test_facts_of_the_run_and_the_machine():
+def test_report_has_facts_of_the_run_and_the_machine():
     report = build_report(FACTS, 1, {
         "os": "Linux", "vcpus": 4, "memory_mib": 1024.0, "gpu_count": 1, "gpu_names": ["T4"],
         "gpu_memory_mib": 16.0, "cpu_model": "m"}, {"vendor": "aws"}, {}, {})
@@ -303,7 +303,7 @@ def test_unused_gpus_are_left_out():
         assert context["current"]["gpu_memory_peak_bytes"] == value
 
 
-def test_cloud_with_few_known_facts():
+def test_unknown_facts_of_a_cloud_are_left_out():
     unknown = {"vendor": "unknown", "instance_type": "unknown", "region": "unknown",
                "discovery_time": 0.1}
     assert describe_cloud(None) is None and describe_cloud(unknown) is None
@@ -311,7 +311,7 @@ def test_cloud_with_few_known_facts():
         "vendor": "aws", "region": "eu-west-1"}
 
 
-def test_context():
+def test_context_has_earlier_runs_and_costs():
     server = {"vendor_id": "aws", "api_reference": "a1.large", "vcpus": 2, "memory_amount": 4096,
               "gpu_count": 0, "min_price_ondemand": 0.05}
     context = build_context("Metaflow", True, [STATS], STATS, None, [server], None, 0.5, "shared")

@@ -46,7 +46,7 @@ def agent_of(tracker):
 # ---- states ----
 
 
-def test_states_and_their_errors():
+def test_wrong_order_of_calls_is_an_error():
     tracker = ResourceTracker(interval=NEVER, autostart=False)
     assert not tracker.running and tracker.n_samples == 0 and tracker.start_time is None
     tracker.stop()  # nothing to stop
@@ -79,7 +79,7 @@ def test_tracker_starts_at_once_and_again_with_start():
             explicit.start()
 
 
-def test_with_block():
+def test_with_block_starts_and_stops():
     with ResourceTracker(interval=NEVER) as tracker:
         assert tracker.running
     assert not tracker.running and tracker.n_samples == 1
@@ -98,7 +98,7 @@ def test_a_row_is_never_too_short_for_a_cpu_usage(dialect):
         assert len(usage) == 2 and None not in usage
 
 
-def test_attributes():
+def test_arguments_are_attributes():
     tracker = ResourceTracker(autostart=False, method="spawn", interval=0.5, children=False,
                               discover_cloud=False, upload_interval=5, streaming_metadata={"a": 1})
     assert (tracker.pid, tracker.interval, tracker.method) == (os.getpid(), 0.5, "spawn")
@@ -125,7 +125,7 @@ def test_invalid_options_are_refused(temporary):
     assert temporary() == []
 
 
-def test_no_such_process(temporary):
+def test_missing_process_is_an_error(temporary):
     with pytest.raises(ProcessLookupError):
         ResourceTracker(pid=4194303)
     tracker = ResourceTracker(pid=4194303, autostart=False)
@@ -137,7 +137,7 @@ def test_no_such_process(temporary):
 # ---- rows ----
 
 
-def test_rows_while_it_runs():
+def test_rows_can_be_read_during_the_run():
     with ResourceTracker(interval=0.02) as tracker:
         tracker.wait_for_samples(3, timeout=PATIENCE)
         process, system = tracker.process_metrics, tracker.system_metrics
@@ -191,7 +191,7 @@ def test_stats_can_be_formatted_in_a_loop(switches):
     assert len(lines) >= 3 and ("run_totals" in stats) == tracker.track_processes
 
 
-def test_waiting_ends():
+def test_waiting_for_samples_times_out():
     with ResourceTracker(interval=NEVER) as tracker:
         with pytest.raises(RuntimeError) as error:
             tracker.wait_for_samples(2, timeout=0.05)
@@ -205,7 +205,7 @@ def test_the_timeout_counts_from_the_call():
         tracker.wait_for_samples(tracker.n_samples + 1, timeout=PATIENCE)
 
 
-def test_either_tracker_alone():
+def test_either_tracker_works_alone():
     """W15: neither worked without the other."""
     with ResourceTracker(interval=0.02, track_system=False) as tracker:
         tracker.wait_for_samples(2, timeout=PATIENCE)
@@ -222,7 +222,7 @@ def test_either_tracker_alone():
 
 @pytest.mark.parametrize("dialect, memory, unit", [
     (NEWEST, "memory_mib", 1 << 20), (README, "memory", 1024), (OLDEST, "pss", 1024)])
-def test_generations(dialect, memory, unit):
+def test_each_generation_has_its_units(dialect, memory, unit):
     with ResourceTracker(interval=0.05, dialect=dialect) as tracker:
         burn(0.2)
         held = tracker._tracking.agent.ask("process-stats", str(os.getpid()), "true")
@@ -237,7 +237,7 @@ def test_generations(dialect, memory, unit):
     assert tracker.stats()[f"process_{memory}"]["max"] == pytest.approx(max(frame[memory]), abs=0.01)
 
 
-def test_snapshot_of_a_run(tmp_path):
+def test_run_can_be_dumped_and_loaded(tmp_path):
     with ResourceTracker(interval=0.02) as tracker:
         tracker.wait_for_samples(2, timeout=PATIENCE)
         assert ResourceTracker.loads(tracker.dumps()).n_samples >= 2  # also during the run
@@ -250,7 +250,7 @@ def test_snapshot_of_a_run(tmp_path):
 # ---- processes ----
 
 
-def test_pid_is_the_callers():
+def test_pid_is_that_of_the_caller_after_a_fork():
     """W16: after a fork it was the parent's."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -286,7 +286,7 @@ def test_a_forked_child_leaves_the_tracker_alone(script):
     assert out.splitlines() == ["the tracker belongs to the process that started it", "True"]
 
 
-def test_a_process_that_ends():
+def test_a_process_may_end_before_the_stop():
     program = "import time\ninput()\nend = time.process_time() + 0.2\n" \
         "while time.process_time() < end: pass"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as child:
@@ -338,7 +338,7 @@ def test_a_killed_program_leaves_nothing_behind(script, temporary):
     assert temporary() == []
 
 
-def test_csv_files_of_the_rows():
+def test_rows_are_available_as_csv_files():
     tracker = ResourceTracker(interval=NEVER, autostart=False)
     for path in (tracker.process_tracker_filepath, tracker.system_tracker_filepath):
         assert pathlib.Path(path).read_bytes() == b""
@@ -375,7 +375,7 @@ def test_lost_rows_are_a_warning(killed):
     tracker.stop()
 
 
-def test_unusable_temporary_folder(monkeypatch):
+def test_unusable_temporary_folder_is_harmless(monkeypatch):
     monkeypatch.setenv("TMPDIR", "/nowhere/at/all")
     with ResourceTracker(interval=NEVER) as tracker:
         pass
@@ -413,7 +413,7 @@ def test_stopping_is_silent(script):
     assert process.returncode == 0 and out == ""
 
 
-def test_many_trackers_at_once():
+def test_many_trackers_may_run_at_once():
     trackers = [ResourceTracker(interval=0.05) for _ in range(4)]
     for tracker in trackers:
         tracker.wait_for_samples(1, timeout=PATIENCE)

@@ -19,14 +19,14 @@ def frame():
     return TinyDataFrame(TABLE)
 
 
-def test_from_a_dict_of_lists(frame):
+def test_frame_is_made_from_a_dict_of_lists(frame):
     assert frame.columns == ["name", "n", "x"] and len(frame) == 3
     assert frame[0] == {"name": "a", "n": 1, "x": 0.5} and frame[-1]["n"] == 3
     assert list(frame) == frame.to_dict() == [frame[0], frame[1], frame[2]]
     assert frame._data == list(TABLE.values())
 
 
-def test_from_a_list_of_dicts():
+def test_frame_is_made_from_a_list_of_dicts():
     frame = TinyDataFrame([{"b": 1}, {"a": 2, "b": 3}])
     assert frame.columns == ["b", "a"] and frame["b"] == [1, 3] and frame["a"] == [None, 2]
 
@@ -34,7 +34,7 @@ def test_from_a_list_of_dicts():
 @pytest.mark.parametrize("arguments", [
     {}, {"data": {}, "csv_file_path": "x"}, {"data": "text"}, {"data": {"a": 1}}, {"data": [1]},
     {"csv_file_path": 5}])
-def test_wrong_arguments(arguments):
+def test_wrong_arguments_are_refused(arguments):
     with pytest.raises(AssertionError):
         TinyDataFrame(**arguments)
 
@@ -46,7 +46,7 @@ def test_columns_are_the_lists_themselves(frame):
     assert TABLE["n"] == [1, 2, 3]
 
 
-def test_rows(frame):
+def test_rows_can_be_sliced(frame):
     assert frame[1:]["n"] == [2, 3] and frame[:-1]["name"] == ["a", "b"] and len(frame[5:]) == 0
     assert frame.head(2)["n"] == [1, 2] and frame.tail(2)["n"] == [2, 3]
     assert len(frame.head()) == len(frame.tail()) == 3 and len(frame.tail(0)) == 0
@@ -54,7 +54,7 @@ def test_rows(frame):
         frame[3]
 
 
-def test_wrong_keys(frame):
+def test_wrong_keys_are_refused(frame):
     with pytest.raises(KeyError, match="Column 'z' not found"):
         frame["z"]
     for key in (1.5, None, ["n", 1]):
@@ -69,7 +69,7 @@ def test_wrong_keys(frame):
     assert frame.columns == ["name", "n", "x"]
 
 
-def test_setting_and_renaming(frame):
+def test_columns_can_be_set_and_renamed(frame):
     frame["m"] = [7, 8, 9]
     assert frame[2] == {"name": "c", "n": 3, "x": 2.5, "m": 9}
     assert frame.rename({"n": "number"}) is frame
@@ -85,7 +85,7 @@ def test_empty_frames_are_independent():
     assert len(TinyDataFrame({})) == 0
 
 
-def test_csv(frame, tmp_path):
+def test_frame_is_written_as_csv(frame, tmp_path):
     quoted = '"name","n","x"\r\n"a",1,0.5\r\n"b",2,""\r\n"c",3,2.5\r\n'
     assert frame.to_csv() == quoted
     assert frame.to_csv(quote_strings=False) == "name,n,x\r\na,1,0.5\r\nb,2,\r\nc,3,2.5\r\n"
@@ -95,7 +95,7 @@ def test_csv(frame, tmp_path):
     assert again.columns == frame.columns and again["x"] == [0.5, "", 2.5] and again["n"] == [1, 2, 3]
 
 
-def test_csv_of_another(tmp_path):
+def test_csv_of_other_programs_is_read(tmp_path):
     path = tmp_path / "other.csv"
     path.write_text('"a","b"\n1,"x, y"\n2.5\n\n1e3,nan\n')
     frame = TinyDataFrame(csv_file_path=path)
@@ -106,7 +106,7 @@ def test_csv_of_another(tmp_path):
     assert TinyDataFrame(csv_file_path=path).columns == []
 
 
-def test_csv_that_is_corrupt_or_missing(tmp_path, monkeypatch):
+def test_corrupt_or_missing_csv_is_an_error(tmp_path, monkeypatch):
     path = tmp_path / "corrupt.csv"
     path.write_text("a,b\n1,2,3\n")
     slept = []
@@ -121,7 +121,7 @@ def test_csv_that_is_corrupt_or_missing(tmp_path, monkeypatch):
         TinyDataFrame(csv_file_path="missing.csv")
 
 
-def test_csv_of_a_url():
+def test_csv_is_read_from_a_url():
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
@@ -139,14 +139,14 @@ def test_csv_of_a_url():
     assert frame[0] == {"a": 1, "b": "x"}
 
 
-def test_repr(frame):
+def test_repr_shows_rows_and_columns(frame):
     assert repr(frame) == ("TinyDataFrame with 3 rows and 3 columns. First row as a dict: "
                            "{'name': 'a', 'n': 1, 'x': 0.5}")
     assert repr(TinyDataFrame({"a": []})).startswith("TinyDataFrame with 0 rows and 1 columns")
     assert repr(TinyDataFrame({})).startswith("TinyDataFrame with 0 rows and 0 columns")
 
 
-def test_str(frame):
+def test_str_is_a_table(frame):
     assert str(frame).splitlines() == [
         "TinyDataFrame with 3 rows and 3 columns:",
         "name | n | x  ",
@@ -161,7 +161,7 @@ def test_str(frame):
     assert len(long) == 3 + 10 + 1 and long[-1] == "..." and long[-2] == "9"
 
 
-def test_stats(frame):
+def test_statistics_are_computed_by_column(frame):
     stats = frame.stats([StatSpec("n", max), StatSpec("n", sum, "total"),
                          StatSpec("x", lambda values: sum(values) / 7, "part", 2),
                          StatSpec(column="x", agg=len, agg_name="known")])

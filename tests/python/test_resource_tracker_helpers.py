@@ -20,7 +20,7 @@ def names(table, dialect):
     return list(columns_of(table, dialect))
 
 
-def test_public_names():
+def test_public_names_are_exported():
     assert sorted(resource_tracker.__all__) == [
         "ProcessTracker", "ResourceTracker", "SystemTracker", "get_cloud_info", "get_server_info"]
     from resource_tracker import tracker, tracker_procfs, tracker_psutil
@@ -63,20 +63,20 @@ def test_the_logger_is_silent(program):
 @pytest.mark.parametrize("mib, rounded", [
     (0, 128), (128, 128), (129, 256), (512, 512), (513, 1024), (2048, 2048), (2049, 3072),
     (50 * 1024 + 1, 51 * 1024)])
-def test_round_memory(mib, rounded):
+def test_memory_is_rounded_up_to_a_step(mib, rounded):
     assert helpers.round_memory(mib) == rounded
 
 
 @pytest.mark.parametrize("name", ["sda1", "sdaa12", "vda1", "xvda1", "hda2", "nvme0n1p1",
                                   "mmcblk0p2", "nbd0p1", "loop77p1", "md9p1"])
-def test_partitions(name):
+def test_partitions_are_recognized(name):
     """These disks are not in this machine. W9: vda1 counted as a disk."""
     assert helpers.is_partition(name) or sys.platform == "linux" and on_this_machine(name)
 
 
 @pytest.mark.parametrize("name", ["sda", "vda", "xvda", "nvme0n1", "nvme10n2", "mmcblk0", "dm-3",
                                   "md127", "loop7", "zram0", "sr0", ""])
-def test_whole_disks(name):
+def test_whole_disks_are_not_partitions(name):
     assert not helpers.is_partition(name)
 
 
@@ -97,7 +97,7 @@ def test_psutil_is_detected(monkeypatch, tmp_path):
     helpers.is_psutil_available.cache_clear()
 
 
-def test_aggregate_stats():
+def test_stats_of_several_runs_are_aggregated():
     runs = [{"cpu": {"mean": 1, "max": 4}, "net": {"sum": 10}, "timestamp": {"duration": 2}},
             {"cpu": {"mean": 2, "max": 3}, "net": {"sum": 5}, "timestamp": {"duration": 4},
              "run_totals": {"cpu.total_seconds": 1.5}},
@@ -110,7 +110,7 @@ def test_aggregate_stats():
         helpers.aggregate_stats([{"cpu": {"median": 1}}])
 
 
-def test_render_csv_row():
+def test_csv_rows_equal_those_of_the_csv_module():
     import csv
 
     row = ["text", 'with "quotes", and comma', 1, 0, 2.5, 1e-7, 1794702881.5, None, True]
@@ -152,7 +152,7 @@ def test_every_column_has_a_name_for_people():
             assert set(names(table, dialect)) <= set(column_maps.HUMAN_NAMES_MAPPING)
 
 
-def test_units():
+def test_units_depend_on_the_dialect():
     assert bytes_per_unit("memory_mib", NEWEST) == 1024 ** 2
     assert bytes_per_unit("disk_space_total_gb", NEWEST) == 10 ** 9
     assert bytes_per_unit("disk_space_total_gb", README) == 2 ** 30
@@ -165,7 +165,7 @@ PROCESS = {"timestamp": 100.0, "pid": 7, "children": 2, "utime": 1.0, "stime": 0
            "gpu_usage": 0.123456, "gpu_vram_mib": 10, "gpu_utilized": 1}
 
 
-def test_a_row_of_a_process():
+def test_a_row_has_the_growth_of_counters():
     now = {**PROCESS, "timestamp": 102.00049, "utime": 2.0000004, "stime": 0.75,
            "disk_read_bytes": 5000, "disk_write_bytes": 77}
     row = make_row("process", NEWEST, now, PROCESS)
@@ -182,14 +182,14 @@ def test_a_counter_that_steps_back_gives_no_spike():
     assert row["utime"] == row["disk_read_bytes"] == 0 and row["cpu_usage"] == 0.25
 
 
-def test_unknown_values_and_no_time():
+def test_unknown_values_and_rates_are_none():
     now = {**PROCESS, "gpu_usage": None, "disk_read_bytes": None, "children": None}
     row = make_row("process", NEWEST, now, PROCESS)
     assert row["gpu_usage"] is row["disk_read_bytes"] is row["children"] is None
     assert row["cpu_usage"] is None  # both readings are of the same moment
 
 
-def test_no_children():
+def test_no_children_are_none_or_0_by_dialect():
     """None in version 0.5, 0 before."""
     lonely = {**PROCESS, "children": 0}
     assert make_row("process", NEWEST, lonely, PROCESS)["children"] is None
@@ -204,7 +204,7 @@ def system_reading(timestamp, disks, spaces):
     return {**reading, "timestamp": timestamp, "disk_stats": disks, "disk_spaces": spaces}
 
 
-def test_disks_come_and_go():
+def test_disks_may_be_added_and_removed():
     before = system_reading(1, {"sda": {"read_bytes": 1000, "write_bytes": 10},
                                 "sdb": {"read_bytes": 7, "write_bytes": 7}}, {})
     now = system_reading(2, {"sda": {"read_bytes": 1500, "write_bytes": 5},
@@ -216,7 +216,7 @@ def test_disks_come_and_go():
     assert (row["disk_space_total_gb"], row["disk_space_used_gb"]) == (3.0, 1.0)
 
 
-def test_sectors_of_the_oldest_generation():
+def test_the_oldest_generation_counts_sectors():
     zero = dict.fromkeys(names("system", OLDEST), 0)
     before = {**zero, "timestamp": 1, "disk_spaces": {},
               "disk_stats": {"sda": {"read_sectors": 1, "write_sectors": 2}}}
@@ -228,6 +228,6 @@ def test_sectors_of_the_oldest_generation():
     assert row["disk_space_total_gb"] == 2.0 and (row["utime"], row["cpu_usage"]) == (50, 0.75)
 
 
-def test_unknown_dialect():
+def test_unknown_dialect_is_refused():
     with pytest.raises(ValueError, match="unknown dialect 'x': expected one of resource-tracker"):
         columns_of("process", "x")

@@ -58,7 +58,7 @@ def work_when_tracked(busy, path):
 
 
 @pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
-def test_columns_equal_the_programs(tmp_path, dialect):
+def test_columns_equal_those_of_the_program(tmp_path, dialect):
     command = {"process": ["run", "-q"], "system": ["system", "-q", "-i", "0.01", "--duration", "0.02"]}
     for table, words in command.items():
         path = tmp_path / f"{table}.csv"
@@ -70,7 +70,7 @@ def test_columns_equal_the_programs(tmp_path, dialect):
         assert text.count("\r\n") == (text.count("\n") if dialect == OLDEST else 0)
 
 
-def test_a_process_until_its_end(busy, tmp_path):
+def test_the_last_partial_interval_of_a_process_is_kept(busy, tmp_path):
     """The last partial interval is kept: the interval is longer than the lifetime of the
     process."""
     path = tmp_path / "rows.csv"
@@ -85,7 +85,7 @@ def test_a_process_until_its_end(busy, tmp_path):
     assert re.fullmatch(r"\d+\.\d{1,3}", row["timestamp"])
 
 
-def test_rows_per_interval(busy, tmp_path, script):
+def test_each_interval_has_a_row(busy, tmp_path, script):
     path = tmp_path / "rows.csv"
     process = script.start("""
         import sys
@@ -103,7 +103,7 @@ def test_rows_per_interval(busy, tmp_path, script):
 
 
 @pytest.mark.parametrize("dialect", [NEWEST, README, OLDEST])
-def test_the_machine_until_it_is_interrupted(script, dialect):
+def test_an_interrupt_ends_the_rows_of_the_machine(script, dialect):
     process = script.start("""
         import signal, sys
         from resource_tracker import SystemTracker
@@ -122,7 +122,7 @@ def test_the_machine_until_it_is_interrupted(script, dialect):
 
 
 @pytest.mark.parametrize("output", ["None", "'/dev/stdout'"])
-def test_a_closed_reader(script, output):
+def test_a_closed_reader_ends_the_rows(script, output):
     """As in SystemTracker() | head -2."""
     process = script.start(f"""
         import sys
@@ -137,7 +137,7 @@ def test_a_closed_reader(script, output):
     process.stderr.close()
 
 
-def test_the_last_row_before_an_interrupt(script):
+def test_an_interrupt_writes_the_last_row(script):
     process = script.start("""
         import signal
         from resource_tracker import SystemTracker
@@ -153,7 +153,7 @@ def test_the_last_row_before_an_interrupt(script):
     assert process.returncode == 0 and len(rest.splitlines()) == 1
 
 
-def test_a_later_start_without_header(tmp_path, script, monkeypatch):
+def test_rows_may_start_later_and_without_a_header(tmp_path, script, monkeypatch):
     """And nothing is left behind if the program is killed."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = script.start("""
@@ -171,14 +171,14 @@ def test_a_later_start_without_header(tmp_path, script, monkeypatch):
     assert list(tmp_path.glob("resource_tracker-*")) == []
 
 
-def test_a_process_that_has_already_exited(busy, tmp_path):
+def test_an_exited_process_has_no_rows(busy, tmp_path):
     busy.communicate("\n")
     path = tmp_path / "rows.csv"
     tracker = ProcessTracker(busy.pid, output_file=str(path))
     assert tracker.status == "exited" and not path.exists()
 
 
-def test_pid_tracker(busy, tmp_path):
+def test_pid_tracker_is_deprecated(busy, tmp_path):
     from resource_tracker.tracker import PidTracker
 
     path = tmp_path / "rows.csv"

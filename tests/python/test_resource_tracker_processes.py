@@ -47,7 +47,7 @@ def test_an_idle_program_has_its_own_memory_and_no_children(script):
     assert 0.5 < least <= most < 1.5  # library pages are shared with other processes
 
 
-def test_the_child_of_a_thread():
+def test_the_child_of_a_thread_is_counted():
     """W7: only children of the main thread were found."""
     import threading
 
@@ -147,7 +147,7 @@ def test_a_daemon_is_counted(script):
     """)
 
 
-def test_without_children():
+def test_children_can_be_excluded():
     program = BURN + "print(burn(0.3))"
     with ResourceTracker(interval=0.05, children=False, track_system=False) as tracker:
         subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE)
@@ -155,7 +155,7 @@ def test_without_children():
     assert set(tracker.process_metrics["children"]) == {None}
 
 
-def test_a_name_with_blanks_and_parentheses(script):
+def test_a_process_name_may_contain_blanks_and_parentheses(script):
     """W8: it shifted the fields of /proc/PID/stat."""
     out = script(BURN + """
 import os
@@ -181,7 +181,7 @@ print((sum(frame["utime"]) + sum(frame["stime"])) / used,
 # ---- readings ----
 
 
-def test_process_stats():
+def test_process_stats_have_the_documented_keys():
     stats = get_process_stats(os.getpid())
     assert list(stats) == ["timestamp", "pid", "children", "utime", "stime", "memory_mib",
                            "disk_read_bytes", "disk_write_bytes", "gpu_usage", "gpu_vram_mib",
@@ -211,7 +211,7 @@ def test_an_exited_process_uses_nothing():
     assert list(stats) == list(get_process_stats(os.getpid()))
 
 
-def test_system_stats():
+def test_system_stats_have_the_documented_keys():
     stats = get_system_stats()
     assert set(stats) == {
         "timestamp", "processes", "utime", "stime", "memory_free_mib", "memory_used_mib",
@@ -251,7 +251,7 @@ def test_the_agent_of_readings_is_replaced():
     assert get_system_stats()["processes"] > 1
 
 
-def test_readings_in_a_forked_child():
+def test_a_forked_child_can_take_readings():
     get_system_stats()
     pid = os.fork()
     if pid == 0:
@@ -263,7 +263,7 @@ def test_readings_in_a_forked_child():
 # ---- version 0.1 ----
 
 
-def test_functions_for_one_process():
+def test_functions_for_one_process_return_its_values():
     from resource_tracker.tracker import (get_pid_children, get_pid_proc_io, get_pid_proc_times,
                                           get_pid_pss_rollup, get_pid_rss)
 
@@ -285,7 +285,7 @@ def test_functions_for_one_process():
     assert get_pid_proc_io(gone) == {"read_bytes": 0, "write_bytes": 0}
 
 
-def test_readings_of_version_0_1():
+def test_readings_of_version_0_1_have_their_keys():
     from resource_tracker.tracker import get_pid_stats, get_system_stats
 
     stats = get_pid_stats(os.getpid())
@@ -320,7 +320,7 @@ def test_clock_ticks_are_exact(monkeypatch):
 # ---- rows one at a time ----
 
 
-def test_diff_stats():
+def test_diff_stats_are_growth_since_the_last_call():
     from resource_tracker import ProcessTracker, SystemTracker
 
     tracker = ProcessTracker(autostart=False)
@@ -338,7 +338,7 @@ def test_diff_stats():
 
 
 @pytest.mark.parametrize("dialect, suffix", [(README, ""), (OLDEST, "_anon")])
-def test_memory_of_older_generations(monkeypatch, dialect, suffix):
+def test_older_generations_compute_memory_differently(monkeypatch, dialect, suffix):
     """As in their CSV rows: reclaimable and available memory do not matter."""
     from resource_tracker import SystemTracker, tracker_procfs
 

@@ -74,7 +74,7 @@ def test_rows_count_by_their_length(stored):
                   None).stats()["process_cpu_usage"]["mean"] == 2.0
 
 
-def test_frames(tracker):
+def test_frames_have_the_stored_rows(tracker):
     assert tracker.n_samples == 3 and not tracker.running
     assert len(tracker.process_metrics) == 3 and len(tracker.system_metrics) == 4
     assert tracker.process_metrics[0] == {
@@ -98,7 +98,7 @@ def test_unknown_is_none(stored):
     assert tracker.stats()["process_gpu_usage"] == {"mean": 0.25, "max": 0.25}
 
 
-def test_figures_without_known_values(stored):
+def test_figures_without_known_values_are_left_out(stored):
     tracker = stored([process_row(1, gpu_usage=NAN, gpu_utilized=NAN)], None)
     assert not {"process_gpu_usage", "process_gpu_utilized"} & set(tracker.stats())
 
@@ -123,7 +123,7 @@ def test_only_whole_and_only_new_rows_are_read(stored, monkeypatch):
     assert len(first) == 1 and first["timestamp"] == [START + 1]  # a frame has the rows of its time
 
 
-def test_rows_that_are_not_kept(stored):
+def test_rows_that_were_read_are_not_kept(stored):
     tracker = stored([process_row(1), process_row(2, children=NAN)], None)
     rows = tracker._rows["process"]
     assert len(rows) == 2
@@ -151,7 +151,7 @@ def test_short_rows_have_a_cpu_usage(tmp_path, dialect, ticks):
     rows.close()
 
 
-def test_a_day_of_rows(stored):
+def test_a_day_of_rows_is_read_fast(stored):
     """W19. CPU times, with a large margin."""
     rows = 86400
     tracker = stored([process_row(second, cpu=second % 4) for second in range(rows)],
@@ -168,7 +168,7 @@ def test_a_day_of_rows(stored):
     assert tracker.get_combined_metrics(offset=rows - 1)[0]["process_cpu_usage"] == 3.0
 
 
-def test_reading_in_several_threads(stored):
+def test_several_threads_may_read_rows(stored):
     tracker = stored([process_row(second) for second in range(5000)], None)
     found = []
 
@@ -224,7 +224,7 @@ def test_combined_metrics_can_be_in_bytes(tracker):
     assert frame["system_disk_read_bytes"][0] == 1 << 20 and frame["process_pid"][0] == 77
 
 
-def test_combined_with_names_for_people(tracker):
+def test_combined_columns_may_have_names_for_people(tracker):
     frame = tracker.get_combined_metrics(human_names=True)
     assert frame.columns[:4] == ["Timestamp", "System processes", "System CPU time (user)",
                                  "System CPU time (system)"]
@@ -234,7 +234,7 @@ def test_combined_with_names_for_people(tracker):
     assert "System memory page/file cached" in frame.columns
 
 
-def test_combined_with_prefixes_and_offset(tracker):
+def test_combined_columns_may_have_prefixes_and_an_offset(tracker):
     frame = tracker.get_combined_metrics(system_prefix="s.", process_prefix="", offset=1)
     assert len(frame) == 2 and frame["s.cpu_usage"] == [1.5, 1.5] and frame["cpu_usage"] == [2.0, 0.0]
     assert tracker.get_combined_metrics(offset=3).columns == []
@@ -258,7 +258,7 @@ def test_failure_to_combine_is_logged(tracker, caplog):
     assert "cannot be combined" in caplog.text
 
 
-def test_stats(tracker):
+def test_stats_have_mean_and_max(tracker):
     stats = tracker.stats()
     assert stats == {
         "process_cpu_usage": {"mean": 1.0, "max": 2.0},
@@ -272,7 +272,7 @@ def test_stats(tracker):
     assert type(stats["system_net_recv_bytes"]["sum"]) is int and stats["other"] == {}
 
 
-def test_stats_of_given_columns(tracker):
+def test_stats_of_given_columns_need_no_duration(tracker):
     """W17: without a duration they failed."""
     assert tracker.stats([StatSpec("process_utime", sum, round=1)]) == \
         {"process_utime": {"sum": 2.2}}
@@ -284,7 +284,7 @@ def test_stats_of_given_columns(tracker):
         {"process_pid": {"max": 77}}
 
 
-def test_no_rows(stored):
+def test_without_rows_there_are_no_stats(stored):
     tracker = stored([], [])
     assert tracker.n_samples == 0 and len(tracker.get_combined_metrics()) == 0
     with pytest.raises(RuntimeError, match=r"^No metrics collected \(yet\)$"):
@@ -296,7 +296,7 @@ def test_no_rows(stored):
     assert tracker.process_metrics.columns[0] == "timestamp"
 
 
-def test_either_tracker_alone(stored):
+def test_either_tracker_works_alone(stored):
     """W15: nothing worked without the other."""
     process = stored([process_row(1, 2.0), process_row(2, 1.0)], None)
     assert process.n_samples == 2 and process.wait_for_samples(2) is None
@@ -315,7 +315,7 @@ def test_either_tracker_alone(stored):
 
 @pytest.mark.parametrize("dialect, memory, kib", [
     (NEWEST, "memory_mib", 1024), (README, "memory", 1), (OLDEST, "pss", 1)])
-def test_generations(stored, dialect, memory, kib):
+def test_each_generation_has_its_units(stored, dialect, memory, kib):
     tracker = stored([process_row(1, memory=50.0)], [system_row(1)], dialect)
     assert tracker.dialect == dialect and memory in tracker.process_metrics.columns
     assert tracker.stats()[f"process_{memory}"]["max"] == 50
@@ -325,7 +325,7 @@ def test_generations(stored, dialect, memory, kib):
     assert again.dialect == dialect and again.stats() == tracker.stats()
 
 
-def test_snapshot(tracker):
+def test_snapshot_has_the_documented_keys(tracker):
     tracker._totals = {"cpu.total_seconds": {"value": 9.0, "exact": True}}
     snapshot = tracker.snapshot()
     assert list(snapshot) == ["metadata", "server_info", "cloud_info", "process_metrics",
@@ -383,7 +383,7 @@ def test_snapshot_needs_no_server(stored):
     ({"cpu_usage": 0.55, "gpu_usage": 0.25, "gpu_vram_mib": 64, "memory_used_mib": 149}, "dedicated"),
     ({"cpu_usage": 0.55, "gpu_usage": NAN, "gpu_vram_mib": NAN, "memory_used_mib": 149},
      "dedicated")])
-def test_allocation(stored, system, allocation):
+def test_allocation_is_shared_or_dedicated(stored, system, allocation):
     """W4: it was never dedicated."""
     tracker = stored([process_row(1)], [system_row(1, **system)])
     assert tracker.server_info["allocation"] == allocation

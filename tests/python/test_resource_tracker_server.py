@@ -29,7 +29,7 @@ UNKNOWN = dict.fromkeys(CLOUD, "unknown")
 # ---- this machine ----
 
 
-def test_facts_about_the_server():
+def test_server_info_describes_the_machine():
     info = get_server_info()
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
     assert list(info)[:7] == ["os", "vcpus", "memory_mib", "gpu_count", "gpu_names", "gpu_name",
@@ -40,7 +40,7 @@ def test_facts_about_the_server():
     assert {"cpu_model", "cores", "numa_nodes", "caches", "disks", "container"} < set(info)
 
 
-def test_gpus_of_the_server(script, tmp_path):
+def test_server_info_has_the_gpus(script, tmp_path):
     played = tmp_path / "script"
     played.write_text("".join(CARD.format(number, 59 + number, GIB) for number in range(2)))
     out = script("""
@@ -55,7 +55,7 @@ def test_gpus_of_the_server(script, tmp_path):
     assert info["gpu_memory_mib"] == round(2 * 150e9 / (1 << 20), 2)
 
 
-def test_server_and_cloud_of_a_tracker():
+def test_tracker_has_server_and_cloud():
     with ResourceTracker(interval=NEVER) as tracker:
         assert tracker.server_info["allocation"] == "unknown"  # there is no row yet
     info = tracker.server_info
@@ -230,13 +230,13 @@ def run_stats(cpu=1.0, memory=100.0, gpu=(0, 0), vram=0.0, exact=None, **others)
     ([{"cpu": 1, "memory": 100}, {"cpu": 4, "memory": 1000}], {"cpu": 2, "memory": 2048}),
     ([{}, {"exact": 10 * GIB}], {"memory": 12 * 1024}),
 ])
-def test_resources_by_the_formulas(runs, expected):
+def test_resources_follow_the_formulas(runs, expected):
     found = get_needs(recommend([run_stats(**run) for run in runs]))
     assert {key: found[key] for key in expected} == expected
     assert all(isinstance(value, int) for value in found.values())
 
 
-def test_unknown_resources():
+def test_unknown_resources_are_none():
     run = run_stats(gpu=(None, None), vram=None)
     assert get_needs(recommend([run])) == {"cpu": 1, "memory": 128, "gpu": None, "vram": None}
     old = {"process_cpu_usage": {"mean": 1}, "process_pss": {"max": 3 * 1024 * 1024}}
@@ -261,7 +261,7 @@ def test_recommendation_as_in_a_report():
 
 @pytest.mark.parametrize("options", [{}, {"dialect": README}, {"dialect": OLDEST},
                                      {"track_system": False}])
-def test_resources_of_a_run(script, options):
+def test_resources_include_a_peak_between_rows(script, options):
     """The peak is between two rows."""
     out = script(f"""
         from resource_tracker import ResourceTracker
@@ -314,7 +314,7 @@ def tracker():
     return tracker
 
 
-def test_the_cheapest_server(service, tracker):
+def test_the_cheapest_server_is_recommended(service, tracker):
     assert tracker.recommend_server() == SERVERS[1]  # with at least 1 GiB: it counts in whole GiB
     assert service.queries() == [{"vcpus_min": "1", "memory_min": "1", "limit": "1",
                                   "order_by": "min_price_ondemand", "order_dir": "asc"}]
@@ -332,7 +332,7 @@ def names(servers):
     return [server["server_id"] for server in servers]
 
 
-def test_servers_by_needs(service):
+def test_servers_are_found_by_needs(service):
     find = keeper.get_recommended_cloud_servers
     assert names(find(2, 4096, n=3)) == ["cax11", "cx22", "m5.large"]
     assert names(find(cpu=1, memory=1, gpu=1, vram=12 * 1024)) == ["g4dn.xlarge", "p4d.24xlarge"]
@@ -341,7 +341,7 @@ def test_servers_by_needs(service):
     assert find(10000, 1) == []
 
 
-def test_prices(service, caplog):
+def test_price_depends_on_the_region(service, caplog):
     assert keeper.get_instance_price("aws", "eu-west-1", "m5.large") == 0.107
     assert keeper.get_instance_price("aws", "mars", "m5.large") == 0.096
     assert keeper.get_instance_price("aws", "mars", "none") is None
@@ -375,7 +375,7 @@ def test_a_catalogue_needs_no_network(tracker, catalog):
         tracker.recommend_server(catalog="missing.csv")
 
 
-def test_offline(tracker, caplog):
+def test_a_missing_network_is_reported(tracker, caplog):
     """W3: this was a TypeError."""
     with pytest.raises(RuntimeError) as error:
         tracker.recommend_server()
@@ -388,7 +388,7 @@ def test_offline(tracker, caplog):
 @pytest.mark.parametrize("answer, message", [
     ((500, {}, b""), "status 500"), ("<html>", "cannot be used"), ({"a": 1}, "cannot be used"),
     ((302, {"Location": "http://127.0.0.1:1/"}, b""), "cannot reach"), ((None, {}, b""), "cannot reach")])
-def test_wrong_responses_of_the_keeper(service, tracker, answer, message):
+def test_wrong_responses_of_the_keeper_are_errors(service, tracker, answer, message):
     service.answer_with = answer
     with pytest.raises(RuntimeError, match=message):
         tracker.recommend_server()

@@ -164,7 +164,7 @@ def test_run_without_samples_explains_how_to_get_them():
         tracker.result.samples
 
 
-def test_interchange_protocol():
+def test_interchange_protocol_is_supported():
     """Reads the buffers as another library does."""
     import ctypes
 
@@ -200,7 +200,7 @@ def test_run_passes_environment_and_streams():
     os.close(read)
 
 
-def test_run_checks():
+def test_run_raises_on_failure_if_checked():
     with pytest.raises(subprocess.CalledProcessError) as error:
         spoor.run(["sh", "-c", "exit 3"], check=True)
     assert error.value.returncode == 3 and error.value.result.exit_code == 3
@@ -241,7 +241,7 @@ def test_interrupted_run_ends_the_command(script):
 
 # ---- blocks and decorators ----
 
-def test_phase_of_a_coroutine_and_of_generators():
+def test_coroutines_and_generators_may_be_phases():
     @spoor.phase("coroutine")
     async def coroutine():
         await asyncio.sleep(0.02)
@@ -277,7 +277,7 @@ def test_phase_of_a_coroutine_and_of_generators():
         assert is_such(function)
 
 
-def test_tracker_of_a_generator():
+def test_generators_can_be_tracked():
     tracker = spoor.Tracker()
 
     @tracker
@@ -287,7 +287,7 @@ def test_tracker_of_a_generator():
     assert list(values()) == [0, 1, 2] and tracker.result.run.pid == os.getpid()
 
 
-def test_async_blocks():
+def test_async_blocks_can_be_tracked():
     async def main():
         async with spoor.Tracker() as tracker:
             async with spoor.phase("p"):

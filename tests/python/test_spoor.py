@@ -133,7 +133,7 @@ def test_error_class_follows_the_code():
         assert (type(copy), copy.code, str(copy)) == (type(error), code, "what happened")
 
 
-def test_folder_that_is_closed_to_the_user():
+def test_unwritable_folder_is_an_error():
     os.mkdir("closed", 0o500)
     if os.access("closed", os.W_OK):
         pytest.skip("root may write everywhere")
@@ -221,7 +221,7 @@ def test_decorator_tracks_each_call():
     assert tracker.result.run.name == "f"
 
 
-def test_coroutines_and_running_loops():
+def test_coroutines_and_running_loops_can_be_tracked():
     tracker = spoor.Tracker()
 
     @tracker
@@ -250,7 +250,7 @@ def test_processes_of_a_run_are_listed():
     assert tracker.result.phases[0].processes.largest is None
 
 
-def test_snapshot_of_self_and_of_other_processes():
+def test_snapshot_reads_this_or_another_process():
     held = bytearray(50 << 20)
     own = spoor.snapshot()
     assert own.pid == os.getpid() and own.private_bytes > len(held)
@@ -277,7 +277,7 @@ def test_missing_program_is_an_error(monkeypatch):
     assert spoor.find_program() == str(BINARY)
 
 
-def test_missing_library(monkeypatch):
+def test_missing_library_is_an_error(monkeypatch):
     _library._load.cache_clear()
     monkeypatch.setattr(_library, "_find", lambda: "/nowhere/libspoor.so")
     with pytest.raises(spoor.Error, match="cannot load the spoor library: /nowhere/libspoor.so"):
@@ -294,7 +294,7 @@ def test_slow_modules_are_not_imported():
     assert done.stdout == "\n"
 
 
-def test_version_equals_the_programs():
+def test_version_equals_that_of_the_program():
     import gpu_tracker
 
     shown = subprocess.run([BINARY, "--version"], check=True, text=True, stdout=subprocess.PIPE)
@@ -311,7 +311,7 @@ def test_dropped_tracker_ends_its_agent():
     eventually(lambda: not is_alive(pid), "the end of the agent")
 
 
-def test_any_number_of_phases(recwarn):
+def test_phases_beyond_the_limit_are_accepted(recwarn):
     """The program does not notice that only a limited number is kept individually."""
     with spoor.Tracker(interval=3600) as tracker:
         for epoch in range(300):
@@ -336,7 +336,7 @@ def test_phase_that_cannot_be_recorded_is_a_warning(name):
     assert tracker.result.phases == []
 
 
-def test_text_of_a_process_that_still_runs():
+def test_text_states_that_a_process_still_runs():
     with spoor.Tracker() as tracker:
         pass
     assert "\nstill running, tracked from" in str(tracker.result)

@@ -60,7 +60,7 @@ def test_block_is_a_start_and_a_stop(form):
         assert open("s.csv", "rb").read().endswith(b"\r\n")
 
 
-def test_default_names_and_file():
+def test_default_names_are_the_line_and_the_process():
     with gput.SubTracker() as tracker:
         line = sys._getframe().f_lineno - 1
     path = os.path.relpath(__file__)
@@ -88,7 +88,7 @@ def test_default_names_and_file():
 
 
 @FORMS
-def test_existing_file(form):
+def test_existing_file_is_refused(form):
     shutil.copy(GOLDEN / "tracking.csv", f"old.{form}")
     with pytest.raises(FileExistsError) as error:
         gput.SubTracker("b", sub_tracking_file=f"old.{form}").__enter__()
@@ -102,7 +102,7 @@ def test_existing_file(form):
 
 
 @FORMS
-def test_removed_file(form):
+def test_file_removed_meanwhile_is_an_error(form):
     with pytest.raises(FileNotFoundError) as error:
         with gput.SubTracker("b", sub_tracking_file=f"gone.{form}"):
             os.remove(f"gone.{form}")
@@ -110,7 +110,7 @@ def test_removed_file(form):
         f"The file gone.{form} was removed in the middle of writing data to it."
 
 
-def test_file_of_another_kind():
+def test_file_of_another_kind_is_refused():
     for make in (lambda: gput.SubTracker("b", sub_tracking_file="x.txt"),
                  lambda: gput.SubTrackingAnalyzer(None, "x.txt"),
                  lambda: gput.SubTrackingAnalyzer("x.txt", "x.csv")):
@@ -133,7 +133,7 @@ def test_nothing_is_left_beside_the_file(form):
 
 
 @FORMS
-def test_ten_thousand_events(form):
+def test_ten_thousand_events_are_recorded(form):
     def work(number):
         for _ in range(1250):
             with gput.SubTracker(f"block {number}", sub_tracking_file=f"many.{form}"):
@@ -151,7 +151,7 @@ def test_ten_thousand_events(form):
     assert [block.num_calls for block in results.code_block_results] == [1250] * 4 + [0]
 
 
-def test_pairs():
+def test_starts_and_stops_are_paired():
     write("p.csv", (7, "a", 0, 1.0), (7, "a", 0, 2.0), (7, "a", 1, 3.0), (7, "a", 1, 4.5),
           (8, "a", 0, 1.5), (8, "a", 1, 2.5), (8, "a", 0, 9.0), (7, "b", 0, 0.5))
     analyzer = gput.SubTrackingAnalyzer(None, "p.csv")
@@ -172,7 +172,7 @@ def test_pairs():
     (((7, "a", 1, 1.0),), "Sub-tracking file is invalid. Detected a stop (1.0) of process ID 7 "
      "without a start."),
 ])
-def test_stop_without_a_start(events, message):
+def test_stop_without_a_start_is_an_error(events, message):
     write("p.csv", *events)
     shutil.copy(GOLDEN / "tracking.csv", "tracking.csv")
     analyzer = gput.SubTrackingAnalyzer("tracking.csv", "p.csv")
@@ -182,7 +182,7 @@ def test_stop_without_a_start(events, message):
         assert str(error.value).endswith(message)
 
 
-def test_analysis_equals_the_programs():
+def test_analysis_equals_that_of_the_program():
     with gput.Tracker(sleep_time=0.1, tracking_file="t.csv", disable_logs=True):
         with gput.SubTracker("outer", sub_tracking_file="s.csv"):
             for _ in range(3):
@@ -206,7 +206,7 @@ def test_analysis_equals_the_programs():
 
 
 @FORMS
-def test_combine(form):
+def test_files_are_combined(form):
     for number in (1, 2):
         with gput.SubTracker("b", sub_tracking_file=f"part{number}.{form}"):
             pass
@@ -269,7 +269,7 @@ def test_tables_have_the_axes_of_the_predecessor():
     assert empty.resource_usage.to_csv().splitlines()[1] == "main_ram,,,,"
 
 
-def test_text_equals_the_programs():
+def test_text_equals_that_of_the_program():
     results = golden_results()
     with open(GOLDEN / "analyze.txt", encoding="utf-8") as file:
         assert str(results) == file.read()
@@ -318,7 +318,7 @@ def results_file(path, name):
         json.dump(results.to_json(), file)
 
 
-def test_comparison(caplog):
+def test_sessions_are_compared(caplog):
     results_file("a.json", "f.py:12")
     results_file("b.json", "f.py:14")
     with caplog.at_level(logging.WARNING):
@@ -338,7 +338,7 @@ def test_comparison(caplog):
         "Invalid summary statistic 'median'. Valid values are min max mean std."
 
 
-def test_impossible_comparison():
+def test_sessions_with_other_blocks_are_refused():
     results_file("a.json", "one")
     results_file("b.json", "two")
     with pytest.raises(ValueError) as error:
@@ -367,7 +367,7 @@ def test_program_runs_once(monkeypatch):
     assert len(runs) == 2
 
 
-def test_missing_or_damaged_files():
+def test_missing_or_damaged_files_are_errors():
     shutil.copy(GOLDEN / "tracking.csv", "tracking.csv")
     analyzer = gput.SubTrackingAnalyzer("tracking.csv", "none.csv")
     assert "main_ram" in analyzer.overall_timepoint_results().index

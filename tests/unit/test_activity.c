@@ -34,7 +34,7 @@ static void no_process_is_read_while_none_runs(void **state)
     assert_int_equal(look(&activity, 8, 4 * SECOND, 0), LOOK_AT_NOBODY);
 }
 
-static void without_a_count_of_the_whole_job_process_clocks_decide(void **state)
+static void process_clocks_are_used_without_a_count_of_the_whole_job(void **state)
 {
     struct activity activity = { 0 };
 
@@ -127,7 +127,7 @@ static void a_job_with_unknown_cpu_time_is_never_idle(void **state)
     }
 }
 
-static void growth_ends_after_three_notes_without_any(void **state)
+static void growth_ends_after_three_calls_without_growth(void **state)
 {
     struct activity activity = { 0 };
 
@@ -162,9 +162,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_that_hardly_runs_becomes_idle_once),
         cmocka_unit_test(a_job_with_unknown_cpu_time_is_never_idle),
-        cmocka_unit_test(growth_ends_after_three_notes_without_any),
+        cmocka_unit_test(growth_ends_after_three_calls_without_growth),
         cmocka_unit_test(no_process_is_read_while_none_runs),
-        cmocka_unit_test(without_a_count_of_the_whole_job_process_clocks_decide),
+        cmocka_unit_test(process_clocks_are_used_without_a_count_of_the_whole_job),
         cmocka_unit_test(all_processes_are_read_every_ten_seconds),
         cmocka_unit_test(unread_processes_are_read_at_the_next_look),
         cmocka_unit_test(a_count_that_misses_a_process_is_not_trusted_again),

@@ -23,7 +23,7 @@ static void count_signal(int number)
     signal_count++;
 }
 
-static void the_agent_is_no_child_of_its_starter(void **state)
+static void the_agent_is_not_a_child_of_its_starter(void **state)
 {
     char name[] = "cat";
     char *const arguments[] = { name, NULL };
@@ -68,7 +68,7 @@ static void a_subreaper_gets_the_pid_of_its_agent(void **state)
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
-static void a_program_that_cannot_be_started_is_named(void **state)
+static void errors_contain_the_program_that_cannot_be_started(void **state)
 {
     char name[] = "spoor";
     char *const arguments[] = { name, NULL };
@@ -90,9 +90,9 @@ static void a_program_that_cannot_be_started_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_agent_is_no_child_of_its_starter),
+        cmocka_unit_test(the_agent_is_not_a_child_of_its_starter),
         cmocka_unit_test(a_subreaper_gets_the_pid_of_its_agent),
-        cmocka_unit_test(a_program_that_cannot_be_started_is_named),
+        cmocka_unit_test(errors_contain_the_program_that_cannot_be_started),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,7 +187,7 @@ static void options_may_follow_operands_unless_they_are_a_command_line(void **st
     check_refused(&strict, WORDS("pack", "-e", "x", "b"), "unexpected argument 'b'");
 }
 
-static void options_may_stand_between_many_operands(void **state)
+static void options_may_be_between_operands(void **state)
 {
     const char *words[] = { "read", "-fa", "1",  "--st", "x",   "2",
                             "-",    "3",   "--", "-4",   "--5", NULL };
@@ -208,7 +208,7 @@ static void options_may_stand_between_many_operands(void **state)
     done(&f);
 }
 
-static void a_subcommand_narrows_the_options(void **state)
+static void a_subcommand_limits_the_options(void **state)
 {
     struct fixture f;
 
@@ -281,7 +281,7 @@ static int apply(const char *text, struct settings *settings, struct spoor_error
     return config_read_text(&arguments, "c.json", text, strlen(text), err);
 }
 
-static void texts_numbers_and_booleans_are_taken(void **state)
+static void texts_numbers_and_booleans_are_accepted(void **state)
 {
     struct settings settings;
 
@@ -299,7 +299,7 @@ static void texts_numbers_and_booleans_are_taken(void **state)
     settings_done(&settings);
 }
 
-static void tags_come_as_text_list_or_object(void **state)
+static void tags_may_be_a_text_a_list_or_an_object(void **state)
 {
     static const struct {
         const char *text;
@@ -344,7 +344,7 @@ static void options_that_are_set_are_kept(void **state)
     settings_done(&settings);
 }
 
-static void mistakes_name_file_and_key(void **state)
+static void errors_contain_the_file_and_the_key(void **state)
 {
     static const struct {
         const char *text;
@@ -380,7 +380,7 @@ static void mistakes_name_file_and_key(void **state)
     }
 }
 
-static void broken_json_is_refused_with_its_place(void **state)
+static void broken_json_is_refused_with_its_position(void **state)
 {
     static const struct {
         const char *text;
@@ -433,7 +433,7 @@ static int read_file(const struct fake_root *fake, const char *name, struct sett
     return config_read(&arguments, path, &err);
 }
 
-static void files_are_read_up_to_a_size(void **state)
+static void the_size_of_a_file_is_limited(void **state)
 {
     struct settings settings;
     struct fake_root fake;
@@ -482,7 +482,7 @@ static void a_row_may_have_another_key(void **state)
     gpu_tracker_texts_done(&texts);
 }
 
-static void a_row_names_the_type_of_its_key(void **state)
+static void a_row_sets_the_type_of_its_key(void **state)
 {
     static const struct {
         const char *text;
@@ -515,18 +515,18 @@ int main(void)
         cmocka_unit_test(unknown_options_are_named),
         cmocka_unit_test(options_take_their_values),
         cmocka_unit_test(options_may_follow_operands_unless_they_are_a_command_line),
-        cmocka_unit_test(options_may_stand_between_many_operands),
-        cmocka_unit_test(a_subcommand_narrows_the_options),
+        cmocka_unit_test(options_may_be_between_operands),
+        cmocka_unit_test(a_subcommand_limits_the_options),
         cmocka_unit_test(variables_fill_options_that_were_not_given),
-        cmocka_unit_test(texts_numbers_and_booleans_are_taken),
-        cmocka_unit_test(tags_come_as_text_list_or_object),
+        cmocka_unit_test(texts_numbers_and_booleans_are_accepted),
+        cmocka_unit_test(tags_may_be_a_text_a_list_or_an_object),
         cmocka_unit_test(options_that_are_set_are_kept),
-        cmocka_unit_test(mistakes_name_file_and_key),
-        cmocka_unit_test(broken_json_is_refused_with_its_place),
+        cmocka_unit_test(errors_contain_the_file_and_the_key),
+        cmocka_unit_test(broken_json_is_refused_with_its_position),
         cmocka_unit_test(endless_nesting_is_refused),
-        cmocka_unit_test(files_are_read_up_to_a_size),
+        cmocka_unit_test(the_size_of_a_file_is_limited),
         cmocka_unit_test(a_row_may_have_another_key),
-        cmocka_unit_test(a_row_names_the_type_of_its_key),
+        cmocka_unit_test(a_row_sets_the_type_of_its_key),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void clearing_keeps_the_memory(void **state)
     buffer_done(&buffer);
 }
 
-static void too_long_text_is_remembered(void **state)
+static void a_text_that_is_too_long_is_an_error(void **state)
 {
     struct buffer buffer = { 0 };
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -213,7 +213,7 @@ int main(void)
         cmocka_unit_test(text_is_ended_with_a_nul_byte),
         cmocka_unit_test(a_buffer_grows_as_needed),
         cmocka_unit_test(clearing_keeps_the_memory),
-        cmocka_unit_test(too_long_text_is_remembered),
+        cmocka_unit_test(a_text_that_is_too_long_is_an_error),
         cmocka_unit_test(all_bytes_are_written),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(a_nonblocking_descriptor_is_waited_for),

@@ -106,7 +106,7 @@ static void vendors_and_architectures_can_be_chosen(void **state)
     check(&(struct server_filter){ &needs, others, NULL }, "");
 }
 
-static void an_unknown_need_rules_nothing_out(void **state)
+static void an_unknown_need_excludes_no_server(void **state)
 {
     struct needs needs = need(8, NO, NO, NO);
 
@@ -287,7 +287,7 @@ static void a_catalogue_may_have_no_servers(void **state)
 #define TEN "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
-static void a_text_that_is_no_catalogue_is_refused_with_its_place(void **state)
+static void invalid_catalogues_are_refused_with_a_position(void **state)
 {
     static const struct {
         const char *text, *message;
@@ -333,7 +333,7 @@ static void a_text_that_is_no_catalogue_is_refused_with_its_place(void **state)
     }
 }
 
-static void damaged_texts_are_survived(void **state)
+static void damaged_texts_are_harmless(void **state)
 {
     static const char json[] =
         "[{\"vendor_id\":\"a\",\"name\":\"b\",\"vcpus\":1.5,\"gpus\":[[]]}]";
@@ -554,7 +554,7 @@ int main(void)
         cmocka_unit_test(the_cheapest_fitting_server_is_first),
         cmocka_unit_test(gpus_must_be_of_the_right_vendor),
         cmocka_unit_test(vendors_and_architectures_can_be_chosen),
-        cmocka_unit_test(an_unknown_need_rules_nothing_out),
+        cmocka_unit_test(an_unknown_need_excludes_no_server),
         cmocka_unit_test(servers_of_one_price_are_ordered_by_size_and_name),
         cmocka_unit_test(a_server_is_found_in_its_region_or_else_anywhere),
         cmocka_unit_test(a_run_costs_its_time_at_the_price),
@@ -562,8 +562,8 @@ int main(void)
         cmocka_unit_test(a_csv_file_has_the_columns_of_its_header),
         cmocka_unit_test(json_is_a_list_of_objects),
         cmocka_unit_test(a_catalogue_may_have_no_servers),
-        cmocka_unit_test(a_text_that_is_no_catalogue_is_refused_with_its_place),
-        cmocka_unit_test(damaged_texts_are_survived),
+        cmocka_unit_test(invalid_catalogues_are_refused_with_a_position),
+        cmocka_unit_test(damaged_texts_are_harmless),
         cmocka_unit_test(nesting_depth_is_limited),
         cmocka_unit_test(the_number_of_servers_is_limited),
         cmocka_unit_test(files_are_named_in_messages),

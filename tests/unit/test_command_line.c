@@ -21,7 +21,7 @@ static void arguments_are_quoted_for_a_shell(void **state)
     free(line);
 }
 
-static void a_long_line_is_cut_between_characters(void **state)
+static void a_long_line_is_truncated_between_characters(void **state)
 {
     char word[400] = "x"; /* so that the limit is within a character */
     const char *const arguments[] = { word, NULL };
@@ -73,7 +73,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_are_quoted_for_a_shell),
-        cmocka_unit_test(a_long_line_is_cut_between_characters),
+        cmocka_unit_test(a_long_line_is_truncated_between_characters),
         cmocka_unit_test(a_line_marks_missing_arguments),
         cmocka_unit_test(a_process_is_read_from_its_file),
     };

@@ -107,7 +107,7 @@ static void the_sum_is_exact_if_perf_confirms_it(void **state)
     assert_false(is_exact(choose(1000, UNKNOWN, UNKNOWN)));
 }
 
-static void much_more_by_perf_means_unwaited_processes(void **state)
+static void much_more_cpu_time_by_perf_means_unwaited_processes(void **state)
 {
     struct cpu_choice choice = choose(100, UNKNOWN, 1000);
 
@@ -271,7 +271,7 @@ int main(void)
         cmocka_unit_test(a_cgroup_with_less_cpu_time_than_its_processes_is_not_used),
         cmocka_unit_test(after_processes_left_the_cgroup_the_larger_count_is_used),
         cmocka_unit_test(the_sum_is_exact_if_perf_confirms_it),
-        cmocka_unit_test(much_more_by_perf_means_unwaited_processes),
+        cmocka_unit_test(much_more_cpu_time_by_perf_means_unwaited_processes),
         cmocka_unit_test(stolen_time_does_not_count_as_unwaited_processes),
         cmocka_unit_test(a_single_process_has_no_children_to_wait_for),
         cmocka_unit_test(perf_is_not_reported_if_the_sum_is_larger),

@@ -331,7 +331,7 @@ static int parse_interfaces(const struct root *root, const char *text, struct de
     return net_dev_parse(text, &table, root, ret);
 }
 
-static void hardware_counts_alone_if_there_is_any(void **state)
+static void only_hardware_counts_if_there_is_any(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -352,7 +352,7 @@ static void hardware_counts_alone_if_there_is_any(void **state)
     fake_root_done(&fake);
 }
 
-static void in_a_container_all_but_loopback_count(void **state)
+static void in_a_container_all_interfaces_except_loopback_count(void **state)
 {
     struct fake_root fake;
     struct device_bytes net;
@@ -431,7 +431,7 @@ static void a_name_may_hold_colons_bars_and_dots(void **state)
     fake_root_done(&fake);
 }
 
-static void a_loopback_interface_alone_is_no_network(void **state)
+static void a_loopback_interface_alone_is_not_a_network(void **state)
 {
     struct device_bytes net = { .out = 5 };
     struct fake_root fake;
@@ -708,7 +708,7 @@ static void interfaces_are_described(void **state)
     fake_root_done(&fake);
 }
 
-static void devices_come_and_go(void **state)
+static void devices_may_be_added_and_removed(void **state)
 {
     static const struct block_device before[] = { { "sda", 100, 10, 8, NULL },
                                                   { "sdb", 900, 900, 8, NULL } };
@@ -822,19 +822,19 @@ int main(void)
         cmocka_unit_test(without_disks_the_sum_is_unknown),
         cmocka_unit_test(a_sum_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_diskstats_are_refused),
-        cmocka_unit_test(hardware_counts_alone_if_there_is_any),
-        cmocka_unit_test(in_a_container_all_but_loopback_count),
+        cmocka_unit_test(only_hardware_counts_if_there_is_any),
+        cmocka_unit_test(in_a_container_all_interfaces_except_loopback_count),
         cmocka_unit_test(virtual_interfaces_do_not_replace_a_removed_card),
         cmocka_unit_test(traffic_of_a_card_below_its_master_is_counted_once),
         cmocka_unit_test(a_name_may_hold_colons_bars_and_dots),
-        cmocka_unit_test(a_loopback_interface_alone_is_no_network),
+        cmocka_unit_test(a_loopback_interface_alone_is_not_a_network),
         cmocka_unit_test(damaged_interface_lines_are_refused),
         cmocka_unit_test(a_whole_disk_is_listed_once),
         cmocka_unit_test(the_sum_over_the_list_is_the_sum_of_the_host),
         cmocka_unit_test(a_4kn_disk_counts_in_512_byte_sectors),
         cmocka_unit_test(disks_are_described),
         cmocka_unit_test(interfaces_are_described),
-        cmocka_unit_test(devices_come_and_go),
+        cmocka_unit_test(devices_may_be_added_and_removed),
         cmocka_unit_test(a_counter_that_steps_back_gives_no_growth),
         cmocka_unit_test(without_files_there_are_no_devices),
         cmocka_unit_test(the_disk_of_a_mount_is_found),

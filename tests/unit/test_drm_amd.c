@@ -75,7 +75,7 @@ static void count(struct machine *machine, const struct gpu_pids *pids, uint64_t
     assert_int_equal(amd->read_busy(machine->vendor, pids, now_ns), 0);
 }
 
-static void a_machine_without_cards_has_no_such_gpu(void **state)
+static void a_machine_without_cards_has_no_gpu(void **state)
 {
     struct fake_root fake;
     void *vendor = &fake;
@@ -449,7 +449,7 @@ static void known_clients_are_read_and_new_ones_found_at_the_next_count(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_without_cards_has_no_such_gpu),
+        cmocka_unit_test(a_machine_without_cards_has_no_gpu),
         cmocka_unit_test(a_device_is_described_by_its_files),
         cmocka_unit_test(hostile_texts_contain_no_terminal_commands),
         cmocka_unit_test(a_reading_has_every_value_of_the_driver),

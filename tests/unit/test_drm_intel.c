@@ -188,7 +188,7 @@ static void the_same_client_id_on_two_devices_is_two_clients(void **state)
     close_both(&fake, vendor);
 }
 
-static void local_memory_of_i915_counts_alone(void **state)
+static void only_local_memory_of_i915_counts(void **state)
 {
     struct fake_root fake;
     void *vendor = open_both(&fake);
@@ -251,7 +251,7 @@ int main(void)
         cmocka_unit_test(xe_cycles_become_time),
         cmocka_unit_test(a_driver_without_engine_time_leaves_it_unknown),
         cmocka_unit_test(the_same_client_id_on_two_devices_is_two_clients),
-        cmocka_unit_test(local_memory_of_i915_counts_alone),
+        cmocka_unit_test(only_local_memory_of_i915_counts),
         cmocka_unit_test(use_of_missing_memory_is_unknown),
         cmocka_unit_test(a_card_without_a_pci_address_has_no_clients),
     };

@@ -106,7 +106,7 @@ static void in_a_container_kfd_is_not_read(void **state)
 }
 
 /* The files of a GPU may be hidden, as by the device cgroup. */
-static void a_gpu_unknown_to_kfd_is_left_out_alone(void **state)
+static void only_gpus_unknown_to_kfd_are_left_out(void **state)
 {
     struct machine machine;
     struct gpu_process list[4];
@@ -162,7 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kfd_reports_memory_of_rocm_but_no_time),
         cmocka_unit_test(in_a_container_kfd_is_not_read),
-        cmocka_unit_test(a_gpu_unknown_to_kfd_is_left_out_alone),
+        cmocka_unit_test(only_gpus_unknown_to_kfd_are_left_out),
         cmocka_unit_test(kfd_reports_processes_that_may_not_be_read),
     };
 

@@ -191,7 +191,7 @@ static void messages_contain_no_terminal_commands(void **state)
     check_all(escape_unsafe, pairs, ARRAY_SIZE(pairs));
 }
 
-static void csv_cells_are_quoted_where_needed(void **state)
+static void csv_cells_are_quoted_if_needed(void **state)
 {
     static const struct pair pairs[] = {
         { "plain", "plain" },
@@ -327,7 +327,7 @@ static void columns_count_wide_characters_twice(void **state)
     assert_int_equal(utf8_fitting(text, 100), 7);
 }
 
-static void a_text_is_cut_between_characters(void **state)
+static void a_text_is_truncated_between_characters(void **state)
 {
     static const char text[] = "a\xc3\xa9\xe6\xbc\xa2z";
     static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 7, 7 };
@@ -378,7 +378,7 @@ int main(void)
         cmocka_unit_test(json_for_python_is_ascii),
         cmocka_unit_test(cells_for_python_keep_their_text),
         cmocka_unit_test(messages_contain_no_terminal_commands),
-        cmocka_unit_test(csv_cells_are_quoted_where_needed),
+        cmocka_unit_test(csv_cells_are_quoted_if_needed),
         cmocka_unit_test(url_components_contain_no_delimiters),
         cmocka_unit_test(a_url_path_keeps_its_slashes),
         cmocka_unit_test(arguments_can_be_pasted_into_a_shell),
@@ -387,7 +387,7 @@ int main(void)
         cmocka_unit_test(huge_hostile_text_is_safe),
         cmocka_unit_test(characters_of_every_length_are_decoded),
         cmocka_unit_test(columns_count_wide_characters_twice),
-        cmocka_unit_test(a_text_is_cut_between_characters),
+        cmocka_unit_test(a_text_is_truncated_between_characters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,7 @@ static void a_missing_model_is_an_error(void **state)
     assert_string_equal(model, "untouched");
 }
 
-static void long_names_are_cut(void **state)
+static void long_names_are_truncated(void **state)
 {
     char buf[8];
 
@@ -179,7 +179,7 @@ static void strings_are_printable_and_trimmed(void **state)
     fake_root_done(&fake);
 }
 
-static void long_strings_are_cut(void **state)
+static void long_strings_are_truncated(void **state)
 {
     struct fake_root fake;
     struct dmi dmi;
@@ -300,7 +300,7 @@ static void unreported_values_are_unknown(void **state)
     fake_root_done(&fake);
 }
 
-static void a_damaged_list_ends_at_the_damage(void **state)
+static void a_damaged_list_is_read_up_to_the_damage(void **state)
 {
     static const struct {
         const char *text;
@@ -452,16 +452,16 @@ int main(void)
         cmocka_unit_test(the_model_is_found_under_many_keys),
         cmocka_unit_test(numbers_of_arm_cpus_have_names),
         cmocka_unit_test(a_missing_model_is_an_error),
-        cmocka_unit_test(long_names_are_cut),
+        cmocka_unit_test(long_names_are_truncated),
         cmocka_unit_test(the_name_of_the_system_is_unquoted),
         cmocka_unit_test(a_machine_has_all_facts),
         cmocka_unit_test(facts_without_files_are_unknown),
         cmocka_unit_test(strings_are_printable_and_trimmed),
-        cmocka_unit_test(long_strings_are_cut),
+        cmocka_unit_test(long_strings_are_truncated),
         cmocka_unit_test(the_first_rule_whose_conditions_all_hold_matches),
         cmocka_unit_test(shared_parts_count_once),
         cmocka_unit_test(unreported_values_are_unknown),
-        cmocka_unit_test(a_damaged_list_ends_at_the_damage),
+        cmocka_unit_test(a_damaged_list_is_read_up_to_the_damage),
         cmocka_unit_test(sizes_have_units),
         cmocka_unit_test(containers_are_recognized_by_their_traces),
         cmocka_unit_test(firmware_names_the_hypervisor),

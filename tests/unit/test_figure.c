@@ -105,7 +105,7 @@ static void energy_without_growth_is_unknown(void **state)
     assert_near(find(&machine, "energy.gpu_joules").value, 5);
 }
 
-static void cores_are_mean_and_fastest_growth(void **state)
+static void cores_are_the_mean_and_the_highest_growth_of_cpu_time(void **state)
 {
     struct machine machine;
 
@@ -316,7 +316,7 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
 }
 
 /* The peak of a cgroup that processes left is no bound. */
-static void an_inexact_value_is_no_bound(void **state)
+static void an_inexact_value_is_not_a_bound(void **state)
 {
     struct machine machine;
 
@@ -422,7 +422,7 @@ int main(void)
         cmocka_unit_test(totals_are_the_growth_of_counters),
         cmocka_unit_test(a_job_wrote_no_more_than_the_disks_did),
         cmocka_unit_test(energy_without_growth_is_unknown),
-        cmocka_unit_test(cores_are_mean_and_fastest_growth),
+        cmocka_unit_test(cores_are_the_mean_and_the_highest_growth_of_cpu_time),
         cmocka_unit_test(a_mean_is_the_total_over_the_time_of_the_run),
         cmocka_unit_test(a_mean_covers_at_least_the_counter_resolution),
         cmocka_unit_test(one_sample_gives_a_total_but_no_rate),
@@ -433,7 +433,7 @@ int main(void)
         cmocka_unit_test(a_mark_from_before_the_run_is_not_used),
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
-        cmocka_unit_test(an_inexact_value_is_no_bound),
+        cmocka_unit_test(an_inexact_value_is_not_a_bound),
         cmocka_unit_test(a_phase_counts_its_own_processes),
         cmocka_unit_test(context_switches_count_for_the_whole_run),
         cmocka_unit_test(parts_at_the_peak_add_up_to_its_total),

@@ -238,8 +238,7 @@ static void a_change_of_the_address_space_does_not_wait_for_the_budget(void **st
 }
 
 /* A job that creates its first context and then rests: without this look, nothing of it would be watched. */
-static void
-the_look_of_a_resting_job_is_made_even_if_the_budget_refuses_it_at_first(void **state)
+static void an_idle_job_is_read_once_even_if_the_budget_delays_it(void **state)
 {
     struct run run;
 
@@ -321,8 +320,7 @@ int main(void)
         cmocka_unit_test(the_machines_gpus_are_read_even_if_the_job_is_idle),
         cmocka_unit_test(a_change_of_the_address_space_causes_a_look),
         cmocka_unit_test(a_change_of_the_address_space_does_not_wait_for_the_budget),
-        cmocka_unit_test(
-            the_look_of_a_resting_job_is_made_even_if_the_budget_refuses_it_at_first),
+        cmocka_unit_test(an_idle_job_is_read_once_even_if_the_budget_delays_it),
         cmocka_unit_test(the_budget_is_respected),
         cmocka_unit_test(with_an_empty_budget_there_is_a_look_per_second),
         cmocka_unit_test(a_long_look_is_checked_less_and_less_often),

@@ -197,7 +197,7 @@ static void without_a_gpu_the_list_is_ignored(void **state)
     }
 }
 
-static void a_long_list_is_shown_whole(void **state)
+static void a_long_list_is_shown_in_full(void **state)
 {
     static const char uuid[] = "GPU-0a2b3c4d-1111-2222-3333-444455556660";
     struct spoor_gpu many[64];
@@ -229,7 +229,7 @@ int main(void)
         cmocka_unit_test(a_list_selects_the_expected_gpus),
         cmocka_unit_test(a_brand_excludes_other_vendors),
         cmocka_unit_test(a_missing_gpu_is_refused),
-        cmocka_unit_test(a_long_list_is_shown_whole),
+        cmocka_unit_test(a_long_list_is_shown_in_full),
         cmocka_unit_test(without_a_gpu_the_list_is_ignored),
     };
 

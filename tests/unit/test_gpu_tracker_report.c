@@ -374,7 +374,7 @@ static void rows_are_an_interval_apart_including_the_last(void **state)
     near(run.descendants_cpu_seconds, 0);
 }
 
-static void a_last_sample_with_a_row_adds_no_second(void **state)
+static void a_last_sample_with_a_row_adds_no_second_row(void **state)
 {
     double row[TRACKING_COLUMNS];
     struct rows rows;
@@ -771,13 +771,13 @@ static void check(struct report_style style, const char *expected)
     free(text);
 }
 
-static void json_equals_the_predecessors(void **state)
+static void json_equals_that_of_the_predecessor(void **state)
 {
     (void)state;
     check((struct report_style){ GPU_TRACKER_JSON, false }, workstation_json);
 }
 
-static void text_equals_the_predecessors(void **state)
+static void text_equals_that_of_the_predecessor(void **state)
 {
     (void)state;
     check((struct report_style){ GPU_TRACKER_TEXT, false }, workstation_text);
@@ -858,7 +858,7 @@ int main(void)
         cmocka_unit_test(the_machine_is_between_the_job_and_all_cores),
         cmocka_unit_test(unknown_totals_are_0),
         cmocka_unit_test(rows_are_an_interval_apart_including_the_last),
-        cmocka_unit_test(a_last_sample_with_a_row_adds_no_second),
+        cmocka_unit_test(a_last_sample_with_a_row_adds_no_second_row),
         cmocka_unit_test(a_row_has_current_values_instead_of_peaks),
         cmocka_unit_test(a_requested_sample_makes_a_row),
         cmocka_unit_test(a_block_gets_a_row_with_its_maximum),
@@ -866,8 +866,8 @@ int main(void)
         cmocka_unit_test(rows_are_a_millisecond_apart_within_a_block),
         cmocka_unit_test(unknown_values_are_nan_or_0),
         cmocka_unit_test(the_machine_has_no_more_than_its_cores),
-        cmocka_unit_test(json_equals_the_predecessors),
-        cmocka_unit_test(text_equals_the_predecessors),
+        cmocka_unit_test(json_equals_that_of_the_predecessor),
+        cmocka_unit_test(text_equals_that_of_the_predecessor),
         cmocka_unit_test(older_spelling_is_in_every_key_and_label),
         cmocka_unit_test(numbers_are_formatted_as_in_python),
         cmocka_unit_test(a_report_of_zeros_keeps_its_layout),

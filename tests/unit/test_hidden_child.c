@@ -35,7 +35,7 @@ static pid_t start(int fds[2], const char *name)
     return pid;
 }
 
-static void has_a_name_a_session_and_no_signals(void **state)
+static void the_child_has_a_name_and_a_session_and_blocks_signals(void **state)
 {
     char own_name[16], said[18] = "";
     int fds[2];
@@ -52,7 +52,7 @@ static void has_a_name_a_session_and_no_signals(void **state)
     close(fds[1]);
 }
 
-static void is_not_returned_by_wait(void **state)
+static void the_child_is_not_returned_by_wait(void **state)
 {
     int fds[2];
     pid_t pid = start(fds, "spoor-test");
@@ -66,7 +66,7 @@ static void is_not_returned_by_wait(void **state)
     close(fds[1]);
 }
 
-static void keeps_only_one_file(void **state)
+static void the_child_keeps_only_one_file(void **state)
 {
     int fds[2];
     char byte;
@@ -89,7 +89,7 @@ static void keeps_only_one_file(void **state)
     close(fds[0]);
 }
 
-static void keeps_its_output(void **state)
+static void the_child_keeps_its_output(void **state)
 {
     int wakes[2], rows[2];
     char byte;
@@ -118,10 +118,10 @@ static void keeps_its_output(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_a_name_a_session_and_no_signals),
-        cmocka_unit_test(is_not_returned_by_wait),
-        cmocka_unit_test(keeps_only_one_file),
-        cmocka_unit_test(keeps_its_output),
+        cmocka_unit_test(the_child_has_a_name_and_a_session_and_blocks_signals),
+        cmocka_unit_test(the_child_is_not_returned_by_wait),
+        cmocka_unit_test(the_child_keeps_only_one_file),
+        cmocka_unit_test(the_child_keeps_its_output),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

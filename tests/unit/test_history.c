@@ -95,7 +95,7 @@ static void a_command_is_split_as_a_shell_would(void **state)
     record_done(&loaded);
 }
 
-static void a_long_command_is_cut(void **state)
+static void a_long_command_is_truncated(void **state)
 {
     char argument[10000];
     const char *command[] = { argument, "end", NULL };
@@ -170,7 +170,7 @@ static void an_id_depends_on_the_values_alone(void **state)
     assert_int_equal(strlen(first), RUN_ID_SIZE - 1);
 }
 
-static void other_text_is_no_row(void **state)
+static void other_text_is_not_a_row(void **state)
 {
     static const char *const texts[] = {
         "",    "{", "[]", "{}", "{\"id\":1}", "{\"id\":\"a\"", "{\"id\":\"a\",\"samples\":-1}",
@@ -185,7 +185,7 @@ static void other_text_is_no_row(void **state)
 
 /* ---- filters -------------------------------------------------------------- */
 
-static void a_filter_becomes_sql_with_places_for_values(void **state)
+static void a_filter_becomes_sql_with_placeholders(void **state)
 {
     CLEANUP(history_filter_done) struct history_filter filter = { 0 };
     struct spoor_error err = { 0 };
@@ -235,7 +235,7 @@ static int count_file(const char *path, void *data, struct spoor_error *err)
     return 0;
 }
 
-static void a_month_is_a_file(void **state)
+static void each_month_has_its_own_file(void **state)
 {
     struct fake_root fake;
     struct spoor_error err = { 0 };
@@ -290,13 +290,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_has_every_figure_with_its_bounds),
         cmocka_unit_test(a_command_is_split_as_a_shell_would),
-        cmocka_unit_test(a_long_command_is_cut),
+        cmocka_unit_test(a_long_command_is_truncated),
         cmocka_unit_test(gpus_are_kept_by_name_with_their_memory),
         cmocka_unit_test(an_id_depends_on_the_values_alone),
-        cmocka_unit_test(other_text_is_no_row),
-        cmocka_unit_test(a_filter_becomes_sql_with_places_for_values),
+        cmocka_unit_test(other_text_is_not_a_row),
+        cmocka_unit_test(a_filter_becomes_sql_with_placeholders),
         cmocka_unit_test(too_many_conditions_are_refused),
-        cmocka_unit_test(a_month_is_a_file),
+        cmocka_unit_test(each_month_has_its_own_file),
         cmocka_unit_test(values_of_nextflow_have_units_or_are_raw),
     };
 

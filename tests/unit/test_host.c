@@ -171,7 +171,7 @@ static void processes_are_counted_and_other_folders_are_not(void **state)
 
 /* ---- pressure -------------------------------------------------------------- */
 
-static void the_total_of_some_is_taken(void **state)
+static void the_total_of_the_line_some_is_read(void **state)
 {
     uint64_t ns;
 
@@ -318,7 +318,7 @@ static void a_reading_holds_every_figure(void **state)
     machine_free(machine);
 }
 
-static void devices_that_come_or_go_cause_no_spike(void **state)
+static void added_or_removed_devices_cause_no_spike(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -378,7 +378,7 @@ static void without_files_every_figure_is_unknown(void **state)
     machine_free(machine);
 }
 
-static void a_damaged_file_costs_only_its_own_figures(void **state)
+static void a_damaged_file_makes_only_its_own_figures_unknown(void **state)
 {
     struct machine *machine = machine_new();
     struct host_reading reading;
@@ -467,17 +467,17 @@ int main(void)
         cmocka_unit_test(thousands_of_cpus_are_counted),
         cmocka_unit_test(damaged_cpu_lines_are_refused),
         cmocka_unit_test(processes_are_counted_and_other_folders_are_not),
-        cmocka_unit_test(the_total_of_some_is_taken),
+        cmocka_unit_test(the_total_of_the_line_some_is_read),
         cmocka_unit_test(a_total_that_does_not_fit_is_unknown),
         cmocka_unit_test(damaged_pressure_is_refused),
         cmocka_unit_test(oom_kills_are_counted),
         cmocka_unit_test(old_kernels_do_not_count_oom_kills),
         cmocka_unit_test(damaged_vmstat_is_refused),
         cmocka_unit_test(a_reading_holds_every_figure),
-        cmocka_unit_test(devices_that_come_or_go_cause_no_spike),
+        cmocka_unit_test(added_or_removed_devices_cause_no_spike),
         cmocka_unit_test(processes_are_counted_on_request),
         cmocka_unit_test(without_files_every_figure_is_unknown),
-        cmocka_unit_test(a_damaged_file_costs_only_its_own_figures),
+        cmocka_unit_test(a_damaged_file_makes_only_its_own_figures_unknown),
         cmocka_unit_test(the_start_of_a_too_long_file_is_used),
         cmocka_unit_test(slow_figures_are_read_once_a_minute_or_on_request),
         cmocka_unit_test(the_live_machine_can_be_read_again_and_again),

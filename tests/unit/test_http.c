@@ -106,7 +106,7 @@ static struct http *client(void)
     return http;
 }
 
-static void test_answer(void **state)
+static void a_response_has_a_status_a_header_and_a_body(void **state)
 {
     const char *const answers[] = { OK "X-Region:  eu-west-1 \r\n\r\nhi",
                                     "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
@@ -139,7 +139,7 @@ static void test_answer(void **state)
     http_close(http);
 }
 
-static void test_body_with_any_bytes(void **state)
+static void a_body_may_contain_any_bytes(void **state)
 {
     const char *const answers[] = { OK "\r\nok", NULL };
     struct server server = server_start(answers);
@@ -163,7 +163,7 @@ static void test_body_with_any_bytes(void **state)
     http_close(http);
 }
 
-static void test_signature(void **state)
+static void a_request_can_be_signed(void **state)
 {
     const char *const answers[] = { OK "\r\nok", NULL };
     const struct http_signature signature = { "AKID", "secret", "token/1", "eu-west-1" };
@@ -192,7 +192,7 @@ static void test_signature(void **state)
     http_close(http);
 }
 
-static void test_signature_with_a_line_break(void **state)
+static void a_signature_with_a_line_break_is_refused(void **state)
 {
     const struct http_signature signature = { "AKID", "secret", "token\r\nHost: evil",
                                               "eu-west-1" };
@@ -211,7 +211,7 @@ static void test_signature_with_a_line_break(void **state)
 }
 
 /* Metadata services never redirect; a server that does is another one. */
-static void test_redirects(void **state)
+static void redirects_are_followed_unless_local(void **state)
 {
     struct server target = server_start((const char *const[]){ OK "\r\nok", NULL });
     char answer[256];
@@ -241,7 +241,7 @@ static void test_redirects(void **state)
     http_close(http);
 }
 
-static void test_failures(void **state)
+static void failures_have_error_codes(void **state)
 {
     struct server silent = server_start((const char *const[]){ NULL });
     const struct {
@@ -271,7 +271,7 @@ static void test_failures(void **state)
 }
 
 /* No process accepts the connection, so that no response comes. */
-static void test_time_limit(void **state)
+static void a_request_ends_at_its_time_limit(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -296,13 +296,13 @@ static void test_time_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answer),
-        cmocka_unit_test(test_body_with_any_bytes),
-        cmocka_unit_test(test_signature),
-        cmocka_unit_test(test_redirects),
-        cmocka_unit_test(test_signature_with_a_line_break),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(a_response_has_a_status_a_header_and_a_body),
+        cmocka_unit_test(a_body_may_contain_any_bytes),
+        cmocka_unit_test(a_request_can_be_signed),
+        cmocka_unit_test(redirects_are_followed_unless_local),
+        cmocka_unit_test(a_signature_with_a_line_break_is_refused),
+        cmocka_unit_test(failures_have_error_codes),
+        cmocka_unit_test(a_request_ends_at_its_time_limit),
     };
 
     /* Requests to 127.0.0.1 must not go to a proxy of the user. */

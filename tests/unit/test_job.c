@@ -21,7 +21,7 @@
 
 #define SECOND NS_PER_SECOND
 
-static void grandchildren_belong(void **state)
+static void grandchildren_belong_to_the_job(void **state)
 {
     struct fake_job f;
 
@@ -219,7 +219,7 @@ static void the_time_of_an_exited_agent_is_kept(void **state)
 }
 
 /* A subreaper of the job reaps an agent, and another process gets its pid. */
-static void a_reused_pid_of_an_agent_is_no_agent(void **state)
+static void a_reused_pid_of_an_agent_is_not_an_agent(void **state)
 {
     struct agents agents = { .live_count = 0 };
     struct process_id id = { .pid = getpid() };
@@ -476,13 +476,13 @@ static void idle_processes_are_skipped_for_ten_seconds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grandchildren_belong),
+        cmocka_unit_test(grandchildren_belong_to_the_job),
         cmocka_unit_test(the_main_process_can_be_tracked_alone),
         cmocka_unit_test(a_process_alone_has_its_own_io_without_its_children),
         cmocka_unit_test(process_events_limit_the_peak_of_processes),
         cmocka_unit_test(an_agent_belongs_to_no_job),
         cmocka_unit_test(the_time_of_an_exited_agent_is_kept),
-        cmocka_unit_test(a_reused_pid_of_an_agent_is_no_agent),
+        cmocka_unit_test(a_reused_pid_of_an_agent_is_not_an_agent),
         cmocka_unit_test(a_process_may_turn_out_to_be_an_agent),
         cmocka_unit_test(without_children_files_parents_are_searched),
         cmocka_unit_test(memory_of_an_unseen_process_is_unknown),

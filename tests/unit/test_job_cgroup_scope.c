@@ -83,7 +83,7 @@ static void a_job_of_a_service_or_batch_system_is_not_moved(void **state)
     }
 }
 
-static void a_user_leaves_only_the_own_slice(void **state)
+static void a_user_may_leave_only_their_own_slice(void **state)
 {
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 1001));
     assert_false(is_fit(*state, "0::/user.slice/user-1000.slice/session-3.scope\n", 100));
@@ -179,7 +179,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_login_session_may_be_left, start, stop),
         cmocka_unit_test_setup_teardown(a_job_of_a_service_or_batch_system_is_not_moved, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(a_user_leaves_only_the_own_slice, start, stop),
+        cmocka_unit_test_setup_teardown(a_user_may_leave_only_their_own_slice, start, stop),
         cmocka_unit_test_setup_teardown(a_job_stays_in_a_cgroup_with_a_limit, start, stop),
         cmocka_unit_test_setup_teardown(a_limit_of_the_users_slice_still_applies, start, stop),
         cmocka_unit_test_setup_teardown(without_a_memory_controller_nothing_is_moved, start,

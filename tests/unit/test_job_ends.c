@@ -90,7 +90,7 @@ static void page_faults_of_a_waited_for_child_are_counted_once(void **state)
 }
 
 /* A child of vfork() that has not called exec takes a page fault now and then. */
-static void a_child_without_memory_of_its_own_is_no_descendant(void **state)
+static void a_child_without_memory_of_its_own_is_not_a_descendant(void **state)
 {
     struct fake_process parent = { .pid = 10, .resident_pages = 9, .child_minor_faults = 1 };
     struct fake_job f;
@@ -372,7 +372,7 @@ int main(void)
         cmocka_unit_test(a_waited_for_child_is_counted_once),
         cmocka_unit_test(a_waited_for_child_keeps_the_time_of_its_clock),
         cmocka_unit_test(page_faults_of_a_waited_for_child_are_counted_once),
-        cmocka_unit_test(a_child_without_memory_of_its_own_is_no_descendant),
+        cmocka_unit_test(a_child_without_memory_of_its_own_is_not_a_descendant),
         cmocka_unit_test(a_process_being_reaped_is_counted_once),
         cmocka_unit_test(a_zombie_reaped_with_its_parent_is_counted_once),
         cmocka_unit_test(an_unwaited_child_is_not_lost),

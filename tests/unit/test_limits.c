@@ -83,7 +83,7 @@ static void without_limits_the_machine_is_the_limit(void **state)
     fake_root_done(&fake);
 }
 
-static void affinity_limits_cpus_and_names_them(void **state)
+static void affinity_limits_cpus_and_is_named_as_the_source(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -189,7 +189,7 @@ static void on_version_1_the_tightest_ancestor_wins(void **state)
     fake_root_done(&fake);
 }
 
-static void a_cpuset_is_named_before_the_affinity_it_causes(void **state)
+static void a_cpuset_is_named_instead_of_the_affinity_it_causes(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -267,7 +267,7 @@ static const char *slurm_larger(const char *name)
     return strncmp(name, "SLURM_", 6) == 0 ? "4096" : NULL;
 }
 
-static void the_batch_system_limits_too(void **state)
+static void limits_of_the_batch_system_apply(void **state)
 {
     struct limits limits;
     struct fake_root fake;
@@ -385,14 +385,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_limits_the_machine_is_the_limit),
-        cmocka_unit_test(affinity_limits_cpus_and_names_them),
+        cmocka_unit_test(affinity_limits_cpus_and_is_named_as_the_source),
         cmocka_unit_test(a_list_of_cpus_is_read_in_full),
         cmocka_unit_test(offline_cpus_do_not_count),
         cmocka_unit_test(on_version_2_the_tightest_ancestor_wins),
         cmocka_unit_test(on_version_1_the_tightest_ancestor_wins),
-        cmocka_unit_test(a_cpuset_is_named_before_the_affinity_it_causes),
+        cmocka_unit_test(a_cpuset_is_named_instead_of_the_affinity_it_causes),
         cmocka_unit_test(a_limit_above_the_machine_is_ignored),
-        cmocka_unit_test(the_batch_system_limits_too),
+        cmocka_unit_test(limits_of_the_batch_system_apply),
         cmocka_unit_test(a_step_has_the_memory_of_its_resource_limit),
         cmocka_unit_test(impossible_values_of_the_batch_system_are_ignored),
         cmocka_unit_test(without_files_limits_are_unknown),

@@ -150,7 +150,7 @@ static void clearing_a_blocked_screen_gives_up(void **state)
     end(&terminal);
 }
 
-static void a_closed_terminal_is_no_error(void **state)
+static void a_closed_terminal_is_not_an_error(void **state)
 {
     struct terminal terminal;
 
@@ -301,7 +301,7 @@ static void a_rate_is_the_growth_since_the_last_sample(void **state)
     assert_true(fabs(view.curves[1].max - 200e6) < 1);
 }
 
-static void close_samples_give_no_spike(void **state)
+static void samples_close_together_cause_no_spike(void **state)
 {
     struct live_view view;
 
@@ -318,7 +318,7 @@ static void close_samples_give_no_spike(void **state)
 }
 
 /* The only sample between 1 and 2 seconds is close to the one before it. */
-static void close_samples_leave_no_gap(void **state)
+static void samples_close_together_leave_no_gap(void **state)
 {
     const double *columns;
     struct live_view view;
@@ -485,7 +485,7 @@ static void memory_near_its_limit_is_red(void **state)
     live_view_done(&view);
 }
 
-static void a_line_has_what_fits(void **state)
+static void a_line_has_as_many_figures_as_fit(void **state)
 {
     struct live_style style = { .columns = 80 };
     struct spoor_process_sample processes[DEEP];
@@ -581,18 +581,18 @@ int main(void)
         cmocka_unit_test(a_partly_written_frame_is_completed_first),
         cmocka_unit_test(a_blocked_terminal_gets_no_frame),
         cmocka_unit_test(clearing_a_blocked_screen_gives_up),
-        cmocka_unit_test(a_closed_terminal_is_no_error),
+        cmocka_unit_test(a_closed_terminal_is_not_an_error),
         cmocka_unit_test(modes_are_restored),
         cmocka_unit_test(the_line_of_the_cursor_is_not_used),
         cmocka_unit_test(a_rate_is_the_growth_since_the_last_sample),
-        cmocka_unit_test(close_samples_give_no_spike),
-        cmocka_unit_test(close_samples_leave_no_gap),
+        cmocka_unit_test(samples_close_together_cause_no_spike),
+        cmocka_unit_test(samples_close_together_leave_no_gap),
         cmocka_unit_test(a_counter_that_steps_back_gives_no_spike),
         cmocka_unit_test(a_column_covers_several_samples),
         cmocka_unit_test(rows_without_a_value_are_left_out),
         cmocka_unit_test(processes_with_the_most_cpu_are_shown_as_a_tree),
         cmocka_unit_test(memory_near_its_limit_is_red),
-        cmocka_unit_test(a_line_has_what_fits),
+        cmocka_unit_test(a_line_has_as_many_figures_as_fit),
         cmocka_unit_test(frames_fit_every_terminal_size),
         cmocka_unit_test(other_terminals_get_ascii),
         cmocka_unit_test(the_machine_has_its_own_rows),

@@ -505,7 +505,7 @@ static void context_is_kept_unchanged(void **state)
     buffer_done(&twice);
 }
 
-static void a_value_that_is_no_object_is_ignored(void **state)
+static void a_value_that_is_not_an_object_is_ignored(void **state)
 {
     static const char *const reports[] = { REPORT "null}", REPORT "[1]}", REPORT "\"x\"}",
                                            "{\"schema\": \"spoor/1\", \"run\": {}}" };
@@ -599,7 +599,7 @@ int main(void)
         cmocka_unit_test(depth_and_length_are_bounded),
         cmocka_unit_test(unreadable_files_are_named),
         cmocka_unit_test(context_is_kept_unchanged),
-        cmocka_unit_test(a_value_that_is_no_object_is_ignored),
+        cmocka_unit_test(a_value_that_is_not_an_object_is_ignored),
         cmocka_unit_test(an_omitted_low_equals_the_high),
         cmocka_unit_test(an_invalid_curve_is_refused),
     };

@@ -173,7 +173,7 @@ static void pss_follows_private_memory(void **state)
 }
 
 /* The size after the read is larger than the result: it has grown, and maps nothing twice. */
-static void growth_during_a_read_is_no_double_mapping(void **state)
+static void growth_during_a_read_is_not_a_double_mapping(void **state)
 {
     struct memory_fixture f;
 
@@ -192,7 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_use_the_page_size_of_the_machine),
         cmocka_unit_test(pss_follows_private_memory),
-        cmocka_unit_test(growth_during_a_read_is_no_double_mapping),
+        cmocka_unit_test(growth_during_a_read_is_not_a_double_mapping),
         cmocka_unit_test(an_exit_during_the_read_leaves_the_safe_bound),
         cmocka_unit_test(an_empty_file_is_an_exited_process),
         cmocka_unit_test(a_process_without_mappings_causes_no_correction),

@@ -34,7 +34,7 @@ static void the_first_sample_covers_a_default_period(void **state)
     assert_int_equal(meter.covered_ns, MS(200));
 }
 
-static void the_time_before_the_first_sample_is_no_period(void **state)
+static void the_time_before_the_first_sample_is_not_a_period(void **state)
 {
     struct busy_meter meter = { 0 };
 
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_covers_the_time_since_the_previous_one),
         cmocka_unit_test(the_first_sample_covers_a_default_period),
-        cmocka_unit_test(the_time_before_the_first_sample_is_no_period),
+        cmocka_unit_test(the_time_before_the_first_sample_is_not_a_period),
         cmocka_unit_test(a_sample_after_a_hole_covers_one_period),
         cmocka_unit_test(a_damaged_sample_is_dropped),
         cmocka_unit_test(a_clock_that_was_set_back_restarts_the_meter),

@@ -70,7 +70,7 @@ static void the_start_of_a_word_matches_it(void **state)
     assert_string_equal(nearest_of_three("out"), "output");
 }
 
-static void another_word_matches_nothing(void **state)
+static void other_words_match_nothing(void **state)
 {
     (void)state;
     assert_null(nearest_of_three("frobnicate"));
@@ -162,7 +162,7 @@ static void flags_take_the_usual_words(void **state)
     assert_string_equal(err.message, "invalid value 'maybe': expected yes or no");
 }
 
-static void choices_are_numbers_of_whole_words(void **state)
+static void choices_must_be_whole_words(void **state)
 {
     static const char *const wrong[] = { "", "middl", "larger", "small|middle", "Large" };
     struct target target = { 0 };
@@ -188,11 +188,11 @@ int main(void)
         cmocka_unit_test(words_of_any_length_are_safe),
         cmocka_unit_test(a_typing_error_gets_a_suggestion),
         cmocka_unit_test(the_start_of_a_word_matches_it),
-        cmocka_unit_test(another_word_matches_nothing),
+        cmocka_unit_test(other_words_match_nothing),
         cmocka_unit_test(texts_are_copied_and_replaced),
         cmocka_unit_test(lists_grow_and_end_with_null),
         cmocka_unit_test(flags_take_the_usual_words),
-        cmocka_unit_test(choices_are_numbers_of_whole_words),
+        cmocka_unit_test(choices_must_be_whole_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

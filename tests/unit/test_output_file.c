@@ -271,7 +271,7 @@ static void an_unwritable_file_is_refused_and_unchanged(void **state)
     check_count(f, 4);
 }
 
-static void descriptors_have_names(void **state)
+static void descriptors_can_be_named_by_a_path(void **state)
 {
     static const struct {
         const char *path;
@@ -368,7 +368,7 @@ int main(void)
         WITH_FOLDER(a_replaced_private_file_is_private_from_the_start),
         WITH_FOLDER(a_name_may_have_the_maximum_length),
         WITH_FOLDER(an_unwritable_file_is_refused_and_unchanged),
-        cmocka_unit_test(descriptors_have_names),
+        cmocka_unit_test(descriptors_can_be_named_by_a_path),
         cmocka_unit_test(only_descriptors_of_the_user_are_written_to),
         WITH_FOLDER(a_lock_excludes_others),
         WITH_FOLDER(a_lock_does_not_conflict_with_flock),

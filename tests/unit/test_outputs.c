@@ -254,7 +254,7 @@ static void a_pipe_waits_for_its_reader(void **state)
     end(&f);
 }
 
-static void a_descriptor_has_names(void **state)
+static void a_descriptor_can_be_named_by_a_path(void **state)
 {
     static const struct {
         const char *path;
@@ -364,7 +364,7 @@ static void a_descriptor_must_be_open_for_writing(void **state)
     end(&f);
 }
 
-static void colour_needs_a_terminal_that_supports_it(void **state)
+static void color_needs_a_terminal_that_supports_it(void **state)
 {
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
@@ -403,12 +403,12 @@ int main(void)
         cmocka_unit_test(a_page_is_written_in_addition),
         cmocka_unit_test(a_device_is_written_and_never_replaced),
         cmocka_unit_test(a_pipe_waits_for_its_reader),
-        cmocka_unit_test(a_descriptor_has_names),
+        cmocka_unit_test(a_descriptor_can_be_named_by_a_path),
         cmocka_unit_test(every_file_has_its_format),
         cmocka_unit_test(samples_and_report_need_a_file_each),
         cmocka_unit_test(the_reader_of_a_stream_matters_if_it_is_the_only_output),
         cmocka_unit_test(a_descriptor_must_be_open_for_writing),
-        cmocka_unit_test(colour_needs_a_terminal_that_supports_it),
+        cmocka_unit_test(color_needs_a_terminal_that_supports_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

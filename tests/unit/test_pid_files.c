@@ -77,7 +77,7 @@ static void a_process_is_ending_before_it_is_a_zombie(void **state)
     }
 }
 
-static void name_may_hold_parentheses_and_spaces(void **state)
+static void a_name_may_contain_parentheses_and_spaces(void **state)
 {
     struct pid_stat stat;
 
@@ -88,7 +88,7 @@ static void name_may_hold_parentheses_and_spaces(void **state)
     assert_int_equal(stat.parent_pid, 7);
 }
 
-static void name_may_hold_newlines_and_nothing(void **state)
+static void a_name_may_contain_newlines_or_be_empty(void **state)
 {
     struct pid_stat stat;
 
@@ -327,8 +327,8 @@ int main(void)
         cmocka_unit_test(reads_the_columns_that_are_used),
         cmocka_unit_test(a_flag_distinguishes_a_fork_from_a_program),
         cmocka_unit_test(a_process_is_ending_before_it_is_a_zombie),
-        cmocka_unit_test(name_may_hold_parentheses_and_spaces),
-        cmocka_unit_test(name_may_hold_newlines_and_nothing),
+        cmocka_unit_test(a_name_may_contain_parentheses_and_spaces),
+        cmocka_unit_test(a_name_may_contain_newlines_or_be_empty),
         cmocka_unit_test(refuses_damaged_text),
         cmocka_unit_test(statm_is_three_numbers),
         cmocka_unit_test(schedstat_is_time_run_and_time_waited),

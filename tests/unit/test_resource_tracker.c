@@ -59,7 +59,7 @@ static void the_agent_accepts_a_dialect(void **state)
     tracker_settings_done(&settings);
 }
 
-static void a_dialect_must_be_named(void **state)
+static void the_option_dialect_needs_a_value(void **state)
 {
     struct tracker_settings settings;
     struct spoor_error err;
@@ -314,7 +314,7 @@ static void an_invalid_file_changes_nothing(void **state)
     }
 }
 
-static void a_missing_file_is_no_error(void **state)
+static void a_missing_file_is_not_an_error(void **state)
 {
     struct setup setup;
     struct spoor_error err;
@@ -332,7 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_agent_accepts_a_dialect),
-        cmocka_unit_test(a_dialect_must_be_named),
+        cmocka_unit_test(the_option_dialect_needs_a_value),
         cmocka_unit_test(the_program_itself_has_only_one_dialect),
         cmocka_unit_test(the_agent_accepts_all_tracker_arguments),
         cmocka_unit_test(intervals_pids_and_tags_are_checked),
@@ -343,7 +343,7 @@ int main(void)
         cmocka_unit_test(an_error_names_file_and_line),
         cmocka_unit_test(hostile_text_is_harmless),
         cmocka_unit_test(an_invalid_file_changes_nothing),
-        cmocka_unit_test(a_missing_file_is_no_error),
+        cmocka_unit_test(a_missing_file_is_not_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void an_unopenable_file_is_refused(void **state)
     (void)writer_process_close(&writer, NULL);
 }
 
-static void a_full_disk_costs_the_rows(void **state)
+static void rows_are_lost_on_a_full_disk(void **state)
 {
     struct writer_end end;
     struct writer_process writer;
@@ -152,7 +152,7 @@ static void the_file_is_unchanged_before_the_first_row(void **state)
     fake_root_done(&fake);
 }
 
-static void no_wait_returns_the_writer(void **state)
+static void wait_does_not_return_the_writer(void **state)
 {
     struct writer_process writer;
     struct fake_root fake;
@@ -285,10 +285,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_rows_are_in_the_file),
         cmocka_unit_test(an_unopenable_file_is_refused),
-        cmocka_unit_test(a_full_disk_costs_the_rows),
+        cmocka_unit_test(rows_are_lost_on_a_full_disk),
         cmocka_unit_test(a_file_has_one_header),
         cmocka_unit_test(the_file_is_unchanged_before_the_first_row),
-        cmocka_unit_test(no_wait_returns_the_writer),
+        cmocka_unit_test(wait_does_not_return_the_writer),
         cmocka_unit_test(rows_are_written_after_their_creator_exited),
         cmocka_unit_test(a_full_disk_leaves_whole_rows),
         cmocka_unit_test(rows_of_others_are_not_truncated),

@@ -127,7 +127,7 @@ static void json_rows_may_change_their_order(void **state)
     assert_true(is_near((double)row.gpus.values[0][4], 250.5));
 }
 
-static void damaged_json_is_no_row(void **state)
+static void damaged_json_is_not_a_row(void **state)
 {
     static const char *const rows[] = {
         "",
@@ -245,7 +245,7 @@ int main(void)
         cmocka_unit_test(a_row_names_its_run),
         cmocka_unit_test(an_incomplete_row_is_ignored),
         cmocka_unit_test(json_rows_may_change_their_order),
-        cmocka_unit_test(damaged_json_is_no_row),
+        cmocka_unit_test(damaged_json_is_not_a_row),
         cmocka_unit_test(tables_of_resource_tracker_have_other_units),
         cmocka_unit_test(objects_of_resource_tracker_are_read),
         cmocka_unit_test(other_tables_are_refused),

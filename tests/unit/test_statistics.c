@@ -48,7 +48,7 @@ static void assert_value(const json_t *row, const char *name, double value)
         fail_msg("%s is %.12g instead of %.12g", name, value, number);
 }
 
-static void statistics_are_those_of_scipy(void **state)
+static void statistics_equal_those_of_scipy(void **state)
 {
     double values[VALUES_MAX];
     json_t *all, *row;
@@ -74,7 +74,7 @@ static void statistics_are_those_of_scipy(void **state)
     json_decref(all);
 }
 
-static void comparisons_are_those_of_scipy(void **state)
+static void comparisons_equal_those_of_scipy(void **state)
 {
     double a[VALUES_MAX], b[VALUES_MAX];
     json_t *all, *row;
@@ -96,7 +96,7 @@ static void comparisons_are_those_of_scipy(void **state)
     json_decref(all);
 }
 
-static void no_values_have_no_statistics(void **state)
+static void without_values_there_are_no_statistics(void **state)
 {
     struct statistics statistics;
     struct comparison comparison;
@@ -316,9 +316,9 @@ static void many_values_have_nearly_the_same_ratio(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_are_those_of_scipy),
-        cmocka_unit_test(comparisons_are_those_of_scipy),
-        cmocka_unit_test(no_values_have_no_statistics),
+        cmocka_unit_test(statistics_equal_those_of_scipy),
+        cmocka_unit_test(comparisons_equal_those_of_scipy),
+        cmocka_unit_test(without_values_there_are_no_statistics),
         cmocka_unit_test(a_quantile_is_the_value_at_the_nearest_rank),
         cmocka_unit_test(equal_distributions_differ_in_less_than_5_percent),
         cmocka_unit_test(intervals_contain_the_true_values),

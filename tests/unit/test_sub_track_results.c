@@ -133,7 +133,7 @@ static void a_block_that_calls_itself_nests(void **state)
     CHECK(2, 6, { 7, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 7, "b", 'E', 3 }, { 7, "b", 'E', 4 });
 }
 
-static void an_unfinished_block_is_no_call(void **state)
+static void an_unfinished_block_is_not_a_call(void **state)
 {
     (void)state;
     /* Killed in the block. */
@@ -279,7 +279,7 @@ int main(void)
         cmocka_unit_test(without_numbers_there_is_only_a_total_of_0),
         cmocka_unit_test(a_start_and_a_stop_are_a_call),
         cmocka_unit_test(a_block_that_calls_itself_nests),
-        cmocka_unit_test(an_unfinished_block_is_no_call),
+        cmocka_unit_test(an_unfinished_block_is_not_a_call),
         cmocka_unit_test(calls_of_different_processes_are_separate),
         cmocka_unit_test(rows_of_the_same_time_keep_their_order),
         cmocka_unit_test(a_stop_without_a_start_is_refused),

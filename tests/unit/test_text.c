@@ -159,7 +159,7 @@ static void a_cgroup_limit_is_compared_with_charged_memory(void **state)
     buffer_done(&out);
 }
 
-static void colours_change_nothing_but_colour(void **state)
+static void colors_change_nothing_else(void **state)
 {
     const struct example *example = *state;
     struct buffer out = { 0 };
@@ -323,7 +323,7 @@ static void pressure_of_the_host_is_left_out_if_the_job_is_idle(void **state)
     buffer_done(&out);
 }
 
-static void long_and_hostile_text_is_cut_and_escaped(void **state)
+static void long_and_hostile_text_is_truncated_and_escaped(void **state)
 {
     static const char *const command[] = { "/usr/bin/a-program-with-a-long-name", "--option",
                                            "one two three four five six seven eight", NULL };
@@ -568,7 +568,7 @@ int main(void)
         with_example(split_below_the_peak_names_its_moment),
         with_example(large_page_cache_has_a_row),
         with_example(a_cgroup_limit_is_compared_with_charged_memory),
-        with_example(colours_change_nothing_but_colour),
+        with_example(colors_change_nothing_else),
         with_example(without_unicode_all_is_ascii),
         with_example(the_end_is_described_in_words),
         with_example(unknown_figures_have_a_reason),
@@ -576,7 +576,7 @@ int main(void)
         with_example(empty_rows_are_left_out),
         with_example(pressure_of_the_host_is_left_out_if_the_job_is_idle),
         with_example(notable_pressure_swap_and_lateness_are_shown),
-        with_example(long_and_hostile_text_is_cut_and_escaped),
+        with_example(long_and_hostile_text_is_truncated_and_escaped),
         with_example(each_warning_has_its_own_line),
         with_example(phases_are_a_table_of_eight),
         with_example(exact_figures_need_no_remark),

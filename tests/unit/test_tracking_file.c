@@ -379,7 +379,7 @@ static void set_file_limit(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_full_disk_costs_rows_and_leaves_whole_ones(void **state)
+static void a_full_disk_loses_rows_but_leaves_whole_ones(void **state)
 {
     const struct folder *folder = *state;
     const char *const paths[] = { folder->csv, folder->sqlite };
@@ -498,7 +498,7 @@ static void a_failure_is_returned_once(void **state)
     fake_root_done(&fake);
 }
 
-static void a_killed_process_costs_the_rows(void **state)
+static void rows_are_lost_if_the_writer_is_killed(void **state)
 {
     struct tracking_writer writer;
     struct spoor_error err;
@@ -544,10 +544,10 @@ int main(void)
         cmocka_unit_test(the_file_name_selects_the_kind),
         cmocka_unit_test(a_missing_folder_is_reported),
         WITH_FOLDER(a_removed_file_causes_one_warning),
-        WITH_FOLDER(a_full_disk_costs_rows_and_leaves_whole_ones),
+        WITH_FOLDER(a_full_disk_loses_rows_but_leaves_whole_ones),
         cmocka_unit_test(rows_are_in_the_file),
         cmocka_unit_test(a_failure_is_returned_once),
-        cmocka_unit_test(a_killed_process_costs_the_rows),
+        cmocka_unit_test(rows_are_lost_if_the_writer_is_killed),
         cmocka_unit_test(a_closed_file_ignores_calls),
     };
 

@@ -53,7 +53,7 @@ static void words_of_prose_are_not_split(void **state)
     check("a 0123456789ab", &wrap, "a\n   0123456789ab");
 }
 
-static void a_width_of_0_ends_too(void **state)
+static void wrapping_ends_even_with_a_width_of_0(void **state)
 {
     const struct wrap prose = { .width = 2, .column = 5, .indent = 5, .is_prose = true };
     const struct wrap other = { .width = 0 };
@@ -88,7 +88,7 @@ int main(void)
         cmocka_unit_test(lines_break_at_the_last_blank_that_fits),
         cmocka_unit_test(a_long_word_is_split),
         cmocka_unit_test(words_of_prose_are_not_split),
-        cmocka_unit_test(a_width_of_0_ends_too),
+        cmocka_unit_test(wrapping_ends_even_with_a_width_of_0),
         cmocka_unit_test(width_is_counted_in_columns),
         cmocka_unit_test(each_line_has_its_own_color),
     };

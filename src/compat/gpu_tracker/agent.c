@@ -20,12 +20,14 @@ struct agent_state {
     size_t reported_count; /* of them */
 };
 
-/* Before the sampling thread runs, from that thread, and after it has ended: never at once. */
+/* Called before the sampling thread runs, from that thread, and after it has ended: never
+ * concurrently. */
 static void keep_warning(void *data, const char *message)
 {
     struct agent_state *state = data;
 
-    (void)text_list_add(&state->warnings, message, NULL); /* without memory it is lost */
+    /* Out of memory: the warning is lost. */
+    (void)text_list_add(&state->warnings, message, NULL);
 }
 
 static void agent_state_done(struct agent_state *state)
@@ -76,7 +78,7 @@ static int add_result(spoor_session *session, void *data, struct json_writer *js
 
 /* ---- the agent ------------------------------------------------------------ */
 
-/* A process that has gone has a result too: nothing. */
+/* A process that has exited still has a result, which is empty. */
 static int attach(struct agent_state *state, pid_t pid, struct attachment *ret,
                   struct spoor_error *err)
 {

@@ -48,7 +48,7 @@ static const char *add_quoted(const char *at, struct buffer *word)
  * backslash. */
 static const char *add_word(const char *at, bool is_literal, struct buffer *word)
 {
-    buffer_add(word, "", 0); /* it may be empty */
+    buffer_add(word, "", 0); /* the word may be empty */
     while (at && *at && !strchr(BLANKS, *at)) {
         if (!is_literal && (*at == '\'' || *at == '"')) {
             at = add_quoted(at, word);
@@ -70,7 +70,7 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* 0; 1: as add_word(); -ENOMEM. */
+/* Returns 0; 1: as add_word(); or -ENOMEM. */
 static int split(const char *text, bool is_literal, struct text_list *ret)
 {
     for (text = skip_blanks(text); *text; text = skip_blanks(text)) {
@@ -181,7 +181,7 @@ static int check_cores(const char *text, uint64_t *ret, struct spoor_error *err)
 {
     double count = 0;
 
-    /* 2.0 is a whole number too. */
+    /* accept 2.0 as a whole number */
     if (text && (decimal_parse(text, &count) < 0 || !(count >= 1 && count <= CORES_MAX) ||
                  count > floor(count)))
         return error_set(err, EINVAL,
@@ -325,7 +325,8 @@ static int write_result(void *data)
         return 0;
     gpu_tracker_error("%s", err.message);
     if (path)
-        (void)gpu_tracker_output_write(NULL, report.text, NULL); /* better here than nowhere */
+        /* If the file cannot be written, print the report. */
+        (void)gpu_tracker_output_write(NULL, report.text, NULL);
     return 1;
 }
 
@@ -410,8 +411,8 @@ static int gpu_tracker_track(const struct gpu_tracker_settings *settings)
     struct tracking tracking = {
         .settings = settings,
         .warn = warn,
-        /* otherwise a GPU may have to be refused, the tracking file begins with their number,
-         * or there are certainly none */
+        /* otherwise a GPU may have to be refused, the tracking file begins with the number
+         * of GPUs, or there are certainly none */
         .finds_gpus_later = !settings->given->gpu_uuids && !settings->given->gpu_brand &&
                             !settings->given->tracking_path && spoor_may_have_gpus(NULL),
     };
@@ -483,7 +484,7 @@ const struct program gpu_tracker_program = {
     .description = "Measure what a command uses: RAM, GPU RAM, CPU, GPUs and time.",
     .commands = commands,
     .main_command = &track_command,
-    .version_prefix = "5.0.1+spoor.", /* that of the predecessor, then ours */
+    .version_prefix = "5.0.1+spoor.", /* the version of the predecessor, then that of spoor */
     .error_prefix = "ERROR:root:",
     .warning_prefix = "WARNING:root:",
     .failure_code = 1,

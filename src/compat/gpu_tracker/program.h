@@ -31,7 +31,7 @@ enum { GPU_TRACKER_TRACK = 1u << 0, GPU_TRACKER_AGENT = 1u << 1 };
 
 /* The options as they were given; NULL: not given. The texts are owned. */
 struct gpu_tracker_texts {
-    char *command;     /* of an agent: NULL */
+    char *command;     /* NULL for an agent */
     char *output_path; /* NULL: stdout */
     char *format;
     char *config_path;
@@ -46,17 +46,17 @@ struct gpu_tracker_texts {
     bool is_check;
     bool is_silent; /* no warnings */
     bool overwrites;
-    bool propagates; /* the command's exit code is ours */
+    bool propagates; /* exit with the exit code of the command */
 };
 
 /* The options, checked. */
 struct gpu_tracker_settings {
     const struct gpu_tracker_texts *given; /* borrowed */
-    struct text_list words;                /* of the command; empty: an agent's */
+    struct text_list words;                /* the words of the command; empty for an agent */
     struct report_style style;
     double sleep_seconds; /* at most an hour */
     const struct usage_unit *ram_unit, *gpu_ram_unit, *time_unit;
-    uint64_t expected_core_count; /* 0: as many as there are */
+    uint64_t expected_core_count; /* 0: all cores of the machine */
 };
 
 void gpu_tracker_texts_done(struct gpu_tracker_texts *texts);
@@ -70,7 +70,8 @@ void gpu_tracker_settings_done(struct gpu_tracker_settings *settings);
 
 extern const struct program gpu_tracker_program;
 
-/* Messages in the form of the predecessor's log. The first returns 1, the exit code. */
+/* Messages in the form of the predecessor's log. gpu_tracker_error() returns 1, the exit
+ * code. */
 #define gpu_tracker_error(...) program_complain(&gpu_tracker_program, __VA_ARGS__)
 #define gpu_tracker_warning(...) program_warn(&gpu_tracker_program, __VA_ARGS__)
 

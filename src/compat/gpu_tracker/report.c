@@ -41,7 +41,7 @@ static int fail(const char *path, int code, struct spoor_error *err)
     return error_sys(err, code, "The output file %s cannot be written", path);
 }
 
-/* A link, pipe or file that may be a trap. A device is none. */
+/* Rejects a link, pipe or file that another user may have planted. Devices are accepted. */
 static int check_trust(const char *path, struct spoor_error *err)
 {
     struct stat status;
@@ -147,7 +147,8 @@ const struct usage_unit *usage_unit_find(const struct usage_unit *units, const c
     return NULL;
 }
 
-/* Percent of one core or GPU, summed over all; "hardware" is that over the number expected. */
+/* "sum": percent of one core or GPU, summed over all; "hardware": the sum divided by the
+ * number expected. */
 struct percentages {
     double max_sum, max_hardware, mean_sum, mean_hardware;
 };
@@ -237,7 +238,7 @@ static struct percentages bounded(struct percentages system, const struct percen
     return percentages(max_sum / 100, mean_sum / 100, count);
 }
 
-/* The value of a row in its unit. */
+/* Returns the value of a row in its unit. */
 static double number_of(const struct usage_row *row, const struct usage_facts *facts,
                         double figure)
 {
@@ -344,7 +345,7 @@ static void raise_ram(const struct rows *rows, double row[TRACKING_COLUMNS])
     for (size_t i = 0; i < ROWS_PEAKS; i++) {
         double peak = rows->latest.value[TRACKING_COLUMNS + i];
 
-        if (peak > rows->first.value[TRACKING_COLUMNS + i]) /* the other one, if one is NaN */
+        if (peak > rows->first.value[TRACKING_COLUMNS + i]) /* fmax() ignores NaN */
             row[i] = fmax(row[i], peak * rows->facts->ram_unit->coefficient);
     }
 }
@@ -409,7 +410,8 @@ bool rows_take(struct rows *rows, const struct spoor_sample *sample, const doubl
 {
     rows->latest = keep(rows, sample);
     rows->is_latest_written = false;
-    if (rows->sample_count++ == 0) { /* before the command runs: all windows start here */
+    /* Before the command runs: all windows start with this sample. */
+    if (rows->sample_count++ == 0) {
         rows->first = rows->latest;
         rows->alive = rows->previous = rows->older = rows->latest;
         return false;
@@ -438,9 +440,9 @@ bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, doubl
         double peak = value * rows->facts->ram_unit->coefficient;
 
         is_more |= peak > row[i] * little;
-        row[i] = fmax(row[i], peak); /* the other one, if one is NaN */
+        row[i] = fmax(row[i], peak); /* fmax() ignores NaN */
     }
-    start = fmax(start, rows->older.unix_seconds); /* the rows stay in the order of time */
+    start = fmax(start, rows->older.unix_seconds); /* keeps the rows in order of time */
     row[TRACKING_TIMESTAMP] = (start + sample->unix_seconds) / 2;
     return is_more;
 }
@@ -486,14 +488,14 @@ static const char *spell(const char *name, const struct report_style *style, cha
     static const char newer[] = "escendants";
     char *found;
 
-    (void)snprintf(buf, NAME_SIZE, "%s", name); /* fits: those of the tables */
+    (void)snprintf(buf, NAME_SIZE, "%s", name); /* always fits: the names are from the tables */
     found = style->is_descendents ? strstr(buf, newer) : NULL;
     if (found)
         memcpy(found, "escendents", strlen(newer));
     return buf;
 }
 
-/* Each line ends the one before it: there is none to end at the very start. */
+/* Each line ends the one before it; at the start there is none. */
 static void write_text(const struct resource_usage *usage, const struct report_style *style,
                        struct buffer *out)
 {

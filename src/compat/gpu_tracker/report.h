@@ -25,7 +25,7 @@ int gpu_tracker_format_parse(const char *text, enum gpu_tracker_format *ret,
 /* Checks that a file can be written or created. Changes nothing. */
 int gpu_tracker_output_check(const char *path, struct spoor_error *err);
 
-/* Writes a text to a file as it is; or, if `path` is NULL, to stdout with a newline. */
+/* Writes a text unchanged to a file; or, if `path` is NULL, to stdout with a newline. */
 int gpu_tracker_output_write(const char *path, const char *text, struct spoor_error *err);
 
 /* ---- usage --------------------------------------------------------------
@@ -40,7 +40,7 @@ struct usage_unit {
     double coefficient;
 };
 
-/* By name, in alphabetical order, ended by a row without a name. */
+/* Units sorted by name, ended by a row without a name. */
 extern const struct usage_unit usage_memory_units[];
 extern const struct usage_unit usage_time_units[];
 
@@ -69,15 +69,16 @@ struct usage_row {
         REPORT_TIME
     } kind;
     const char *key, *label;
-    const char *path; /* of the figure; NULL: the value is not one */
-    size_t place;     /* of a unit or count: in the facts; of a percentage: its number */
+    const char *path; /* path of the figure; NULL: the value is not a figure */
+    /* For a unit or count: its offset in the facts; for a percentage: its index. */
+    size_t place;
 };
 
 enum { USAGE_ROWS = 60 };
 
 extern const struct usage_row usage_rows[USAGE_ROWS];
 
-/* The values of the rows. */
+/* The values of all rows of the report. */
 struct resource_usage {
     struct {
         const char *unit; /* NULL: a number */
@@ -85,13 +86,13 @@ struct resource_usage {
     } values[USAGE_ROWS];
 };
 
-/* Measurements beyond the figures. */
+/* Measurements that are not figures of the report. */
 struct usage_run {
     double elapsed_seconds;
     double main_cpu_seconds, descendants_cpu_seconds, combined_cpu_seconds; /* NaN: not known */
 };
 
-/* A figure of the run by its path, as spoor_session_figure(); NaN: not known. */
+/* Returns a figure of the run by its path, as spoor_session_figure(); NaN: unknown. */
 typedef double usage_figure(void *data, const char *path);
 
 struct resource_usage usage_of(const struct usage_facts *facts, const struct usage_run *run,
@@ -125,26 +126,27 @@ struct rows {
     size_t sample_count, row_count;
     bool is_latest_written;
     struct rows_sample first, latest;
-    struct rows_sample alive;    /* the latest in which the command lived */
-    struct rows_sample previous; /* of the latest row; at first the first sample */
-    struct rows_sample older;    /* of the row before that */
+    struct rows_sample alive;    /* the latest sample in which the command was alive */
+    struct rows_sample previous; /* the sample of the latest row; at first the first sample */
+    struct rows_sample older;    /* the sample of the row before `previous` */
 };
 
 void rows_init(struct rows *rows, const struct usage_facts *facts, double interval_seconds);
 
-/* Takes a sample. True: it makes a row. `wanted_after` is NULL if this sample was not requested.
- * Otherwise a row is wanted that is later than *wanted_after (seconds since 1970), and no older
- * than a millisecond: there may be one already. */
+/* Takes a sample. Returns true if it makes a row. `wanted_after` is NULL if this sample was
+ * not requested. Otherwise a row is requested that is later than *wanted_after (seconds
+ * since 1970) and at most a millisecond old; such a row may exist already. */
 bool rows_take(struct rows *rows, const struct spoor_sample *sample, const double *wanted_after,
                double row[TRACKING_COLUMNS]);
 
-/* A code block that began at `start` has just stopped, and rows_take() made a row of that. Did it
- * hold more meanwhile than it does now? True: the row is changed into one of that time, which is
- * not known exactly: between the row before and now. */
+/* Called when a code block that began at `start` has stopped and rows_take() has made a row.
+ * Returns true if the block held more memory in between; the row then describes that moment,
+ * whose time is only known to be between the previous row and now. */
 bool rows_peak(const struct rows *rows, const struct spoor_sample *sample, double start,
                double row[TRACKING_COLUMNS]);
 
-/* After the last sample. True: it has made no row yet, and does now. */
+/* Called after the last sample. Returns true if that sample has made no row yet, and makes
+ * one. */
 bool rows_finish(struct rows *rows, double row[TRACKING_COLUMNS]);
 
 /* The job's CPU time from the first sample to the latest; NaN if unknown. */
@@ -154,7 +156,7 @@ void rows_cpu(const struct rows *rows, struct usage_run *run);
 
 struct report_style {
     enum gpu_tracker_format format;
-    bool is_descendents; /* spelt as in versions 1.2 to 3 */
+    bool is_descendents; /* spelled as in versions 1.2 to 3 */
 };
 
 void report_write(const struct resource_usage *usage, struct report_style style,

@@ -66,7 +66,7 @@ static void join(const struct text_list *list, const char *separator, struct buf
     for (size_t i = 0; i < list->count; i++) {
         buffer_add_text(out, i > 0 ? separator : "");
         buffer_add(out, list->items[i],
-                   strlen(list->items[i])); /* a message is escaped later */
+                   strlen(list->items[i])); /* messages are escaped later */
     }
 }
 
@@ -81,7 +81,7 @@ static int refuse_uuid(const struct gpu_tracker_found *found, const char *uuid, 
                 (int)length, uuid, known.text ? known.text : "");
 }
 
-/* Counts the GPUs of a list between commas, each once. */
+/* Counts the GPUs of a comma-separated list, each once. */
 static int count_uuids(const struct gpu_tracker_found *found, const char *uuids,
                        struct gpu_tracker_gpus *gpus)
 {
@@ -194,12 +194,12 @@ int gpu_tracker_gpus_find(const char *uuids, const char *brand, struct gpu_track
     r = gpu_tracker_gpus_choose(&found, uuids, ret);
     if (listed == 0 && r == 0 && ret->count == 0)
         warn_of_tools(ret);
-    if (listed < 0 && ret->count == 0) /* there is one, which we cannot speak with */
+    if (listed < 0 && ret->count == 0) /* there is a GPU, but its driver cannot be used */
         (void)fail(ret, ENODEV, "%s." REMAIN, err.message);
     return r;
 }
 
-/* The same from the GPUs of the session, which waits for drivers as long as it runs. */
+/* Does the same with the GPUs of the session, which waits for drivers as long as it runs. */
 static int gpu_tracker_gpus_ask(spoor_session *session, const char *uuids, const char *brand,
                                 struct gpu_tracker_gpus *ret)
 {
@@ -257,7 +257,8 @@ static double read_ram_bytes(void)
     if (root_open(NULL, &root) < 0)
         return 0;
     if (root_read_start(&root, text, sizeof(text), "proc/meminfo") > 0)
-        (void)parse_key_u64(text, "MemTotal:", &kibibytes); /* 0 if there is none */
+        /* Stays 0 if there is no such line. */
+        (void)parse_key_u64(text, "MemTotal:", &kibibytes);
     root_close(&root);
     return (double)kibibytes * 1024;
 }
@@ -306,7 +307,7 @@ static int open_file(struct tracking *tracking, struct spoor_error *err)
                                           : 0;
 }
 
-/* Also if there is one that cannot be used. */
+/* Also called if there is a GPU that cannot be used. */
 static void warn_of_no_gpus(struct tracking *tracking)
 {
     if (tracking->gpus.count == 0 && !tracking->finds_gpus_later)
@@ -404,7 +405,7 @@ static void answer_request(void *data, const char *request, char ret[JOB_REQUEST
 
 void tracking_listen(struct tracking *tracking, pid_t pid)
 {
-    /* If it fails, code blocks have the rows that are written anyway. */
+    /* On failure, code blocks get only the rows that are written anyway. */
     if (tracking->settings->given->tracking_path)
         (void)job_listener_open(&tracking->requests, "gpu-tracker-rows", pid);
 }
@@ -461,7 +462,7 @@ static void note_missing(struct tracking *tracking, const char *path, const char
     }
 }
 
-/* One warning for each reason, with all that it is the reason of. */
+/* Writes one warning per reason, which lists all parts with that reason. */
 static void warn_of_missing(struct tracking *tracking)
 {
     for (size_t i = 0; i < TRACKING_PARTS; i++) {
@@ -478,7 +479,7 @@ static void warn_of_missing(struct tracking *tracking)
                            count == 0   ? ""
                            : count == 1 ? " and "
                                         : ", ",
-                           after); /* fits: all parts together */
+                           after); /* always fits: the buffer has room for all parts */
             tracking->has_warned[other] = true;
             count++;
         }
@@ -494,7 +495,7 @@ static double find_figure(void *data, const char *path)
     bool is_gpu = strncmp(path, "gpu.", 4) == 0;
     struct spoor_figure figure;
 
-    if (is_gpu && tracking->facts.gpu_count == 0) /* as was warned of */
+    if (is_gpu && tracking->facts.gpu_count == 0) /* already reported by a warning */
         return (double)NAN;
     if (!tracking->session || spoor_session_figure(tracking->session, path, &figure, NULL) < 0)
         return (double)NAN;
@@ -503,7 +504,8 @@ static double find_figure(void *data, const char *path)
     return figure.value;
 }
 
-/* The GPUs that the session has found: at the start the drivers may have been too slow. */
+/* Reads the GPUs that the session has found: at the start the drivers may have been too
+ * slow. */
 static void take_gpus(struct tracking *tracking)
 {
     const struct gpu_tracker_settings *settings = tracking->settings;
@@ -513,7 +515,7 @@ static void take_gpus(struct tracking *tracking)
     gpu_tracker_gpus_done(&tracking->gpus);
     (void)gpu_tracker_gpus_ask(tracking->session, settings->given->gpu_uuids,
                                settings->given->gpu_brand,
-                               &tracking->gpus); /* too late to refuse */
+                               &tracking->gpus); /* too late to refuse the list */
     tracking->facts = read_facts(settings, &tracking->gpus);
     tracking->finds_gpus_later = false;
     warn_of_no_gpus(tracking);

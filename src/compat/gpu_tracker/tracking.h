@@ -18,8 +18,8 @@
 /* ---- GPUs --------------------------------------------------------------- */
 
 struct gpu_tracker_gpus {
-    uint64_t count;          /* on the machine, or of the brand */
-    uint64_t expected_count; /* those whose utilization counts */
+    uint64_t count;          /* GPUs of the machine, or of the brand */
+    uint64_t expected_count; /* the GPUs whose utilization counts */
     double memory_bytes;     /* of all */
     char *selection;         /* for spoor_options.gpus; owned; NULL after a failure */
     bool is_silent;          /* the driver does not respond: the number of GPUs is unknown */
@@ -40,9 +40,9 @@ void gpu_tracker_gpus_done(struct gpu_tracker_gpus *gpus);
 struct gpu_tracker_found {
     const char *brand;      /* NULL: any */
     struct text_list uuids; /* MIG devices have their own */
-    struct text_list whole; /* without them: they are parts of GPUs */
+    struct text_list whole; /* UUIDs without MIG devices, which are parts of GPUs */
     double memory_bytes;
-    bool is_full; /* no memory for more */
+    bool is_full; /* out of memory: the list is incomplete */
 };
 
 /* For spoor_gpu_list(). */
@@ -62,7 +62,7 @@ typedef void tracking_say(void *data, const char *message);
 
 struct tracking {
     const struct gpu_tracker_settings *settings;
-    tracking_say *warn; /* also from the sampling thread */
+    tracking_say *warn; /* also called by the sampling thread */
     void *warn_data;
     /* The command need not wait for GPU drivers, because no option depends on them: the list of the
      * session is used in the end. The same happens if the drivers did not respond at first. */
@@ -74,8 +74,9 @@ struct tracking {
     struct tracking_writer file;  /* closed: none */
     spoor_session *session;       /* NULL: nothing was tracked */
     struct job_listener requests; /* for rows */
-    _Atomic double wanted_after;  /* as in rows_take(), for now; NaN: no request */
-    _Atomic double row_seconds;   /* since 1970, of the latest row; NaN: there is none */
+    /* As in rows_take(), for the current sample; NaN: no request. */
+    _Atomic double wanted_after;
+    _Atomic double row_seconds; /* Unix time of the latest row; NaN: there is none */
     const char
         *missing[TRACKING_PARTS];    /* why a part is unknown; borrowed. NULL: it is known */
     bool has_warned[TRACKING_PARTS]; /* about that, once */
@@ -90,19 +91,20 @@ void tracking_done(struct tracking *tracking);
  * spoor_session_release_samples(). */
 void tracking_configure(struct tracking *tracking, struct spoor_options *options);
 
-/* Before the job runs, in process `pid`. If there is a tracking file, processes of the job get rows of it
- * on request, so that a code block has figures even if it is shorter than the interval. The service
- * "gpu-tracker-rows" of the main process (run/job_socket.h) takes one number: 0 if a block is about to
- * start, or the time at which the block that now stops did, in seconds since 1970. A sample is taken,
- * which makes a row by the rules of rows_take(). The response, which waits for tracking_started(), is the
- * time of the latest row. */
+/* Called before the job runs, in process `pid`. If there is a tracking file, processes of
+ * the job get rows of it on request, so that a code block has figures even if it is shorter
+ * than the interval. The service "gpu-tracker-rows" of the main process (run/job_socket.h)
+ * takes one number: 0 if a block is about to start, or the start time of the block that has
+ * just stopped, in seconds since 1970. A sample is taken, which makes a row by the rules of
+ * rows_take(). The response, which waits for tracking_started(), is the time of the latest
+ * row. */
 void tracking_listen(struct tracking *tracking, pid_t pid);
 
-/* The job runs: replaces an old tracking file. Before the first sample is delivered. `session`
- * NULL: nothing is tracked. */
+/* Called when the job runs, before the first sample is delivered: replaces an old tracking
+ * file. `session` NULL: nothing is tracked. */
 void tracking_started(struct tracking *tracking, spoor_session *session);
 
-/* After the last sample: completes the tracking file. */
+/* Called after the last sample: completes the tracking file. */
 void tracking_finish(struct tracking *tracking);
 
 struct resource_usage tracking_usage(struct tracking *tracking, double elapsed_seconds);

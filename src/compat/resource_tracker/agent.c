@@ -63,7 +63,7 @@
 
 /* ---- the machine -------------------------------------------------------- */
 
-/* Zeroed is closed. */
+/* A zeroed struct is closed. */
 struct machine {
     bool is_open;
     struct root root;
@@ -116,7 +116,7 @@ static void add_memory(const struct meminfo *memory, struct json_writer *json)
     add_mib(json, "memory_inactive_mib", memory->inactive_bytes);
 }
 
-/* Known by its name, as its datasets are mounted in several places. */
+/* A pool is identified by its name, since its datasets are mounted in several places. */
 static bool mount_is_pool(const struct mount_item *mount)
 {
     return strncmp(mount->source, "zfs:", 4) == 0;
@@ -178,10 +178,11 @@ static int machine_add_stats(struct machine *machine, struct json_writer *json,
  * SIGCHLD does not inherit their counters.
  */
 
-/* Processes, with and without their descendants, and the machine. The oldest makes room for another. */
+/* At most this many processes, with and without their descendants, and the machine. The
+ * oldest is removed to make room. */
 enum { STATS_MAX = 8 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct stats {
     struct observed *observed[STATS_MAX]; /* owned */
     size_t count;                         /* so far */
@@ -285,7 +286,7 @@ static void wait_for_gpus(struct observed *observed)
     (void)spoor_session_sample(observed->session, NULL); /* likewise */
 }
 
-/* NULL with a message: it cannot be observed. */
+/* NULL with a message: the process cannot be observed. */
 static struct observed *observe(pid_t pid, bool has_children, struct spoor_error *err)
 {
     struct observed *observed = calloc(1, sizeof(*observed));
@@ -315,7 +316,7 @@ static struct observed *observe(pid_t pid, bool has_children, struct spoor_error
     return observed;
 }
 
-/* A new sample of it. False: it has ended, and its number may be another's. */
+/* Takes a new sample of the process. False: it has exited, and its pid may have been reused. */
 static bool is_alive(struct observed *observed)
 {
     bool has_processes;
@@ -336,7 +337,8 @@ static void stats_done(struct stats *stats)
     *stats = (struct stats){ 0 };
 }
 
-/* Observes it from now on, or as before. It has a new sample. NULL as observe(). */
+/* Returns the process, observed from now on if it was not before, with a new sample. NULL:
+ * as observe(). */
 static struct observed *get_observed(struct stats *stats, pid_t pid, bool has_children,
                                      struct spoor_error *err)
 {
@@ -397,7 +399,7 @@ static int stats_add_process(struct stats *stats, pid_t pid, bool has_children,
     return 0;
 }
 
-/* A session only for GPUs: the rest is read without one. */
+/* Opens a session for GPUs only: the rest is read without one. */
 static void add_machine_gpus(struct stats *stats, struct json_writer *json)
 {
     struct spoor_error err;
@@ -432,13 +434,13 @@ static int stats_add_system(struct stats *stats, struct json_writer *json,
 #define NEWEST_DIALECT "resource-tracker"
 #define UPLOAD_DIALECT "resource-tracker:combined"
 
-/* One of the two tables. */
+/* One of the two tables: process or system. */
 struct table {
     const char *name;
-    int fd; /* of the file of its rows, -1: there is none */
+    int fd; /* descriptor of the file of its rows; -1: there is none */
     char dialect[64];
     char descriptor[32];
-    size_t stream; /* its number in the session */
+    size_t stream; /* its index in the session */
 };
 
 struct tracking {
@@ -452,8 +454,8 @@ struct tracking {
 
 /* ---- the session ---------------------------------------------------------- */
 
-/* The next multiple of the interval since 1970. A multiple before the session has certainly begun, or too
- * soon for a row of its own, is skipped. */
+/* Returns the next multiple of the interval since 1970. Multiples before the session has
+ * certainly started, or too soon for a row of their own, are skipped. */
 static uint64_t next_multiple_ns(uint64_t interval_ns)
 {
     uint64_t least_ns = interval_ns / 2 + 100 * NS_PER_MS;
@@ -465,12 +467,12 @@ static uint64_t next_multiple_ns(uint64_t interval_ns)
     return now.monotonic_ns + left_ns;
 }
 
-/* The program deletes the file as soon as it may: no process opens it later than here. */
+/* The program deletes the file as soon as it may, so it must be opened here and not later. */
 static int add_stream(struct table *table, const char *path, const char *dialect,
                       struct spoor_options *options, struct spoor_stream *streams,
                       struct spoor_error *err)
 {
-    /* Not O_CLOEXEC: a session takes a descriptor that is for its own process for a mistake. */
+    /* Not O_CLOEXEC: a session rejects descriptors that exec would close. */
     const int flags = O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW;
 
     if (!path)
@@ -480,7 +482,7 @@ static int add_stream(struct table *table, const char *path, const char *dialect
         return error_sys(err, errno, "rows file '%s'", path);
     (void)snprintf(table->descriptor, sizeof(table->descriptor), "/dev/fd/%d", table->fd);
     (void)snprintf(table->dialect, sizeof(table->dialect), "%s:%s", dialect,
-                   table->name); /* one that is cut off is unknown */
+                   table->name); /* a truncated name is unknown */
     table->stream = options->stream_count;
     streams[options->stream_count++] =
         (struct spoor_stream){ table->descriptor, table->dialect, "f64" };
@@ -525,7 +527,7 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
     int r = watch_open(settings->pid, &tracking->watch, err);
 
     file_limit_raise();                  /* perf needs a descriptor for each thread */
-    if (r == 0 && settings->upload_path) /* before there are threads */
+    if (r == 0 && settings->upload_path) /* before threads are started */
         r = agent_upload_start(settings->upload_path, &tracking->upload, err);
     if (r == 0)
         r = open_session(tracking, settings, err);
@@ -536,7 +538,7 @@ static int open_tracking(struct tracking *tracking, const struct tracker_setting
     return r;
 }
 
-/* May be called twice. A last row that is missing is seen by the number of rows. */
+/* May be called twice. A missing last row shows in the number of rows. */
 static void stop(struct tracking *tracking)
 {
     if (tracking->session)

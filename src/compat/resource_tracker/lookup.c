@@ -42,7 +42,7 @@
 
 enum { VENDORS_MAX = 32, COUNT_DEFAULT = 10 };
 
-/* NULL: there is none. */
+/* Returns NULL if there is no such member. */
 static const char *text_of(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
@@ -151,7 +151,7 @@ static int add_servers(const json_t *request, struct buffer *out, struct spoor_e
     r = find_servers(request, &filter, &table, &catalog, err);
     if (r < 0)
         return r;
-    table.source = text_of(request, "catalog"); /* the URL of the keeper is gone */
+    table.source = text_of(request, "catalog"); /* the URL of the keeper has been freed */
     json_begin(&json, NULL, '{');
     server_table_add_json(&table, &json);
     json_end(&json);

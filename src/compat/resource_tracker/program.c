@@ -113,7 +113,7 @@ const struct option_table resource_tracker_table = { rows, ARRAY_SIZE(rows) };
 
 /* TOML as far as the settings need it: tables, and a string or a number on one line. Other lines are ignored. */
 
-/* Is this the end of a line, but for blanks and a comment? */
+/* Returns whether only blanks and a comment are left of the line. */
 static bool is_end(const char *at)
 {
     at += strspn(at, " \t\r");
@@ -152,7 +152,7 @@ static int apply_line(struct arguments *arguments, const char *table, const char
         return 0;
     value += strspn(value, " \t");
     (void)snprintf(key, sizeof(key), "%s%s%.*s", table, *table ? "." : "", (int)length,
-                   line); /* a key that is cut is unknown */
+                   line); /* a truncated key is unknown */
     for (size_t i = 0; i < options->count; i++) {
         const struct option *row = &options->rows[i];
         enum setting_source *source = &arguments->sources[i];
@@ -199,7 +199,8 @@ static int read_text(struct arguments *arguments, const char *path, const char *
 
 /* ---- the file --------------------------------------------------------------- */
 
-/* All of the file, or nothing if any of it is wrong: it is applied to other settings first. */
+/* Applies the whole file, or nothing if any of it is invalid: it is applied to other
+ * settings first. */
 static int read_file(struct arguments *arguments, const char *path, struct spoor_error *err)
 {
     CLEANUP(tracker_settings_done) struct tracker_settings trial_settings;
@@ -255,7 +256,7 @@ struct run {
     bool has_begun; /* the upload */
 };
 
-/* The samples of the run. */
+/* Returns the stream of the samples of the run. */
 static struct spoor_stream make_stream(const struct tracker_settings *settings)
 {
     return (struct spoor_stream){
@@ -279,7 +280,8 @@ static struct spoor_options make_options(const struct tracker_settings *settings
     return options;
 }
 
-/* Before a command starts: afterwards, a file that cannot be written must not stop it. */
+/* Called before a command starts: afterwards, a file that cannot be written must not stop
+ * it. */
 static int check_output(const struct spoor_stream *stream, struct spoor_error *err)
 {
     struct stream found;
@@ -295,7 +297,8 @@ static void warn(const char *message)
     complain("%s", message);
 }
 
-/* Not to a stderr that is full: its reader would hold us up, and may be why samples are lost. */
+/* Prints no warning if stderr is full: its reader would block us, and may be the reason why
+ * samples are lost. */
 static void warn_about_lost_samples(spoor_session *session)
 {
     const char *message = spoor_session_warning(session, "samples-lost");
@@ -321,11 +324,11 @@ static int run_command(struct run *run, char **command)
                                      .warn = warn };
     int code = program_run(&resource_tracker_program, &options, finish, run);
 
-    upload_process_cancel(&run->upload); /* if the command was not tracked */
+    upload_process_cancel(&run->upload); /* has an effect if the command was not tracked */
     return code;
 }
 
-/* Until the process ends, or a signal comes. */
+/* Waits until the process ends or a signal arrives. */
 static int follow(struct run *run)
 {
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
@@ -340,7 +343,7 @@ static int follow(struct run *run)
     return code;
 }
 
-/* The first sample: the run is tracked. */
+/* Called with the first sample, when the run is certainly tracked. */
 static void begin_upload(const struct spoor_sample *sample, void *data)
 {
     struct run *run = data;
@@ -351,7 +354,7 @@ static void begin_upload(const struct spoor_sample *sample, void *data)
     run->has_begun = true;
 }
 
-/* The samples once more, for the uploads of the run. */
+/* Adds a second stream of the samples, for the uploads of the run. */
 static void add_upload(struct run *run)
 {
     if (run->upload.pid == 0)
@@ -451,7 +454,8 @@ const struct program resource_tracker_program = {
     .description = "Measure what a command, a process or the machine uses, over time.",
     .commands = commands,
     .main_command = &track_command,
-    .version_prefix = "resource-tracker 0.1.14+spoor.", /* that of the predecessor, then ours */
+    /* The version of the predecessor, then that of spoor. */
+    .version_prefix = "resource-tracker 0.1.14+spoor.",
     .environment_prefix = "TRACKER_",
     .error_prefix = "error: ",
     .warning_prefix = "warn: ",

@@ -27,7 +27,7 @@ enum { TRACKER_METADATA_COUNT = 10 };
 
 /* Texts and lists are owned; a text that was not given is NULL. */
 struct tracker_settings {
-    pid_t pid; /* 0: none was given */
+    pid_t pid; /* 0: not given */
     uint64_t interval_ns;
     enum tracker_format format;
     char *config_path;

@@ -27,7 +27,7 @@
 
 /* ---- the run ---------------------------------------------------------------- */
 
-/* In the order of struct tracker_settings. */
+/* The keys, in the order of struct tracker_settings. */
 static const char *const metadata_keys[TRACKER_METADATA_COUNT] = {
     "project_name",
     "stage_name",
@@ -55,7 +55,8 @@ static void add_command(struct json_writer *json, const char *const *command)
         json_add_text(json, "command", list.text);
 }
 
-/* Adds a JSON object to `ret`. `command` ends with NULL; NULL: there is none. */
+/* Adds a JSON object to `ret`. `command` ends with NULL; `command` NULL: there is no
+ * command. */
 static void run_description_write(const struct tracker_settings *settings,
                                   const char *const *command, struct buffer *ret)
 {
@@ -100,7 +101,7 @@ static void add_host_id(const struct root *root, struct json_writer *json)
     json_add_known_text(json, "host_id", text);
 }
 
-/* The first IPv4 address that others can reach. */
+/* Adds the first IPv4 address that other machines can reach. */
 static void add_address(struct json_writer *json)
 {
     char text[INET_ADDRSTRLEN] = "";
@@ -353,7 +354,7 @@ void tracker_upload_end(struct upload_process *process, int exit_code, bool is_q
     if (process->pid == 0)
         return;
     upload_process_end(process, exit_code, exit_code != 0, &result);
-    has_room = poll(&output, 1, 0) == 1; /* otherwise the reader of stderr would hold us up */
+    has_room = poll(&output, 1, 0) == 1; /* do not block on the reader of stderr */
     if (!result.is_complete && !is_quiet && has_room)
         warn("upload incomplete: %s; %" PRIu64
              " %s kept in %s and will be sent by the next run, or by "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upload.h - uploads of resource-tracker to Sentinel: those of a run, and `resource-tracker upload`, which
- * sends the rows that earlier runs could not.
+ * upload.h - uploads of resource-tracker to Sentinel: the samples of a run, and
+ * `resource-tracker upload`, which sends the rows that earlier runs could not send.
  */
 #ifndef COMPAT_RESOURCE_TRACKER_UPLOAD_H
 #define COMPAT_RESOURCE_TRACKER_UPLOAD_H
@@ -24,7 +24,7 @@
  *     "upload": {"is_complete": true, "message": null, "kept_rows": 0, "dropped_rows": 0,
  *                "folder": "...", "result": {...}}
  *
- * where `result` is the response of the service; if not all rows were sent, `message` says why, and the rest
+ * where `result` is the response of the service; if not all rows were sent, `message` explains why, and the rest
  * is kept in the folder. Without a `finish`, the run has failed with exit code 1.
  */
 
@@ -35,13 +35,14 @@ int agent_upload_start(const char *path, struct upload_process *ret, struct spoo
 int agent_upload_finish(struct upload_process *process, const char *exit_code,
                         const char *status, struct json_writer *json, struct spoor_error *err);
 
-/* At the end of the agent; does nothing if the upload has ended, or there is none. */
+/* Called when the agent ends; does nothing if the upload has ended, or there is none. */
 void agent_upload_abandon(struct upload_process *process);
 
 /* ---- uploads of a run --------------------------------------------------- */
 
-/* Starts the upload of a run if SENTINEL_API_TOKEN is set; a failure is a warning. *ret is zeroed if
- * there is none. `command` as in upload.c. There must be no other threads yet. */
+/* Starts the upload of a run if SENTINEL_API_TOKEN is set; a failure is a warning. *ret is
+ * zeroed if nothing is uploaded. `command` as in upload.c. There must be no other threads
+ * yet. */
 void tracker_upload_start(const struct tracker_settings *settings, const char *const *command,
                           struct upload_process *ret);
 

@@ -17,7 +17,7 @@
 #include "output/output_file.h"
 #include "text/csv.h"
 
-/* The columns, in their order. */
+/* The number of columns. */
 enum { SUB_TRACKING_COLUMNS = 4 };
 
 /* ---- reading ------------------------------------------------------------ */
@@ -101,7 +101,7 @@ int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_erro
 
 enum { BUSY_MS = 10000 };
 
-/* The lines to add, in memory. */
+/* Formats the lines to add, in memory. */
 static void make_lines(bool has_header, const struct phase_mark *mark, struct buffer *out)
 {
     struct csv_writer csv = { .out = out, .dialect = &csv_python };
@@ -120,7 +120,7 @@ static void make_lines(bool has_header, const struct phase_mark *mark, struct bu
 
 static int append_csv(const char *path, const struct phase_mark *mark, bool is_guarded)
 {
-    /* A FIFO without a reader is not waited for, and one with a reader is refused below. */
+    /* Opening a FIFO without a reader does not block; one with a reader is refused below. */
     const int guard = is_guarded ? O_NOFOLLOW | O_NONBLOCK : 0;
     AUTO_CLOSE int fd =
         open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | guard, 0666);
@@ -147,7 +147,7 @@ static int append_csv(const char *path, const struct phase_mark *mark, bool is_g
     if (written < 0)
         return -errno;
     if ((size_t)written < lines.length) {
-        (void)!ftruncate(fd, status.st_size); /* half a row is none */
+        (void)!ftruncate(fd, status.st_size); /* remove an incomplete row */
         return -ENOSPC;
     }
     return 0;
@@ -240,7 +240,7 @@ static int flush(struct combined *to, struct spoor_error *err)
     return r < 0 ? error_sys(err, r, "File %s", to->path) : 0;
 }
 
-/* Cells are copied as they stand: a timestamp keeps each of its digits. */
+/* Cells are copied unchanged: a timestamp keeps all its digits. */
 static int copy_csv(const char *file, struct combined *to, struct spoor_error *err)
 {
     struct csv_writer csv = { .out = &to->lines, .dialect = &csv_pandas };

@@ -18,12 +18,12 @@
 struct block_event {
     int64_t process_id;
     char *name;   /* owned */
-    size_t order; /* among the rows of the file, from 0 */
+    size_t order; /* position among the rows of the file, from 0 */
     double timestamp;
     bool is_stop;
 };
 
-/* All rows of a file. Zeroed is empty. */
+/* All rows of a file. A zeroed log is empty. */
 struct block_log {
     struct block_event *events; /* owned */
     size_t count, capacity;
@@ -34,11 +34,11 @@ int block_log_add(struct block_log *log, int64_t process_id, const char *name, b
                   double timestamp);
 void block_log_done(struct block_log *log);
 
-/* Reads a file. Every message names it. */
+/* Reads a file. Every message contains its name. */
 int sub_tracking_read(const char *path, struct block_log *ret, struct spoor_error *err);
 
-/* Writes the rows of all files, in their order, to a new one. All must be of the same kind. If one of them
- * fails, the new file is removed. */
+/* Writes the rows of all files, in their order, to a new file. All must be of the same kind.
+ * On failure, the new file is removed. */
 int sub_tracking_combine(const char *path, const char *const *files, size_t count,
                          struct spoor_error *err);
 

@@ -24,10 +24,10 @@ struct table {
     const char *path;           /* borrowed */
     const char *const *columns; /* borrowed */
     size_t count;
-    /* CSV: `db` is NULL. */
+    /* For a CSV file; `db` is NULL then. */
     struct csv_reader csv;
-    size_t cells;                   /* of each row, as of the header */
-    size_t cell[TABLE_COLUMNS_MAX]; /* where a column stands in a row */
+    size_t cells;                   /* cells of each row, as many as in the header */
+    size_t cell[TABLE_COLUMNS_MAX]; /* index of a column in a row */
     /* SQLite */
     sqlite3 *db;
     sqlite3_stmt *select;
@@ -133,7 +133,7 @@ static int sqlite_open(struct table *table, const struct table_place *place,
     fprintf(text, " FROM %s", place->name);
     if (fclose(text) != 0)
         return error_set(err, ENOMEM, "out of memory");
-    /* Not read-only: the log of a writer that was killed is taken in first. */
+    /* Not read-only: SQLite first merges the log of a writer that was killed. */
     code = sqlite3_open_v2(table->path, &table->db, SQLITE_OPEN_READWRITE, NULL);
     if (code == SQLITE_OK) {
         (void)sqlite3_busy_timeout(table->db, BUSY_MS);
@@ -157,7 +157,8 @@ int table_distrust(sqlite3 *db)
     };
     int code = SQLITE_OK;
 
-    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, CSV_RECORD_MAX); /* returns the one before */
+    /* Returns the previous limit. */
+    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, CSV_RECORD_MAX);
     for (size_t i = 0; code == SQLITE_OK && i < ARRAY_SIZE(settings); i++)
         code = sqlite3_db_config(db, settings[i].option, settings[i].value, NULL);
     return code;

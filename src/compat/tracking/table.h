@@ -23,7 +23,7 @@ enum { TABLE_COLUMNS_MAX = 32 };
 
 enum table_kind { TABLE_NONE, TABLE_CSV, TABLE_SQLITE };
 
-/* Where the rows are, in a file of either kind. */
+/* The position of the rows, in a file of either kind. */
 struct table_place {
     const char *name;      /* the table of an SQLite file */
     unsigned lines_before; /* the lines of a CSV file before its header */
@@ -40,24 +40,24 @@ int table_distrust(struct sqlite3 *db);
 /* TABLE_NONE: neither .csv nor .sqlite. */
 enum table_kind table_kind(const char *path);
 
-/* As table_kind(), but -EINVAL with a message where the name is of neither kind. */
+/* Like table_kind(), but fails with -EINVAL and a message if the name is of neither kind. */
 int table_check_name(const char *path, struct spoor_error *err);
 
-/* Every message names the file. -EBADMSG: the file is malformed. */
+/* Every message contains the name of the file. -EBADMSG: the file is malformed. */
 int table_open(const char *path, const struct table_place *place, const char *const *columns,
                size_t count, struct table **ret, struct spoor_error *err);
 void table_close(struct table *table);
 
-/* Goes to the next row: 1; 0 at the end; -errno. */
+/* Goes to the next row. Returns 1, 0 at the end, or -errno. */
 int table_next(struct table *table, struct spoor_error *err);
 
-/* A cell of the row, by the place of its column in `columns`. The text lives until the next
- * row. In a number of an SQLite file no digit is lost to table_number(). */
+/* Returns a cell of the row, by the index of its column in `columns`. The text is valid
+ * until the next row. table_number() loses no digit of a number of an SQLite file. */
 const char *table_text(struct table *table, size_t column);
 int table_number(struct table *table, size_t column, double *ret, struct spoor_error *err);
 int table_integer(struct table *table, size_t column, int64_t *ret, struct spoor_error *err);
 
-/* -EBADMSG with a message about the row we are at. */
+/* Returns -EBADMSG with a message about the current row. */
 int table_refuse(const struct table *table, struct spoor_error *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

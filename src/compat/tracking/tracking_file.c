@@ -43,7 +43,7 @@ const struct tracking_field tracking_fact_fields[TRACKING_FACTS] = {
     { name "_sum_utilization_percent", TRACKING_REAL, metric, TRACKING_PERCENT, TRACKING_##moment }, \
     { name "_hardware_utilization_percent", .type = TRACKING_REAL }
 
-/* In the order of enum tracking_column. */
+/* The columns, in the order of enum tracking_column. */
 const struct tracking_field tracking_row_fields[TRACKING_COLUMNS] = {
     MEMORY("main_ram", "main_rss_bytes", RAM, HELD),
     MEMORY("descendants_ram", "descendants_rss_bytes", RAM, HELD),
@@ -65,7 +65,7 @@ const struct tracking_field tracking_row_fields[TRACKING_COLUMNS] = {
 };
 /* clang-format on */
 
-/* In this interface unknown values are 0. */
+/* This interface cannot express unknown values: they are 0. */
 static double known(double value)
 {
     return isfinite(value) ? value : 0;
@@ -76,13 +76,14 @@ static double known(double value)
 struct tracking_file {
     enum table_kind kind;
     char *path;
-    struct replacement replacement; /* of an old file, until then; fd -1: none */
-    struct stat created;            /* the file of that name in the beginning */
-    bool has_begun;                 /* there may be rows */
+    /* Replaces an old file at the first row; fd -1: there is none. */
+    struct replacement replacement;
+    struct stat created; /* the status of the file when it was created */
+    bool has_begun;      /* there may be rows in the file */
     bool has_failed;
     /* CSV: */
-    int fd;              /* -1: it takes no rows yet */
-    struct buffer lines; /* to be written next */
+    int fd;              /* -1: the file accepts no rows yet */
+    struct buffer lines; /* lines to write next */
     /* SQLite: */
     sqlite3 *db;          /* likewise; NULL */
     sqlite3_stmt *insert; /* a row */
@@ -112,7 +113,7 @@ static void add_header(struct csv_writer *writer, const struct tracking_field *f
     csv_end_row(writer);
 }
 
-/* Whole lines or nothing: a part of a line on a full disk is cut off again. */
+/* Writes whole lines or nothing: an incomplete line on a full disk is removed. */
 static int write_lines(const struct tracking_file *file, struct spoor_error *err)
 {
     off_t end = lseek(file->fd, 0, SEEK_END);
@@ -140,8 +141,8 @@ static int write_csv_facts(struct tracking_file *file, const struct tracking_fac
     return write_lines(file, err);
 }
 
-/* The sum of the percentages of nothing is the whole number 0: so it stands there for a group
- * without a process. */
+/* A group without a process has the integer 0, as the predecessor writes it: the sum of no
+ * percentages. */
 static bool is_sum_of_nothing(const double row[TRACKING_COLUMNS], size_t column)
 {
     switch (column) {
@@ -238,7 +239,7 @@ static int bind_number(const struct tracking_file *file, size_t i, enum tracking
                : sqlite3_bind_double(file->insert, (int)i + 1, value);
 }
 
-/* Inserts the values that are bound, and is ready for the next. */
+/* Inserts the bound values and resets the statement. */
 static int insert_row(const struct tracking_file *file, struct spoor_error *err)
 {
     int r = sqlite3_step(file->insert) == SQLITE_DONE ? 0 : fail(file, err);
@@ -274,7 +275,7 @@ static int insert_facts(struct tracking_file *file, const struct tracking_facts 
     return r < 0 ? r : insert_row(file, err);
 }
 
-/* The file is new: its contents can be written again, so nothing waits for the disk. */
+/* The file is new and can be written again, so do not wait for the disk. */
 static int write_database_facts(struct tracking_file *file, const struct tracking_facts *facts,
                                 struct spoor_error *err)
 {
@@ -344,7 +345,7 @@ static int write_facts(struct tracking_file *file, const char *path,
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* SQLite would take the log of an older file for part of the new one. */
+/* SQLite would read the log of an older file as part of the new one. */
 static int remove_beside(const char *path, struct spoor_error *err)
 {
     static const char *const suffixes[] = { "-wal", "-shm", "-journal" };
@@ -362,7 +363,7 @@ static int remove_beside(const char *path, struct spoor_error *err)
     return 0;
 }
 
-/* An empty file under that name or, if there is an old one, beside it. */
+/* Creates an empty file under that name or, if there is an old one, beside it. */
 static int create(struct tracking_file *file, bool overwrite, struct spoor_error *err)
 {
     const char *path = file->path;
@@ -376,7 +377,7 @@ static int create(struct tracking_file *file, bool overwrite, struct spoor_error
                              "existing file.",
                              path);
         r = output_file_check(path, OUTPUT_REPLACE, NULL);
-        if (r == 0 || r == -ELOOP) /* a link is replaced, not what it names */
+        if (r == 0 || r == -ELOOP) /* replace a link, not its target */
             r = replacement_open(&file->replacement, path, false);
         return r < 0 ? error_sys(err, r, "cannot replace the file %s", path) : 0;
     }
@@ -387,7 +388,7 @@ static int create(struct tracking_file *file, bool overwrite, struct spoor_error
     return remove_beside(path, err);
 }
 
-/* A new file that is not needed or cannot be used. */
+/* Removes a new file that is not needed or cannot be used. */
 static void discard(struct tracking_file *file)
 {
     if (file->replacement.fd >= 0)
@@ -441,7 +442,7 @@ int tracking_file_open(const char *path, bool overwrite, const struct tracking_f
                     err);
     if (r < 0)
         (void)error_prefix(err, r, "cannot write to the file %s", path);
-    /* A new file is complete before the job starts, which may look for it. */
+    /* Complete a new file before the job starts, which may look for it. */
     if (r == 0 && file->replacement.fd < 0)
         r = open_rows(file, err);
     if (r < 0) {
@@ -552,7 +553,7 @@ static int read_facts(const char *path, struct tracking_facts *ret, struct spoor
     for (size_t i = 0; i < TRACKING_FACTS && r >= 0; i++) {
         if (tracking_fact_fields[i].type == TRACKING_TEXT)
             (void)snprintf(ret->texts[i], sizeof(ret->texts[i]), "%s",
-                           table_text(table, i)); /* a unit; a long one is cut */
+                           table_text(table, i)); /* a text; truncated if too long */
         else
             r = table_number(table, i, &ret->numbers[i], err);
     }
@@ -592,10 +593,10 @@ int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_see
 
 /* ---- the process that writes -------------------------------------------- */
 
-/* How long the file is waited for before the job starts. */
+/* How long to wait for the file before the job starts. */
 #define OPEN_MOST_NS (2 * NS_PER_SECOND)
 
-/* How long rows are waited for. */
+/* How long to wait for rows. */
 #define ROWS_MOST_NS (100 * NS_PER_MS)
 
 enum { RECORD_OPEN, RECORD_BEGIN, RECORD_ROW };
@@ -605,7 +606,7 @@ enum { RECORD_OPEN, RECORD_BEGIN, RECORD_ROW };
 struct target {
     const char *path;
     bool overwrite;
-    struct tracking_file *file; /* NULL: it could not be opened */
+    struct tracking_file *file; /* NULL: the file could not be opened */
 };
 
 static int carry_out(void *data, unsigned kind, const void *bytes, size_t size,

@@ -60,7 +60,7 @@ enum tracking_fact {
 };
 
 struct tracking_facts {
-    char texts[TRACKING_FACTS][64]; /* of those that are text */
+    char texts[TRACKING_FACTS][64]; /* values of the facts that are texts */
     double numbers[TRACKING_FACTS]; /* of the others */
 };
 
@@ -76,7 +76,8 @@ enum tracking_type { TRACKING_TEXT, TRACKING_REAL, TRACKING_INTEGER };
 struct tracking_field {
     const char *name;
     enum tracking_type type;
-    const char *metric; /* of a column; NULL: it is a part of the one before, or the time */
+    /* Metric of a column; NULL: the column is a part of the one before, or the time. */
+    const char *metric;
     enum tracking_unit unit;
     enum tracking_moment moment;
 };
@@ -91,12 +92,12 @@ struct tracking_file;
 int tracking_file_open(const char *path, bool overwrite, const struct tracking_facts *facts,
                        struct tracking_file **ret, struct spoor_error *err);
 
-/* Now there will be rows: replaces an old file. 0 or -errno with a message. */
+/* Called before the first row: replaces an old file. 0 or -errno with a message. */
 int tracking_file_begin(struct tracking_file *file, struct spoor_error *err);
 
-/* Adds a row; NaN (not known) is written as 0. Failing costs rows, not the run: the first
- * failure returns -errno with a message (a warning for the user), later ones return 0. May be
- * called from another thread than open and close, not at the same time as they. */
+/* Adds a row; NaN (unknown) is written as 0. A failure loses rows but does not stop the run:
+ * the first failure returns -errno with a message (a warning for the user), later ones
+ * return 0. May be called from another thread than open and close, but not at the same time. */
 int tracking_file_add(struct tracking_file *file, const double row[TRACKING_COLUMNS],
                       struct spoor_error *err);
 
@@ -107,16 +108,17 @@ int tracking_file_close(struct tracking_file *file, struct spoor_error *err);
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Takes one row. 0 to go on, or -errno. */
+/* Receives one row. Returns 0 to go on, or -errno. */
 typedef int tracking_row_seen(const double row[TRACKING_COLUMNS], void *data);
 
-/* Every message names the file. */
+/* Every message contains the name of the file. */
 int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_seen *seen,
                   void *data, struct spoor_error *err);
 
 /* ---- the process that writes --------------------------------------------
  *
- * The tracking file in a writer process (base/writer_process.h): a disk that does not respond costs rows, and holds nothing up.
+ * Writes the tracking file in a writer process (base/writer_process.h): if the disk does not
+ * respond, rows are lost, but nothing is delayed.
  *
  * A failure is returned once, by the next call: -errno with a message, a warning for the user.
  * All functions accept a closed writer.
@@ -126,15 +128,16 @@ int tracking_read(const char *path, struct tracking_facts *ret, tracking_row_see
 struct tracking_writer {
     struct writer_process process;
     const char *path; /* borrowed */
-    bool has_failed;  /* and that was returned */
+    bool has_failed;  /* the failure has been returned */
 };
 
-/* Starts the process, for which this one must not have threads yet. 0 or -errno with a message. */
+/* Starts the writer process. The calling process must not have threads yet. 0 or -errno with
+ * a message. */
 int tracking_writer_start(struct tracking_writer *writer, const char *path, bool overwrite,
                           struct spoor_error *err);
 
-/* As tracking_file_open(); closes the writer on failure. A disk that does not respond within some
- * seconds is no failure yet. */
+/* Like tracking_file_open(); closes the writer on failure. A disk that does not respond
+ * within some seconds does not count as a failure. */
 int tracking_writer_open(struct tracking_writer *writer, const struct tracking_facts *facts,
                          struct spoor_error *err);
 
@@ -142,10 +145,10 @@ int tracking_writer_begin(struct tracking_writer *writer, struct spoor_error *er
 int tracking_writer_add(struct tracking_writer *writer, const double row[TRACKING_COLUMNS],
                         struct spoor_error *err);
 
-/* Waits a moment until the rows are in the file. */
+/* Waits briefly until the rows are in the file. */
 void tracking_writer_wait(const struct tracking_writer *writer);
 
-/* As tracking_file_close(). Also fails if rows could not be written in time. */
+/* Like tracking_file_close(). Also fails if rows could not be written in time. */
 int tracking_writer_close(struct tracking_writer *writer, struct spoor_error *err);
 
 #endif

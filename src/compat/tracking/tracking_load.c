@@ -120,7 +120,7 @@ static void add_measures(struct record *record, struct record_gpu *gpu)
         gpu->measures[figures[i].measure] = record_find(record->figures, figures[i].path);
 }
 
-/* The capacity is that of all GPUs, which are taken to be alike. */
+/* The capacity is that of all GPUs, which are assumed to be equal. */
 static void add_gpus(const struct tracking *tracking, struct record *record)
 {
     const double *numbers = tracking->facts.numbers;

@@ -34,7 +34,8 @@ static void report_broken(void *data, const struct record *run, const char *line
 
 /* ---- the command -------------------------------------------------------- */
 
-/* The environment of the command: our own variables, and some that describe the run. Zeroed is empty. */
+/* The environment of the command: our own variables, and some that describe the run. A
+ * zeroed struct is empty. */
 struct variables {
     struct text_list list;
     struct spoor_error err;
@@ -61,7 +62,7 @@ static void add_number(struct variables *variables, const char *name, double val
         add_variable(variables, name, decimal_number(value).text);
 }
 
-/* The first report that is a file. */
+/* Returns the path of the first report that is written to a file. */
 static const char *find_report(const struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->count; i++) {
@@ -93,7 +94,8 @@ struct exit_command {
     char **variables;
 };
 
-/* With the signals that a program starts with. Its output goes to stderr: stdout is the job's. */
+/* Starts the command with default signal handling. Its output goes to stderr: stdout belongs
+ * to the job. */
 static int spawn(const struct exit_command *command, pid_t *ret)
 {
     char shell[] = "sh", option[] = "-c";

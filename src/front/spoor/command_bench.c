@@ -28,10 +28,10 @@
 struct bench {
     struct settings *settings;
     struct bench_plan plan;
-    struct run_set set; /* the runs that count */
-    int runs_fd;        /* of -o; -1: none */
+    struct run_set set; /* the runs that are counted */
+    int runs_fd;        /* descriptor of the -o file; -1: none */
     sigset_t mask;      /* of our caller */
-    int signal;         /* that ended the bench; 0: none */
+    int signal;         /* the signal that ended the bench; 0: none */
     bool shows_progress;
     uint64_t started_ns;
 };
@@ -59,10 +59,11 @@ static void block_signals(struct bench *bench)
 
     wanted_signals(&signals);
     (void)sigprocmask(SIG_BLOCK, &signals, &bench->mask);
-    (void)sigaction(SIGCHLD, &standard, NULL); /* SIGCHLD must not be ignored to be received */
+    /* SIGCHLD is not delivered while it is ignored. */
+    (void)sigaction(SIGCHLD, &standard, NULL);
 }
 
-/* For that long at most. */
+/* Waits for a signal, for at most that long. */
 static void wait_for_signal(struct bench *bench, uint64_t duration_ns)
 {
     struct timespec time = clock_timespec(duration_ns);
@@ -91,7 +92,7 @@ static int wait_for(struct bench *bench, pid_t pid)
         if (forward_is_sent(&info))
             (void)kill(pid, info.si_signo);
     }
-    wait_for_signal(bench, 0); /* one that ended the child, too */
+    wait_for_signal(bench, 0); /* a signal that ended the child, too */
     return status;
 }
 
@@ -108,7 +109,7 @@ static void redirect(const struct bench *bench, bool keeps_errors)
         (void)dup2(null, STDERR_FILENO);
 }
 
-/* The command has forked and waits for exec, with its own stderr. */
+/* The command has been forked and waits before exec, with its own stderr. */
 static int restore_stderr(void *data, pid_t pid, struct spoor_error *err)
 {
     (void)pid;
@@ -139,7 +140,7 @@ static const char **join_tags(const struct text_list *given, char **of_command)
     return tags;
 }
 
-/* The child. Returns its exit code. */
+/* Runs in the child. Returns its exit code. */
 static int track_command(const struct bench *bench, const struct bench_command *command,
                          int report_fd)
 {
@@ -284,7 +285,7 @@ static void show_progress(const struct bench *bench, size_t run, size_t total)
     buffer_add_text(&line, "\r\033[K");
     if (buffer_error(&text) == 0)
         page_cut(text.text, style.columns - 1, &line);
-    (void)buffer_write(&line, STDERR_FILENO); /* if it fails, there is no other place */
+    (void)buffer_write(&line, STDERR_FILENO); /* a failure cannot be reported anywhere */
 }
 
 /* Returns 0 or the exit code. */

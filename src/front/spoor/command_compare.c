@@ -68,7 +68,7 @@ static void compared_done(struct compared *compared)
     free(compared->sets);
 }
 
-/* The name of a file without its directory, if no other has it. */
+/* Returns the name of a file without its directory, if it is unique. */
 static const char *short_name(char **names, size_t count, size_t index)
 {
     const char *name = basename(names[index]);
@@ -80,7 +80,7 @@ static const char *short_name(char **names, size_t count, size_t index)
     return name;
 }
 
-/* Each argument is a set. */
+/* Makes each argument a set. */
 static int make_groups(struct compared *compared, char **names, struct spoor_error *err)
 {
     struct run_groups *groups = &compared->groups;
@@ -103,7 +103,7 @@ static int make_groups(struct compared *compared, char **names, struct spoor_err
     return groups->items ? 0 : error_set(err, ENOMEM, "out of memory");
 }
 
-/* All arguments are one set, which a property divides. */
+/* Divides the set of all arguments by a property. */
 static int divide_set(struct compared *compared, char **names, size_t count,
                       struct spoor_error *err)
 {
@@ -245,7 +245,7 @@ static void collect_row(const struct compared *compared, size_t figure, size_t g
                 change, data);
 }
 
-/* Adds the facts that limit what the figures mean. */
+/* Adds notes about what limits a comparison. */
 static void add_notes(const struct compared *compared, struct page *page)
 {
     CLEANUP(buffer_done) struct buffer machines = { 0 };
@@ -462,7 +462,7 @@ static void add_finding(void *data, const struct record *run, const char *line)
     json_end(&findings->json);
 }
 
-/* The figures of a run against earlier runs. */
+/* Checks the figures of a run against earlier runs. */
 static int check_baseline(const struct settings *settings, const struct figure_list *figures,
                           const struct run_set *earlier, const struct record *run,
                           struct findings *findings, struct spoor_error *err)
@@ -475,7 +475,7 @@ static int check_baseline(const struct settings *settings, const struct figure_l
         CLEANUP(buffer_done) struct buffer line = { 0 };
         int r;
 
-        /* Whether a file was in the page cache is not a property of the program. */
+        /* The bytes read depend on the page cache, not on the program. */
         if (!settings->figures && strcmp(figures->items[i].name, "read") == 0)
             continue;
         r = baseline_check(&baseline, &figures->items[i], run, settings->tolerance, &line);

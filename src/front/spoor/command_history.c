@@ -28,7 +28,7 @@
 #include "runs/run_set.h"
 #include "text/escape.h"
 
-/* A history, its index, and the runs that the command line means. */
+/* A history, its index, and the runs that the command line selects. */
 struct query {
     const struct settings *settings;
     struct history_index index;
@@ -51,7 +51,7 @@ static int query_open(struct query *query, const struct settings *settings,
     return r < 0 ? r : history_index_open(query->folder, &query->index, err);
 }
 
-/* The filters of the command line: all must hold. */
+/* Applies the filters of the command line: all must hold. */
 static int query_filter(struct query *query, char **filters, int count, struct spoor_error *err)
 {
     double now = (double)time(NULL);
@@ -102,7 +102,7 @@ static bool is_for_people(const struct output *output)
 
 enum { LIST_COLUMNS_MAX = 32, LISTED_ON_TERMINAL = 30, ID_SHOWN = 8 };
 
-/* Where the value of a column is. */
+/* The source of the value of a column. */
 enum column_kind {
     COLUMN_ID,
     COLUMN_STARTED,
@@ -133,8 +133,8 @@ static const char *const figure_headings[RUN_FIGURES] = { "TIME",  "CPU",     "M
 
 struct list_column {
     enum column_kind kind;
-    struct run_figure figure; /* of COLUMN_FIGURE and COLUMN_PATH */
-    size_t index;             /* of COLUMN_FIGURE, in run_figures */
+    struct run_figure figure; /* for COLUMN_FIGURE and COLUMN_PATH */
+    size_t index;             /* for COLUMN_FIGURE: its index in run_figures */
     const struct field *field;
 };
 
@@ -393,7 +393,8 @@ static int write_list(void *data, const struct output *output, int fd, struct sp
     return r < 0 ? r : write_table(&list.table, output, fd, err);
 }
 
-/* Prints a table of the runs that the filters select. Returns the exit code, as the others below. */
+/* Prints a table of the runs that the filters select. Returns the exit code, as do the
+ * functions below. */
 static int print_table(struct settings *settings, char **filters, int count,
                        output_write *write)
 {
@@ -442,7 +443,7 @@ static int show_runs(struct settings *settings, char **operands, int count)
 
 /* ---- stats ---------------------------------------------------------------- */
 
-/* A recommendation looks at this many of the newest runs of a name, as a check does. */
+/* A recommendation uses this many of the newest runs of a name, as a check does. */
 enum { NEEDED_RUNS = 20 };
 
 /* The runs of one name, or of one command without a name. */
@@ -476,7 +477,7 @@ static int compare_items(const void *a, const void *b)
 
 static void keep_node(void *node)
 {
-    (void)node; /* the list has it */
+    (void)node; /* the list contains the node */
 }
 
 static void groups_done(struct groups *groups)
@@ -598,7 +599,7 @@ static int add_needs(const struct history_run *run, void *data, struct spoor_err
     return 0;
 }
 
-/* The request for the next run of a group. */
+/* Adds the request for the next run of a group. */
 static int add_request(struct groups *groups, const struct group *group,
                        struct spoor_error *err)
 {
@@ -713,7 +714,7 @@ static int prune(struct settings *settings, char **operands, int count)
 
 /* ---- import --------------------------------------------------------------- */
 
-/* 1: it was added; 0: the history has it. */
+/* Returns 1 if the run was added, 0 if the history already has it. */
 static int import_run(struct query *query, struct record *record, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer row = { 0 };
@@ -769,7 +770,7 @@ static int push_runs(struct settings *settings, char **operands, int count)
     if (count == 0 || !history_is_database(operands[0]))
         return complain("missing argument: spoor history push postgresql://... [FILTER...]");
     for (int i = 1; i < count; i++) {
-        if (history_is_database(operands[i])) /* not in a message: it may hold a password */
+        if (history_is_database(operands[i])) /* do not print the URL: it may hold a password */
             return complain("only one URL may be given");
     }
     if (query_open(&query, settings, &err) < 0 ||
@@ -787,7 +788,7 @@ static int push_runs(struct settings *settings, char **operands, int count)
 /* ---- the command ---------------------------------------------------------- */
 
 static const struct {
-    const char *name; /* NULL: without a subcommand */
+    const char *name; /* NULL: the command without a subcommand */
     int (*main)(struct settings *settings, char **operands, int count);
 } actions[] = {
     { "show", show_runs },      { "stats", show_stats }, { "prune", prune },

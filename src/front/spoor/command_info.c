@@ -218,7 +218,7 @@ static int write_sources(void *data, const struct output *output, int fd,
         print_rows(list);
         fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
                 list->count);
-        r = fclose(list->out) != 0 ? -errno : 0; /* the last of it was not written yet */
+        r = fclose(list->out) != 0 ? -errno : 0; /* the last part is written on close */
         buffer_add(&text, page, length);
         free(page);
     }
@@ -254,7 +254,7 @@ int command_doctor(const struct command *command, int argc, char **argv)
 
 #define PHASE_FILE_VARIABLE "SPOOR_PHASE_FILE"
 
-/* From the option or the variable; NULL: none is named. */
+/* Returns the file of the option or the variable; NULL: none is named. */
 static const char *named_file(const struct settings *settings)
 {
     const char *variable = getenv(PHASE_FILE_VARIABLE);
@@ -289,7 +289,7 @@ static void ignore_warning(const char *message)
     (void)message;
 }
 
-/* A script goes on outside a run, and the user learns where the phase is. Once per phase is enough. */
+/* Outside a run a script goes on, with one warning per phase that names the file. */
 static void note_missing_run(const struct phase_mark *mark, const char *path)
 {
     if (!mark->is_stop)
@@ -329,13 +329,14 @@ int command_phase(const struct command *command, int argc, char **argv)
     struct arguments arguments;
     const char *const *words = arguments.operands;
     struct phase_mark mark = {
-        .process_id = getppid(), /* the caller is in the phase, not we */
+        .process_id = getppid(), /* the caller is in the phase, not this process */
         .timestamp = (double)clock_now().realtime_ns / (double)NS_PER_SECOND,
     };
     struct spoor_error err;
     int code;
 
-    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME); /* we are not part of the job; cannot fail */
+    /* This process is not part of the job; cannot fail. */
+    (void)prctl(PR_SET_NAME, SPOOR_AGENT_NAME);
     code = settings_begin(&settings, &arguments, command, argc, argv);
 
     if (code >= 0)

@@ -26,7 +26,7 @@
  * recommend --server.
  */
 
-/* Zeroed is ready. */
+/* A zeroed struct is ready. */
 struct server_search {
     struct server_table table; /* the servers found */
     size_t runs;
@@ -41,7 +41,7 @@ static void server_search_done(struct server_search *search)
     catalog_done(&search->catalog);
 }
 
-/* Each run, before the search. */
+/* Called for each run, before the search. */
 static void server_search_add_run(struct server_search *search, const struct record *record)
 {
     struct server_table *table = &search->table;
@@ -58,14 +58,14 @@ static void server_search_add_run(struct server_search *search, const struct rec
 
 /* ---- the server of the run ------------------------------------------------ */
 
-/* Which server this machine is, if the run was made here, in a cloud. */
+/* Finds the server type of this machine, if the run was made here, in a cloud. */
 static void find_own_server(struct server_search *search)
 {
     CLEANUP(root_close) struct root root = ROOT_CLOSED;
 
     if (!search->is_here || root_open(NULL, &root) < 0)
         return;
-    /* If it fails, the facts of the firmware may be enough. */
+    /* If this fails, the facts of the firmware may be enough. */
     (void)cloud_find(&root, &search->cloud, NULL);
     if (!*search->cloud.vendor || !*search->cloud.instance_type)
         return;
@@ -151,8 +151,8 @@ static int find(struct server_search *search, const struct settings *settings,
     return 0;
 }
 
-/* Searches, and takes as long as the keeper and the metadata service of a cloud may. The table can be
- * written even if it fails: it then has the reason. */
+/* Searches for servers. Takes as long as the keeper and the metadata service of a cloud may.
+ * The table can be written even after a failure: it then contains the reason. */
 static int server_search_find(struct server_search *search, const struct settings *settings,
                               const struct needs *needs, struct spoor_error *err)
 {
@@ -187,7 +187,7 @@ static int list_needs(const struct run_set *set, double margin, struct server_se
     return 0;
 }
 
-/* A report of a machine alone is a mistake, even beside others. */
+/* A report of the machine alone is rejected, even among others. */
 static int check_jobs(const struct run_set *set, struct spoor_error *err)
 {
     for (size_t i = 0; i < set->source_count; i++) {
@@ -252,7 +252,7 @@ static int write_needs(void *data, const struct output *output, int fd, struct s
     return r < 0 ? error_sys(err, r, "cannot write to standard output") : 0;
 }
 
-/* Without servers the rest is still worth writing. Returns the exit code. */
+/* If no servers are found, the rest is still written. Returns the exit code. */
 static int recommend(struct settings *settings, const struct needs *needs,
                      struct server_search *search)
 {

@@ -44,7 +44,7 @@ static int name_page(const char *path, char **ret, struct spoor_error *err)
     return 0;
 }
 
-/* A name that the user did not give must not cost a file of theirs. */
+/* A name that the user did not give must not replace one of their files. */
 static int check_own_page(const char *path, struct spoor_error *err)
 {
     CLEANUP(buffer_done) struct buffer page = { 0 };
@@ -57,7 +57,7 @@ static int check_own_page(const char *path, struct spoor_error *err)
                      path);
 }
 
-/* The page to open in a browser; NULL: none of the outputs is a page in a file. */
+/* Returns the page to open in a browser; NULL: none of the outputs is a page in a file. */
 static const char *find_page(const struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->count; i++) {
@@ -67,7 +67,7 @@ static const char *find_page(const struct outputs *outputs)
     return NULL;
 }
 
-/* Charts and brief reports are text. */
+/* Rejects formats other than text for charts and brief reports. */
 static int check_text(const struct settings *settings, struct spoor_error *err)
 {
     const char *name = settings->is_brief ? "brief" : "text";
@@ -89,7 +89,7 @@ static int check_text(const struct settings *settings, struct spoor_error *err)
     return 0;
 }
 
-/* The default path of the page. */
+/* Sets the default path of the page. */
 static int complete_settings(struct settings *settings, const char *path,
                              struct spoor_error *err)
 {
@@ -169,7 +169,7 @@ static int write_outputs(const struct settings *settings, const struct outputs *
 static int open_page(const char *path)
 {
     char opener[] = "xdg-open";
-    char *whole = realpath(path, NULL); /* one that begins with '-' would be an option */
+    char *whole = realpath(path, NULL); /* a relative path may begin with '-', like an option */
     char *arguments[] = { opener, whole, NULL };
     int status = 0;
     bool is_open;
@@ -224,7 +224,7 @@ int command_report(const struct command *command, int argc, char **argv)
 
 /* ---- merge ---------------------------------------------------------------- */
 
-/* As the last rank does it, and text for the reader. */
+/* Names the output as the last rank does, with text for the reader. */
 static int name_merged(struct settings *settings, const char *folder, struct spoor_error *err)
 {
     static const char *const names[] = { "merged.json", "merged.html" };

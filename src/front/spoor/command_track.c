@@ -64,7 +64,7 @@ int untracked_record_fill(const struct tracked *tracked, const struct spoor_opti
     if (!options->id)
         record_make_id(id);
     launch_read(&launch, environment_own);
-    (void)gethostname(host.hostname, sizeof(host.hostname) - 1); /* or it is not known */
+    (void)gethostname(host.hostname, sizeof(host.hostname) - 1); /* stays empty if unknown */
     summary_init(&summary, options->interval_ns);
     for (size_t i = 0; i < METRIC_COUNT; i++)
         summary.tally[i].origin.reason = REASON;
@@ -182,7 +182,7 @@ static void hide_live(void *data, bool is_stopping)
     live_hide(data, is_stopping);
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is no live view. */
 static struct live *open_live(const struct settings *settings, char **command,
                               struct track_options *options)
 {
@@ -330,7 +330,7 @@ static int follow(const struct settings *settings, const struct outputs *outputs
     live_stop(live);
     if (code == 0) {
         outputs_write(outputs, attachment.session);
-        (void)after_run(settings, outputs, attachment.session); /* it has no limits */
+        (void)after_run(settings, outputs, attachment.session); /* attach has no limits */
     }
     return code;
 }
@@ -386,7 +386,7 @@ static struct live *begin_system_live(const struct settings *settings,
         (settings->has_format || !isatty(STDOUT_FILENO) || settings->outputs.count > 1 ||
          strcmp(settings->outputs.items[0], "-") != 0))
         return NULL;
-    (void)gethostname(name, sizeof(name) - 1); /* else it has none */
+    (void)gethostname(name, sizeof(name) - 1); /* empty if unknown */
     escape_terminal(settings->name ? settings->name : name, &title);
     live = live_begin(settings, LIVE_HOST, title.text ? title.text : "", options);
     buffer_done(&title);

@@ -39,7 +39,7 @@ struct watched_runs {
     struct watched_run list[RUNS_MAX];
     size_t count;
     bool has_gpus;            /* the GPU memory of a run is known */
-    struct json_writer *json; /* each status goes here, too; NULL: nowhere */
+    struct json_writer *json; /* each status is also written here; NULL: nowhere */
 };
 
 static double number_of(const json_t *status, const char *key)
@@ -101,7 +101,8 @@ static int compare_runs(const void *a, const void *b)
     return (first->tracker > second->tracker) - (first->tracker < second->tracker);
 }
 
-/* Cores are those between the latest samples; of a run that is seen for the first time, the mean. */
+/* Cores are the mean between the two latest samples or, for a run that is seen for the first
+ * time, since its start. */
 static void list_runs(struct watched_runs *runs, const struct watched_runs *before)
 {
     size_t before_count = before ? before->count : 0;
@@ -133,7 +134,7 @@ enum { PID_COLUMN, TIME_COLUMN, CPU_COLUMN, MEMORY_COLUMN, GPU_COLUMN, COLUMN_CO
 static const struct {
     const char *heading;
     int width;
-    size_t columns_min; /* of a terminal that shows it */
+    size_t columns_min; /* width of a terminal that shows this column */
 } columns[COLUMN_COUNT] = {
     { "PID", 8, 50 },   { "ELAPSED", 12, 0 },  { "CPU", 6, 0 },
     { "MEMORY", 9, 0 }, { "GPU MEM", 10, 64 },
@@ -156,7 +157,7 @@ static struct number cell_of(const struct watched_run *run, int column)
     }
 }
 
-/* A run, or the heading if it is NULL. */
+/* Adds a run, or the heading if `run` is NULL. */
 static void add_line(struct page *page, const struct watched_run *run, bool has_gpus)
 {
     struct buffer line = { 0 }, safe = { 0 };
@@ -177,7 +178,7 @@ static void add_line(struct page *page, const struct watched_run *run, bool has_
     buffer_done(&line);
 }
 
-/* At most so many lines, without the end of the last. Returns their number. */
+/* Writes at most that many lines, without the newline of the last. Returns their number. */
 static size_t write_table(struct page *page, const struct watched_runs *runs, size_t lines)
 {
     size_t count = runs->count + 1 > lines ? lines - 2 : runs->count;

@@ -16,7 +16,7 @@
 #include "record/record.h"
 #include "text/buffer.h"
 
-/* A part of a name must not become a directory. */
+/* A value must not add a directory to the path. */
 static void add_value(const char *value, struct buffer *out)
 {
     for (; *value; value++)
@@ -28,7 +28,7 @@ static void add_host(struct settings *settings, struct buffer *out)
     char name[HOST_NAME_MAX + 1] = "";
 
     (void)settings;
-    (void)gethostname(name, sizeof(name) - 1); /* else it has none */
+    (void)gethostname(name, sizeof(name) - 1); /* empty if unknown */
     add_value(name, out);
 }
 
@@ -37,7 +37,7 @@ static void add_pid(struct settings *settings, struct buffer *out)
     buffer_format(out, "%d", (int)(settings->pid ? settings->pid : getpid()));
 }
 
-/* A part of "2026-03-14T09:26:53.589Z", without colons. */
+/* Adds a part of "2026-03-14T09:26:53.589Z", without colons. */
 static void add_time(size_t start, size_t end, struct buffer *out)
 {
     struct clock_text now = clock_format((double)(clock_now().realtime_ns / NS_PER_SECOND));
@@ -95,7 +95,7 @@ static void add_step(struct settings *settings, struct buffer *out)
     add_value(step ? step : "0", out);
 }
 
-/* Its name, since few launchers give its index. */
+/* Adds the name of the node, since few launchers provide its index. */
 static void add_node(struct settings *settings, struct buffer *out)
 {
     const char *name = get_launch().node_name;
@@ -115,7 +115,7 @@ static const struct {
     { "node", add_node },  { "job", add_job }, { "step", add_step },
 };
 
-/* The value of --tag KEY=VALUE; NULL: there is none. */
+/* Returns the value of --tag KEY=VALUE; NULL: there is none. */
 static const char *find_tag(const struct settings *settings, const char *key)
 {
     for (size_t i = 0; i < settings->tags.count; i++) {

@@ -9,9 +9,11 @@
 
 #include "front/spoor/settings.h"
 
-/* Fills in the names of all output files. A slash in a value becomes "_". {id} sets settings->run_id; {pid} is
- * the process that is attached to, or spoor itself; {rank}, {job} and {step} are those of the
- * launcher, or 0; {node} is its name for the machine, or the host name; the time is that of now, UTC. -EINVAL: a name has braces that mean nothing, or a value that is not known. */
+/* Fills in the names of all output files. A slash in a value becomes "_". {id} sets
+ * settings->run_id; {pid} is the attached process, or spoor itself; {rank}, {job} and {step}
+ * come from the launcher, or are 0; {node} is the launcher's name of the machine, or the
+ * host name; times are the current time in UTC. -EINVAL: a name in braces does not exist, or
+ * its value is unknown. */
 int file_names_fill_in(struct settings *settings, struct spoor_error *err);
 
 #endif

@@ -30,7 +30,7 @@
 
 /* ---- the screen --------------------------------------------------------- */
 
-/* A terminal that takes nothing for this long is stalled. */
+/* A terminal that accepts nothing for this long is stalled. */
 enum { STALLED_MS = 100 };
 
 /* 0 or -errno: then there is no view, since stderr itself may block. After su(1), for example, the terminal
@@ -70,7 +70,7 @@ void live_screen_read_size(const struct live_screen *screen, size_t *ret_columns
 
     (void)ioctl(screen->fd, TIOCGWINSZ, &size); /* terminals of some programs report no size */
     *ret_columns = size.ws_col > 0 ? size.ws_col : 80;
-    *ret_lines = size.ws_row > 0 ? size.ws_row - 1u : 23; /* the cursor has the first */
+    *ret_lines = size.ws_row > 0 ? size.ws_row - 1u : 23; /* the cursor uses the first line */
 }
 
 void live_screen_take_modes(struct live_screen *screen)
@@ -152,7 +152,7 @@ static void write_line(void *data)
 {
     const struct line_text *line = data;
 
-    (void)buffer_write(&line->text, line->fd); /* the terminal may be gone */
+    (void)buffer_write(&line->text, line->fd); /* the terminal may have been closed */
 }
 
 static void release_line(void *data)
@@ -231,17 +231,18 @@ void live_screen_clear(struct live_screen *screen)
 
 /* Frames are at least this far apart. */
 #define FRAME_NS (100 * NS_PER_MS)
-/* Without a sample, too, a frame is drawn: the time has passed, and the size may have changed. */
+/* A frame is drawn after this time even without a sample: the time has passed, and the size
+ * may have changed. */
 #define TICK_NS NS_PER_SECOND
 
-/* Signals that the view of a program that has the terminal for itself leaves alone: those that cannot be
- * blocked, those that end the program with a report (watch.h), and those that do not end it. All others
- * end the program, once the terminal is as it was, or are about the terminal. */
+/* Signals that a view with keys does not handle: those that cannot be blocked, those that
+ * end the program with a report (watch.h), and those that do not end it. All others end the
+ * program, after the terminal is restored, or concern the terminal. */
 static const int unhandled_signals[] = { SIGKILL, SIGSTOP, SIGINT,  SIGTERM, SIGHUP, SIGPIPE,
                                          SIGCHLD, SIGURG,  SIGTTIN, SIGTTOU, SIGIO };
 
 enum live_fd {
-    FD_WAKE,    /* an eventfd: there is something for the thread */
+    FD_WAKE,    /* an eventfd that wakes the thread */
     FD_END,     /* an eventfd: q was pressed */
     FD_SIGNALS, /* a signalfd; open only if the view reads keys */
     FD_COUNT,
@@ -281,13 +282,15 @@ struct live {
     pthread_t thread;
     bool has_thread;
 
-    pthread_mutex_t mutex; /* of what follows; never held while something may block */
+    /* Protects the members below; never held while something may block. */
+    pthread_mutex_t mutex;
     struct live_view view;
-    bool has_news;       /* a sample that was not drawn yet */
-    uint64_t sampled_ns; /* when the last sample came; 0: there was none */
+    bool has_news;       /* a sample has not been drawn yet */
+    uint64_t sampled_ns; /* time of the last sample; 0: there was none */
     bool must_stop;
 
-    pthread_mutex_t screen_mutex; /* of what follows; held while the terminal is used */
+    /* Protects the members below; held while the terminal is used. */
+    pthread_mutex_t screen_mutex;
     struct live_screen screen;
     bool is_hidden;
 };
@@ -309,7 +312,7 @@ bool live_shares_stdout(void)
            fstat(STDERR_FILENO, &err) == 0 && out.st_rdev == err.st_rdev;
 }
 
-/* The key that ends the view, if the view reads keys. */
+/* Returns a text with the key that ends the view, if the view reads keys. */
 static const char *hint_of(const struct live *live)
 {
     if (!live->has_keys)
@@ -318,7 +321,7 @@ static const char *hint_of(const struct live *live)
                                   : "Ctrl-C: end with a report";
 }
 
-/* With the screen held. */
+/* Must be called with screen_mutex held. */
 static void draw(struct live *live, const struct live_view *view)
 {
     struct live_screen *screen = &live->screen;
@@ -400,7 +403,7 @@ static void take_signal(struct live *live)
     }
 }
 
-/* False: there will be no more keys. */
+/* Reads keys. False: there will be no more. */
 static bool take_keys(struct live *live)
 {
     char keys[64];
@@ -408,7 +411,8 @@ static bool take_keys(struct live *live)
     uint64_t one = 1;
 
     if (n > 0 && (memchr(keys, 'q', (size_t)n) || memchr(keys, 'Q', (size_t)n)))
-        (void)!write(live->fds[FD_END], &one, sizeof(one)); /* a counter has room for 1 */
+        /* Cannot block: the counter has room for 1. */
+        (void)!write(live->fds[FD_END], &one, sizeof(one));
     return n > 0;
 }
 
@@ -422,7 +426,7 @@ static bool reads_keys(struct live *live)
     return has_modes;
 }
 
-/* False: the thread is to end. */
+/* Returns false if the thread must end. */
 static bool look_for_news(struct live *live, bool *has_news)
 {
     bool must_stop;
@@ -445,7 +449,7 @@ static void *run(void *data)
     while (look_for_news(live, &has_news)) {
         struct pollfd fds[] = {
             { .fd = live->fds[FD_WAKE], .events = POLLIN },
-            { .fd = live->fds[FD_SIGNALS], .events = POLLIN }, /* -1 is passed over */
+            { .fd = live->fds[FD_SIGNALS], .events = POLLIN }, /* poll() ignores -1 */
             { .fd = has_input && reads_keys(live) ? STDIN_FILENO : -1, .events = POLLIN },
         };
         uint64_t due_ns = drawn_ns + (has_news ? FRAME_NS : TICK_NS);
@@ -472,7 +476,8 @@ static void wake(struct live *live)
 {
     uint64_t one = 1;
 
-    (void)!write(live->fds[FD_WAKE], &one, sizeof(one)); /* a counter has room for 1 */
+    /* Cannot block: the counter has room for 1. */
+    (void)!write(live->fds[FD_WAKE], &one, sizeof(one));
 }
 
 void live_sample_seen(const struct spoor_sample *sample, void *data)
@@ -556,7 +561,7 @@ static int open_parts(struct live *live, const struct live_options *options)
     return live->has_keys ? open_signals(live) : 0;
 }
 
-/* Without it, the view only lacks that time. */
+/* If this fails, the view only lacks the usual time. */
 static void open_lookup(struct live *live, const char *name)
 {
     static const struct helper_work work = { "history", look_up, release_lookup };
@@ -616,7 +621,8 @@ int live_start(struct live *live, struct spoor_error *err)
     return r < 0 ? error_sys(err, r, "cannot show a live view") : 0;
 }
 
-/* Do the rows of a stream go to a terminal too, or to a program that may show them there? */
+/* Returns whether the rows of a stream go to a terminal too, or to a program that may show
+ * them there. */
 static bool is_covered_by_rows(const struct settings *settings)
 {
     for (size_t i = 0; i < settings->stream_count; i++) {

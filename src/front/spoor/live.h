@@ -38,35 +38,37 @@ struct live_screen {
     bool is_drawn;
     bool has_modes; /* keys are read: the modes of the terminal are ours */
     struct termios modes_before;
-    struct helper *writer; /* writes the one line; NULL: there is none */
+    struct helper *writer; /* writes the one line; NULL: there is no such line */
     struct line_text *line;
     size_t line_row; /* the row of the line; 0: it is not shown */
 };
 
-/* Accepts one that is not open. */
+/* Accepts a screen that is not open. */
 void live_screen_close(struct live_screen *screen);
 
 /* A terminal that is not the controlling one has no foreground. */
 bool live_screen_is_in_foreground(const struct live_screen *screen);
 
-/* The room below the cursor. */
+/* Returns the room below the cursor. */
 void live_screen_read_size(const struct live_screen *screen, size_t *ret_columns,
                            size_t *ret_lines);
 
-/* From now on keys of stdin, if it is a terminal, are read at once and not shown. Keys that send signals
- * still do. */
+/* Reads keys of stdin, if it is a terminal, at once and without echo from now on. Keys that
+ * send signals still do. */
 void live_screen_take_modes(struct live_screen *screen);
 
-/* Replaces the last frame by text of `lines` lines. If the terminal is stalled, it may be dropped. */
+/* Replaces the last frame by text of `lines` lines. If the terminal is stalled, the text may
+ * be dropped. */
 void live_screen_draw(struct live_screen *screen, const char *text, size_t lines);
 
-/* From now on live_screen_draw_line() is used instead: -errno if that fails. */
+/* Prepares for live_screen_draw_line(), which replaces live_screen_draw(). 0 or -errno. */
 int live_screen_open_line(struct live_screen *screen);
 
-/* Shows a text in the last of so many rows. Dropped while the last one is still being written. */
+/* Shows a text in the last of that many rows. The text is dropped while an earlier one is
+ * still being written. */
 void live_screen_draw_line(struct live_screen *screen, const char *text, size_t rows);
 
-/* Leaves the terminal as it was before. */
+/* Removes the view from the terminal. */
 void live_screen_clear(struct live_screen *screen);
 
 /* ---- the view -----------------------------------------------------------
@@ -88,22 +90,23 @@ enum {
 enum live_scope { LIVE_JOB, LIVE_HOST, LIVE_SCOPE_COUNT };
 
 struct live_curve {
-    size_t metric; /* of the sample; its count: there is no such metric */
+    size_t metric; /* index in the sample; the number of metrics: there is no such metric */
     double now;    /* NaN: unknown */
     double max;
     double columns[LIVE_CURVE_COLUMNS]; /* NaN: unknown */
-    /* of a counter: its latest value, and when; its growth in the newest column, and the time */
+    /* for a counter: its latest value and the time of it; its growth in the newest column,
+     * and the time of that growth */
     double total, total_seconds, growth, growth_seconds;
 };
 
 struct live_process {
     pid_t pid;
-    size_t place;  /* among all processes: those that started first come first */
+    size_t place;  /* position among all processes; the first started come first */
     size_t parent; /* its index in the view; SIZE_MAX: it is not in the view */
     double cores;  /* since the last sample; NaN: unknown */
     double rss_bytes;
-    double rank;      /* by CPU and memory */
-    bool has_command; /* the text is safe: a command line; otherwise its name */
+    double rank;      /* rank by CPU and memory */
+    bool has_command; /* the text is a command line, safe for a terminal; otherwise a name */
     char text[160];
 };
 
@@ -113,22 +116,22 @@ struct live_usage {
     double cpu_seconds, cores;
 };
 
-/* live_view_done() frees what it owns. */
+/* live_view_done() frees its members. */
 struct live_view {
     enum live_scope scope;
     double elapsed_seconds;
-    double usual_seconds;  /* of earlier runs of this name; NaN: unknown */
-    double column_seconds; /* that a column stands for */
-    double column_start;   /* of the newest column */
-    double rate_seconds;   /* a rate is of this long at least */
-    size_t column_count;   /* of the columns, those that have begun */
+    double usual_seconds;  /* usual time of earlier runs of this name; NaN: unknown */
+    double column_seconds; /* time that a column covers */
+    double column_start;   /* start of the newest column */
+    double rate_seconds;   /* rates are computed over at least this time */
+    size_t column_count;   /* number of columns that have begun */
     struct live_curve curves[LIVE_ROWS_MAX];
     double cpu_limit, memory_limit_bytes; /* NaN: none */
     struct spoor_gpu_sample gpus[LIVE_GPUS_MAX];
     size_t gpu_count;
     struct live_process processes[LIVE_PROCESSES_MAX]; /* by rank */
     size_t process_count, process_total;
-    struct live_usage *usage; /* of all processes; owned */
+    struct live_usage *usage; /* usage of all processes; owned */
     size_t usage_count;
     double usage_seconds; /* when that was */
 };
@@ -164,7 +167,7 @@ typedef size_t live_write(void *data, const struct live_style *style, struct buf
 struct live_options {
     const char *title; /* safe for a UTF-8 terminal */
     const char
-        *name; /* of the run, if the history is on: it has its usual time; NULL: unknown */
+        *name; /* name of the run, to look up its usual time in the history; NULL: unknown */
     enum live_scope scope;
     uint64_t interval_ns;
     bool has_color;
@@ -177,7 +180,7 @@ struct live_options {
 /* Whether stderr is a terminal that can show a view. */
 bool live_is_possible(void);
 
-/* Whether stdout is the terminal of stderr, too. */
+/* Whether stdout is the same terminal as stderr. */
 bool live_shares_stdout(void);
 
 /* The caller passes live_sample_seen() and the view to a session. Nothing is drawn before
@@ -191,12 +194,12 @@ struct live *live_close(struct live *live);
 
 spoor_sample_seen live_sample_seen;
 
-/* For a command that has the terminal for itself: opens and starts a view with keys if the settings
- * and the terminal allow it, and enters it into the options. NULL: there is none. */
+/* Opens and starts a view with keys for a command that has the terminal for itself, if the
+ * settings and the terminal allow it, and sets the options. NULL: there is no view. */
 struct live *live_begin(const struct settings *settings, enum live_scope scope,
                         const char *title, struct spoor_options *options);
 
-/* Readable when the user has pressed q; -1 if `live` is NULL. */
+/* A descriptor that is readable when the user has pressed q; -1 if `live` is NULL. */
 int live_end_fd(const struct live *live);
 
 /* For CLEANUP. */

@@ -13,7 +13,7 @@
 
 /* ---- the view ----------------------------------------------------------- */
 
-/* A column stands for this long at least, so that a curve shows some minutes. */
+/* A column covers at least this time, so that a curve shows some minutes. */
 #define COLUMN_SECONDS 1.0
 
 /* A line of a row: label, value, curve and the largest value, each padded to its width. */
@@ -21,13 +21,13 @@ enum {
     LABEL_WIDTH = 13,
     VALUE_WIDTH = 12,
     WIDE_VALUE_WIDTH = 20, /* with a limit */
-    WIDE_COLUMNS = 60,     /* of a terminal with room for that */
+    WIDE_COLUMNS = 60,     /* width of a terminal with room for that */
     CURVE_START = LABEL_WIDTH + VALUE_WIDTH,
     CURVE_MIN = 10,
     CURVE_MAX = 512,
     MAX_WIDTH = 18
 };
-enum { FRAME_LINES_MIN = 5 }; /* with fewer there is no headline and no footer */
+enum { FRAME_LINES_MIN = 5 }; /* with fewer lines, headline and footer are left out */
 
 /* A process: its PID, CPU, memory and command, which is indented below its parent. */
 enum { PID_WIDTH = 8, CORES_WIDTH = 7, RSS_WIDTH = 10, INDENT = 2 };
@@ -35,10 +35,10 @@ enum { PROCESS_COLUMNS_MIN = PID_WIDTH + CORES_WIDTH + RSS_WIDTH + 2 + CURVE_MIN
 
 enum { TREE_LINES_MIN = 3 };
 
-/* From this share of a limit on, a value is red. */
+/* A value is red from this share of its limit on. */
 #define NEAR_LIMIT 0.9
 
-/* CPUs of a quota that is as good as whole. */
+/* A quota within this many CPUs of a whole number is shown as one. */
 #define CPUS_ZERO 0.005
 
 enum live_unit {
@@ -54,7 +54,7 @@ enum live_limit { LIMIT_NONE, LIMIT_CPU, LIMIT_MEMORY };
 
 enum { MEMORY_ROW = 1 };
 
-/* In the order of the screen: the last ones are left out if there is no room. */
+/* The rows in the order of the screen: the last ones are left out if there is no room. */
 struct live_row {
     const char *label;
     const char *metric;
@@ -123,7 +123,7 @@ void live_view_init(struct live_view *view, enum live_scope scope, double interv
     }
 }
 
-/* NaN is below every number. */
+/* NaN counts as less than every number. */
 static void raise_value(double *value, double seen)
 {
     if (isnan(*value) || seen > *value)
@@ -189,8 +189,8 @@ static void add_counter(struct live_curve *curve, const struct spoor_sample *sam
 
 /* ---- processes ---- */
 
-/* The cores that a process used since the sample before; NaN: it is new. Both lists have the same order: the
- * search goes on where the last one ended. */
+/* Returns the cores that a process used since the previous sample; NaN: the process is new.
+ * Both lists have the same order, so the search continues from the last match. */
 static double cores_of(const struct live_view *view, const struct spoor_process_sample *process,
                        double seconds, size_t *next)
 {
@@ -223,7 +223,7 @@ static void keep_process(struct live_view *view, const struct live_process *proc
     view->processes[i] = *process;
 }
 
-/* A process with all memory of the job ranks as one with a busy core. */
+/* A process with all memory of the job ranks as high as a process with a busy core. */
 static void add_process(struct live_view *view, const struct spoor_process_sample *from,
                         size_t place, double cores, double total_bytes)
 {
@@ -242,7 +242,7 @@ static void add_process(struct live_view *view, const struct spoor_process_sampl
     keep_process(view, &process);
 }
 
-/* The nearest ancestor among the processes that are kept; SIZE_MAX: none. */
+/* Returns the nearest ancestor among the processes that are kept; SIZE_MAX: none. */
 static size_t find_parent(const struct live_view *view, const struct spoor_sample *sample,
                           size_t place)
 {
@@ -363,7 +363,7 @@ static void add_blanks(struct buffer *out, size_t count)
         buffer_add(out, " ", 1);
 }
 
-/* The blanks that make a text so many columns wide. */
+/* Adds blanks until the text is that many columns wide. */
 static void add_padding(struct buffer *out, const char *text, size_t width)
 {
     size_t used = utf8_columns(text);
@@ -381,7 +381,7 @@ static void add_fitting(struct page *page, enum page_style style, struct buffer 
     buffer_done(text);
 }
 
-/* A terminal too narrow for a row: "Memory 1.46 GB". */
+/* Adds a row of a narrow terminal: "Memory 1.46 GB". */
 static void add_narrow_row(struct page *page, const struct live_row *row, double now)
 {
     const char *label = row->label;
@@ -392,7 +392,7 @@ static void add_narrow_row(struct page *page, const struct live_row *row, double
     add_fitting(page, PAGE_PLAIN, &text);
 }
 
-/* All columns so far, over the whole width. */
+/* Adds all columns so far, over the whole width. */
 static void add_curve(struct page *page, const struct live_view *view,
                       const struct live_curve *curve, size_t width)
 {
@@ -450,7 +450,7 @@ static void add_row(struct page *page, const struct live_view *view, const struc
     buffer_done(&text);
 }
 
-/* The title on the left, the time on the right. */
+/* Adds the title on the left and the time on the right. */
 static void add_headline(struct page *page, const char *title, const struct live_view *view)
 {
     char time[96];
@@ -470,7 +470,7 @@ static void add_headline(struct page *page, const char *title, const struct live
     buffer_done(&cut);
 }
 
-/* The caller's text, and the scale of the curves. */
+/* Adds the caller's text and the scale of the curves. */
 static void add_footer(struct page *page, const struct live_view *view, const char *hint)
 {
     double seconds =
@@ -492,7 +492,7 @@ static size_t add_rows(struct page *page, const struct live_view *view, size_t l
         const struct live_row *row = &rows[view->scope][i];
         const struct live_curve *curve = &view->curves[i];
 
-        if (isnan(curve->max)) /* nothing is known of it yet */
+        if (isnan(curve->max)) /* no value is known yet */
             continue;
         if (page->out->length > 0)
             buffer_add_text(page->out, "\n");
@@ -534,7 +534,7 @@ static size_t add_gpus(struct page *page, const struct live_view *view, size_t l
 
 struct tree {
     const struct live_view *view;
-    size_t count; /* of rows to show: the processes of the highest ranks */
+    size_t count; /* rows to show: the processes with the highest ranks */
 };
 
 static void add_tree_row(struct page *page, const struct live_process *process, size_t depth)

@@ -34,7 +34,7 @@ bool outputs_has_color(enum color color, int fd)
            !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-/* Names of files that promise a format which we do not write. */
+/* Returns whether the suffix is of a format that spoor does not write. */
 static bool promises_other_format(const char *path)
 {
     static const char *const suffixes[] = { ".htm",    ".xml",    ".yaml", ".yml",  ".toml",
@@ -48,7 +48,8 @@ static bool promises_other_format(const char *path)
     return false;
 }
 
-/* The suffix of a name decides, unless one file and its format were given together. */
+/* The suffix of a name selects the format, unless one file and its format were given
+ * together. */
 static int file_format(const struct settings *settings, const char *path,
                        enum spoor_format *ret, struct spoor_error *err)
 {
@@ -77,7 +78,7 @@ static void add(struct outputs *outputs, enum spoor_format format, int fd, const
         (struct output){ .format = format, .fd = fd, .path = path, .save = outputs->save };
 }
 
-/* Text on a descriptor may have color, text in a file never has. */
+/* Text on a descriptor may have color, text in a file has none. */
 static void add_descriptor(struct outputs *outputs, const struct settings *settings,
                            enum spoor_format format, int fd, const char *name)
 {
@@ -119,7 +120,7 @@ static int plan_file(const struct settings *settings, const char *path, struct o
     return r < 0 ? error_prefix(err, r, "--output '%s'", path) : 0;
 }
 
-/* A page is complete in itself: --append does not apply to it. */
+/* A page is a complete document: --append does not apply to it. */
 static int plan_page(const struct settings *settings, struct outputs *plan,
                      struct spoor_error *err)
 {
@@ -172,7 +173,7 @@ static size_t list_files(const struct settings *settings, struct named_file *fil
     return count;
 }
 
-/* Before any of them is opened. */
+/* Called before any file is opened. */
 static int check_names(const struct settings *settings, struct spoor_error *err)
 {
     struct named_file files[SETTINGS_OUTPUTS_MAX + 1 + SPOOR_STREAMS_MAX];
@@ -192,7 +193,8 @@ static int check_names(const struct settings *settings, struct spoor_error *err)
     return 0;
 }
 
-/* Whether the template of --print has a place; it replaces the text of each file. */
+/* Sets the template of --print, which replaces the text of each file. Returns whether any
+ * output uses it. */
 static bool place_template(const struct settings *settings, struct outputs *plan)
 {
     bool has_place = false;
@@ -235,7 +237,7 @@ static int plan_files(const struct settings *settings, struct outputs *plan,
     return r;
 }
 
-/* With an option -f, there must be a place for the report. */
+/* Returns whether stderr gets the report: an option -f requires an output. */
 static bool writes_to_stderr(const struct settings *settings, const struct outputs *plan)
 {
     bool is_requested = settings->is_format_option && settings->format != SPOOR_TEXT &&
@@ -303,7 +305,7 @@ static int refuse_format(const struct output *output, unsigned formats, struct s
                      names.text ? names.text : "");
 }
 
-/* A file is replaced once all is written. */
+/* A file is replaced after everything is written. */
 static int print_one(const struct output *output, unsigned formats, output_write *write,
                      void *data, struct spoor_error *err)
 {
@@ -388,7 +390,8 @@ int outputs_print_records(const struct output *output, const struct record *reco
     return r < 0 ? r : save_text(&text, output->fd, output->path, output->save, err);
 }
 
-/* The format for the terminal of a report that could not be written: a page is unreadable there. */
+/* Returns the format in which a report that could not be written goes to the terminal: a
+ * page would be unreadable there. */
 static enum spoor_format rescue_format(const struct outputs *outputs, size_t index)
 {
     enum spoor_format format = outputs->items[index].format;
@@ -396,7 +399,8 @@ static enum spoor_format rescue_format(const struct outputs *outputs, size_t ind
     return format == SPOOR_HTML ? SPOOR_TEXT : format;
 }
 
-/* Was the report written in this format, or in vain for a reader that has gone? */
+/* Returns whether the report was not written in this format, except to a reader that has
+ * left. */
 static bool is_lost(const struct outputs *outputs, const int results[], size_t index)
 {
     for (size_t i = 0; i < outputs->count; i++) {
@@ -411,7 +415,7 @@ struct report {
     spoor_session *session;
 };
 
-/* Sends no request over the network. The account is left out: reports are passed on. */
+/* Sends no request over the network. The account is left out: reports may be published. */
 static struct spoor_cloud recall_cloud(struct cloud_facts *facts)
 {
     struct root root = ROOT_CLOSED;
@@ -452,7 +456,7 @@ static void complain_of_lost_rows(const struct outputs *outputs, spoor_session *
  *
  * Whatever fails here is one line: the job has ended well without it. */
 
-/* The JSON report of this run as a whole path; NULL: there is none. */
+/* Returns the absolute path of the JSON report of this run; NULL: there is none. */
 static char *find_report(const struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->count; i++) {

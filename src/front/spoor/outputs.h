@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outputs.h - where reports go: decided and checked before the job starts.
+ * outputs.h - the destinations of reports: planned and checked before the job starts.
  *
- * The summary goes to stderr, unless --quiet is given. The report goes to the files of -o; without one, a
- * report in another format than text replaces the summary on stderr. The page of --report comes in addition.
- * With --print, the template replaces the text in the files of -o or, if none is text, the summary.
+ * The summary goes to stderr, unless --quiet is given. The report goes to the files of -o;
+ * without one, a report in another format than text replaces the summary on stderr. The page of
+ * --report comes in addition. With --print, the template replaces the text in the files of -o
+ * or, if none is text, the summary.
  */
 #ifndef FRONT_SPOOR_OUTPUTS_H
 #define FRONT_SPOOR_OUTPUTS_H
@@ -20,42 +21,43 @@
 struct output {
     enum spoor_format format;
     unsigned flags;    /* of spoor_session_write() */
-    int fd;            /* -1: it is a file */
-    bool owns_fd;      /* of a device or a pipe, open until the end */
-    const char *path;  /* of the file, or the name of the descriptor in messages */
+    int fd;            /* -1: the output is a file */
+    bool owns_fd;      /* the descriptor is of a device or a pipe, open until the end */
+    const char *path;  /* path of the file, or name of the descriptor in messages */
     const char *print; /* the template of --print; NULL: the whole report */
     enum spoor_save save;
 };
 
 struct outputs {
-    struct output items[SETTINGS_OUTPUTS_MAX + 2]; /* and the page and the summary */
+    struct output items[SETTINGS_OUTPUTS_MAX + 2]; /* the files, the page and the summary */
     size_t count;
     enum spoor_save save;
-    size_t process_count;            /* in a text report */
+    size_t process_count;            /* number of processes listed in a text report */
     const struct text_list *streams; /* the files of samples, numbered as in the session */
-    bool saves_run;                  /* to the history, after the reports */
-    const struct rank_group *group;  /* NULL: the run is in none */
+    bool saves_run;                  /* save the run to the history after the reports */
+    const struct rank_group *group;  /* NULL: the run is in no group */
 };
 
-/* Plans the outputs. The settings must outlive them. Fails if a report could not be written in the end;
- * the message has the remedy. */
+/* Plans the outputs. The settings must outlive them. Fails if a report could not be written
+ * in the end; the message suggests a fix. */
 int outputs_plan(const struct settings *settings, struct outputs *ret, struct spoor_error *err);
-/* The same for a command whose report is its only output: it goes to stdout if no file is named. */
+/* Does the same for a command whose report is its only output: it goes to stdout if no file
+ * is named. */
 int outputs_plan_stdout(struct settings *settings, struct outputs *ret,
                         struct spoor_error *err);
 void outputs_done(struct outputs *outputs);
 
-/* The descriptor of the stream, if only the summary is requested besides: if its reader leaves, there is
- * nothing more to do. -1: there is none. */
+/* Returns the descriptor of the stream if nothing but the summary is requested besides: when
+ * its reader leaves, nothing is left to do. -1: there is none. */
 int outputs_reader_fd(const struct settings *settings);
 
 /* Writes the report of one of the items. */
 int outputs_write_one(const struct outputs *outputs, size_t index, spoor_session *session,
                       struct spoor_error *err);
 
-/* Writes every report. Each failure is a line on stderr; a report that is nowhere then goes
- * there too. Rows of a stream that could not be written are a line there as well, if no text report
- * shows the warning. */
+/* Writes every report. Each failure is a line on stderr; a report that was not written
+ * anywhere goes to stderr, too. Rows of a stream that could not be written are a line there
+ * as well, if no text report shows the warning. */
 void outputs_write(const struct outputs *outputs, spoor_session *session);
 
 /* For a command whose output is not a report: calls write(data, output, fd, err) for each of its outputs, -o or
@@ -69,24 +71,26 @@ typedef int output_write(void *data, const struct output *output, int fd,
                          struct spoor_error *err);
 int outputs_print(struct settings *settings, unsigned formats, output_write *write, void *data);
 
-/* Writes the figures of reports as --print demands: one template after the other. */
+/* Writes the figures of each report by the template of --print. */
 int outputs_print_records(const struct output *output, const struct record *records,
                           size_t count, struct spoor_error *err);
 
-/* The report of a job that ran untracked: all figures are unknown. The caller ends *ret with record_done(). */
+/* Fills in the report of a job that ran untracked: all figures are unknown. The caller calls
+ * record_done(). */
 int untracked_record_fill(const struct tracked *tracked, const struct spoor_options *options,
                           struct record *ret);
 
 /* Writes stored runs as 'spoor report' does (command_report.c). Returns the exit code. */
 int report_runs(struct settings *settings, char **paths, size_t count);
 
-/* The median time of the newest runs of a name that ended well (command_history.c); NaN: unknown. */
+/* Returns the median time of the newest successful runs of a name (command_history.c); NaN:
+ * unknown. */
 double history_usual_seconds(const char *folder, const char *name);
 
 /* Adds the row of a run (record/row.h) to the history; a failure is one line on stderr. */
 void outputs_save_run(const struct outputs *outputs, struct buffer *row);
 
-/* Should text on this descriptor have color? */
+/* Returns whether text on this descriptor should have color. */
 bool outputs_has_color(enum color color, int fd);
 
 #endif

@@ -21,7 +21,8 @@ enum { PATH_BYTES = 128 };
 
 /* ---- names -------------------------------------------------------------- */
 
-/* NULL: there is none. Sets *ret_is_open if the part that has it depends on the run: it is null or empty. */
+/* Returns NULL if there is no such member. Sets *ret_is_open if its parent depends on the
+ * run: it is null or empty. */
 static json_t *find(json_t *node, const char *path, bool *ret_is_open)
 {
     while (node && *path) {
@@ -107,7 +108,7 @@ static void add_value(const json_t *value, struct buffer *out)
     }
 }
 
-/* One character, or one of "{{", "}}", "\n", "\t", "\\". Returns how many bytes it is. */
+/* Adds one character, or one of "{{", "}}", "\n", "\t", "\\". Returns its length in `text`. */
 static size_t add_character(const char *text, struct buffer *out)
 {
     const char *code = text[0] != '\\'   ? NULL
@@ -124,7 +125,7 @@ static size_t add_character(const char *text, struct buffer *out)
     return (text[0] == '{' || text[0] == '}') && text[1] == text[0] ? 2 : 1;
 }
 
-/* `is_strict`: a name that is not in the report is refused; otherwise it is "null". */
+/* `is_strict`: a name that is not in the report is an error; otherwise it is "null". */
 static int fill_in(const char *template, json_t *report, bool is_strict, struct buffer *out,
                    struct spoor_error *err)
 {
@@ -179,7 +180,7 @@ int print_check(const char *template, struct spoor_error *err)
 
     if (untracked_record_fill(&nothing, &options, &record) < 0)
         return error_set(err, ENOMEM, "out of memory");
-    if (!record.launch) /* its names are known in every run */
+    if (!record.launch) /* these names are known in every run */
         record.launch = launch_copy(&record, &(struct launch){ 0 });
     json_write(&record, &style, &json);
     record_done(&record);

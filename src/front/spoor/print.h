@@ -11,11 +11,11 @@
 #include "spoor/spoor.h"
 #include "text/buffer.h"
 
-/* -EINVAL with a message: a name is in no report, or the syntax is wrong. Names of tags, GPUs and other lists
- * depend on the run and are not checked. */
+/* -EINVAL with a message: no report has this name, or the syntax is wrong. Names of tags,
+ * GPUs and other lists depend on the run and are not checked. */
 int print_check(const char *template, struct spoor_error *err);
 
-/* Fills in the figures of a JSON report. An unknown one is "null". */
+/* Fills in the figures of a JSON report. Unknown figures are "null". */
 int print_report(const char *template, const struct buffer *report, struct buffer *out,
                  struct spoor_error *err);
 

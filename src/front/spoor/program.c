@@ -8,7 +8,8 @@
     "file (--config). An option overrides a variable, and a variable overrides the config "   \
     "file."
 
-/* They have the options of history; command_history() refuses those of another one. */
+/* The subcommands have the options of history; command_history() rejects options of other
+ * subcommands. */
 static const struct command history_commands[] = {
     {
         .name = "show",
@@ -39,7 +40,7 @@ static const struct command history_commands[] = {
         .operands = "FILE...",
         .max_operands = OPERANDS_MANY,
         .complete = COMPLETE_FILES,
-        .summary = "add stored runs, also of con/duct, Snakemake and Nextflow",
+        .summary = "add stored runs, including those of con/duct, Snakemake and Nextflow",
     },
     {
         .name = "push",
@@ -247,9 +248,10 @@ static const struct command commands[] = {
         .complete = COMPLETE_FILES,
         .summary = "check runs against limits, or against earlier runs",
         .about =
-            "Check that runs keep the limits of --max, and use no more than the runs of "
-            "--baseline. Of these, the last 20 that succeeded on the same kind of machine "
-            "before the run are compared; a figure is too high if it exceeds their median by "
+            "Check that runs stay within the limits of --max, and use no more than the runs of "
+            "--baseline. Each run is compared with the last 20 of these that started before it "
+            "and succeeded on the same kind of machine; a figure is too high if it exceeds "
+            "their median by "
             "more than 4 spreads (1.4826 times the median absolute deviation; at least 0.5 % "
             "of "
             "the median) and by more than --tolerance. Each broken limit is one line. Exit "

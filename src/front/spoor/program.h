@@ -11,8 +11,8 @@ extern const struct program spoor_program;
 #define complain(...) program_complain(&spoor_program, __VA_ARGS__)
 void spoor_warn(const char *message);
 
-/* The process of a run of this user by its --name, or a process by its own name. -ESRCH: there is none; -ENOTUNIQ:
- * there are several. */
+/* Finds the process of a run of this user by its --name, or a process by its own name.
+ * -ESRCH: there is none; -ENOTUNIQ: there are several. */
 int watch_find(const char *name, pid_t *ret, struct spoor_error *err);
 
 int command_run(const struct command *command, int argc, char **argv);

@@ -11,8 +11,8 @@
 #include "group/folder.h"
 #include "run/process.h"
 
-/* spoor-JOB.STEP in the directory that the job was submitted from. Without a job ID, the launcher names it: of a
- * rank that runs again, the last attempt counts. */
+/* Names the group spoor-JOB.STEP in the directory from which the job was submitted. Without
+ * a job ID, the name comes from the launcher: if a rank runs again, its last attempt counts. */
 static int name_default(struct rank_group *group)
 {
     const struct launch *launch = &group->launch;
@@ -28,7 +28,8 @@ static int name_default(struct rank_group *group)
     return 0;
 }
 
-/* Is this run a part of a rank that is in the group already? Then it is not another attempt of the rank. */
+/* Returns whether this run is part of a rank that is in the group already, so that it is not
+ * another attempt of the rank. */
 static bool is_within_rank(const struct rank_group *group)
 {
     pid_t tracker = group_find_running(group->folder, group->launch.rank);
@@ -65,7 +66,7 @@ void rank_group_begin(struct settings *settings, char **command, struct rank_gro
         return;
     if (!settings->run_id[0])
         record_make_id(settings->run_id);
-    (void)gethostname(host, sizeof(host) - 1); /* else it has none */
+    (void)gethostname(host, sizeof(host) - 1); /* empty if unknown */
     record_init(&begin);
     begin.id = settings->run_id;
     begin.started_at = (double)(clock_now().realtime_ns / NS_PER_MS) / 1e3;

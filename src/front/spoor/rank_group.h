@@ -15,8 +15,9 @@ struct rank_group {
     bool is_quiet;
 };
 
-/* Adds the begin of a run to the group of --group or, for one of several ranks, to the default group. A failure is a
- * warning: the run goes on without. Sets the ID of the run. */
+/* Adds the begin record of a run to the group of --group or, for one of several ranks, to
+ * the default group. A failure is a warning: the run goes on without a group. Sets the ID of
+ * the run. */
 void rank_group_begin(struct settings *settings, char **command, struct rank_group *ret);
 
 /* Adds the report, a line of SPOOR_RANK; a failure is one line on stderr. */

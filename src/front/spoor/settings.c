@@ -172,7 +172,7 @@ static int apply_process_count(void *target, const struct option *option, const 
     return 0;
 }
 
-/* yes, no, or a folder, which has a slash in its name. */
+/* Accepts yes, no, or a directory, which must contain a slash. */
 static int apply_history(void *target, const struct option *option, const char *value,
                          struct spoor_error *err)
 {
@@ -212,7 +212,7 @@ static int apply_max_size(void *target, const struct option *option, const char 
     return run_figure_parse(&size, value, &settings->max_bytes, err);
 }
 
-/* One of the words, or a folder, which has a slash in it. */
+/* Accepts one of the words, or a directory, which must contain a slash. */
 static int check_cgroup(const char *value, struct spoor_error *err)
 {
     if (strcmp(value, "auto") != 0 && strcmp(value, "off") != 0 &&
@@ -392,8 +392,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 /* clang-format off */
 static const struct option rows[] = {
 { 'n',  "runs",       "N",                 "run each command N times (default: 10); the commands take turns", BENCH | LINE_ONLY, .apply = apply_run_count },
-{ '\0', "warmup",     "N",                 "run each command N times before, not counted (default: 0)", BENCH | LINE_ONLY, .apply = apply_warmup_count },
-{ '\0', "prepare",    "COMMAND",           "run COMMAND with sh before each run, not measured; stop if it fails", BENCH | LINE_ONLY, TEXT(prepare) },
+{ '\0', "warmup",     "N",                 "first run each command N times without counting these runs (default: 0)", BENCH | LINE_ONLY, .apply = apply_warmup_count },
+{ '\0', "prepare",    "COMMAND",           "run COMMAND with sh before each run, without measuring it; stop if it fails", BENCH | LINE_ONLY, TEXT(prepare) },
 { '\0', "cooldown",   "TIME",              "wait for TIME between two runs, such as 500ms or 2", BENCH | LINE_ONLY, .apply = apply_cooldown },
 { 'L',  "parameter",  "NAME=VALUE,VALUE...", "replace {NAME} in the command by each VALUE; several -L are combined", BENCH | LINE_ONLY | OPTION_REPEATABLE, LIST(parameters), .check = bench_check_parameter },
 { '\0', "show-output", NULL,               "show the output of the commands, which is discarded otherwise", BENCH | LINE_ONLY, FLAG(shows_output) },
@@ -410,11 +410,11 @@ static const struct option rows[] = {
 { 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv, .md or .txt); may be repeated (default: a page named after the first file, with the suffix .html; stdout if --format, --text or --brief is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .html, .json, .csv, .md or .txt); may be repeated (default: merged.json and merged.html in DIRECTORY, and text on stdout)", SCOPE_MERGE | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ '\0', "figures",    "LIST",              "the figures to look at, separated by commas: time, cpu, memory, read, written, gpu_memory, energy, or paths of the JSON report (default: those that are known)", SCOPE_COMPARE | SCOPE_CHECK, TEXT(figures) },
+{ '\0', "figures",    "LIST",              "the figures to use, separated by commas: time, cpu, memory, read, written, gpu_memory, energy, or paths of the JSON report (default: those that are known)", SCOPE_COMPARE | SCOPE_CHECK, TEXT(figures) },
 { '\0', "by",         "PROPERTY",          "compare runs that differ in this property: name (or the command of a run without one), command, host, machine or tag.KEY", SCOPE_COMPARE, TEXT(by) },
 { '\0', "max",        "FIGURE=VALUE",      "a limit: the figure must not be more than VALUE, such as memory=2GiB, time=10m, cpu=3h or gpu_memory=20G; may be repeated", SCOPE_CHECK | OPTION_REPEATABLE, LIST(limits), .check = check_limit },
 { '\0', "baseline",   "RUNS",              "earlier runs to check against: a file, a directory, or runs of the history (@name=train)", SCOPE_CHECK, TEXT(baseline), .complete = COMPLETE_FILES },
-{ '\0', "tolerance",  "PERCENT",           "with --baseline: what a figure may exceed the median by (default: 0; the usual range of earlier runs is always allowed)", SCOPE_CHECK, .apply = apply_tolerance },
+{ '\0', "tolerance",  "PERCENT",           "with --baseline: how much a figure may exceed the median by (default: 0; the usual range of earlier runs is always allowed)", SCOPE_CHECK, .apply = apply_tolerance },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", SCOPE_COMPARE | OTHERS | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "keep every run in FILE (.jsonl): reports as JSON lines, for 'spoor report', 'recommend' and others", BENCH | LINE_ONLY, OUTPUT, TEXT(runs_path), .complete = COMPLETE_FILES },
 { 'f',  "format",     "text|markdown|csv|json", "format of the summary on stdout (default: text)", BENCH | LINE_ONLY, OUTPUT, .apply = apply_format },
@@ -434,8 +434,8 @@ static const struct option rows[] = {
 { '\0', "keep",       "N",                 "with prune: keep the N newest runs of each name", HISTORY | LINE_ONLY, RUNS, .apply = apply_history_count, .offset = offsetof(struct settings, kept_runs) },
 { '\0', "max-size",   "SIZE",              "with prune: remove the oldest runs until the history is smaller, such as 500M", HISTORY | LINE_ONLY, RUNS, .apply = apply_max_size },
 { '\0', "create",     NULL,                "with push: create the tables if the database has none", HISTORY | LINE_ONLY, RUNS, FLAG(creates_tables) },
-{ '\0', "name",       "NAME",              "runs of the history that have this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, TEXT(name) },
-{ '\0', "last",       NULL,                "the last run of the history; with --name, of this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, FLAG(wants_last) },
+{ '\0', "name",       "NAME",              "use the runs of the history with this name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, TEXT(name) },
+{ '\0', "last",       NULL,                "use the last run of the history; with --name, the last run of that name", REPORT | SCOPE_RECOMMEND | HISTORY | LINE_ONLY, RUNS, FLAG(wants_last) },
 { '\0', "history",    "yes|no|DIRECTORY",  "the directory of the history (default: $XDG_STATE_HOME/spoor or ~/.local/state/spoor)", REPORT | SCOPE_RECOMMEND | SCOPE_COMPARE | SCOPE_CHECK | HISTORY | OPTION_COMMON | OPTION_OPTIONAL, RUNS, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = COMPLETE_FILES },
 { '\0', "save",       NULL,                "keep this run in the history, which 'spoor history' lists", BOTH, OUTPUT, FLAG(saves_run) },
 { '\0', "history",    "yes|no|DIRECTORY",  "keep every run in the history: in DIRECTORY, or in ~/.local/state/spoor (yes); default: no", BOTH | OPTION_COMMON | OPTION_OPTIONAL, OUTPUT, .apply = apply_history, .offset = offsetof(struct settings, history), .complete = "yes no" },
@@ -554,7 +554,7 @@ static int finish_outputs(const struct arguments *arguments, struct settings *se
     return 0;
 }
 
-/* The process, name or cgroup to attach to. */
+/* Sets the process, name or cgroup to attach to. */
 static int finish_attach(const struct arguments *arguments, struct settings *settings,
                          struct spoor_error *err)
 {

@@ -48,39 +48,39 @@ struct settings {
     char *samples_format;
     char *dialect;
     struct spoor_stream
-        streams[SPOOR_STREAMS_MAX]; /* of these three; their texts are borrowed */
+        streams[SPOOR_STREAMS_MAX]; /* streams of these three; their texts are borrowed */
     size_t stream_count;
     bool has_no_job; /* the host is measured: spoor system */
     char *config_path;
     char *name;
-    char run_id[33]; /* empty: a random one */
+    char run_id[33]; /* empty: a random ID */
     char *phase_file;
     char *cgroup;            /* auto, off, require or a folder */
     char *request;           /* a format of scheduler_request.h */
     double margin;           /* of a recommendation */
-    double quantile;         /* of the runs that it is for */
-    char *figures;           /* to compare or check, separated by commas */
+    double quantile;         /* share of the runs that must fit */
+    char *figures;           /* figures to compare or check, separated by commas */
     char *by;                /* the property that divides runs into sets */
     struct text_list limits; /* "FIGURE=VALUE" */
     char *on_exit;           /* a command of a shell, to run after the report is written */
     char *baseline;          /* earlier runs to check against */
-    double tolerance;        /* what a figure may exceed their median by: 0.1 is 10 % */
+    double tolerance;        /* how much a figure may exceed their median: 0.1 is 10 % */
     bool wants_servers;      /* recommend servers too */
-    char *catalog_path;      /* that lists them; NULL: the keeper does */
+    char *catalog_path;      /* file that lists servers; NULL: query the keeper */
     char *architecture;
     struct text_list vendors;
     size_t server_count;
     char *history;        /* yes, no or a folder */
-    char *group;          /* the folder of the ranks of a job; "off": none */
+    char *group;          /* directory of the ranks of a job; "off": none */
     bool saves_run;       /* keep the run in the history */
-    bool wants_last;      /* the last run of the history */
-    char *columns;        /* of a list of runs */
-    size_t run_limit;     /* of a list of runs; 0: not given */
-    size_t kept_runs;     /* of each name; 0: not given */
+    bool wants_last;      /* use the last run of the history */
+    char *columns;        /* columns of a list of runs */
+    size_t run_limit;     /* maximum length of a list of runs; 0: not given */
+    size_t kept_runs;     /* runs to keep of each name; 0: not given */
     uint64_t older_ns;    /* runs older than this are removed; 0: not given */
-    double max_bytes;     /* of the history; 0: not given */
-    bool creates_tables;  /* in the database that runs are pushed to */
-    size_t process_count; /* in a text report; SIZE_MAX: the default */
+    double max_bytes;     /* maximum size of the history; 0: not given */
+    bool creates_tables;  /* create the tables of the database */
+    size_t process_count; /* processes in a text report; SIZE_MAX: the default */
     char *gpus;
     enum setting_source gpus_source;
     struct text_list tags; /* "KEY=VALUE" */
@@ -93,24 +93,26 @@ struct settings {
     uint64_t cooldown_ns;
     bool shows_output;
     bool ignores_failure;
-    bool has_format;       /* a format was given */
-    bool is_format_option; /* it was given by an option, not by a variable or config file */
+    bool has_format; /* a format was given */
+    /* The format was given by an option, not by a variable or config file. */
+    bool is_format_option;
     enum spoor_format format;
     enum spoor_detail detail;
-    uint64_t budget_millionths; /* of the job's CPU time; 0: the default */
+    uint64_t budget_millionths; /* share of the job's CPU time; 0: the default */
     enum color color;
     enum wait_for wait_for;
     bool wants_charts; /* charts of text */
-    bool is_brief;     /* requested against used, as text */
+    bool is_brief;     /* text of requested and used resources only */
     bool opens_page;
-    bool names_page; /* we chose the name of the page */
+    bool names_page; /* the name of the page is a default */
     bool is_quiet;
     bool is_live;      /* show a live view */
     bool is_live_line; /* of one line */
     bool is_append;
     bool is_no_clobber;
-    pid_t pid;                /* 0: not given */
-    const char *process_name; /* of the process or run to track, instead; borrowed */
+    pid_t pid; /* 0: not given */
+    /* Name of the process or run to track, instead of a PID; borrowed. */
+    const char *process_name;
     uint64_t interval_ns;
     bool has_interval;    /* it was given */
     uint64_t duration_ns; /* 0: no end */
@@ -122,13 +124,13 @@ extern const struct option_table settings_table;
 void settings_init(struct settings *settings);
 void settings_done(struct settings *settings);
 
-/* Reads all settings of a command; argv[0] is its name. `arguments` has the program, the command and the
- * settings. If its action is not ACTION_WORK, nothing else is read. -EINVAL and others: the message has
- * the remedy. */
+/* Reads all settings of a command; argv[0] is its name. `arguments` has the program, the
+ * command and the settings. If its action is not ACTION_WORK, nothing else is read. -EINVAL
+ * and others: the message suggests a fix. */
 int settings_load(struct arguments *arguments, int argc, char **argv, struct spoor_error *err);
 
-/* The same for a command that a person runs; sets up both structs first. Returns -1 to go on,
- * or the exit code: the help or the version was shown, or something was refused. */
+/* Does the same for a command that a person runs; sets up both structs first. Returns -1 to
+ * go on, or the exit code: the help or the version was shown, or an argument was rejected. */
 int settings_begin(struct settings *settings, struct arguments *arguments,
                    const struct command *command, int argc, char **argv);
 
@@ -136,13 +138,14 @@ int settings_begin(struct settings *settings, struct arguments *arguments,
 int settings_select(const struct settings *settings, char **operands, int count,
                     struct text_list *ret, struct spoor_error *err);
 
-/* Is the run of these settings to be kept in the history? */
+/* Returns whether to keep the run of these settings in the history. */
 bool settings_saves_run(const struct settings *settings);
 
 /* ---- GPUs --------------------------------------------------------------- */
 
-/* If the settings list single GPUs, queries the drivers for at most 2 s. -EINVAL: one of them does not
- * exist. If there is no GPU or a driver does not respond, nothing is refused: the report has a warning. */
+/* If the settings list single GPUs, queries the drivers for at most 2 s. -EINVAL: one of
+ * them does not exist. If there is no GPU or a driver does not respond, nothing is rejected:
+ * the report has a warning. */
 int gpus_check(const struct settings *settings, struct spoor_error *err);
 
 /* Adds the origin of --gpus to a message of the library: option, variable or file. */

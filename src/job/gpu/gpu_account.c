@@ -157,7 +157,7 @@ static bool is_busy_unreported(const struct gpu_unit_account *unit)
     return unit->unreported_count > 0 || is_awaited(unit);
 }
 
-/* The same, including processes that have exited: a figure of 0 was not measured then. */
+/* The same, including processes that have exited: their figure of 0 was not measured. */
 static bool has_unreported_busy(const struct gpu_unit_account *unit)
 {
     return unit->lost_reason || is_busy_unreported(unit);
@@ -231,7 +231,8 @@ static void add_memory(struct gpu_unit_account *unit, const struct gpu_row *row)
         return;
     unit->job_count++;
     unit->present_count += !row->process.has_ended;
-    unit->job_memory.value = sum_u64(unit->job_memory.value, bytes); /* UNKNOWN if one is */
+    /* UNKNOWN if one is unknown. */
+    unit->job_memory.value = sum_u64(unit->job_memory.value, bytes);
     if (!is_known(bytes))
         unit->job_memory.origin.reason =
             row->process.reason ? row->process.reason : gpu_not_reported;
@@ -351,7 +352,7 @@ static void add_busy(struct gpu_account *account, const struct gpu_row *row)
     unit->found_count += use->is_unreported;
     use->is_listed = true;
     use->is_unreported = !is_known(row->process.busy_ns);
-    if (use->is_unreported) { /* it may be reported again later */
+    if (use->is_unreported) { /* the process may be reported again later */
         unit->listed_unreported_count++;
         unit->listed_reason = row->process.reason ? row->process.reason : gpu_not_reported;
         return;
@@ -541,7 +542,7 @@ static const char *reason_of(const struct gpu_unit_account *unit, enum gpu_measu
     return unit->view.figures[measure].measure.origin.reason;
 }
 
-/* The first reason among the job's GPUs. */
+/* Returns the first reason among the job's GPUs. */
 static const char *first_reason(const struct gpu_account *account, enum gpu_measure measure)
 {
     bool has_selected = false;
@@ -578,7 +579,7 @@ static void total_others(struct gpu_account *account, uint64_t now_ns)
 {
     static const struct {
         enum gpu_total total;
-        enum gpu_measure measure; /* the measure whose reasons it uses */
+        enum gpu_measure measure; /* the measure that provides its reasons */
     } rows[] = {
         { GPU_TOTAL_HOST_MEMORY, GPU_MEASURE_COUNT },
         { GPU_TOTAL_UTILIZATION, GPU_UTILIZATION },

@@ -27,8 +27,8 @@
 struct gpu_row {
     struct gpu_process process;
     size_t unit;  /* index in the list of all GPUs */
-    bool is_job;  /* it belongs to the job */
-    bool is_main; /* it is the main process */
+    bool is_job;  /* the process belongs to the job */
+    bool is_main; /* the process is the main process */
 };
 
 struct gpu_unit_account {
@@ -40,14 +40,15 @@ struct gpu_unit_account {
     uint64_t job_seen_ns;  /* when a process of the job was last on it; 0: never */
     const char *processes_reason; /* see gpu_reading */
     const char *process_memory_reason;
-    bool has_unreported_memory; /* a process of the job did not report it at some time */
-    size_t unreported_count;    /* processes of the job that did not report their busy time */
+    /* A process of the job did not report its memory at some time. */
+    bool has_unreported_memory;
+    size_t unreported_count; /* processes of the job that did not report their busy time */
     const char *unreported_reason; /* why it is unknown now; NULL: it is reported */
     const char *lost_reason;       /* why the busy time of an exited process is lost; or NULL */
 
-    /* of the current list of processes */
+    /* values of the current list of processes */
     uint64_t listed_bytes;
-    struct measure job_memory; /* of the job's processes */
+    struct measure job_memory; /* memory of the job's processes */
     uint64_t job_covered_ns;
     size_t job_count, present_count; /* the job's processes; those not exited */
     size_t listed_unreported_count;
@@ -60,8 +61,8 @@ struct gpu_use {
     size_t unit;
     pid_t pid;
     uint64_t busy_ns;
-    bool is_unreported; /* at the last look: its growth is unknown */
-    bool is_listed;     /* by the current look */
+    bool is_unreported; /* not reported at the last look: its growth is unknown */
+    bool is_listed;     /* listed by the current look */
 };
 
 struct gpu_account {
@@ -71,10 +72,10 @@ struct gpu_account {
     uint64_t start_ns;
     struct gpu_use *uses; /* owned */
     size_t use_count, use_capacity;
-    struct gpu_totals totals; /* without the sources of their origins */
+    struct gpu_totals totals; /* totals without the sources of their origins */
 };
 
-/* Reason: the driver does not report a figure. */
+/* The reason "the driver does not report this figure". */
 extern const char gpu_not_reported[];
 
 /* `start_ns`: start of the run. The units must outlive the account. Returns 0 or -ENOMEM.

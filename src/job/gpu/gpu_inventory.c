@@ -24,7 +24,7 @@ const char gpu_inquiry_silence[] = "the GPU driver did not respond within 2 s";
 /* The variables that select a vendor's devices; the first valid one decides. A variable that
  * the job's own library reads is valid whenever it is set, and may leave no GPU at all. The
  * others are set for a runtime or a scheduler, with the numbers of the host: if one of their
- * items is no GPU here (number 8 of 2 in a container, all, void), they are ignored. */
+ * items is not a GPU here (number 8 of 2 in a container, all, void), they are ignored. */
 static const struct {
     const char *vendor; /* NULL: every vendor */
     enum visible_source source;
@@ -69,7 +69,7 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
         size_t entry = strnlen(at, left);
 
         if (entry == left)
-            return NULL; /* the last one is truncated */
+            return NULL; /* the last variable is truncated */
         if (entry > length && at[length] == '=' && memcmp(at, name, length) == 0)
             return at + length + 1;
         at += entry + 1;
@@ -77,8 +77,8 @@ const char *gpu_choice_find(const char *block, size_t size, const char *name)
     return NULL;
 }
 
-/* Joins the lists of several processes. Items after one that is no device do not count: "-1"
- * goes last. */
+/* Joins the lists of several processes. Items after one that is not a device do not count:
+ * "-1" goes last. */
 static int join(struct gpu_choice *choice, enum visible_source source, const char *text)
 {
     char *before = choice->texts[source], *joined;

@@ -19,14 +19,16 @@ enum { GPU_VENDORS_MAX = 8 };
 /* Copies of the option and of the variables, so that another thread can query the drivers later. Zeroed:
  * nothing was specified, so all GPUs are assigned to the job. */
 struct gpu_choice {
-    char *texts[VISIBLE_SLURM + 1]; /* by enum visible_source; NULL: not specified; owned */
+    /* Indexed by enum visible_source; NULL: not specified; owned. */
+    char *texts[VISIBLE_SLURM + 1];
 };
 
 /* `gpus` is the value of --gpus, or NULL. Returns 0 or -ENOMEM. */
 int gpu_choice_init(struct gpu_choice *choice, const char *gpus, environment_get *environment);
 
-/* The same for running processes, using the environments they were started with: all GPUs that one of
- * them was given, or all if none has a list. An unreadable environment counts as empty. */
+/* Does the same for running processes, using the environments they were started with:
+ * selects all GPUs that one of them was given, or all if none has a list. An unreadable
+ * environment counts as empty. */
 int gpu_choice_init_for(struct gpu_choice *choice, const char *gpus, const struct root *root,
                         const pid_t *pids, size_t count);
 void gpu_choice_done(struct gpu_choice *choice);
@@ -52,7 +54,7 @@ struct gpu_unit {
     const struct gpu_sources *sources; /* static */
     size_t opened;                     /* index of the vendor in gpu_inventory.opened */
     size_t number;                     /* index among that vendor's devices */
-    bool is_selected;                  /* it is assigned to the job */
+    bool is_selected;                  /* the GPU is assigned to the job */
 };
 
 struct gpu_opened {
@@ -90,10 +92,10 @@ void gpu_inventory_close(struct gpu_inventory *inventory);
 /* The message for a driver that does not respond. */
 extern const char gpu_inquiry_silence[];
 
-/* As gpu_inventory_open(), with `gpus` as the option (or NULL) and our own environment. The
- * drivers are closed again: *ret holds only the list, which gpu_inventory_close() frees.
- * -ETIMEDOUT: no response within 2 s; the thread that waits for it is abandoned. *ret is always
- * set, also on failure: it has the errors of vendors even if there is no GPU. */
+/* Like gpu_inventory_open(), with `gpus` as the option (or NULL) and our own environment.
+ * The drivers are closed again: *ret holds only the list, which gpu_inventory_close() frees.
+ * -ETIMEDOUT: no response within 2 s; the thread that waits for it is abandoned. *ret is set
+ * even on failure: it has the errors of vendors even if there is no GPU. */
 int gpu_inquire(const struct root *root, const struct gpu_vendor *const *vendors,
                 size_t vendor_count, const char *gpus, struct gpu_inventory *ret);
 

@@ -115,7 +115,7 @@ static void add_foreign(struct gpu_owners *owners, pid_t pid)
     if (owners->foreign_count == FOREIGN_MAX ||
         reserve(&owners->foreign, &owners->foreign_capacity, owners->foreign_count + 1,
                 sizeof(pid)) < 0)
-        return; /* it is looked up again next time */
+        return; /* the process is looked up again next time */
     memmove(owners->foreign + place + 1, owners->foreign + place,
             (owners->foreign_count - place) * sizeof(pid));
     owners->foreign[place] = pid;
@@ -146,7 +146,7 @@ bool gpu_owners_has(struct gpu_owners *owners, const struct root *root, pid_t pi
         gpu_pids_have(&(struct gpu_pids){ owners->foreign, owners->foreign_count }, pid))
         return false;
     if (descends_from_job(owners, root, pid))
-        return gpu_owners_set(owners, pid, now_ns) == 0; /* it may have exited since */
+        return gpu_owners_set(owners, pid, now_ns) == 0; /* the process may have exited since */
     add_foreign(owners, pid);
     return false;
 }

@@ -29,9 +29,9 @@ struct gpu_owners {
 
     /* Private. */
     pid_t *pids;        /* sorted; owned */
-    uint64_t *ended_ns; /* of each: when it was last seen; 0: it is alive; owned */
+    uint64_t *ended_ns; /* for each: when it was last seen; 0: it is alive; owned */
     size_t count, capacity, ended_capacity;
-    uint64_t changes; /* of the roster, when it was last copied */
+    uint64_t changes; /* change count of the roster when it was last copied */
     pid_t *foreign;   /* processes known not to belong; sorted; owned */
     size_t foreign_count, foreign_capacity;
 };

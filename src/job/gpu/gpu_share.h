@@ -34,7 +34,7 @@ void gpu_share_begin(struct gpu_share *share, uint64_t start_ns);
 bool gpu_share_advance(struct gpu_share *share, uint64_t busy_ns, uint64_t covered_ns,
                        uint64_t now_ns);
 
-/* Nothing was busy until `now_ns`, as known from another source. */
+/* Records that nothing was busy until `now_ns`, as another source shows. */
 void gpu_share_idle(struct gpu_share *share, uint64_t now_ns);
 
 /* The busy time until `now_ns`, extrapolating the last window for at most some seconds. The

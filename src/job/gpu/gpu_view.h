@@ -33,9 +33,9 @@ enum gpu_measure {
 };
 
 struct gpu_measure_row {
-    const char *name; /* with its unit: "memory_bytes" */
+    const char *name; /* name with its unit: "memory_bytes" */
     const char *help;
-    double scale; /* from the raw value to the unit of the name */
+    double scale; /* factor from the raw value to the unit in the name */
 };
 
 const struct gpu_measure_row *gpu_measure_row(enum gpu_measure measure);
@@ -44,19 +44,19 @@ const struct gpu_measure_row *gpu_measure_row(enum gpu_measure measure);
 double gpu_measure_value(enum gpu_measure measure, uint64_t raw);
 
 struct gpu_figure {
-    struct measure measure; /* memory: the largest since it was taken */
-    uint64_t peak;          /* of the run; energy: the last known value */
-    uint64_t mean;          /* of the run; utilizations only */
+    struct measure measure; /* for memory: the largest since it was taken */
+    uint64_t peak;          /* peak of the run; for energy: the last known value */
+    uint64_t mean;          /* mean of the run; for utilizations only */
 };
 
 struct gpu_device_view {
     struct gpu_figure figures[GPU_MEASURE_COUNT];
-    uint64_t throttle_reasons; /* all seen: bits of enum gpu_throttle; or UNKNOWN */
-    bool was_lost;             /* by its driver, at least for a while */
+    uint64_t throttle_reasons; /* all reasons seen: bits of enum gpu_throttle; or UNKNOWN */
+    bool was_lost;             /* its driver has lost it, at least for a while */
     bool has_had_job; /* a process of the job was on the device itself, not on a part of it */
 };
 
-/* Everything is unknown, with these sources. */
+/* Sets all figures to unknown, with these sources. */
 void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources *sources);
 
 /* Sets the reason of all unknown figures: static text. */
@@ -71,10 +71,11 @@ enum gpu_total {
     GPU_TOTAL_DESCENDANTS_MEMORY,
     GPU_TOTAL_JOB_MEMORY,
     GPU_TOTAL_HOST_MEMORY,
-    GPU_TOTAL_UTILIZATION, /* millionths of a GPU; of the last windows */
+    GPU_TOTAL_UTILIZATION, /* millionths of a GPU in the last windows */
     GPU_TOTAL_JOB_UTILIZATION,
-    GPU_TOTAL_LEVELS,                  /* the totals above are gauges, */
-    GPU_TOTAL_BUSY = GPU_TOTAL_LEVELS, /* those below counters since the start of the run */
+    GPU_TOTAL_LEVELS, /* the totals above are gauges, */
+    /* The totals below are counters since the start of the run. */
+    GPU_TOTAL_BUSY = GPU_TOTAL_LEVELS,
     GPU_TOTAL_JOB_BUSY,
     GPU_TOTAL_ENERGY, /* microjoules */
     GPU_TOTAL_COUNT,
@@ -85,7 +86,8 @@ extern const enum metric gpu_total_metrics[GPU_TOTAL_COUNT];
 
 struct gpu_totals {
     /* The value of a gauge is the largest since it was taken, so that peaks between two
-     * samples are kept; `now` is that of the last look. Reasons live as long as the watch. */
+     * samples are kept; `now` is the value of the last look. Reasons live as long as the
+     * watch. */
     struct measure measures[GPU_TOTAL_COUNT];
     /* A process of the job does not report its memory or busy time: a gauge of 0 was not
      * measured. As gauges, for any look since they were taken. */
@@ -104,7 +106,7 @@ void gpu_totals_renew(struct gpu_totals *totals, const struct gpu_totals *newer)
 
 enum gpu_state {
     GPU_PENDING, /* the drivers have not responded yet */
-    GPU_NONE,    /* there is none, or none is to be read */
+    GPU_NONE,    /* there is no GPU, or none is to be read */
     GPU_READY,
     GPU_SILENT, /* a driver has stopped responding: only gauges it reported since the last sample are known */
 };

@@ -171,7 +171,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
 
         if (is_fresh && opened->vendor->refresh)
             opened->vendor->refresh(opened->state);
-        if (opened->vendor->read_busy) /* if it fails the counters stay as they are */
+        if (opened->vendor->read_busy) /* on failure the counters keep their values */
             (void)opened->vendor->read_busy(opened->state, &pids, now_ns);
     }
     list_processes(watch, now_ns);
@@ -215,7 +215,7 @@ void gpu_watch_accounts(struct gpu_watch *watch)
     free(accounts);
 }
 
-/* The figure of each GPU whose sources a total has. */
+/* The figure of each GPU that provides the sources of a total. */
 static const enum gpu_measure source_measures[GPU_TOTAL_COUNT] = {
     [GPU_TOTAL_MAIN_MEMORY] = GPU_JOB_MEMORY,
     [GPU_TOTAL_DESCENDANTS_MEMORY] = GPU_JOB_MEMORY,
@@ -237,7 +237,8 @@ static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
     const char *source = NULL;
 
     for (size_t i = 0; i < watch->inventory.count; i++) {
-        const struct gpu_figure *figure = &watch->account.list[i].view.figures[source_measures[total]];
+        const struct gpu_figure *figure =
+            &watch->account.list[i].view.figures[source_measures[total]];
         const char *name = figure->measure.origin.source;
         size_t length = strlen(text);
 
@@ -248,7 +249,7 @@ static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
                        name); /* truncation is fine */
         source = source ? watch->sources[total] : name;
     }
-    /* Others may be reading it. */
+    /* Other threads may be reading it. */
     if (source == watch->sources[total] && strcmp(watch->sources[total], text) != 0)
         memcpy(watch->sources[total], text, sizeof(text));
     return source;

@@ -24,7 +24,7 @@ struct gpu_watch {
     bool holds_context;    /* a process of the job uses a GPU */
     uint64_t others_ns;    /* when the other GPUs were last read */
     uint64_t record_bytes; /* largest accounting record of one process; or UNKNOWN */
-    char sources[GPU_TOTAL_COUNT][64]; /* of each total, joined by "+" */
+    char sources[GPU_TOTAL_COUNT][64]; /* sources of each total, joined by "+" */
 };
 
 struct gpu_watch_options {
@@ -43,8 +43,8 @@ void gpu_watch_close(struct gpu_watch *watch);
 /* The quick reading. */
 void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
 
-/* The slow reading. `is_fresh`: bypasses cached values, for the first and the last reading. Drops
- * processes that exited long ago, after reading their accounting records. */
+/* Makes the slow reading. `is_fresh`: bypasses cached values, for the first and the last
+ * reading. Drops processes that exited long ago, after reading their accounting records. */
 void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh);
 
 /* Reads the accounting records of the job's processes, at the end. Skipped for an attached job,

@@ -37,28 +37,30 @@ struct memory_sharing {
     uint64_t reads;            /* how often memory was read */
     bool has_estimate;
     bool is_denied; /* some process could not be read: private and shared are unknown */
-    bool has_too_many_areas;      /* too many to examine */
+    bool has_too_many_areas;      /* too many mappings to examine */
     bool is_pending;              /* a read is due, but the budget does not allow it yet */
     bool was_racy;                /* sizes changed during the last read: it is a lower bound */
-    bool members_changed;         /* since the last read; set by the job */
-    bool is_on_credit;            /* for the read that was just decided */
-    bool was_read;                /* at the last update */
-    uint64_t guessed_bytes;       /* of the last read, see struct survey */
+    bool members_changed;         /* members came or left since the last read; set by the job */
+    bool is_on_credit;            /* the read that was just decided is made on credit */
+    bool was_read;                /* memory was read at the last update */
+    uint64_t guessed_bytes;       /* guess of the last read, see struct survey */
     enum activity_state activity; /* set by the job */
-    uint64_t left_private_bytes;  /* of members that exited since the last read */
-    uint64_t copied_bytes; /* on write since then, from the machine's memory; set by the job */
-    uint64_t unopened_count;         /* living forks that are not in the list */
-    uint64_t fork_bytes;             /* private memory of one of them, as last read */
-    uint64_t forks_due_ns;           /* when to read it again; monotonic */
-    struct memory_split followed;    /* the job at the last update */
-    struct memory_split expected;    /* the highest total since then, with these copies */
+    uint64_t left_private_bytes; /* private memory of members that exited since the last read */
+    /* Memory copied on write since then, from the machine's memory; set by the job. */
+    uint64_t copied_bytes;
+    uint64_t unopened_count;      /* living forks that are not in the list */
+    uint64_t fork_bytes;          /* private memory of one such fork, as last read */
+    uint64_t forks_due_ns;        /* when to read fork_bytes again; monotonic */
+    struct memory_split followed; /* the job at the last update */
+    /* The highest total since the last update, with these copies. */
+    struct memory_split expected;
     uint64_t expected_count;         /* processes at that moment */
     uint64_t expected_rss_bytes;     /* the sum of resident sizes at that moment */
     struct memory_split unread_peak; /* the same, not overruled by a read; 0: none */
-    struct memory_estimate estimate; /* of the last read */
-    struct memory_estimate highest;  /* totals and private memory of all reads */
-    struct rss_bases bases;          /* of the last read */
-    struct rss_deltas delta;         /* since then, as of the last update */
+    struct memory_estimate estimate; /* estimate of the last read */
+    struct memory_estimate highest;  /* highest totals and private memory of all reads */
+    struct rss_bases bases;          /* bases of the last read */
+    struct rss_deltas delta;         /* changes since then, as of the last update */
 };
 
 /* `uses_smaps`: may read the mappings. */
@@ -72,11 +74,12 @@ void memory_sharing_done(struct memory_sharing *sharing);
 void memory_sharing_update(struct memory_sharing *sharing, struct roster *roster,
                            pid_t main_pid, bool is_glance, struct memory_estimate *ret);
 
-/* `count` forks of a process besides those in the list are alive; it has many in the list. */
+/* Called when `count` forks of a process are alive besides those in the list; it has many in
+ * the list. */
 void memory_sharing_expect_forks(struct memory_sharing *sharing, const struct roster *roster,
                                  size_t count, pid_t parent_pid);
 
-/* A member is about to be removed from the table. */
+/* Called when a member is about to be removed from the table. */
 void memory_sharing_member_left(struct memory_sharing *sharing, const struct member *member);
 
 #endif

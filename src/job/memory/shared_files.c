@@ -26,7 +26,7 @@
 
 /* ---- mappings ---------------------------------------------------------------- */
 
-/* Kept between two looks: 1 MB. */
+/* Elements kept allocated between two looks: 1 MB. */
 enum { KEPT_COUNT = 8192 };
 
 void memory_areas_done(struct memory_areas *areas)
@@ -127,7 +127,7 @@ struct group_sums {
 };
 
 struct scratch {
-    uint64_t *ends; /* where the areas of the group end, ascending */
+    uint64_t *ends; /* ends of the areas of the group, ascending */
     uint64_t *best; /* best[n]: weight of the best set among the first n areas */
 };
 

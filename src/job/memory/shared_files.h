@@ -49,10 +49,10 @@ struct area_process {
     pid_t pid;
     bool is_main;
     uint64_t rss;                /* without merged pages */
-    struct area_bytes anonymous; /* of the areas without a file */
+    struct area_bytes anonymous; /* sums of the areas without a file */
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct memory_areas {
     struct memory_area *list; /* owned */
     size_t count, capacity;
@@ -63,7 +63,7 @@ struct memory_areas {
 
 void memory_areas_done(struct memory_areas *areas);
 
-/* Empties it for a new read. */
+/* Empties the list for a new read. */
 void memory_areas_clear(struct memory_areas *areas);
 
 /* Adds a process without areas. -ENOMEM. */

@@ -80,32 +80,33 @@ void shared_memory_estimate(const struct memory_view *views, size_t count, bool 
  * job is larger than the job. Unknown figures stay unknown. */
 void memory_estimate_order(struct memory_estimate *estimate);
 
-/* The same for figures of one moment, where private and shared add up to the total. */
+/* Does the same for figures of one moment, where private and shared add up to the total. */
 void memory_estimate_reconcile(struct memory_estimate *estimate);
 
 /*
  * Bounds the memory that a process may map twice.
  *
- * Such pages count twice in its resident size and in the kernel's marks. They can only be among
+ * Such pages count twice in its resident size and in the kernel's peaks. They can only be among
  * the pages that it shares, but not with other processes of the job. A read shows how many
  * these are while they are mapped: so a read of no less memory replaces earlier results.
  */
 
-/* Zeroed: nothing is mapped. */
+/* In a zeroed struct nothing is mapped. */
 struct double_mapping {
     uint64_t mapped_bytes; /* files and shared memory */
     uint64_t doubled_bytes;
 };
 
-/* A read has found that `doubled_bytes` of `mapped_bytes` may be mapped twice. */
+/* Called when a read has found that `doubled_bytes` of `mapped_bytes` may be mapped twice. */
 void double_mapping_read(struct double_mapping *mapping, uint64_t mapped_bytes,
                          uint64_t doubled_bytes);
 
-/* The process has `mapped_bytes` mapped now, by its size: new mappings may be double. */
+/* Called when the process has `mapped_bytes` mapped, by its size: new mappings may be
+ * double. */
 void double_mapping_seen(struct double_mapping *mapping, uint64_t mapped_bytes);
 
-/* Memory that may be mapped twice; 0 if libraries that the rest of the machine maps too
- * explain it. */
+/* Returns the memory that may be mapped twice; 0 if libraries that the rest of the machine
+ * maps too explain it. */
 uint64_t double_mapping_bytes(const struct double_mapping *mapping);
 
 #endif

@@ -133,7 +133,7 @@ static bool is_like_another(struct survey *survey, const struct member *member, 
     return kind && kind->planned_count++ % (kind->count / models + 1) != 0;
 }
 
-/* Of similar copies up to the size `alike_bytes`, about `models` are walked. */
+/* Plans a survey that walks about `models` of similar copies up to the size `alike_bytes`. */
 static struct survey plan(struct roster *roster, pid_t main_pid, bool walks_all,
                           uint64_t alike_bytes, size_t models)
 {
@@ -251,7 +251,7 @@ void survey_look_again(struct survey *survey, const struct root *root, struct ro
                       larger(survey->moved_bytes, survey->gained_bytes) > read_bytes / 100;
 }
 
-/* Whether it is not walked, but assumed to be like others that are. */
+/* Whether the process is not walked, but assumed to be similar to a walked one. */
 static bool is_guessed(const struct member *member)
 {
     return member->survey.kind > 0 && !member->survey.is_walked;

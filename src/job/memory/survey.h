@@ -24,7 +24,7 @@ enum { SURVEY_KINDS = 8, SURVEY_MODELS = 16 };
 struct survey_kind {
     const struct member *first;
     size_t count, planned_count;
-    const struct memory_view *model; /* of the one walked last; NULL: none yet */
+    const struct memory_view *model; /* view of the process walked last; NULL: none yet */
 };
 
 struct survey {

@@ -77,7 +77,7 @@ static const struct cloud_vendor vendors[] = {
     },
     {
         .name = "gcp",
-        .url = LINK_LOCAL, /* of metadata.google.internal, which would have to be looked up */
+        .url = LINK_LOCAL, /* address of metadata.google.internal, to avoid a DNS lookup */
         .header = "Metadata-Flavor: Google",
         .answer_header = "Metadata-Flavor",
         .answer_value = "Google",
@@ -213,7 +213,8 @@ int cloud_value_copy(const char *text, size_t length, char *buf, size_t size)
 
 /* ---- where a value stands ------------------------------------------------- */
 
-/* The value at a dotted path, in which a number is the index of a list; NULL: it is not there. */
+/* Returns the value at a dotted path, in which a number is the index of a list; NULL: there
+ * is none. */
 static const json_t *find_json(const json_t *value, const char *path)
 {
     while (value && *path) {
@@ -260,7 +261,7 @@ static int copy_field(const struct cloud_request *request, const struct cloud_fi
 
 /* ---- facts ---------------------------------------------------------------- */
 
-/* -EBADMSG: this is not the response of the right service. */
+/* Returns -EBADMSG if this is not the response of the right service. */
 static int take_value(const struct cloud_field *field, char *value, struct cloud_facts *facts)
 {
     char *dash = field->drops_suffix ? strrchr(value, '-') : NULL;
@@ -322,7 +323,7 @@ struct conversation {
     uint64_t until_ns;
     struct http *http;
     struct http_response response;
-    struct buffer token; /* the header that carries it */
+    struct buffer token; /* header with the token */
 };
 
 static int refuse(const struct conversation *talk, const char *path, struct spoor_error *err)
@@ -332,7 +333,7 @@ static int refuse(const struct conversation *talk, const char *path, struct spoo
                      talk->vendor->name, path);
 }
 
-/* Sends one request. 0: there is a response, of any status. */
+/* Sends one request. 0: there was a response, of any status. */
 static int send_request(struct conversation *talk, const char *method, const char *path,
                         const char *header, struct spoor_error *err)
 {
@@ -369,7 +370,7 @@ static bool is_token(const struct buffer *text)
     return true;
 }
 
-/* A service that gives no tokens may be of a version that needs none. */
+/* A service without tokens may be of a version that needs none. */
 static int ask_token(struct conversation *talk, struct spoor_error *err)
 {
     const char *name = talk->vendor->token_header;
@@ -412,7 +413,7 @@ int metadata_ask(const struct cloud_vendor *vendor, const char *url, uint64_t ti
 
     if (r < 0)
         return r;
-    /* Counts from here: loading the library is no waiting. */
+    /* The time limit starts here: loading the library does not count. */
     talk.until_ns = clock_now().monotonic_ns + timeout_ms * NS_PER_MS;
     if (vendor->token_header)
         r = ask_token(&talk, err);
@@ -448,7 +449,7 @@ static const struct {
 
 /* ---- where it is ---------------------------------------------------------- */
 
-/* Changes with every boot. -ENOENT: unknown. */
+/* Reads an ID that changes with every boot. -ENOENT: unknown. */
 static int read_boot_id(const struct root *root, char *buf, size_t size)
 {
     char text[128];
@@ -457,7 +458,8 @@ static int read_boot_id(const struct root *root, char *buf, size_t size)
     return n > 0 && cloud_value_copy(text, (size_t)n, buf, size) == 0 ? 0 : -ENOENT;
 }
 
-/* Below the user's folder for caches, which must be ours: with sudo, HOME may still be another user's. */
+/* Finds the path below the user's cache directory, which must be ours: with sudo, HOME may
+ * still be another user's. */
 static int find_path(environment_get *get_variable, bool is_made, struct buffer *ret)
 {
     const char *cache = get_variable("XDG_CACHE_HOME"), *home = get_variable("HOME");
@@ -469,7 +471,7 @@ static int find_path(environment_get *get_variable, bool is_made, struct buffer 
         return -ENOENT;
     buffer_format(ret, "%s%s", base, has_cache ? "" : "/.cache");
     if (is_made && buffer_error(ret) == 0)
-        (void)mkdir(ret->text, 0700); /* it may exist; otherwise the file cannot be made */
+        (void)mkdir(ret->text, 0700); /* on failure the file cannot be created */
     buffer_add_text(ret, "/spoor");
     if (is_made && buffer_error(ret) == 0)
         (void)mkdir(ret->text, 0700);
@@ -571,14 +573,14 @@ void cloud_cache_write(const struct root *root, environment_get *get_variable,
     if (buffer_write(&text, file.fd) < 0)
         replacement_cancel(&file);
     else
-        (void)replacement_commit(&file, false); /* queried again if it fails */
+        (void)replacement_commit(&file, false); /* on failure the service is queried again */
 }
 
 /* ---- the cloud of this machine ------------------------------------------ */
 
 enum { TIMEOUT_MS = 1000, TIMEOUT_MAX_SECONDS = 60 };
 
-/* -ECANCELED: the user has disabled the query. */
+/* Returns -ECANCELED if the user has disabled the query. */
 static int read_timeout(uint64_t *ret_ms, struct spoor_error *err)
 {
     const char *text = environment_own(CLOUD_TIMEOUT_VARIABLE);
@@ -597,7 +599,7 @@ static int read_timeout(uint64_t *ret_ms, struct spoor_error *err)
     return 0;
 }
 
-/* The facts of the firmware alone. */
+/* Returns the facts of the firmware alone. */
 static struct cloud_facts facts_of(const struct dmi *dmi, const struct cloud_vendor *vendor)
 {
     const char *product = dmi->text[DMI_PRODUCT_NAME];
@@ -608,12 +610,12 @@ static struct cloud_facts facts_of(const struct dmi *dmi, const struct cloud_ven
     memcpy(facts.vendor, vendor->name, strlen(vendor->name) + 1);
     if (vendor->product_is_type && strchr(product, '.')) /* "HVM domU" is not a type */
         (void)cloud_value_copy(product, strlen(product), facts.instance_type,
-                               sizeof(facts.instance_type)); /* unknown if it cannot be */
+                               sizeof(facts.instance_type)); /* stays unknown on failure */
     return facts;
 }
 
-/* -ENODEV: not a machine of a cloud. -ENOENT: there was no response since boot; *ret has the facts of the
- * firmware. */
+/* Returns -ENODEV if the machine does not belong to a cloud, -ENOENT if there was no
+ * response since boot; *ret has the facts of the firmware. */
 static int recall(const struct root *root, const struct cloud_vendor **ret_vendor,
                   struct cloud_cache_key *ret_key, struct cloud_facts *ret)
 {

@@ -26,14 +26,14 @@
 /* Seconds to wait for all responses together; 0: nothing is queried. */
 #define CLOUD_TIMEOUT_VARIABLE "SPOOR_METADATA_TIMEOUT"
 
-/* Empty: unknown. Letters, digits and punctuation only, no blanks. */
+/* Empty members are unknown. Letters, digits and punctuation only, no blanks. */
 struct cloud_facts {
     char
         vendor[32]; /* "aws", "gcp", "azure", "hcloud", "upcloud", "ovh", "alicloud", "vultr" */
     char region[64];
     char zone[64];
     char instance_type[128];
-    char account[64]; /* or project or subscription */
+    char account[64]; /* account, project or subscription */
 };
 
 /* Looks up the cloud, for at most one second (CLOUD_TIMEOUT_VARIABLE). Always sets *ret. 0: the metadata
@@ -41,10 +41,10 @@ struct cloud_facts {
  * was no usable response, as `err` explains; *ret holds the other facts, such as the vendor. */
 int cloud_find(const struct root *root, struct cloud_facts *ret, struct spoor_error *err);
 
-/* Facts without a query: of the firmware, and of a response since boot. */
+/* Returns the facts without a query: from the firmware, and from a response since boot. */
 void cloud_recall(const struct root *root, struct cloud_facts *ret);
 
-/* For the library; the texts are those of the facts. */
+/* Describes the facts for the library; the texts are borrowed from the facts. */
 struct spoor_cloud cloud_describe(const struct cloud_facts *facts);
 
 /* ---- the vendors --------------------------------------------------------
@@ -62,10 +62,10 @@ enum cloud_syntax {
 struct cloud_field {
     const char
         *key; /* "compute.vmSize", "services.0.address", "region:"; NULL: the whole text */
-    size_t offset, size;  /* where it goes in struct cloud_facts; 0, 0: nowhere */
-    const char *expected; /* the value must be this; NULL: anything */
-    const char *unknown;  /* a value without a meaning */
-    bool drops_suffix;    /* without its last part: "europe-west1-b" is in "europe-west1" */
+    size_t offset, size;  /* place in struct cloud_facts; 0, 0: not stored */
+    const char *expected; /* the value must be equal to this; NULL: any value */
+    const char *unknown;  /* a value that means unknown */
+    bool drops_suffix;    /* drops the last part: "europe-west1-b" is in "europe-west1" */
 };
 
 enum { CLOUD_FIELDS_MAX = 5, CLOUD_REQUESTS_MAX = 3 };
@@ -73,30 +73,31 @@ enum { CLOUD_FIELDS_MAX = 5, CLOUD_REQUESTS_MAX = 3 };
 struct cloud_request {
     const char *path; /* NULL: none */
     enum cloud_syntax syntax;
-    bool is_optional;                            /* not every machine has it */
-    struct cloud_field fields[CLOUD_FIELDS_MAX]; /* the first must be there */
+    bool is_optional;                            /* not every machine has this value */
+    struct cloud_field fields[CLOUD_FIELDS_MAX]; /* the first field is required */
 };
 
 struct cloud_vendor {
     const char *name;
     const char *url;
-    bool is_guess;        /* others have the same DMI strings: only a response proves it */
+    bool is_guess; /* other clouds have the same DMI strings: only a response proves it */
     bool product_is_type; /* the DMI product name is the instance type */
-    const char *header;   /* of every request; NULL: none */
-    /* of the request for a token, and name of the one that carries it; NULL: no token is needed */
+    const char *header;   /* header of every request; NULL: none */
+    /* Header of the request for a token, and name of the header with the token; NULL: no
+     * token is needed. */
     const char *token_request_header, *token_header;
     const char *answer_header,
-        *answer_value; /* of every right response; NULL: none in particular */
+        *answer_value; /* value that every valid response has in that header; NULL: not checked */
     struct cloud_request requests[CLOUD_REQUESTS_MAX];
 };
 
-/* The cloud that the firmware names, or NULL. */
+/* Returns the cloud that the firmware names, or NULL. */
 const struct cloud_vendor *cloud_vendor_find(const struct dmi *dmi);
 
 /* ---- responses of a vendor ---------------------------------------------- */
 
-/* Adds the values of a response to the facts. -EBADMSG: it is not a response to this request, or not one
- * of this cloud; then the facts are as before. */
+/* Adds the values of a response to the facts. -EBADMSG: it is not a response to this
+ * request, or not of this cloud; the facts are then unchanged. */
 int cloud_answer_parse(const struct cloud_request *request, const char *text,
                        struct cloud_facts *facts);
 
@@ -125,7 +126,7 @@ struct cloud_cache_key {
     const char *url; /* of the service */
 };
 
-/* -ENOENT: there is nothing that can be used. */
+/* Returns -ENOENT if there is nothing that can be used. */
 int cloud_cache_read(const struct root *root, environment_get *get_variable,
                      const struct cloud_cache_key *key, struct cloud_facts *ret);
 

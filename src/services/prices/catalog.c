@@ -53,7 +53,7 @@ static bool is_one_of(const char *text, const char *const *texts)
     return false;
 }
 
-/* Programs for GPUs of one vendor seldom run on those of another. */
+/* Programs for GPUs of one vendor seldom run on GPUs of another. */
 static bool has_right_gpus(const struct server *server, const struct needs *needs)
 {
     return !(needs->gpus.value > 0) || !*needs->gpu_vendor || !*server->gpu_vendor ||
@@ -73,7 +73,7 @@ bool server_fits(const struct server *server, const struct server_filter *filter
             strcasecmp(server->architecture, filter->architecture) == 0);
 }
 
-/* Unknown is more than any number. */
+/* Sorts unknown values last. */
 static int compare_numbers(double a, double b)
 {
     if (isnan(a) || isnan(b))
@@ -144,20 +144,20 @@ enum { CATALOG_BYTES_MAX = 64 << 20 };
 #define NUMBER_MAX 1e12
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-/* One server as it is read. */
+/* A server as it is being read. */
 struct row {
     struct server server;
-    double vram_bytes_each; /* of each GPU, or of the smallest */
+    double vram_bytes_each; /* memory of each GPU, or of the smallest */
 };
 
-/* Text if `size` is not 0, else a number. If several columns are for one member, the first that is not
- * empty counts. */
+/* A text if `size` is not 0, else a number. If several columns are for one member, the first
+ * that is not empty is used. */
 struct column {
     const char *name;
     size_t offset;
     size_t size;
     double unit;
-    bool is_needed; /* in a CSV file */
+    bool is_needed; /* required in a CSV file */
 };
 
 #define TEXT(member) offsetof(struct row, member), sizeof(((struct row *)0)->member), 0, false
@@ -241,7 +241,7 @@ static int end_row(struct row *row, struct servers *servers, struct spoor_error 
 
 /* ---- CSV ------------------------------------------------------------------ */
 
-/* Which cell a column is in; SIZE_MAX: none. */
+/* The cell of each column; SIZE_MAX: none. */
 struct header {
     size_t cells;
     size_t cell[COLUMNS];
@@ -351,7 +351,7 @@ static int parse_csv(const char *text, size_t length, struct servers *servers,
     if (!in)
         return error_sys(err, errno, "fmemopen");
     r = read_csv(in, servers, err);
-    (void)fclose(in); /* it was only read */
+    (void)fclose(in); /* the file was only read */
     return r;
 }
 
@@ -407,7 +407,7 @@ static int parse_json(const char *text, size_t length, struct catalog *catalog,
 
 void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *out)
 {
-    /* 0.1 is written as 0.1 with 15 digits, and as 0.10000000000000001 with more. */
+    /* With 15 digits 0.1 is written as 0.1, with more as 0.10000000000000001. */
     const size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15);
     char *text;
 
@@ -529,7 +529,7 @@ static void add_text(const struct page *page, const char *text, struct buffer *o
     buffer_done(&safe);
 }
 
-/* Nothing if it is unknown, or none. */
+/* Adds nothing if the value is unknown, or none. */
 static void add_cell(const struct page *page, const struct server_table *table, size_t row,
                      const struct table_column *table_column, struct buffer *out)
 {
@@ -557,7 +557,7 @@ static void add_cell(const struct page *page, const struct server_table *table, 
     }
 }
 
-/* 0: the column is left out. */
+/* Returns the width of a column; 0: the column is left out. */
 static size_t width_of(const struct page *page, const struct server_table *table,
                        const struct table_column *table_column)
 {
@@ -690,7 +690,7 @@ static void add_server(const struct server_table *table, const struct server *se
     json_add_number(json, "price_usd_per_hour", server->price);
     json_add_number(json, "run_cost_usd", server_cost(server->price, table->run_seconds));
     catalog_add_row(table->catalog, server->row, &details);
-    json_add_document(json, "details", &details); /* null if there are none */
+    json_add_document(json, "details", &details); /* null if there are no details */
     json_end(json);
     buffer_done(&details);
 }

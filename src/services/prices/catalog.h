@@ -28,20 +28,20 @@
 struct server {
     char vendor[32];       /* "aws" */
     char name[96];         /* its name at the vendor: "m5.large"; never empty */
-    char region[64];       /* in which the price holds; empty: the lowest of all regions */
+    char region[64];       /* region of the price; empty: the lowest price of all regions */
     char architecture[32]; /* "x86_64" */
     char gpu_vendor[32];   /* "NVIDIA" */
     double vcpus;
     double memory_bytes;
     double gpus;       /* may be a fraction */
-    double vram_bytes; /* of all GPUs together */
+    double vram_bytes; /* memory of all GPUs together */
     double price;      /* USD per hour, on demand */
-    size_t row;        /* where it is in its catalogue, from 0 */
+    size_t row;        /* index in its catalogue, from 0 */
 };
 
 enum { SERVERS_MAX = 100000 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct servers {
     struct server *items; /* owned */
     size_t count, capacity;
@@ -49,42 +49,43 @@ struct servers {
 
 void servers_done(struct servers *servers);
 
-/* 0, -ENOMEM, or -E2BIG: there are SERVERS_MAX already. */
+/* Returns 0, -ENOMEM, or -E2BIG: there are SERVERS_MAX already. */
 int servers_add(struct servers *servers, const struct server *server);
 
 /* Requirements of a server. */
 struct server_filter {
-    const struct needs *needs;  /* those that are unknown are ignored */
-    const char *const *vendors; /* one of these, ended by NULL; NULL: any */
+    const struct needs *needs;  /* unknown needs are ignored */
+    const char *const *vendors; /* accepted vendors, ended by NULL; NULL: any */
     const char *architecture;   /* NULL: any */
 };
 
-/* A server of which a figure that is needed is unknown does not fit. */
+/* A server does not fit if one of its required figures is unknown. */
 bool server_fits(const struct server *server, const struct server_filter *filter);
 
 /* Keeps the servers that fit, the cheapest first; those without a price are last. */
 void servers_choose(struct servers *servers, const struct server_filter *filter);
 
-/* The server of that name, in that region if it is listed, else in any. NULL: there is none. */
+/* Returns the server of that name, in that region if it is listed, else in any. NULL: there
+ * is none. */
 const struct server *servers_find(const struct servers *servers, const char *vendor,
                                   const char *name, const char *region);
 
-/* The cost of a time at a price per hour; NaN: unknown. */
+/* Returns the cost of a time at a price per hour; NaN: unknown. */
 double server_cost(double price, double seconds);
 
 /* ---- lists of servers --------------------------------------------------- */
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct catalog {
     struct servers servers;
-    void *document; /* the JSON it was read from; NULL: it was CSV */
+    void *document; /* the JSON it was read from; NULL: CSV */
 };
 
 void catalog_done(struct catalog *catalog);
 
-/* Reads a file, or a text: it is JSON if it starts with a bracket, and CSV otherwise. The
- * messages about a text do not name a file. On success the caller ends *ret with
- * catalog_done(); it is untouched on failure. -EBADMSG: it is not a catalogue. */
+/* Reads a file, or a text: JSON if it starts with a bracket, and CSV otherwise. Messages
+ * about a text contain no file name. On success the caller calls catalog_done(); *ret is
+ * untouched on failure. -EBADMSG: it is not a catalogue. */
 int catalog_load(const char *path, struct catalog *ret, struct spoor_error *err);
 int catalog_parse(const char *text, size_t length, struct catalog *ret,
                   struct spoor_error *err);
@@ -103,11 +104,11 @@ void catalog_add_row(const struct catalog *catalog, size_t row, struct buffer *o
 /* All texts are borrowed. */
 struct server_table {
     const char *source;            /* the file or URL that lists the servers; NULL: unknown */
-    const struct catalog *catalog; /* those that fit, the cheapest first; NULL: unknown */
-    size_t count;                  /* how many to show, at most */
+    const struct catalog *catalog; /* servers that fit, the cheapest first; NULL: unknown */
+    size_t count;                  /* maximum number of servers to show */
     const char *reason;            /* why there is no catalogue; NULL: there is one */
 
-    double run_seconds; /* of the longest run; NaN: unknown */
+    double run_seconds; /* time of the longest run; NaN: unknown */
     bool has_many_runs; /* there are others */
 
     /* The server that this run was made on; NULL, NULL and empty: unknown. */
@@ -116,7 +117,7 @@ struct server_table {
     const char *run_reason; /* why the price is unknown; NULL: it is known */
 };
 
-/* A row for the cost of the run, if its server is known, and a table of servers. */
+/* Writes a row for the cost of the run, if its server is known, and a table of servers. */
 void server_table_write_text(const struct server_table *table, const struct format_style *style,
                              struct buffer *out);
 

@@ -18,8 +18,8 @@
 enum {
     TIMEOUT_MS = 2000,
     TIMEOUT_MAX_SECONDS = 60,
-    /* The request does not name the vendor of GPUs, whose spelling may differ, so some servers of the
-     * response have others. */
+    /* The request does not contain the vendor of GPUs, whose spelling may differ, so some
+     * servers of the response have GPUs of other vendors. */
     COUNT_WITH_GPUS = 100,
 };
 
@@ -70,7 +70,7 @@ static void begin_url(const struct keeper *keeper, struct buffer *url)
     buffer_add(url, keeper->url, length);
 }
 
-/* Why a request failed, without the URL in front, which can be long. */
+/* Returns why a request failed, without the URL, which can be long. */
 static const char *reason_for(const struct spoor_error *error, const char *url)
 {
     size_t length = strlen(url);
@@ -81,7 +81,7 @@ static const char *reason_for(const struct spoor_error *error, const char *url)
     return strerror(error->code);
 }
 
-/* A body of JSON. */
+/* Requests a URL whose response is JSON. */
 static int get(struct keeper *keeper, const struct buffer *url, struct http_response *ret,
                struct spoor_error *err)
 {
@@ -107,8 +107,8 @@ static int get(struct keeper *keeper, const struct buffer *url, struct http_resp
 
 /* ---- servers -------------------------------------------------------------- */
 
-/* The least whole number that is enough, as a parameter of the query; nothing if it is unknown
- * or if none is needed. */
+/* Adds the smallest sufficient whole number as a parameter of the query; nothing if it is
+ * unknown or if none is needed. */
 static void add_minimum(struct buffer *url, const char *name, const struct need *need,
                         double unit)
 {
@@ -168,7 +168,7 @@ static bool has_other_text(const json_t *object, const char *key, const char *ex
     return value && !json_is_null(value) && !has_text(object, key, expected);
 }
 
-/* NaN: it is not the price we look for. */
+/* NaN: the entry is not the price we look for. */
 static double price_of(const json_t *entry)
 {
     const json_t *price = json_object_get(entry, "price");

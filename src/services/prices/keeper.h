@@ -13,7 +13,7 @@
 
 #define KEEPER_URL "https://keeper.sparecores.net"
 
-/* Replace the URL, and the time in seconds to wait for a response, which is 2. */
+/* These replace the URL, and the time in seconds to wait for a response, which is 2. */
 #define KEEPER_URL_VARIABLE "SPOOR_KEEPER_URL"
 #define KEEPER_TIMEOUT_VARIABLE "SPOOR_KEEPER_TIMEOUT"
 
@@ -25,18 +25,18 @@ struct keeper {
     uint64_t timeout_ms;
 };
 
-/* -ENOSYS: libcurl is not installed. -EINVAL: a variable has no valid value. The caller ends *ret
- * with keeper_close(). */
+/* -ENOSYS: libcurl is not installed. -EINVAL: a variable has no valid value. The caller
+ * calls keeper_close(). */
 int keeper_open(environment_get *get, struct keeper *ret, struct spoor_error *err);
 void keeper_close(struct keeper *keeper);
 
-/* Servers for a job, `count` or more if there are as many. Not all of them need to pass the
- * filter: servers_choose() has the last word. The caller ends *ret with catalog_done(). */
+/* Finds servers for a job, `count` or more if there are that many. Some of them may not pass
+ * the filter: servers_choose() decides. The caller calls catalog_done(). */
 int keeper_find_servers(struct keeper *keeper, const struct server_filter *filter, size_t count,
                         struct catalog *ret, struct spoor_error *err);
 
-/* The price of a server, in USD per hour, on demand, with Linux: in that region if it is offered
- * there, else in the first region listed; NaN: unknown. */
+/* Finds the price of a server, in USD per hour, on demand, with Linux: in that region if it
+ * is offered there, else in the first region listed; NaN: unknown. */
 int keeper_find_price(struct keeper *keeper, const char *vendor, const char *server,
                       const char *region, double *ret, struct spoor_error *err);
 

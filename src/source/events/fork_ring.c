@@ -279,7 +279,7 @@ static void look(struct fork_ring *ring, const struct fork_ring_cpu *cpu, struct
         .data = (const unsigned char *)cpu->map + page_bytes(),
         .size_bytes = cpu->data_bytes,
         .head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE),
-        .tail = page->data_tail, /* only written by us */
+        .tail = page->data_tail, /* written only by this process */
     };
     if (front->ring.head - front->ring.tail + FULL_BYTES > cpu->data_bytes)
         ring->was_full = true;

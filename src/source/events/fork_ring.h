@@ -28,9 +28,10 @@
 
 /* ---- CPUs on which a process may run ---------------------------------------- */
 
-/* All online CPUs or, if those do not fit, the ones the process is bound to: a bound process
- * can unbind itself, so all online CPUs are preferred. Returns their number, -E2BIG if
- * neither list fits, or another -errno. `*ret_is_partial`: it may run on others too. */
+/* Lists all online CPUs or, if those do not fit, the CPUs that the process is bound to: a
+ * bound process can unbind itself, so all online CPUs are preferred. Returns their number,
+ * -E2BIG if neither list fits, or another -errno. `*ret_is_partial`: the process may run on
+ * others too. */
 int cpu_list_of_process(const struct root *root, pid_t pid, unsigned *cpus, size_t capacity,
                         bool *ret_is_partial);
 
@@ -54,12 +55,12 @@ enum task_record_kind {
 
 struct task_record {
     enum task_record_kind kind;
-    size_t size_bytes; /* to be added to the tail */
+    size_t size_bytes; /* number of bytes to add to the tail */
     uint64_t lost_count;
     struct process_event event;
 };
 
-/* Finds the oldest unread record. Returns 1; 0: there is none; -EBADMSG: the data is no
+/* Finds the oldest unread record. Returns 1; 0: there is none; -EBADMSG: the data is not a
  * record, and the start of the next one is unknown. */
 int task_record_peek(const struct record_ring *ring, struct task_record *ret);
 
@@ -88,7 +89,7 @@ int fork_ring_pages(size_t bytes, size_t page_size);
 int fork_ring_open(const struct root *root, pid_t pid, struct fork_ring *ret);
 void fork_ring_close(struct fork_ring *ring);
 
-/* How many events the ring of one CPU holds. */
+/* Returns how many events the ring of one CPU holds. */
 size_t fork_ring_capacity(const struct fork_ring *ring);
 
 /* Calls `seen` for all pending records of all CPUs in order of time. To be called every 20

@@ -33,11 +33,12 @@ struct bytes {
     size_t left;
 };
 
-/* Takes the next message out of a datagram. False if no whole one is left. */
+/* Takes the next message out of a datagram. Returns false if no complete message is left. */
 bool netlink_next(struct bytes *datagram, struct nlmsghdr *ret_header,
                   struct bytes *ret_payload);
 
-/* Takes the next attribute, its type without flags. False if no whole one is left. */
+/* Takes the next attribute, its type without flags. Returns false if no complete attribute
+ * is left. */
 bool netlink_attribute(struct bytes *attributes, unsigned *ret_type, struct bytes *ret_value);
 
 /* Copies `size` bytes from the start; false if there are fewer. */

@@ -28,7 +28,7 @@ struct proc_connector {
         .fd = -1              \
     }
 
-/* -EPERM: refused; -ENOTSUP: another namespace, or a kernel without it. */
+/* -EPERM: refused; -ENOTSUP: another namespace, or a kernel without the connector. */
 int proc_connector_open(const struct root *root, struct proc_connector *ret);
 void proc_connector_close(struct proc_connector *connector);
 

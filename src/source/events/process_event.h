@@ -16,7 +16,7 @@ struct process_event {
     bool is_thread;       /* not the first thread of its process */
     bool has_wait_status; /* for an exit */
     int wait_status;      /* as wait(2) reports it */
-    uint64_t time_ns;     /* of the monotonic clock */
+    uint64_t time_ns;     /* time of the monotonic clock */
 };
 
 /* Events come in the order in which they happened. */

@@ -143,7 +143,7 @@ int taskstats_open(const struct root *root, struct taskstats_socket *ret)
 }
 
 /* The kernel runs the filter before it queues a record. The struct follows the frame, the
- * header, the attribute of the thread and its ID; where the kernel pads it, nothing is dropped. */
+ * header, the attribute of the thread and its ID; if the kernel pads it, nothing is dropped. */
 int taskstats_skip_threads(struct taskstats_socket *taskstats)
 {
     const uint32_t at_attribute =
@@ -227,7 +227,7 @@ static int read_stats(const struct bytes *stats, struct exit_record *record)
         record->peak_rss_bytes = UNKNOWN;
         return 0;
     }
-    /* A kernel thread has none, nor has a process that failed to start. */
+    /* A kernel thread has no memory of its own, nor has a process that failed to start. */
     record->peak_rss_bytes = peak_kib == 0 ? UNKNOWN : product_u64(peak_kib, 1024);
     read_usage(stats, record);
     record->may_be_borrowed = flags & HAS_NOT_EXEC && minor_faults < FORK_FAULTS_MIN;

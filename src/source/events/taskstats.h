@@ -18,23 +18,23 @@
 #include "base/root.h"
 
 struct exit_record {
-    pid_t pid;  /* of the thread that exited */
+    pid_t pid;  /* ID of the thread that exited */
     pid_t tgid; /* its process; `pid` if an old kernel does not report it */
     /* Peak of the process so far; UNKNOWN: its memory was already released. */
     uint64_t peak_rss_bytes;
-    bool is_group_exit; /* it was the last thread of its process */
+    bool is_group_exit; /* the thread was the last of its process */
     /* Usage of the thread, or of all threads of the process if it is the last of several. */
     uint64_t tick_ns; /* CPU time in whole clock ticks: right on average */
-    uint64_t run_ns;  /* the same without the time since the last tick; 0: unknown */
-    uint64_t read_bytes, written_bytes; /* these and the next: of the thread */
+    uint64_t run_ns;  /* CPU time without the time since the last tick; 0: unknown */
+    uint64_t read_bytes, written_bytes; /* these and the next members are for the thread */
     uint64_t read_chars, written_chars;
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
     bool is_last_of_several;
-    /* It had not called exec and hardly touched a page: its memory may be its parent's, as
+    /* The process had not called exec and hardly touched a page: its memory may be its parent's, as
      * after vfork. */
     bool may_be_borrowed;
-    char name[32]; /* of the thread; hostile text */
+    char name[32]; /* name of the thread; hostile text */
 };
 
 typedef void exit_record_seen(const struct exit_record *record, void *data);
@@ -43,7 +43,7 @@ struct taskstats_socket {
     int fd; /* -1: closed; readable at every exit of the machine */
     uint16_t family;
     bool skips_threads;  /* only the last thread of a process is recorded */
-    bool has_records;    /* one arrived: in another network namespace none ever does */
+    bool has_records;    /* a record has arrived: in another network namespace none ever does */
     uint64_t lost_count; /* how often records were lost; their number is unknown */
 };
 
@@ -52,7 +52,7 @@ struct taskstats_socket {
         .fd = -1         \
     }
 
-/* -EPERM: not root; -EINVAL: another namespace; -ENOENT: a kernel without it. */
+/* -EPERM: not root; -EINVAL: another namespace; -ENOENT: the kernel has no taskstats. */
 int taskstats_open(const struct root *root, struct taskstats_socket *ret);
 void taskstats_close(struct taskstats_socket *taskstats);
 

@@ -42,7 +42,7 @@ struct kfd {
     struct kfd_node node[KFD_NODE_MAX];
 };
 
-/* As in struct gpu_reading. */
+/* Counters as in struct gpu_reading. */
 struct amd_busy {
     uint64_t read_at_ns; /* UNKNOWN: not read yet */
     uint64_t busy_ns, covered_ns;
@@ -74,7 +74,7 @@ static uint64_t memory_total(const struct root *root, const struct drm_device *d
 {
     uint64_t total = drm_device_number(root, device, "device/mem_info_vram_total");
 
-    return total == 0 ? UNKNOWN : total; /* 0: it uses the machine's memory */
+    return total == 0 ? UNKNOWN : total; /* 0: the GPU uses the machine's memory */
 }
 
 static void describe(const struct root *root, struct drm_device *device)
@@ -134,7 +134,7 @@ static void kfd_find(const struct root *root, const struct drm_devices *devices,
     }
 }
 
-/* Memory of a process on a device; UNKNOWN: it does not use KFD there. */
+/* Returns the memory of a process on a device; UNKNOWN: it does not use KFD there. */
 static uint64_t kfd_memory_bytes(const struct kfd *kfd, const struct root *root, pid_t pid,
                                  unsigned device)
 {

@@ -227,7 +227,7 @@ int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int
         client->memory_bytes = drm_fdinfo_memory(info);
         take_engines(clients, client, info, is_new && clients->is_first);
     } else if (pid == client->pid && client->next_pid != pid) {
-        client->next_pid = pid; /* another process holds it too, but the owner stays */
+        client->next_pid = pid; /* another process holds the client too, but the owner stays */
         client->next_fd = fd;
     }
     return 0;
@@ -244,8 +244,8 @@ int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t p
     return r;
 }
 
-/* Within a sweep: a process holds a client of a device whose driver reports nothing about
- * it. Its memory is UNKNOWN as long as it does, and its busy time from now on. */
+/* Called within a sweep when a process holds a client of a device whose driver reports
+ * nothing about it. Its memory is UNKNOWN as long as it does, and its busy time from now on. */
 static int see_unreported(struct drm_clients *clients, unsigned device, pid_t pid)
 {
     size_t use;
@@ -256,7 +256,7 @@ static int see_unreported(struct drm_clients *clients, unsigned device, pid_t pi
     return r;
 }
 
-/* Within a sweep: the process still holds those found by the previous sweep. */
+/* Called within a sweep: the process still holds the clients found by the previous sweep. */
 static void keep_unreported(struct drm_clients *clients, pid_t pid)
 {
     for (size_t i = 0; i < clients->use_count; i++) {
@@ -336,7 +336,7 @@ void drm_clients_end(struct drm_clients *clients, bool looked)
         clients->is_first = false;
 }
 
-/* Why the busy time of a process is UNKNOWN, or NULL if it is known. */
+/* Returns why the busy time of a process is UNKNOWN; NULL: it is known. */
 static const char *hidden_because(const struct drm_use *use)
 {
     if (use->is_busy_hidden)
@@ -589,7 +589,7 @@ static int look_at_fd(struct drm_vendor *drm, struct drm_sweep_pid *entry, int f
 
 /* Returns why the open files of a process are not listed (`error`, or 0 if the list is
  * empty): static text; NULL: it has none. A zombie belongs to root, because it has no
- * address space to determine its user; a refusal is no reason then. */
+ * address space to determine its user; a refusal is then not a reason. */
 static const char *refused_because(const struct drm_vendor *drm, pid_t pid, int error)
 {
     struct cached_file file = CACHED_FILE_CLOSED;

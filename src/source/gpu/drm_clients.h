@@ -42,7 +42,7 @@
 /* If full, the entries that ended first are replaced; if none has ended, new ones are
  * dropped. */
 enum { DRM_CLIENT_MAX = 4096, DRM_USE_MAX = 4096 };
-/* More processes, or descriptors of a process, are not read. */
+/* At most this many processes, and descriptors of a process, are read. */
 enum { DRM_SWEEP_PID_MAX = 1 << 16, DRM_SWEEP_FD_MAX = 1 << 16 };
 
 /* A class of engines of one device. */
@@ -79,7 +79,7 @@ struct drm_client {
     struct {
         uint64_t value;       /* the largest value: ns, cycles; or the current percentage */
         uint64_t counted;     /* the part already in the busy time */
-    } engine[DRM_ENGINE_MAX]; /* by class of the device */
+    } engine[DRM_ENGINE_MAX]; /* indexed by class of the device */
 };
 
 /* A process on a device. */
@@ -105,7 +105,7 @@ struct drm_sweep_pid {
     pid_t pid;
     /* When its descriptors were listed; UNKNOWN: not listed or not reported. */
     uint64_t open_files;
-    uint64_t sweep;        /* in which they were last listed; 0: never */
+    uint64_t sweep;        /* sweep in which they were last listed; 0: never */
     bool holds_kfd;        /* it has /dev/kfd open: it bypasses the DRM driver */
     bool holds_unreported; /* it has a device open whose driver reports nothing about it */
     bool must_list;        /* one of its known clients was not found any more */
@@ -120,7 +120,7 @@ struct drm_clients {
     struct drm_classes *classes; /* of each device */
     size_t device_count;
     size_t next;                       /* where the next client is probably found */
-    struct drm_sweep_pid *pid, *spare; /* of the last sweep, sorted */
+    struct drm_sweep_pid *pid, *spare; /* processes of the last sweep, sorted */
     size_t pid_count, pid_capacity;
     uint64_t sweep; /* the number of the current or last sweep */
     unsigned quick_count;
@@ -139,23 +139,25 @@ void drm_clients_begin(struct drm_clients *clients);
 int drm_clients_see(struct drm_clients *clients, unsigned device, pid_t pid, int fd,
                     const struct drm_fdinfo *info);
 
-/* Within a sweep: memory of a process from another source. The larger of the two counts. */
+/* Called within a sweep with the memory of a process from another source. The larger of the
+ * two values counts. */
 int drm_clients_see_memory(struct drm_clients *clients, unsigned device, pid_t pid,
                            uint64_t memory_bytes);
 
-/* From now on the busy time of this process is UNKNOWN. */
+/* Makes the busy time of this process UNKNOWN from now on. */
 void drm_clients_hide_busy(struct drm_clients *clients, pid_t pid);
 
 /* Whether there is a client that the current sweep has not found. */
 bool drm_clients_misses_any(const struct drm_clients *clients);
 
-/* Clients that were not found have ended. `looked`: this sweep covered a process. */
+/* Ends clients that were not found. `looked`: this sweep covered a process. */
 void drm_clients_end(struct drm_clients *clients, bool looked);
 
 /* Adds the work since the last count to the busy times. Call it after a sweep. */
 void drm_clients_count(struct drm_clients *clients, uint64_t now_ns);
 
-/* As gpu_vendor's processes(). An exited process has a memory of 0 and its last busy time. */
+/* Implements processes() of struct gpu_vendor. An exited process has a memory of 0 and its
+ * last busy time. */
 size_t drm_clients_list(const struct drm_clients *clients, struct gpu_process *list,
                         size_t capacity);
 
@@ -165,8 +167,8 @@ struct drm_vendor {
     struct drm_devices devices;
     struct drm_clients clients;
     int (*look_further)(
-        void *vendor);   /* within a sweep: adds values of other sources; or NULL */
-    char text[16 << 10]; /* of one fdinfo file */
+        void *vendor);   /* called within a sweep to add values of other sources; may be NULL */
+    char text[16 << 10]; /* contents of one fdinfo file */
 };
 
 /* Finds the cards of a PCI vendor ("0x8086", "Intel") and creates their table. -ENODEV:
@@ -174,7 +176,7 @@ struct drm_vendor {
 int drm_vendor_init(struct drm_vendor *drm, const struct root *root, const char *vendor_id,
                     const char *name, bool hides_idle, struct spoor_error *err);
 
-/* Why some of the job's processes are skipped: static text; NULL: none is. */
+/* Returns why some of the job's processes are skipped: static text; NULL: none is. */
 const char *drm_vendor_reason(const struct drm_vendor *drm);
 
 /* See gpu_vendor. */

@@ -13,7 +13,7 @@
 #include "base/parse.h"
 #include "base/unknown.h"
 
-enum { NUMBERS_MAX = 1024 }; /* of entries of a folder */
+enum { NUMBERS_MAX = 1024 }; /* maximum of entries in a directory */
 
 /* Returns the number of an entry such as "card12": -1 for "card12-DP-1" and all others. */
 static int numbered(const char *name, const char *prefix)
@@ -157,7 +157,7 @@ static void find_hwmon(const struct root *root, struct drm_device *device)
         (void)snprintf(device->hwmon, sizeof(device->hwmon), "hwmon%d", numbers[0]);
 }
 
-/* "device" is a link to ".../0000:03:00.0". */
+/* Returns the PCI address. "device" is a link to ".../0000:03:00.0". */
 static uint64_t pci_of(const struct root *root, const char *node, unsigned number)
 {
     char link[PATH_MAX];
@@ -190,7 +190,7 @@ static void add_card(const struct root *root, const char *vendor_id, int number,
     if (is_known(device.pci))
         gpu_pci_format(device.pci, device.gpu.pci_address, sizeof(device.gpu.pci_address));
     (void)drm_device_text(root, &device, "device/device", device.pci_id,
-                          sizeof(device.pci_id)); /* on failure it stays empty */
+                          sizeof(device.pci_id)); /* stays empty on failure */
     find_hwmon(root, &device);
     devices->list[devices->count++] = device;
 }

@@ -45,11 +45,11 @@ bool drm_may_be_here(const struct root *root);
  * UNKNOWN. -ENODEV: there are none. */
 int drm_devices_find(const struct root *root, const char *vendor_id, struct drm_devices *ret);
 
-/* The index of the device with this PCI address, or -ENODEV. */
+/* Returns the index of the device with this PCI address, or -ENODEV. */
 int drm_devices_at(const struct drm_devices *devices, uint64_t pci);
 
-/* Returns the index of the device of a node of /dev/dri ("card0", "renderD128"), or -ENODEV:
- * it is not one of these, or no node. */
+/* Returns the index of the device of a node of /dev/dri ("card0", "renderD128"); -ENODEV: it
+ * is another device, or not a node. */
 int drm_devices_of_node(const struct root *root, const struct drm_devices *devices,
                         const char *node);
 
@@ -67,18 +67,18 @@ ssize_t drm_device_text(const struct root *root, const struct drm_device *device
 uint64_t drm_device_sensor(const struct root *root, const struct drm_device *device,
                            const char *const *names, uint64_t divisor);
 
-/* A reading with only unknown values. */
+/* Returns a reading with only unknown values. */
 struct gpu_reading drm_reading_unknown(void);
 
 /* Whether the device is off, or about to be. Reading its sensors would wake it. */
 bool drm_device_is_suspended(const struct root *root, const struct drm_device *device);
 
-/* Whether the device was removed. Another one may have its number by now. */
+/* Whether the device was removed. Another device may have its number by now. */
 bool drm_device_is_lost(const struct root *root, const struct drm_device *device);
 
-/* Energy in microjoules since the first successful call, from the sensor that was readable
- * then. UNKNOWN: it cannot be read now, or is read for the first time. A value below the
- * last one means that the counter was reset. */
+/* Returns the energy in microjoules since the first successful call, from the sensor that
+ * was readable then. UNKNOWN: it cannot be read now, or is read for the first time. A value
+ * below the last one means that the counter was reset. */
 uint64_t drm_device_energy(const struct root *root, struct drm_device *device,
                            const char *const *names);
 

@@ -208,7 +208,7 @@ static void read_old_figure(const struct line *line, struct drm_fdinfo *info)
     }
 }
 
-/* Keys that occur once. Returns whether the line was one of them. */
+/* Reads keys that occur once. Returns whether the line was one of them. */
 static bool read_identity(const struct line *line, struct drm_fdinfo *info, uint64_t *pasid)
 {
     const char *value = line->value;
@@ -216,12 +216,12 @@ static bool read_identity(const struct line *line, struct drm_fdinfo *info, uint
     if (has_key(line, "drm-driver"))
         (void)parse_word(&value, info->driver, sizeof(info->driver)); /* empty if too long */
     else if (has_key(line, "drm-pdev") || has_key(line, "pdev"))
-        /* On failure it stays UNKNOWN. */
+        /* The address stays UNKNOWN on failure. */
         (void)gpu_pci_parse(value + strspn(value, " \t"), &info->pci);
     else if (has_key(line, "drm-client-id"))
-        (void)parse_quantity(value, plain, &info->client_id); /* on failure it stays UNKNOWN */
+        (void)parse_quantity(value, plain, &info->client_id); /* stays UNKNOWN on failure */
     else if (has_key(line, "pasid"))
-        (void)parse_quantity(value, plain, pasid); /* on failure it stays UNKNOWN */
+        (void)parse_quantity(value, plain, pasid); /* stays UNKNOWN on failure */
     else
         return false;
     return true;
@@ -247,8 +247,8 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
     }
     if (info.driver[0] == '\0' && !is_known(info.pci))
         return -ENOENT;
-    /* amdgpu before 5.19 has no client id; the id of its address space is used instead. 0 is
-     * none, and common to all clients without one. */
+    /* amdgpu before 5.19 has no client id; the id of its address space is used instead. 0
+     * means no id, and is common to all clients without one. */
     if (!is_known(info.client_id) && pasid > 0)
         info.client_id = pasid;
     if (!is_known(info.client_id))
@@ -278,7 +278,8 @@ static uint64_t region_memory(const struct drm_fdinfo_region *region)
     return UNKNOWN;
 }
 
-/* Whether there is any such region. *ret is UNKNOWN if the size of one is not reported. */
+/* Returns whether there is any such region. *ret is UNKNOWN if the size of one is not
+ * reported. */
 static bool sum_regions(const struct drm_fdinfo *info, const char *const *prefixes,
                         uint64_t *ret)
 {

@@ -19,8 +19,8 @@ enum { DRM_NAME_SIZE = 24, DRM_ENGINE_MAX = 16, DRM_REGION_MAX = 12 };
 struct drm_fdinfo_engine {
     char name[DRM_NAME_SIZE];
     uint64_t busy_ns;      /* counter: work of this client, summed over the class's engines */
-    uint64_t cycles;       /* counter: the same in cycles of a clock */
-    uint64_t total_cycles; /* that clock itself, which always runs */
+    uint64_t cycles;       /* counter: the same work in cycles of a clock */
+    uint64_t total_cycles; /* counter: all cycles of that clock, which always runs */
     uint64_t max_hz;       /* or its frequency */
     uint64_t capacity;     /* engines in the class; UNKNOWN means one */
     uint64_t busy_percent_x100; /* old amdgpu: recent share of the time, in 1/100 percent */
@@ -45,19 +45,20 @@ struct drm_fdinfo_region {
 struct drm_fdinfo {
     char driver[DRM_NAME_SIZE]; /* empty: amdgpu before 5.19 */
     uint64_t pci;               /* as gpu_pci_parse(); UNKNOWN: not a PCI device */
-    uint64_t client_id;         /* of this client on this device */
+    uint64_t client_id;         /* ID of this client on this device */
     size_t engine_count, region_count;
     struct drm_fdinfo_engine engine[DRM_ENGINE_MAX];
     struct drm_fdinfo_region region[DRM_REGION_MAX];
 };
 
-/* -ENOENT: this is no DRM file. -EBADMSG: it is, but without a client id, so that copies
- * could not be recognized. Damaged or unknown lines are skipped. */
+/* -ENOENT: not a DRM file. -EBADMSG: a DRM file without a client id, so that copies could
+ * not be recognized. Damaged or unknown lines are skipped. */
 int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
 
-/* Memory of the client on the device: resident in the device's own memory (vram*, local*). An
- * integrated GPU has none and uses the machine's: there, the resident memory of the regions system*
- * and gtt counts. Memory that clients share counts for each of them. UNKNOWN: none is reported. */
+/* Returns the memory of the client on the device: resident in the device's own memory
+ * (vram*, local*). An integrated GPU has none and uses the machine's: there, the resident
+ * memory of the regions system* and gtt counts. Memory that clients share counts for each of
+ * them. UNKNOWN: none is reported. */
 uint64_t drm_fdinfo_memory(const struct drm_fdinfo *info);
 
 #endif

@@ -37,7 +37,7 @@ bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid)
     return place < pids->count && pids->list[place] == pid;
 }
 
-/* Reads 1 to 8 hexadecimal digits. Returns the character behind them, NULL: none. */
+/* Reads 1 to 8 hexadecimal digits. Returns the character after them; NULL: there are none. */
 static const char *parse_hex(const char *text, uint64_t *ret)
 {
     uint64_t value = 0;

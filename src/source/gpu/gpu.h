@@ -26,10 +26,11 @@ struct gpu_device {
     char name[96];
     char pci_address[32]; /* "0000:3b:00.0"; empty for a part of a device (MIG) */
     uint64_t memory_total_bytes;
-    bool is_part;            /* a MIG device: a part of the preceding device */
-    unsigned part;           /* if is_part: the driver's number of the part in that device */
-    bool keeps_accounts;     /* records the true peak of each process: see accounts() below */
-    char driver_version[80]; /* "550.54.15"; empty: the driver has none but the kernel's */
+    bool is_part;        /* a MIG device: a part of the preceding device */
+    unsigned part;       /* if is_part: the driver's number of the part in that device */
+    bool keeps_accounts; /* records the true peak of each process: see accounts() below */
+    /* "550.54.15"; empty: the driver has only the version of the kernel. */
+    char driver_version[80];
 };
 
 /* One reading of a device. Counters start when the vendor is opened. */
@@ -46,7 +47,7 @@ struct gpu_reading {
     uint64_t energy_microjoules;                     /* counter */
     uint64_t power_milliwatts;
     uint64_t temperature_celsius;
-    uint64_t clock_mhz;        /* of the compute cores */
+    uint64_t clock_mhz;        /* clock of the compute cores */
     uint64_t throttle_reasons; /* bits of enum gpu_throttle */
     const char *busy_reason;   /* why busy_ns is UNKNOWN: static text, or NULL */
     const char *busy_source;   /* source of busy_ns; NULL: the one of struct gpu_sources */
@@ -66,8 +67,8 @@ enum gpu_throttle {
 
 /* The use of a device by a process. A PID is listed at most once per device. */
 struct gpu_process {
-    pid_t pid;             /* as seen in our pid namespace */
-    unsigned device;       /* index among this vendor's */
+    pid_t pid;             /* PID in our PID namespace */
+    unsigned device;       /* index among the devices of this vendor */
     uint64_t memory_bytes; /* UNKNOWN: the driver does not report it */
     uint64_t busy_ns;      /* counter since the vendor was opened, per process; or UNKNOWN */
     /* Counter: the time that busy_ns covers, the same for all processes of a device. The
@@ -96,7 +97,7 @@ struct gpu_pids {
 
 bool gpu_pids_have(const struct gpu_pids *pids, pid_t pid);
 
-/* The place of a pid in a sorted list, or where it would be. */
+/* Returns the index of a PID in a sorted list, or the index to insert it at. */
 size_t gpu_pids_place(const pid_t *list, size_t count, pid_t pid);
 
 /* Names of a vendor's sources, as shown in reports. */
@@ -132,7 +133,7 @@ struct gpu_vendor {
      * per device, so callers that only list GPUs skip it. NULL: counting starts at open(). */
     void (*begin)(void *vendor);
 
-    /* Why open() left out some GPUs; code 0: it did not. NULL: it never does. */
+    /* Returns why open() left out some GPUs; code 0: it left out none. NULL: it never does. */
     const struct spoor_error *(*trouble)(const void *vendor);
 
     /* Sets every field of *ret. Fails only if the device itself is lost. */
@@ -144,8 +145,8 @@ struct gpu_vendor {
     ssize_t (*processes)(void *vendor, const struct gpu_pids *pids, struct gpu_process *list,
                          size_t capacity);
 
-    /* Memory in use on a device, if the last processes() call read it; does not query the
-     * driver. UNKNOWN: it did not. NULL: it never does. */
+    /* Returns the memory in use on a device, if the last processes() call read it; does not
+     * query the driver. UNKNOWN: it did not. NULL: it never does. */
     uint64_t (*memory_used)(const void *vendor, size_t device);
 
     /* Updates the busy_ns of processes. Called about once a second. NULL: processes() does it. */
@@ -156,8 +157,9 @@ struct gpu_vendor {
      * NULL: nothing is cached. */
     void (*refresh)(void *vendor);
 
-    /* Accounting records of `pids`, including exited ones; returns as processes(). Called at the
-     * end, and before an exited process is forgotten. NULL: the vendor keeps no records. */
+    /* Reads the accounting records of `pids`, including exited ones; returns as processes().
+     * Called at the end, and before an exited process is forgotten. NULL: the vendor keeps
+     * no records. */
     ssize_t (*accounts)(void *vendor, const struct gpu_pids *pids, struct gpu_record *list,
                         size_t capacity);
 };
@@ -167,7 +169,7 @@ struct gpu_vendor {
  * | function. The lower half is KFD's location.
  *
  * Parses "0000:03:00.0" or, from some older drivers, "03:00.0", up to the end of the text, a
- * blank or newline. -EBADMSG: it is no such address.
+ * blank or newline. -EBADMSG: not an address.
  */
 int gpu_pci_parse(const char *text, uint64_t *ret);
 

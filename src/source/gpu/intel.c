@@ -20,12 +20,13 @@
 #include "source/gpu/drm_clients.h"
 #include "source/gpu/drm_device.h"
 
-/* Sensors of the card, else of its package. */
+/* The sensors of the card, or of its package. */
 static const char *const energy[] = { "energy1_input", "energy2_input", NULL };
 static const char *const power[] = { "power1_input", "power2_input", NULL };
 static const char *const temperature[] = { "temp1_input", "temp2_input", NULL };
 
-/* i915, and xe, which has one for each part of the GPU: the first has the compute engines. */
+/* The files of i915, and of xe, which has one for each part of the GPU: the first has the
+ * compute engines. */
 static const char *const clock_mhz[] = { "gt/gt0/rps_act_freq_mhz", "gt_act_freq_mhz",
                                          "device/tile0/gt0/freq0/act_freq", NULL };
 
@@ -102,7 +103,7 @@ static uint64_t memory_used(const struct root *root, const struct drm_device *de
     uint64_t free_bytes = drm_device_number(root, device, "lmem_avail_bytes");
 
     if (!is_known(total) || total == 0 || !is_known(free_bytes) || free_bytes > total)
-        return UNKNOWN; /* an integrated GPU, which uses the machine's */
+        return UNKNOWN; /* an integrated GPU, which uses the machine's memory */
     return total - free_bytes;
 }
 

@@ -27,7 +27,7 @@
 #define SENSOR_GPU 0
 #define CLOCK_SM 1
 
-/* The costliest call of all: 3 to 4 ms. */
+/* Reading the energy is the most expensive call: 3 to 4 ms. */
 #define ENERGY_LEAST_NS (10 * NS_PER_SECOND)
 #define ENERGY_MOST_NS (10 * NS_PER_SECOND)
 #define ENERGY_IDLE_NS (60 * NS_PER_SECOND)
@@ -155,7 +155,8 @@ static int find_devices(struct nvidia *nvidia, struct spoor_error *err)
         if (status == NVML_SUCCESS) {
             if (add_with_parts(nvidia, handle) < 0)
                 return error_set(err, ENOMEM, "out of memory");
-        } else if (status != NVML_NO_PERMISSION) { /* else the device is not the job's */
+            /* Otherwise the device is not assigned to the job. */
+        } else if (status != NVML_NO_PERMISSION) {
             note_trouble(nvidia, i, status);
         }
     }
@@ -423,7 +424,7 @@ bool nvidia_driver_is_too_old(const char *version)
     if (*version < '0' || *version > '9' || parse_u64(&version, &major) < 0)
         return false;
     if (*version++ == '.')
-        (void)parse_u64(&version, &minor); /* on failure it stays 0 */
+        (void)parse_u64(&version, &minor); /* stays 0 on failure */
     return major < 565 || (major == 565 && minor < 57);
 }
 
@@ -458,7 +459,7 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         uint64_t used_bytes;
 
         (void)read_memory(nvidia, &nvidia->devices[i], &facts->memory_total_bytes,
-                          &used_bytes); /* on failure it stays UNKNOWN */
+                          &used_bytes); /* stays UNKNOWN on failure */
         facts->keeps_accounts = nvidia_has_accounts(nvidia, i);
     }
     *ret = take_ptr(nvidia);

@@ -21,15 +21,16 @@
 #include "source/gpu/nvidia_meters.h"
 #include "source/gpu/nvidia_nvml.h"
 
-#define NVIDIA_USAGE_LEAST_NS 900000000ull /* between two requests for samples of processes */
+/* Minimum time between two requests for samples of processes. */
+#define NVIDIA_USAGE_LEAST_NS 900000000ull
 
 struct nvidia_entry {
     unsigned pid; /* as reported by the driver */
     uint64_t memory_bytes;
-    bool computes; /* it is in another list than that of graphics */
+    bool computes; /* the process is in another list than that of graphics */
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct nvidia_list {
     struct nvidia_entry *entries; /* owned */
     size_t count, capacity;
@@ -48,7 +49,7 @@ struct nvidia_list {
 struct nvidia_lists {
     struct nvidia_list kinds[NVML_LIST_COUNT];
     uint64_t answered_ns[NVML_LIST_COUNT]; /* when it was last read; 0: never */
-    int errors[NVML_LIST_COUNT];           /* of the last call: negative errno; 0: none */
+    int errors[NVML_LIST_COUNT];           /* error of the last call: negative errno; 0: none */
     struct nvidia_list merged;             /* sorted by pid, each once */
     /* Why not all processes are listed with their memory: static text; or NULL. */
     const char *reason;
@@ -61,7 +62,7 @@ struct nvidia_energy {
     uint64_t last_millijoules; /* UNKNOWN: never read */
     uint64_t grown_microjoules;
     struct nvidia_pace pace;
-    uint64_t idle_due_ns; /* when it is due although the device is idle */
+    uint64_t idle_due_ns; /* when it must be read although the device is idle */
     uint64_t gpu_busy_ns; /* count of METER_GPU at the last reading */
 };
 
@@ -82,7 +83,7 @@ struct nvidia_device {
 
     struct nvidia_clients clients;
     struct nvidia_pace clients_pace;
-    uint64_t usage_busy_ns; /* of the device when processes were last counted */
+    uint64_t usage_busy_ns; /* busy time of the device when processes were last counted */
     bool has_usage;         /* the driver has samples per process, or was not called yet */
     bool is_usage_failing;  /* the last call for them failed */
     bool has_foreign;       /* the last samples have PIDs that are not ours */
@@ -98,15 +99,16 @@ struct nvidia {
     struct spoor_error trouble; /* see gpu_vendor */
     uint64_t opened_us;         /* time of day */
     bool is_nested;             /* we are in a container: the host has other PIDs */
-    bool is_too_old;            /* and the driver does not report the use of processes there */
+    bool is_too_old; /* the driver does not report the use of processes in a container */
     struct nvidia_rooms rooms;
 };
 
-/* Its own memory in use; UNKNOWN if it has none or the driver does not report it. */
+/* Returns the device's own memory in use; UNKNOWN if it has none or the driver does not
+ * report it. */
 uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
                                        const struct nvidia_device *device);
 
-/* The reported memory of a process; UNKNOWN if that is more than the device has. */
+/* Returns the reported memory of a process; UNKNOWN if that is more than the device has. */
 uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,
                                        uint64_t process_bytes);
 
@@ -130,8 +132,8 @@ void nvidia_processes_explain(const struct nvidia *nvidia, size_t index,
 /* Whether the driver keeps valid accounts of a device here. */
 bool nvidia_has_accounts(const struct nvidia *nvidia, size_t index);
 
-/* Whether it is an account of this run. An account that ended earlier belongs to a previous
- * process with the same PID. Pure. */
+/* Whether an account belongs to this run. An account that ended earlier belongs to a
+ * previous process with the same PID. Pure. */
 bool nvidia_account_is_ours(const struct nvml_accounting *stats, uint64_t opened_us);
 
 #endif

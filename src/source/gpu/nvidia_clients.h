@@ -33,14 +33,14 @@ struct nvidia_client {
     pid_t pid;
     uint64_t last_us; /* timestamp of its newest sample; 0: none */
     uint64_t busy_ns;
-    uint64_t percent; /* in the current answer */
-    bool is_over;     /* its exit was counted */
-    bool is_named;    /* in the last answer */
+    uint64_t percent; /* percentage in the current answer */
+    bool is_over;     /* the exit of the process was counted */
+    bool is_named;    /* the process is in the last answer */
 };
 
-/* Zeroed: empty. Times of day. */
+/* A zeroed struct is empty. Times are times of day. */
 struct nvidia_clients {
-    struct nvidia_client *list; /* sorted by pid; ours */
+    struct nvidia_client *list; /* sorted by PID, as seen in our namespace; owned */
     size_t count, capacity;
     uint64_t until_us;   /* everything up to here is counted */
     uint64_t covered_ns; /* see gpu_process.busy_covered_ns */
@@ -51,20 +51,21 @@ void nvidia_clients_done(struct nvidia_clients *clients);
 /* Starts counting now. */
 void nvidia_clients_begin(struct nvidia_clients *clients, uint64_t now_us);
 
-/* The time from which samples are missing, if they are `period_us` apart (0: unknown). */
+/* Returns the time from which samples are missing, if they are `period_us` apart (0:
+ * unknown). */
 uint64_t nvidia_clients_since_us(const struct nvidia_clients *clients, uint64_t period_us);
 
-/* The process is on the device. Returns 0 or -ENOMEM. */
+/* Called when the process is on the device. Returns 0 or -ENOMEM. */
 int nvidia_clients_expect(struct nvidia_clients *clients, pid_t pid);
 
 struct nvidia_answer {
     const struct nvml_process_usage *list;
     size_t count;
-    uint64_t now_us;    /* when it was requested */
-    uint64_t period_us; /* between samples; 0: not known */
-    /* From the device's own samples since the previous answer; or UNKNOWN. */
+    uint64_t now_us;    /* time of the request */
+    uint64_t period_us; /* time between samples; 0: unknown */
+    /* Busy time by the device's own samples since the previous answer; or UNKNOWN. */
     uint64_t device_busy_ns;
-    uint64_t device_last_us; /* the newest of those; 0: unknown */
+    uint64_t device_last_us; /* time of the newest of those samples; 0: unknown */
     /* Whether a process that is not in the answer has stopped using the device. */
     bool (*has_ended)(pid_t pid, const void *data);
     const void *data;
@@ -74,7 +75,7 @@ struct nvidia_answer {
  * NVIDIA_CLIENTS_MAX the one idle for longest is dropped. */
 int nvidia_clients_add(struct nvidia_clients *clients, const struct nvidia_answer *answer);
 
-/* NULL: it was never on the device. Valid until the next call that adds. */
+/* Returns NULL if the process was never on the device. Valid until the next call that adds. */
 const struct nvidia_client *nvidia_clients_find(const struct nvidia_clients *clients,
                                                 pid_t pid);
 

@@ -22,7 +22,7 @@
 /* The driver keeps samples for 14 s or more. Encoders are idle in most jobs. */
 static const struct {
     enum nvml_sampling sampling;
-    uint64_t least_ns, most_ns; /* between two readings, see nvidia_pace_end() */
+    uint64_t least_ns, most_ns; /* time between two readings, see nvidia_pace_end() */
 } kinds[METER_COUNT] = {
     [METER_GPU] = { NVML_SAMPLE_GPU, 900 * NS_PER_MS, 5 * NS_PER_SECOND },
     [METER_ENCODER] = { NVML_SAMPLE_ENCODER, 10 * NS_PER_SECOND, 10 * NS_PER_SECOND },
@@ -280,8 +280,8 @@ static int gpm_init(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uin
     return r;
 }
 
-/* Counts the share of the time since the last successful call in which a kernel ran.
- * -EAGAIN: less than 100 ms ago, which is too short. */
+/* Measures the share of the time since the last successful call in which a kernel ran.
+ * -EAGAIN: the last call was less than 100 ms ago, which is too short. */
 static int gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns,
                     struct busy_meter *busy)
 {
@@ -458,7 +458,7 @@ static int find_source(struct nvidia_meters *meters, enum nvidia_meter_kind kind
 void nvidia_meters_find_sources(struct nvidia_meters *meters, uint64_t now_ns)
 {
     for (unsigned kind = 0; kind < METER_COUNT; kind++)
-        (void)find_source(meters, kind, now_ns); /* or there is none */
+        (void)find_source(meters, kind, now_ns); /* on failure there is no source yet */
 }
 
 const char *nvidia_meters_source(const struct nvidia_meters *meters)
@@ -537,7 +537,7 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
     meter->may_have_worked = false;
     meter->gpu_busy_ns = meters->list[METER_GPU].busy.busy_ns;
     if (meter->source == METER_SAMPLES && meter->busy.busy_ns == busy_ns)
-        least_ns = kinds[kind].most_ns; /* an idle one is read seldom */
+        least_ns = kinds[kind].most_ns; /* an idle encoder is read seldom */
     else if (meter->source == METER_POLLED)
         least_ns = 0;
     nvidia_pace_end(&meter->pace, now_ns, least_ns, kinds[kind].most_ns);
@@ -547,7 +547,7 @@ static int read_if_due(struct nvidia_meters *meters, enum nvidia_meter_kind kind
 void nvidia_meters_read(struct nvidia_meters *meters, uint64_t now_ns)
 {
     for (unsigned kind = 0; kind < METER_COUNT; kind++)
-        (void)read_if_due(meters, kind, now_ns); /* on failure it stays as it is */
+        (void)read_if_due(meters, kind, now_ns); /* the meter is unchanged on failure */
 }
 
 int nvidia_meters_read_gpu(struct nvidia_meters *meters, uint64_t now_ns)

@@ -32,7 +32,7 @@
 /*
  * Driver calls take from microseconds to milliseconds of CPU time, depending on the card. Each
  * gets a share of the time: a call that took 2 ms is repeated after two seconds, one that took
- * 10 us at every opportunity. Zeroed: due at once.
+ * 10 us at every opportunity. A zeroed struct is due at once.
  */
 struct nvidia_pace {
     uint64_t due_ns;     /* monotonic */
@@ -42,8 +42,8 @@ struct nvidia_pace {
 /* Whether the call is due. If so, it starts, and nvidia_pace_end() must follow. */
 bool nvidia_pace_begin(struct nvidia_pace *pace, uint64_t now_ns);
 
-/* The call has ended: the next is due when its CPU time is a thousandth of the elapsed time,
- * but after `least_ns` at the earliest and `most_ns` at the latest. */
+/* Called when the call has ended: the next is due when its CPU time is a thousandth of the
+ * elapsed time, but after `least_ns` at the earliest and `most_ns` at the latest. */
 void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_ns,
                      uint64_t most_ns);
 
@@ -63,12 +63,12 @@ void nvidia_pace_end(struct nvidia_pace *pace, uint64_t now_ns, uint64_t least_n
 #define BUSY_HOLE_US 1500000ull
 #define BUSY_FUTURE_US 60000000ull
 
-/* Zeroed: no start yet. */
+/* A zeroed struct has no start yet. */
 struct busy_meter {
     /* Everything up to here is counted: timestamp of the newest sample, or the start; 0:
      * neither yet. */
     uint64_t last_us;
-    bool has_sample;    /* last_us is a sample's */
+    bool has_sample;    /* last_us is the time of a sample */
     uint64_t period_us; /* the shortest time between two samples so far; 0: unknown */
     uint64_t busy_ns, covered_ns;
 };
@@ -119,7 +119,7 @@ ssize_t nvidia_fetch(struct nvidia_room *room, size_t element_bytes, size_t most
 struct nvidia_rooms {
     struct nvidia_room samples; /* struct nvml_sample */
     struct nvidia_room usage;   /* struct nvml_process_usage */
-    struct nvidia_room pids;    /* of processes: lists and accounting */
+    struct nvidia_room pids;    /* lists of processes: in use and accounting */
 };
 
 void nvidia_rooms_done(struct nvidia_rooms *rooms);
@@ -145,11 +145,11 @@ struct nvidia_meter {
     bool may_have_worked; /* samples of processes show work since polled_ns or gpu_busy_ns */
 };
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct nvidia_gpm {
     nvml_gpm_sample samples[2]; /* the driver's */
     unsigned newest;            /* index of the newest one */
-    uint64_t taken_ns;          /* when it was taken, monotonic */
+    uint64_t taken_ns;          /* time of the snapshot; monotonic */
     struct nvml_gpm_metrics *metrics;
 };
 
@@ -158,15 +158,15 @@ struct nvidia_subject {
     const struct nvml *nvml;
     nvml_device device;
     nvml_device whole;            /* the device that a part belongs to, or itself */
-    const unsigned *gpu_instance; /* of a part; NULL: a whole device */
+    const unsigned *gpu_instance; /* GPU instance of a part; NULL: a whole device */
     struct nvidia_rooms *rooms;
 };
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct nvidia_meters {
     struct nvidia_subject of;
     struct nvidia_meter list[METER_COUNT];
-    struct nvidia_gpm gpm; /* if it is the source of METER_GPU */
+    struct nvidia_gpm gpm; /* used if GPM is the source of METER_GPU */
     bool has_usage;        /* samples of processes were added */
 };
 

@@ -220,7 +220,7 @@ void nvml_close(struct nvml *nvml);
 /* Converts the result of a call to a negative errno value; 0 for success. */
 int nvml_errno(int status);
 
-/* The library's message for a result; valid until it is closed. */
+/* Returns the library's message for a result; valid until the library is closed. */
 const char *nvml_words(const struct nvml *nvml, int status);
 
 #endif

@@ -242,7 +242,7 @@ static void read_lists(struct nvidia *nvidia, struct nvidia_device *device, uint
     for (unsigned kind = 0; kind < NVML_LIST_COUNT && r != -ENODEV; kind++)
         r = read_one(nvidia, device, kind, now_ns);
     note_refusals(lists, now_ns);
-    (void)merge(lists); /* on -ENOMEM it stays as it was */
+    (void)merge(lists); /* unchanged if memory runs out */
     device->listed_ns = now_ns;
     for (size_t i = 0; i < lists->merged.count && device->has_usage; i++)
         (void)nvidia_clients_expect(&device->clients, (pid_t)lists->merged.entries[i].pid);
@@ -337,7 +337,7 @@ static bool is_listed(const struct nvidia_list *list, pid_t pid)
     return false;
 }
 
-/* Processes of the job that are only in samples: they exited, or closed the device. */
+/* Adds processes of the job that are only in samples: they exited, or closed the device. */
 static void emit_ended(const struct nvidia *nvidia, size_t index, const struct gpu_pids *pids,
                        struct sink *sink)
 {
@@ -476,7 +476,7 @@ static bool is_named(const struct nvidia_device *device, const struct gpu_pids *
 
 /* PIDs in samples that are not ours. */
 struct foreign {
-    unsigned pid; /* the last one; 0: none */
+    unsigned pid; /* the last foreign PID; 0: none */
     bool is_only; /* all samples have this PID */
 };
 
@@ -562,7 +562,7 @@ int nvidia_read_busy(void *vendor, const struct gpu_pids *pids, uint64_t now_ns)
 
         if (!device->has_usage || !nvidia_pace_begin(&device->clients_pace, now_ns))
             continue;
-        read_lists(nvidia, device, now_ns); /* to find exited processes */
+        read_lists(nvidia, device, now_ns); /* finds exited processes */
         r = read_usage(nvidia, device, pids, now_ns);
         nvidia_pace_end(&device->clients_pace, now_ns, NVIDIA_USAGE_LEAST_NS, USAGE_MOST_NS);
         result = r < 0 ? r : result;

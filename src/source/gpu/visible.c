@@ -140,7 +140,7 @@ static int select_address(const struct choice *choice, const char *item)
     return -ENOENT;
 }
 
-/* -ENOTUNIQ: several UUIDs start like this, and none is equal. */
+/* Selects by UUID. -ENOTUNIQ: several UUIDs start like this, and none is equal. */
 static int select_uuid(const struct choice *choice, const char *item)
 {
     size_t length = strlen(item), matches = 0, match = 0;
@@ -184,8 +184,8 @@ static int select_item(const struct choice *choice, const char *item)
     return r;
 }
 
-/* Copies the next item without the blanks around it. A too long item is truncated, and
- * matches nothing. Returns the start of the next one, or NULL. */
+/* Copies the next item without the blanks around it. An item that is too long is truncated,
+ * and matches nothing. Returns the start of the next one, or NULL. */
 static const char *next_item(const char *text, char item[ITEM_SIZE])
 {
     size_t length = strcspn(text, ",");

@@ -25,13 +25,15 @@
 /* The origin of the list. */
 enum visible_source {
     VISIBLE_OPTION, /* --gpus */
-    VISIBLE_CUDA, /* CUDA_VISIBLE_DEVICES: as in CUDA: only numbers and UUIDs, up to the first that is no device */
+    /* CUDA_VISIBLE_DEVICES, interpreted as by CUDA: only numbers and UUIDs, up to the first
+     * that is not a device. */
+    VISIBLE_CUDA,
     VISIBLE_NVIDIA, /* NVIDIA_VISIBLE_DEVICES */
     VISIBLE_ROCR,   /* ROCR_VISIBLE_DEVICES: as CUDA_VISIBLE_DEVICES */
     VISIBLE_SLURM,  /* SLURM_JOB_GPUS */
 };
 
-/* The name of the source, such as "CUDA_VISIBLE_DEVICES". */
+/* Returns the name of the source, such as "CUDA_VISIBLE_DEVICES". */
 const char *visible_name(enum visible_source source);
 
 /* Whether --gpus excludes all GPUs. `text` may be NULL. */

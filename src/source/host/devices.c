@@ -32,7 +32,7 @@ static size_t find_line(const struct device_table *table, size_t line, const cha
     return line;
 }
 
-/* Moves a device up to its line. Those in between move down, in their order. */
+/* Moves a device up to its line. The devices in between move down, in their order. */
 static void move_up(struct device_table *table, size_t from, size_t line)
 {
     struct device moved = table->line[from];
@@ -160,7 +160,7 @@ enum {
     COLUMN_SECTORS_READ = 2,
     COLUMN_SECTORS_WRITTEN = 6,
     COLUMN_COUNT,
-    SECTOR_BYTES = 512, /* of the kernel, whatever the disk's own sector size */
+    SECTOR_BYTES = 512, /* unit of the kernel, whatever the disk's own sector size */
 };
 
 /* Devices that are made of others, live in memory, or hold no data of the machine. A digit
@@ -244,7 +244,7 @@ enum device_class disk_classify(const struct root *root, const char *name)
                                                                      : DEVICE_REAL;
 }
 
-/* Skips major, minor and name. -EBADMSG: it is no line of the table. */
+/* Skips major, minor and name. -EBADMSG: it is not a line of the table. */
 static int parse_disk_name(const char **cursor, char name[DEVICE_NAME_SIZE])
 {
     uint64_t number;
@@ -347,7 +347,7 @@ int net_dev_parse(const char *text, struct device_table *table, const struct roo
 /* ---- devices --------------------------------------------------------------- */
 
 enum {
-    TEXT_SIZE = 1 << 20, /* tables of thousands of devices */
+    TEXT_SIZE = 1 << 20, /* enough for tables of thousands of devices */
     LAYERS_MAX = 16,     /* of stacked devices */
 };
 

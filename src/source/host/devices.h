@@ -37,9 +37,9 @@ struct device_bytes {
 
 /* The parser of a kernel table. All functions are pure except classify(). */
 struct device_kind {
-    /* Moves *cursor behind the name. -EBADMSG: the line is damaged. */
+    /* Reads the name and moves *cursor behind it. -EBADMSG: the line is damaged. */
     int (*parse_name)(const char **cursor, char name[DEVICE_NAME_SIZE]);
-    /* Parses the line from there on. -EBADMSG: the line is damaged. */
+    /* Parses the line after the name. -EBADMSG: the line is damaged. */
     int (*parse_bytes)(const char *cursor, struct device_bytes *ret);
     enum device_class (*classify)(const struct root *root, const char *name);
 };
@@ -118,7 +118,7 @@ struct disk_device {
     char serial[DEVICE_TEXT_SIZE];
     enum disk_type type;
     uint64_t capacity_bytes;
-    uint64_t read_bytes, written_bytes; /* since boot, or since it was plugged in */
+    uint64_t read_bytes, written_bytes; /* bytes since boot, or since it was plugged in */
 };
 
 struct network_device {
@@ -126,19 +126,20 @@ struct network_device {
     char mac_address[DEVICE_TEXT_SIZE]; /* "52:54:00:12:34:56" */
     char driver[DEVICE_TEXT_SIZE];      /* of hardware: "e1000e" */
     char state[DEVICE_TEXT_SIZE];       /* operstate: "up", "down", "unknown" */
-    uint64_t speed_mbps;                /* UNKNOWN if it is down or virtual */
+    uint64_t speed_mbps;                /* UNKNOWN if the interface is down or virtual */
     uint64_t mtu;
-    uint64_t received_bytes, sent_bytes; /* since it came up */
-    bool is_hardware;                    /* otherwise a bridge, a tunnel, a veth, ... */
+    uint64_t received_bytes, sent_bytes; /* bytes since the interface came up */
+    bool is_hardware;                    /* false: a bridge, a tunnel, a veth, ... */
 };
 
 struct mount_device {
     struct mount_item mount;
-    /* The whole disk it is on, the first of several; empty: unknown. "zfs:POOL" for a pool. */
+    /* The whole disk of the file system, the first of several; empty: unknown. "zfs:POOL"
+     * for a pool. */
     char disk[DEVICE_NAME_SIZE];
 };
 
-/* Owns its lists. Zeroed: empty. */
+/* Owns its lists. A zeroed struct is empty. */
 struct devices {
     struct disk_device *disks;
     size_t disk_count;
@@ -162,8 +163,8 @@ const struct disk_device *devices_find_disk(const struct devices *devices, const
 const struct network_device *devices_find_interface(const struct devices *devices,
                                                     const char *name);
 
-/* Growth of a counter of a device. UNKNOWN if the device was plugged in meanwhile, or the
- * counter was reset or has wrapped. */
+/* Returns the growth of a counter of a device. UNKNOWN if the device was plugged in
+ * meanwhile, or the counter was reset or has wrapped. */
 uint64_t devices_growth(uint64_t before, uint64_t after);
 
 #endif

@@ -168,7 +168,7 @@ void host_facts_read(const struct root *root, struct host_facts *ret)
     if (root_read_start(root, text, TEXT_SIZE, "proc/meminfo") >= 0 &&
         meminfo_parse(text, &memory) == 0)
         ret->memory_bytes = memory.total_bytes;
-    /* Only the CPUs are counted here, so any number of ticks will do. */
+    /* Only the CPUs are counted here, so the ticks per second do not matter. */
     if (root_read_start(root, text, TEXT_SIZE, "proc/stat") >= 0 &&
         cpu_stat_parse(text, 1, &stat) == 0)
         ret->cpus = stat.cpus;
@@ -289,7 +289,7 @@ static uint64_t count_list(const struct root *root, const char *path)
 /* Returns 1 if the CPU is the first of the list in a file, else 0. UNKNOWN: no such list. */
 static uint64_t is_first(const struct root *root, const char *path, uint64_t cpu)
 {
-    char text[64]; /* the start is sufficient */
+    char text[64]; /* the start of the list is sufficient */
     const char *cursor = text;
     uint64_t first;
 

@@ -30,7 +30,7 @@ struct host_facts {
  * of 64-bit ARM; truncated to fit. -ENOENT: none. */
 int cpuinfo_parse_model(const char *text, char *buf, size_t size);
 
-/* PRETTY_NAME of os-release, unquoted. -ENOENT: none. */
+/* Returns PRETTY_NAME of os-release, unquoted. -ENOENT: none. */
 int os_release_parse_name(const char *text, char *buf, size_t size);
 
 /* Never fails: values that cannot be read stay unknown. */
@@ -48,13 +48,13 @@ enum dmi_field {
     DMI_BIOS_VENDOR,
     DMI_BIOS_VERSION,
     DMI_CHASSIS_ASSET_TAG,
-    DMI_HYPERVISOR_UUID, /* of Xen, readable by everyone */
+    DMI_HYPERVISOR_UUID, /* UUID of Xen, readable by everyone */
     DMI_FIELDS,
 };
 
 enum { DMI_TEXT_SIZE = 128 };
 
-/* Empty: there is no such string, or it cannot be read. Printable ASCII only. */
+/* An empty string does not exist, or cannot be read. Printable ASCII only. */
 struct dmi {
     char text[DMI_FIELDS][DMI_TEXT_SIZE];
 };

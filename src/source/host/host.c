@@ -268,7 +268,7 @@ static void read_oom_kills(struct host *host, const struct root *root)
     const char *text = read_start(host, root, &host->vmstat, "proc/vmstat");
 
     host->oom_kills_count = UNKNOWN;
-    /* On failure it stays unknown. */
+    /* The count stays unknown on failure. */
     (void)vmstat_parse_oom_kills(text, &host->oom_kills_count);
 }
 
@@ -299,7 +299,7 @@ void host_read(struct host *host, const struct root *root, uint64_t now_ns,
     }
     if (now_ns >= host->space_due_ns) {
         host->space = HOST_READING_UNKNOWN.space;
-        /* On failure it stays unknown. */
+        /* The space stays unknown on failure. */
         (void)space_read(&host->space_reader, root, &host->space, NULL);
         host->space_due_ns = now_ns + SPACE_PERIOD_NS;
     }

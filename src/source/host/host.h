@@ -48,19 +48,20 @@ struct cpu_busy {
 size_t cpu_stat_parse_each(const char *text, uint64_t ticks_per_second, struct cpu_busy *list,
                            size_t capacity);
 
-/* The number of processes in /proc; UNKNOWN: it cannot be read. Costs 0.3 us for each. */
+/* Returns the number of processes in /proc; UNKNOWN: it cannot be read. Costs 0.3 us for
+ * each. */
 uint64_t process_count_read(const struct root *root);
 
 /* How long processes were stalled, from /proc/pressure/cpu, memory and io, and from the same
  * files of a cgroup. */
 
-/* Time since boot in which some process was stalled. -EBADMSG: no such line. */
+/* Returns the time since boot in which some process was stalled. -EBADMSG: no such line. */
 int pressure_parse(const char *text, uint64_t *ret_some_ns);
 
 /* ---- Counters of /proc/vmstat ------------------------------------------------ */
 
-/* Processes of the whole machine killed by the kernel since boot because memory ran out.
- * -ENOENT: the kernel (before 4.13) does not count them. */
+/* Counts the processes of the whole machine that the kernel has killed since boot because
+ * memory ran out. -ENOENT: the kernel (before 4.13) does not count them. */
 int vmstat_parse_oom_kills(const char *text, uint64_t *ret_count);
 
 enum { PRESSURE_CPU, PRESSURE_MEMORY, PRESSURE_IO, PRESSURE_COUNT };

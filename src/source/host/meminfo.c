@@ -67,7 +67,7 @@ int meminfo_parse(const char *text, struct meminfo *ret)
 
 uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root)
 {
-    char text[512]; /* they are among the first lines */
+    char text[512]; /* the values are in the first lines */
     struct meminfo info;
 
     if (cached_file_read_start(file, root, text, sizeof(text), "proc/meminfo") < 0 ||

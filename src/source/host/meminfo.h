@@ -19,8 +19,10 @@ struct meminfo {
     uint64_t buffers_bytes;   /* these three are the parts of cached_bytes */
     uint64_t page_cache_bytes;
     uint64_t reclaimable_bytes;
-    uint64_t active_bytes, inactive_bytes;           /* used recently or not */
-    uint64_t active_anon_bytes, inactive_anon_bytes; /* the anonymous parts of these */
+    /* Memory that was used recently, and memory that was not. */
+    uint64_t active_bytes, inactive_bytes;
+    /* The anonymous parts of active_bytes and inactive_bytes. */
+    uint64_t active_anon_bytes, inactive_anon_bytes;
     uint64_t swap_total_bytes;
     uint64_t swap_used_bytes;
     uint64_t hugetlb_bytes; /* all huge pages (hugetlbfs), used and free */
@@ -32,9 +34,10 @@ int meminfo_parse(const char *text, struct meminfo *ret);
 
 /* ---- The memory and swap space of the machine in use ----------------------- */
 
-/* All anonymous and shared memory. A read takes 7 us. sysinfo() is cheaper, but its free
- * memory does not show usage by programs: since Linux 6.7 each CPU keeps up to an eighth of
- * the memory in reserve, and these pages count as used. UNKNOWN: the file cannot be read. */
+/* Returns all anonymous and shared memory. A read takes 7 us. sysinfo() is cheaper, but its
+ * free memory does not show usage by programs: since Linux 6.7 each CPU keeps up to an
+ * eighth of the memory in reserve, and these pages count as used. UNKNOWN: the file cannot
+ * be read. */
 uint64_t anonymous_bytes_read(struct cached_file *file, const struct root *root);
 
 /* Takes one system call of 0.25 us. UNKNOWN if `root` is not the live machine. */

@@ -150,7 +150,7 @@ int mountinfo_parse_line(const char *line, struct mountinfo *ret)
 
 /* ---- mounts ---------------------------------------------------------------- */
 
-/* More filesystems are left out: no machine has so many disks. */
+/* Further filesystems are left out: no machine has so many disks. */
 enum { FILESYSTEMS_MAX = 512, POOLS_MAX = 64 };
 
 struct seen {

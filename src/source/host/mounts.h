@@ -39,7 +39,8 @@ struct mountinfo {
     struct text_part point;  /* the mount point */
     struct text_part type;   /* "ext4" */
     struct text_part source; /* "/dev/sda1", or any text of the filesystem; may be empty */
-    struct text_part super_options; /* of the filesystem, not of this mount: "rw,memory" */
+    /* Options of the filesystem, not of this mount: "rw,memory". */
+    struct text_part super_options;
 };
 
 /* Parses one line. -EBADMSG: it is damaged, or does not end in a newline. */
@@ -63,14 +64,14 @@ struct mounts {
 
 /* A file system of a disk. The texts are owned. */
 struct mount_item {
-    char *point;  /* the first mount point; for a pool that of its first dataset */
+    char *point;  /* the first mount point; for a pool, the mount point of its first dataset */
     char *type;   /* "ext4" */
     char *source; /* "/dev/sda1", "zfs:POOL" */
     unsigned major, minor;
     struct mounts space;
 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct mount_list {
     struct mount_item *items;
     size_t count;

@@ -22,7 +22,7 @@ static void inquire(void *data)
 {
     struct space_inquiry *inquiry = data;
 
-    mount_list_done(&inquiry->list); /* of an inquiry that timed out */
+    mount_list_done(&inquiry->list); /* list of an inquiry that timed out */
     inquiry->result = mounts_read(&inquiry->root, inquiry->text, &inquiry->sum,
                                   inquiry->wants_list ? &inquiry->list : NULL);
 }

@@ -9,7 +9,7 @@
 #include "base/helper.h"
 #include "source/host/mounts.h"
 
-/* Zeroed: closed. */
+/* A zeroed struct is closed. */
 struct space {
     struct helper *helper;
     struct space_inquiry *inquiry; /* the helper's */

@@ -17,7 +17,7 @@
 
 enum { EVENT_SET_MAX = 4096 };
 
-/* Zeroed: empty. */
+/* A zeroed struct is empty. */
 struct event_set {
     int *fds; /* owned */
     size_t count;
@@ -34,7 +34,7 @@ struct event_set {
 int task_clock_add(struct event_set *set, pid_t tid);
 void event_set_close(struct event_set *set);
 
-/* The sum of all counts. -ENOENT: the set is empty. */
+/* Returns the sum of all counts. -ENOENT: the set is empty. */
 int event_set_read(const struct event_set *set, uint64_t *ret);
 
 /* Opens an inherited perf event on each thread of a running job.
@@ -47,7 +47,7 @@ struct thread_events {
     /* Calls `found` for every thread. */
     void (*list)(void *list_data, child_found *found, void *found_data);
     void *list_data;
-    /* 0 or -errno; -ESRCH: it has exited. */
+    /* Opens the event of a thread. 0 or -errno; -ESRCH: it has exited. */
     int (*open)(void *data, pid_t tid);
     void (*close)(void *data);
     void *data;

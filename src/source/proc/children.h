@@ -23,14 +23,14 @@ typedef void child_found(pid_t child, void *data);
  * it contains something else (after the PIDs reported so far). */
 int children_parse(const char *text, child_found *found, void *data);
 
-/* A buffer that grows with the longest list. Zeroed: empty. */
+/* A buffer that grows with the longest list. A zeroed struct is empty. */
 struct children_buffer {
     char *text;
     size_t size;
 };
 void children_buffer_done(struct children_buffer *buffer);
 
-/* Doubles it. -EFBIG: it has its maximum size. */
+/* Doubles the buffer. -EFBIG: it has its maximum size. */
 int children_buffer_grow(struct children_buffer *buffer);
 
 /* Finds the children of every thread of a process. `leader` is the open file of its first

@@ -22,7 +22,7 @@
  * parentheses, spaces and newlines included, but no later field contains a ')'. So the name
  * ends at the last ')' of the line. */
 
-/* Columns of proc_pid_stat(5), numbered as there. */
+/* Columns, numbered as in proc_pid_stat(5). */
 enum {
     COL_PPID = 4,
     COL_FLAGS = 9,
@@ -41,7 +41,7 @@ enum {
 
 /* PF_FORKNOEXEC of the kernel's sched.h: forked, and no exec since. */
 #define FLAG_FORKED 0x40u
-/* PF_EXITING: it is releasing its resources, its memory before its open files. */
+/* PF_EXITING: the process is releasing its resources, its memory before its open files. */
 #define FLAG_EXITING 0x4u
 
 static int parse_name(const char *text, struct pid_stat *stat, const char **ret_end)
@@ -268,8 +268,8 @@ int schedstat_read(const struct root *root, pid_t thread_id, struct schedstat *r
 
 /* ---- cpu clock ------------------------------------------------------------- */
 
-/* As clock_getcpuclockid() computes it, without its system call: the complement of the PID,
- * then 3 bits: 2 means "scheduler's count, whole process". */
+/* Computes the clock ID as clock_getcpuclockid() does, without its system call: the
+ * complement of the PID, then 3 bits: 2 means "scheduler's count, whole process". */
 static clockid_t process_clock(pid_t pid)
 {
     return (clockid_t)(~(unsigned)pid << 3 | 2);
@@ -298,7 +298,7 @@ bool same_memory(const struct root *root, pid_t a, pid_t b)
 
 /* ---- PID namespace --------------------------------------------------------- */
 
-/* The first one has the same inode number on every kernel. */
+/* The first PID namespace has the same inode number on every kernel. */
 bool pid_namespace_is_first(const struct root *root)
 {
     char link[64];

@@ -25,12 +25,12 @@ struct pid_stat {
     bool has_exec;  /* 9: it runs its own program, not a copy of its parent's */
     bool is_ending; /* 9: its first thread is exiting or has exited; others may continue */
     uint64_t minor_faults;       /* 10 */
-    uint64_t child_minor_faults; /* 11: of waited-for children */
+    uint64_t child_minor_faults; /* 11: faults of waited-for children */
     uint64_t major_faults;       /* 12 */
-    uint64_t child_major_faults; /* 13: of waited-for children */
+    uint64_t child_major_faults; /* 13: faults of waited-for children */
     uint64_t user_ticks;         /* 14 */
     uint64_t system_ticks;       /* 15 */
-    uint64_t child_user_ticks;   /* 16: of waited-for children and their children */
+    uint64_t child_user_ticks;   /* 16: ticks of waited-for children and their children */
     uint64_t child_system_ticks; /* 17 */
     uint64_t threads;            /* 20 */
     uint64_t start_ticks; /* 22: since boot; identifies a process together with the PID */
@@ -68,7 +68,7 @@ int pid_statm_read(struct cached_file *kept, const struct root *root, pid_t pid,
 
 /* ---- /proc/PID/status: high-water mark, swap, thread group ----------------- */
 
-/* UNKNOWN if the line is missing, as the Vm lines are for a zombie. */
+/* Members are UNKNOWN if the line is missing, as the Vm lines are for a zombie. */
 struct pid_status {
     uint64_t thread_group;   /* Tgid: differs from the PID if that is a thread's */
     uint64_t uid;            /* real user */
@@ -116,10 +116,10 @@ ssize_t pid_cmdline_read(const struct root *root, pid_t pid, char *text, size_t 
 
 /* ---- Run and wait times of a thread (/proc/TID/schedstat) ------------------- */
 
-/* Totals of its lifetime. */
+/* Totals of a thread's lifetime. */
 struct schedstat {
     uint64_t run_ns;    /* CPU time */
-    uint64_t waited_ns; /* for a CPU, up to the last time that it got one */
+    uint64_t waited_ns; /* time spent waiting for a CPU, up to the last time that it got one */
 };
 
 /* -ENOENT: there is no such thread, or the kernel does not count. */

@@ -35,7 +35,7 @@
 static const struct {
     const char *key;
     size_t length;
-    size_t offset; /* of a uint64_t in the area */
+    size_t offset; /* offset of a uint64_t in the area */
     bool is_optional;
 } fields[] = {
     FIELD("Rss:", rss),

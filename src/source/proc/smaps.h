@@ -20,8 +20,8 @@
  * identify the file. Inode 0: no file. */
 struct smaps_area {
     uint64_t start, end; /* addresses */
-    uint64_t offset;     /* of `start` in the file */
-    uint64_t device;     /* as in this file: not comparable with other numbers */
+    uint64_t offset;     /* offset of `start` in the file */
+    uint64_t device;     /* device number as in this file: not comparable with other numbers */
     uint64_t inode;
     uint64_t rss;
     uint64_t pss;
@@ -40,7 +40,7 @@ struct smaps_parser {
     void *data;
     struct smaps_area area;
     bool has_area;
-    size_t length; /* of the partial line; the rest of a too long line is lost */
+    size_t length; /* length of the partial line; the rest of a too long line is lost */
     char line[160];
 };
 

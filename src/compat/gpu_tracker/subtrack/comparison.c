@@ -23,7 +23,7 @@ static const char *line_number(const char *name)
     return colon + 1;
 }
 
-/* The character at `i` of a name whose line number was filled up with zeros. */
+/* Returns the character at `i` of a name, with its line number padded with zeros. */
 static char padded(const char *name, const char *line, size_t digits, size_t i)
 {
     size_t before = line ? (size_t)(line - name) : strlen(name);
@@ -184,11 +184,11 @@ struct side_by_side {
     size_t count;
 };
 
-/* Which figure is compared. */
+/* The figure to compare. */
 struct figure {
     enum statistic statistic;
     size_t measurement; /* MEASUREMENTS: the compute time */
-    size_t block;       /* SIZE_MAX: of all samples */
+    size_t block;       /* SIZE_MAX: all samples */
 };
 
 static double figure_of(const struct results *results, const struct figure *figure)
@@ -263,7 +263,7 @@ static int add_label(const struct compared *sessions, size_t count, size_t block
     return buffer_error(out);
 }
 
-/* Where the figures go: one of the two. */
+/* Receives the figures: one of the two members is set. */
 struct sink {
     struct json_writer *json; /* NULL: text */
     struct buffer *out;

@@ -94,7 +94,7 @@ void calls_sort_events(struct block_log *log)
         qsort(log->events, log->count, sizeof(*log->events), compare_events);
 }
 
-/* A stop with nothing open before it: it is described with the row that comes next. */
+/* Reports a stop with no open start before it, together with the row that comes next. */
 static int refuse_stop(const struct block_event *stop, const struct block_event *end,
                        struct spoor_error *err)
 {
@@ -170,7 +170,7 @@ bool calls_contain(const struct call *joined, size_t count, double timestamp)
 {
     size_t low = 0, high = count;
 
-    /* The first that starts later; the one before it is the only candidate. */
+    /* Find the first call that starts later; the call before it is the only candidate. */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -216,7 +216,7 @@ static size_t width_of_safe(const char *text)
     return count;
 }
 
-/* As it will be written. */
+/* The width of the text as it will be written. */
 static size_t width(const char *text)
 {
     CLEANUP(buffer_done) struct buffer safe = { 0 };
@@ -504,7 +504,7 @@ static int get_results(json_t *root, struct results *ret)
 
     if (r < 0 || !json_is_array(blocks))
         return -EBADMSG;
-    json_array_foreach(blocks, i, block) /* before there is room for them, which is a lot */
+    json_array_foreach(blocks, i, block) /* checked before their memory is allocated */
     {
         if (!json_object_get(block, "resource_usage"))
             return -EBADMSG;
@@ -563,7 +563,7 @@ struct block {
     const char *name;   /* borrowed from the log */
     struct call *calls; /* as they were */
     size_t call_count;
-    struct call *joined; /* the times at which any of them ran */
+    struct call *joined; /* the times at which any of these calls ran */
     size_t joined_count;
     struct spread usage[MEASUREMENTS];
 };
@@ -668,7 +668,7 @@ static int compare_timestamps(const void *left, const void *right)
     return compare_numbers(*(const double *)left, *(const double *)right);
 }
 
-/* Was a sample taken during this call? The timestamps are sorted. */
+/* Returns whether a sample was taken during this call. The timestamps are sorted. */
 static bool has_sample(const struct analysis *analysis, const struct call *call)
 {
     size_t low = 0, high = analysis->timestamp_count;

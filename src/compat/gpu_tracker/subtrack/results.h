@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* results.h - the results of an analysis: of all samples, and of those in each code block. */
+/* results.h - the results of an analysis, for all samples and for those in each code block. */
 #ifndef COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
 #define COMPAT_GPU_TRACKER_SUBTRACK_RESULTS_H
 
@@ -17,7 +17,7 @@ enum statistic { STATISTIC_MIN, STATISTIC_MAX, STATISTIC_MEAN, STATISTIC_STD, ST
 
 extern const char *const statistic_names[STATISTICS];
 
-/* Zeroed is "nothing seen". Equal numbers have a spread of exactly 0. */
+/* A zeroed struct has no values. Equal numbers have a spread of exactly 0. */
 struct spread {
     size_t count;
     double min, max;
@@ -48,7 +48,7 @@ struct call {
 /* By name, process, time; rows of the same time stay as the file has them. */
 void calls_sort_events(struct block_log *log);
 
-/* Where the events of the block end that begin at `first`. */
+/* Returns the end of the events of the block that begins at `first`. */
 size_t calls_block_end(const struct block_log *log, size_t first);
 
 /* The calls of the events of one block, which are sorted; there is room for half as many as
@@ -56,11 +56,11 @@ size_t calls_block_end(const struct block_log *log, size_t first);
 int calls_pair(const struct block_event *events, size_t count, struct call *ret,
                struct spoor_error *err);
 
-/* Sorts calls and joins those that touch: the times at which any of them ran. Returns their
- * number. */
+/* Sorts calls and joins those that touch: the result is the times at which any of them ran.
+ * Returns how many are left. */
 size_t calls_join(struct call *calls, size_t count);
 
-/* Is this time in one of the joined calls? */
+/* Returns whether this time is in one of the joined calls. */
 bool calls_contain(const struct call *joined, size_t count, double timestamp);
 
 /* ---- results ------------------------------------------------------------ */
@@ -74,12 +74,12 @@ struct block_result {
     size_t num_timepoints;
     size_t num_calls;
     size_t num_non_empty_calls;
-    double compute_time[STATISTICS];        /* seconds a call; NaN without a call */
+    double compute_time[STATISTICS];        /* seconds per call; NaN without a call */
     double compute_time_total;              /* seconds */
     double usage[MEASUREMENTS][STATISTICS]; /* NaN without a sample */
 };
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct results {
     double overall[MEASUREMENTS][STATISTICS];
     struct tracking_facts facts;
@@ -89,8 +89,8 @@ struct results {
 
 void results_done(struct results *results);
 
-/* As the predecessor prints them; a figure that is not known is NaN in text, null in JSON.
- * Nothing follows the last line of JSON, which has no newline. */
+/* Writes the results as the predecessor does. An unknown figure is NaN in text and null in
+ * JSON. The last line of JSON has no newline. */
 void results_write_text(const struct results *results, struct buffer *out);
 void results_write_json(const struct results *results, struct buffer *out);
 
@@ -104,8 +104,8 @@ struct cell_text {
     char text[400];
 };
 
-/* A number with at most eight decimals, without zeros after the first: "0.0", "1.77e-06".
- * Not known is "NaN". */
+/* A number with at most eight decimals, without trailing zeros after the first decimal:
+ * "0.0", "1.77e-06". Unknown: "NaN". */
 struct cell_text cell_number(double value);
 
 /* A header, and under it rows of cells, all right-justified. */
@@ -114,15 +114,15 @@ struct text_table {
     const char *const *index;      /* to the left of each row; NULL: nothing */
     const struct cell_text *cells; /* row by row */
     size_t rows, columns;
-    /* Cells may be words: the blank that every column is wider than its header is with the
-     * cells instead. */
+    /* Cells may be words: the blank by which every column is wider than its header is added
+     * to the cells instead. */
     bool has_words;
 };
 
-/* `tabs` stand before each line. */
+/* Each line is indented by `tabs`. */
 void text_table_write(const struct text_table *table, unsigned tabs, struct buffer *out);
 
-/* A key as a title: "main_ram" is "Main Ram". `tabs` stand before it. */
+/* Writes a key as a title: "main_ram" becomes "Main Ram", indented by `tabs`. */
 void text_title(const char *key, unsigned tabs, struct buffer *out);
 void text_tabs(unsigned tabs, struct buffer *out);
 
@@ -134,7 +134,7 @@ void text_tabs(unsigned tabs, struct buffer *out);
 
 struct analysis;
 
-/* Sorts the log, which must outlive the analysis. -EBADMSG: it contradicts itself. */
+/* Sorts the log, which must outlive the analysis. -EBADMSG: the log contradicts itself. */
 int analysis_open(struct block_log *log, struct analysis **ret, struct spoor_error *err);
 void analysis_close(struct analysis **ret); /* for CLEANUP */
 
@@ -151,8 +151,8 @@ int analysis_get(struct analysis *analysis, struct results *ret);
  */
 
 struct compared {
-    const char *name;       /* of the session; borrowed */
-    const char *path;       /* of its results; borrowed */
+    const char *name;       /* name of the session; borrowed */
+    const char *path;       /* path of its results; borrowed */
     struct results results; /* owned */
 };
 
@@ -160,11 +160,12 @@ struct compared {
  * and sessions, so it may be longer than a struct spoor_error. */
 typedef void comparison_say(void *data, bool is_error, const char *message);
 
-/* Sorts the blocks of each session and matches them. 0; or -EINVAL after `say` was given the
- * reason. Names that differ in the line number cause a warning. There is at least one session. */
+/* Sorts the blocks of each session and matches them. Returns 0, or -EINVAL after passing the
+ * reason to `say`. Names that differ in the line number cause a warning. There must be at
+ * least one session. */
 int comparison_match(struct compared *sessions, size_t count, comparison_say *say, void *data);
 
-/* -EINVAL: no statistic has that name. */
+/* Finds a statistic by its name. -EINVAL: there is none of that name. */
 int comparison_statistic(const char *name, enum statistic *ret, struct spoor_error *err);
 
 /* Writes sessions that match, those with smaller figures first. 0 or -ENOMEM. Nothing follows the last

@@ -31,13 +31,13 @@ struct subtrack_settings {
     struct text_list config_maps; /* the same, from the config file */
 };
 
-/* Makes a report: 0 or -errno. */
+/* Writes a report. Returns 0 or -errno. */
 typedef int subtrack_writer(enum gpu_tracker_format format, const void *data,
                             struct buffer *out);
 
 /* ---- the report --------------------------------------------------------- */
 
-/* The format of --format. Returns 0; or 1, the exit code, after an error on stderr. */
+/* Parses the value of --format. Returns 0; or 1, the exit code, after an error on stderr. */
 static int subtrack_format(const struct subtrack_settings *settings,
                            enum gpu_tracker_format *ret)
 {
@@ -82,7 +82,7 @@ static int is_wanted(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* All files of a folder, sorted. 0 or -errno. */
+/* Lists all files of a directory, sorted. Returns 0 or -errno. */
 static int list_folder(const char *folder, struct text_list *ret)
 {
     struct dirent **entries = NULL;
@@ -178,7 +178,7 @@ static int subtrack_analyze(const struct subtrack_settings *settings)
 
 /* ---- compare ------------------------------------------------------------ */
 
-/* Sessions in the order in which they were named. */
+/* The sessions in the order of the command line. */
 struct plan {
     struct compared *sessions;
     size_t count;
@@ -192,12 +192,12 @@ static void plan_done(struct plan *plan)
     free(plan->sessions);
 }
 
-/* The last path that was given to a name counts. */
+/* If a name is given twice, its last path counts. */
 static void add_sessions(struct plan *plan, const struct text_list *maps)
 {
     for (size_t i = 0; i < maps->count; i++) {
         char *name = maps->items[i];
-        char *equals = strchr(name, '='); /* there is one: check_map() */
+        char *equals = strchr(name, '='); /* never NULL: see check_map() */
         size_t j = 0;
 
         *equals = '\0';
@@ -236,7 +236,8 @@ static int load_sessions(struct plan *plan, struct spoor_error *err)
         struct compared *session = &plan->sessions[i];
         CLEANUP(buffer_done) struct buffer text = { 0 };
 
-        r = buffer_read_file(&text, session->path, BUFFER_MAX); /* analyze writes no more */
+        /* The maximum that analyze writes. */
+        r = buffer_read_file(&text, session->path, BUFFER_MAX);
         r = r < 0
                 ? error_sys(err, r, "File %s", session->path)
                 : results_parse(text.text, text.length, session->path, &session->results, err);
@@ -443,7 +444,7 @@ static int combine(void *data, const struct agent_request *request, struct json_
                                 request->argument_count - 1, err);
 }
 
-/* Where the messages of a comparison go. */
+/* The receiver of the messages of a comparison. */
 struct listener {
     const struct agent_request *request;
     struct json_writer *json; /* inside of "warnings" */
@@ -459,7 +460,7 @@ static void say_failure(void *data, bool is_error, const char *message)
         json_add_text(listener->json, NULL, message);
 }
 
-/* 1: it has answered with an error already. */
+/* Returns 1 if it has already responded with an error. */
 static int add_comparisons(struct plan *plan, const struct agent_request *request,
                            struct json_writer *json, struct spoor_error *err)
 {
