@@ -131,7 +131,7 @@ static int sqlite_open(struct table *table, const struct table_place *place,
     for (size_t i = 0; i < table->count; i++)
         fprintf(text, "%s%s", i ? ", " : "", table->columns[i]);
     fprintf(text, " FROM %s", place->name);
-    if (fclose(text) != 0)
+    if (fclose(text) != 0 || !sql) /* glibc's fclose() succeeds even without memory */
         return error_set(err, ENOMEM, "out of memory");
     /* Not read-only: SQLite first merges the log of a writer that was killed. */
     code = sqlite3_open_v2(table->path, &table->db, SQLITE_OPEN_READWRITE, NULL);

@@ -218,7 +218,8 @@ static int write_sources(void *data, const struct output *output, int fd,
         print_rows(list);
         fprintf(list->out, "\n%u of %zu sources are available.\n", list->available_count,
                 list->count);
-        r = fclose(list->out) != 0 ? -errno : 0; /* the last part is written on close */
+        /* The last of it was not written yet. glibc's fclose() succeeds even without memory for it. */
+        r = fclose(list->out) != 0 || !page ? -ENOMEM : 0;
         buffer_add(&text, page, length);
         free(page);
     }

@@ -85,6 +85,8 @@ static int open_rows(const struct spool *spool, struct rows *rows)
     n = read_at(rows->fd, rows->header, sizeof(rows->header), 0);
     if (n < 0)
         return (int)n;
+    if ((uint64_t)n < smaller((uint64_t)status.st_size, sizeof(rows->header)))
+        return -EIO; /* it only grows */
     end = memchr(rows->header, '\n', (size_t)n);
     rows->size = (uint64_t)status.st_size;
     rows->header_bytes = end ? (uint64_t)(end + 1 - rows->header) : 0;
