@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
+#include "record/group.h"
 #include "text/number.h"
 
 static const double RETRY = 2; /* times the limit of a run that hit it */
@@ -611,6 +612,20 @@ static void clear(struct needs *needs, double margin, double quantile)
         *field_of(needs, i) = unknown_need("no run was given");
 }
 
+/* The nodes of a group, and the most ranks of one. */
+static void count_nodes(const struct record_group *group, struct needs *needs)
+{
+    static const uint64_t most = 1 << 20; /* more is an impossible value */
+
+    needs->nodes = group->node_count;
+    if (group->nodes_expected <= most && group->nodes_expected > needs->nodes)
+        needs->nodes = group->nodes_expected;
+    for (size_t i = 0; i < group->node_count; i++) {
+        if (group->nodes[i].ranks <= most && group->nodes[i].ranks > needs->node_ranks)
+            needs->node_ranks = group->nodes[i].ranks;
+    }
+}
+
 void needs_of(const struct record *record, double margin, struct needs *ret)
 {
     enum run_condition condition;
@@ -627,6 +642,8 @@ void needs_of(const struct record *record, double margin, struct needs *ret)
     ret->vram_bytes = find_vram(record, margin);
     if (ret->gpus.value > 0)
         find_gpu_vendor(record, ret);
+    if (record->group)
+        count_nodes(record->group, ret);
     condition = condition_of(record);
     if (condition < RUN_CONDITIONS)
         ret->conditions[condition] = 1;
@@ -763,6 +780,9 @@ int needs_combine(struct needs *list, size_t count, double quantile, struct need
         ret->would_fail_runs += is_beyond(&list[i], ret);
         for (size_t j = 0; j < RUN_CONDITIONS; j++)
             ret->conditions[j] += list[i].conditions[j];
+        ret->nodes = list[i].nodes > ret->nodes ? list[i].nodes : ret->nodes;
+        ret->node_ranks =
+            list[i].node_ranks > ret->node_ranks ? list[i].node_ranks : ret->node_ranks;
         if (!*ret->gpu_vendor && ret->gpus.value > 0)
             memcpy(ret->gpu_vendor, list[i].gpu_vendor, sizeof(ret->gpu_vendor));
     }

@@ -352,6 +352,11 @@ void launch_describe(const struct launch *launch, const char *host, struct buffe
             buffer_format(out, " of %llu", (unsigned long long)launch->ranks);
         add_escaped(" on ", node, out);
         node = NULL;
+    } else if (is_known(launch->ranks)) { /* of a group */
+        buffer_format(out, "%llu ranks", (unsigned long long)launch->ranks);
+        if (is_known(launch->nodes))
+            buffer_format(out, " on %llu nodes", (unsigned long long)launch->nodes);
+        node = NULL;
     }
     add_escaped(out->length > 0 ? ", " : "", name ? find_label(name) : "launcher", out);
     add_escaped(" job ", launch->job, out);

@@ -42,7 +42,7 @@ void launch_read(struct launch *launch, environment_get *get);
 /* A copy that the record owns; NULL: no memory, which the record knows. */
 struct launch *launch_copy(struct record *record, const struct launch *from);
 
-/* "Rank 3 of 16 on n03, Slurm job 1234.0". `host` stands for a node without a name. Safe on a
+/* "Rank 3 of 16 on n03, Slurm job 1234.0", or "16 ranks on 4 nodes, Slurm job 1234.0". `host` stands for a node without a name. Safe on a
  * terminal. */
 void launch_describe(const struct launch *launch, const char *host, struct buffer *out);
 

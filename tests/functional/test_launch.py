@@ -22,7 +22,8 @@ LINE = "Rank 3 of 16 on n\u00f63, Slurm job 1234.0"
 def fixture_environment():
     """The environment without a launcher around the tests."""
     names = ("SLURM", "PMI", "OMPI", "PBS", "LSB", "FLUX", "JOB_COMPLETION", "_CONDOR")
-    return {**{name: value for name, value in os.environ.items() if not name.startswith(names)}, "LC_ALL": "C.UTF-8"}
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(names)},
+            "LC_ALL": "C.UTF-8", "SPOOR_GROUP": "off"}
 
 
 def run(spoor, environment, *args):
@@ -104,3 +105,14 @@ def test_brief_report_has_six_lines(spoor, environment):
 def test_brief_report_is_text(spoor, other, message):
     done = spoor("report", "--brief", *other, "x.json")
     assert done.returncode == 125 and message in done.stderr
+
+
+def test_request_for_a_group_has_nodes_and_tasks(spoor, environment):
+    folder = spoor.new_path("group")
+    for rank in ("0", "1"):
+        run(spoor, {**environment, "PMI_RANK": rank, "PMI_SIZE": "2"}, "run", "-q", "--group", folder, "--", "true")
+    for name in ("slurm", "sbatch"):
+        lines = run(spoor, environment, "recommend", "--for", name, folder / "merged.json").stdout.splitlines()
+        assert lines[1:4] == ["#SBATCH --nodes=1", "#SBATCH --ntasks-per-node=2", "#SBATCH --cpus-per-task=1"]
+    line = run(spoor, environment, "report", "--brief", folder / "merged.json").stdout.splitlines()[0]
+    assert line == "Job          2 ranks, MPICH: true"

@@ -418,8 +418,16 @@ static void a_launch_is_described_in_a_line(void **state)
     assert_description(READ("PBS_JOBID=77.head", "OMPI_COMM_WORLD_RANK=2"),
                        "Rank 2 on host7, PBS job 77.head");
     assert_description(READ("PMI_RANK=1", "PMI_SIZE=2"), "Rank 1 of 2 on host7, MPICH");
-    assert_description((struct launch){ .launcher = "newer", .rank = UNKNOWN },
-                       "newer on host7");
+    assert_description((struct launch){ .scheduler = "slurm",
+                                        .job = "7",
+                                        .step = "0",
+                                        .rank = UNKNOWN,
+                                        .ranks = 16,
+                                        .nodes = 4 },
+                       "16 ranks on 4 nodes, Slurm job 7.0");
+    assert_description(
+        (struct launch){ .launcher = "newer", .ranks = UNKNOWN, .rank = UNKNOWN },
+        "newer on host7");
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "needs_of_run.h"
+#include "record/group.h"
 
 /* ---- the table of formulas ------------------------------------------------- */
 
@@ -406,9 +407,34 @@ static void a_larger_run_replaces_a_guess(void **state)
     }
 }
 
+/* The memory of a merged report is that of its largest node. */
+static void a_group_has_nodes_and_the_most_ranks_of_one(void **state)
+{
+    struct record_node nodes[] = { { .ranks = 3 }, { .ranks = 4 }, { .ranks = UNKNOWN } };
+    struct record_group group = { .nodes = nodes, .node_count = 3, .nodes_expected = UNKNOWN };
+    struct record *run = *state;
+    struct needs list[2];
+    struct needs needs;
+
+    list[0] = find_needs(run);
+    assert_true(list[0].nodes == 0 && list[0].node_ranks == 0);
+    run->group = &group;
+    list[1] = find_needs(run);
+    assert_true(list[1].nodes == 3 && list[1].node_ranks == 4);
+    assert_int_equal(needs_combine(list, 2, 1, &needs), 0);
+    assert_true(needs.nodes == 3 && needs.node_ranks == 4);
+    group.nodes_expected = 5;
+    assert_true(find_needs(run).nodes == 5);
+    group.nodes_expected = UINT64_MAX / 2;
+    assert_true(find_needs(run).nodes == 3);
+    run->group = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_group_has_nodes_and_the_most_ranks_of_one, set_up,
+                                        tear_down),
         cmocka_unit_test(memory_is_rounded_up_to_a_step),
         cmocka_unit_test_setup_teardown(memory_is_the_peak_times_1_2, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cpus_are_the_mean_rounded_up, set_up, tear_down),
