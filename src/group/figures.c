@@ -137,6 +137,19 @@ static struct spoor_figure merge_sum(struct merge *merge, size_t index)
     return sum_figure(merge, &sum);
 }
 
+/* Is a figure of GPUs known to another rank of the node? One of them opens the driver for those that use no GPU. */
+static bool is_left_to_others(const struct group_rank *rank, size_t index)
+{
+    bool is_left = false;
+
+    if (strncmp(figure_path(index), "gpu.", strlen("gpu.")) != 0 ||
+        !isnan(rank->figures[index].value))
+        return false;
+    for (size_t i = 0; !is_left && i < rank->of_node->ended; i++)
+        is_left = !isnan(rank->of_node->ranks[i]->figures[index].value);
+    return is_left;
+}
+
 /* A rate holds while its rank runs. */
 static struct spoor_figure merge_mean(struct merge *merge, size_t index)
 {
@@ -150,7 +163,8 @@ static struct spoor_figure merge_mean(struct merge *merge, size_t index)
         part.value *= share;
         part.low *= share;
         part.high *= share;
-        sum_add(&sum, &part);
+        if (!is_left_to_others(merge->ended[i], index))
+            sum_add(&sum, &part);
     }
     return sum_figure(merge, &sum);
 }
@@ -174,8 +188,10 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
     struct spoor_figure figure;
     struct sum sum = { 0 };
 
-    for (size_t i = 0; i < count; i++)
-        sum_add(&sum, &ranks[i]->figures[index]);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_left_to_others(ranks[i], index))
+            sum_add(&sum, &ranks[i]->figures[index]);
+    }
     figure = sum_figure(merge, &sum);
     if (sum.known + sum.unknown < 2 || sum.known == 0)
         return figure;
@@ -193,29 +209,29 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
 }
 
 /* Pages that several ranks of a node map count once, as far as their reports show it: the proportional part of the
- * shared pages, and in the lower bound only those of the rank with the most. */
+ * shared pages, if they were read near the peak, and in the lower bound only those of the rank with the most. */
 static void deduct_shared(const struct node *node, struct spoor_figure *memory)
 {
-    static const char *const paths[] = { "memory.combined.total_rss_bytes",
-                                         "memory.combined.pss_bytes",
-                                         "memory.combined.shared_rss_bytes" };
+    static const double near = 0.95; /* of the peak */
     double deducted = 0, shared = 0, largest = 0, single = 0, single_low = 0;
 
     if (node->ended < 2 || isnan(memory->value))
         return;
     for (size_t i = 0; i < node->ended; i++) {
-        struct spoor_figure own = record_find(node->ranks[i]->figures, paths[0]);
-        double value[3];
+        const struct spoor_figure *figures = node->ranks[i]->figures;
+        struct spoor_figure rss = record_find(figures, "memory.combined.total_rss_bytes");
+        double own = record_find(figures, "memory.combined.shared_rss_bytes").value;
+        double private = record_find(figures, "memory.combined.private_rss_bytes").value;
+        double pss = record_find(figures, "memory.combined.pss_bytes").value;
 
-        for (size_t k = 0; k < 3; k++)
-            value[k] = record_find(node->ranks[i]->figures, paths[k]).value;
-        if (value[2] > 0) {
-            shared += value[2];
-            largest = fmax(largest, value[2]);
-            deducted += fmin(fmax(value[0] - value[1], 0), value[2]); /* 0 if unknown */
+        if (own > 0) {
+            shared += own;
+            largest = fmax(largest, own);
         }
-        single = fmax(single, own.value);
-        single_low = fmax(single_low, isnan(own.low) ? own.value : own.low);
+        if (own > 0 && private + own >= near * rss.value && pss < rss.value)
+            deducted += fmin(rss.value - pss, own);
+        single = fmax(single, rss.value);
+        single_low = fmax(single_low, isnan(rss.low) ? rss.value : rss.low);
     }
     memory->low = fmin(fmax(memory->low - (shared - largest), single_low), memory->value);
     memory->value = fmax(fmax(memory->value - deducted, single), memory->low);

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,20 +65,29 @@ static int read_lines(const char *path, line_see *see, void *data, struct spoor_
     return r;
 }
 
+/* Files are parsed by several threads, which takes most of the time; the group has one user at a time. */
 struct loading {
     struct group group;
-    const char *file; /* its name, for warnings */
+    pthread_mutex_t lock; /* of the group and the error */
+    char **paths;
+    size_t count;
+    atomic_size_t next;
+    struct spoor_error error;
 };
 
-/* -EBADMSG: the line is of no use. */
-static int add_line(struct group *group, const struct line *line, struct spoor_error *err)
+struct loaded_file {
+    struct loading *loading;
+    const char *name;
+};
+
+/* A begin or a report as a record. -EBADMSG: the line is of no use. */
+static int parse_line(const struct line *line, struct record *ret, bool *ret_is_begin,
+                      struct spoor_error *err)
 {
     json_error_t error;
     json_auto_t *root = json_loadb(line->text, line->length, 0, &error);
     const char *schema = json_string_value(json_object_get(root, "schema"));
     json_t *begin = json_object_get(root, "begin");
-    struct record record;
-    int r;
 
     if (!root && error.line < 0)
         return error_set(err, ENOMEM, "out of memory");
@@ -88,52 +99,112 @@ static int add_line(struct group *group, const struct line *line, struct spoor_e
         return error_set(err, ENOMEM, "out of memory");
     if (!json_is_object(json_object_get(root, "run")))
         return error_set(err, EBADMSG, "neither a begin nor a report");
-    r = record_from_json(root, &record, err);
-    if (r < 0)
-        return r;
-    r = begin ? group_add_begin(group, &record, err) : group_add_end(group, &record, err);
-    if (r < 0 || begin)
-        record_done(&record);
+    *ret_is_begin = begin != NULL;
+    return record_from_json(root, ret, err);
+}
+
+static int add_record(struct group *group, struct record *record, bool is_begin,
+                      struct spoor_error *err)
+{
+    int r = is_begin ? group_add_begin(group, record, err) : group_add_end(group, record, err);
+
+    if (r < 0 || is_begin)
+        record_done(record);
     return r;
 }
 
 static int see_rank(const struct line *line, size_t number, void *data, struct spoor_error *err)
 {
-    struct loading *loading = data;
-    int r = line ? 0 : error_set(err, EBADMSG, "longer than 1 MiB");
+    const struct loaded_file *file = data;
+    struct loading *loading = file->loading;
+    struct record record;
+    bool is_begin = false;
+    int r;
 
     if (line && (line->length == 0 || begins_with(line->text, NODE_START)))
         return 0;
-    if (line)
-        r = add_line(&loading->group, line, err);
-    if (r != -EBADMSG)
-        return r;
-    group_skip(&loading->group, loading->file, number, err->message);
+    r = line ? parse_line(line, &record, &is_begin, err)
+             : error_set(err, EBADMSG, "longer than 1 MiB");
+    pthread_mutex_lock(&loading->lock);
+    if (r == 0)
+        r = add_record(&loading->group, &record, is_begin, err);
+    if (r == -EBADMSG)
+        group_skip(&loading->group, file->name, number, err->message);
+    pthread_mutex_unlock(&loading->lock);
+    return r == -EBADMSG ? 0 : r;
+}
+
+static void *load_files(void *data)
+{
+    struct loading *loading = data;
+    size_t i;
+
+    while ((i = atomic_fetch_add(&loading->next, 1)) < loading->count) {
+        struct loaded_file file = { loading, strrchr(loading->paths[i], '/') + 1 };
+        struct spoor_error err = { 0 };
+
+        if (read_lines(loading->paths[i], see_rank, &file, &err) == 0)
+            continue;
+        pthread_mutex_lock(&loading->lock);
+        loading->error = err;
+        pthread_mutex_unlock(&loading->lock);
+        break;
+    }
+    return NULL;
+}
+
+static int list_file(const char *path, void *data, struct spoor_error *err)
+{
+    struct loading *loading = data;
+    char **paths = reallocarray(loading->paths, loading->count + 1, sizeof(*paths));
+
+    if (paths) {
+        loading->paths = paths;
+        paths[loading->count] = strdup(path);
+    }
+    if (!paths || !paths[loading->count])
+        return error_set(err, ENOMEM, "out of memory");
+    loading->count++;
     return 0;
 }
 
-static int load_file(const char *path, void *data, struct spoor_error *err)
+/* Without a second thread, the first one reads all files. */
+static void load_all(struct loading *loading)
 {
-    struct loading *loading = data;
+    enum { THREADS_MAX = 4 };
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_t threads[THREADS_MAX - 1];
+    size_t count = 0;
 
-    loading->file = strrchr(path, '/') + 1;
-    return read_lines(path, see_rank, loading, err);
+    json_object_seed(0); /* before threads need it */
+    while (count < THREADS_MAX - 1 && (long)count + 1 < cpus && count + 1 < loading->count &&
+           pthread_create(&threads[count], NULL, load_files, loading) == 0)
+        count++;
+    (void)load_files(loading);
+    for (size_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
 }
 
 int group_load(const char *folder, struct record *ret, struct spoor_error *err)
 {
-    struct loading loading;
-    struct spoor_error why = { 0 };
+    struct loading loading = { .lock = PTHREAD_MUTEX_INITIALIZER };
     int r;
 
     group_init(&loading.group);
-    r = history_visit(folder, load_file, &loading, &why);
+    r = history_visit(folder, list_file, &loading, &loading.error);
     if (r == 0)
-        r = group_merge(&loading.group, ret, &why);
+        load_all(&loading);
+    if (loading.error.code == 0)
+        r = group_merge(&loading.group, ret, &loading.error);
+    for (size_t i = 0; i < loading.count; i++)
+        free(loading.paths[i]);
+    free(loading.paths);
     group_done(&loading.group);
     if (r == -ENODATA)
         return error_set(err, ENODATA, "'%s' has no lines of ranks (*.jsonl)", folder);
-    return r < 0 ? error_set(err, r, "%s", why.message) : 0;
+    return loading.error.code != 0
+               ? error_set(err, loading.error.code, "%s", loading.error.message)
+               : 0;
 }
 
 /* Stops at the first file that begins as ours. */

@@ -30,15 +30,24 @@ void group_done(struct group *group)
     group_init(group);
 }
 
+/* The first notes of all, whatever the order of the files. */
 void group_skip(struct group *group, const char *file, size_t line, const char *reason)
 {
+    struct record_warning *notes = group->notes;
+    size_t at = group->note_count;
     char text[400];
 
-    if (group->skipped++ >= ARRAY_SIZE(group->notes))
-        return;
     (void)snprintf(text, sizeof(text), "%.100s, line %zu is skipped: %.240s", file, line,
                    reason);
-    group->notes[group->note_count++].message = record_text(&group->store, text);
+    group->skipped++;
+    while (at > 0 && compare_texts(text, notes[at - 1].message) < 0)
+        at--;
+    if (at == ARRAY_SIZE(group->notes))
+        return;
+    if (group->note_count < ARRAY_SIZE(group->notes))
+        group->note_count++;
+    memmove(&notes[at + 1], &notes[at], (group->note_count - at - 1) * sizeof(*notes));
+    notes[at].message = record_text(&group->store, text);
 }
 
 static struct group_rank *append(struct group *group)

@@ -594,7 +594,7 @@ void rank_write_begin(const struct record *record, struct buffer *out)
     buffer_add(out, "\n", 1);
 }
 
-/* Without lists of processes and phases, and with a short curve of few columns: 10,000 of them are merged. */
+/* Without lists of processes and phases, and with a short curve of few columns, those that are not 0: 10,000 of them are merged. */
 void rank_write(const struct record *record, const struct format_style *style,
                 struct buffer *out)
 {
@@ -611,7 +611,7 @@ void rank_write(const struct record *record, const struct format_style *style,
         const struct curve_column *column =
             curve_find(&record->curve, metric_row(group_metrics[i])->published.name);
 
-        if (column)
+        if (column && !(curve_get(&record->curve, column, 0, record->curve.count).high <= 0))
             columns[rank.curve.column_count++] = *column;
     }
     json_add_report(&json, &rank, GROUP_RANK_POINTS, JSON_FOR_GROUP);

@@ -16,10 +16,12 @@
 #include "output/format.h"
 #include "output/recommendation.h"
 #include "output/text_gpu.h"
+#include "output/text_group.h"
 #include "output/text_layout.h"
 #include "output/text_system.h"
 #include "output/text_tables.h"
 #include "recommend/needs.h"
+#include "record/group.h"
 #include "record/launch.h"
 #include "text/escape.h"
 #include "text/number.h"
@@ -178,6 +180,10 @@ static void add_split(const struct record *record, double peak, struct buffer *d
     double shared = record_value(record, "memory.at_peak.shared_rss_bytes");
 
     buffer_add_text(details, "peak");
+    if (record->group && record->group->node_count > 1 && record->group->deciding_node) {
+        buffer_add_text(details, " of the largest node, ");
+        escape_terminal(record->group->deciding_node, details);
+    }
     if (isnan(private) || isnan(shared))
         return;
     if (strcmp(number_bytes(total).text, number_bytes(peak).text) == 0)
@@ -237,7 +243,7 @@ static void memory_write(const struct record *record, struct page *page)
     page_row(page, "Memory", number_bytes(peak).text, details.text);
     buffer_done(&details);
     curve_write(record, page, sparkline_memory, 1);
-    if (record_value(record, "memory.descendants.total_rss_bytes") > 0) {
+    if (record_value(record, "memory.descendants.total_rss_bytes") > 0 && !record->group) {
         scope_write(record, page, "  main", "memory.main.total_rss_bytes");
         scope_write(record, page, "  descendants", "memory.descendants.total_rss_bytes");
     }
@@ -327,11 +333,14 @@ static void pressure_write(const struct record *record, struct page *page)
     struct number first = { "" };
     struct buffer details = { 0 };
     bool is_shared = is_of_host(record, kinds[0].path);
+    double parts = !record->group ? 1 /* the sum is that of nodes or of ranks */
+                   : is_shared    ? (double)record->group->node_count
+                                  : (double)record->group->reported;
 
     if (is_shared && has_been_idle(record))
         return;
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        double stalled = record_value(record, kinds[i].path) / record->elapsed_seconds;
+        double stalled = record_value(record, kinds[i].path) / record->elapsed_seconds / parts;
         struct number percent = number_percent(fmin(stalled, 1));
 
         if (!(stalled >= notable))
@@ -468,6 +477,7 @@ static void job_write(const struct record *record, struct page *page)
 {
     headline_write(record, page);
     ending_write(record, page);
+    group_verdict_write(record, page);
     page_row(page, "Elapsed", number_duration(record->elapsed_seconds).text, NULL);
     cpu_write(record, page);
     memory_write(record, page);
@@ -552,6 +562,7 @@ void text_write(const struct record *record, const struct format_style *style,
     host_write(record, &page);
     if (!record->system)
         recommendation_row(record, &page);
+    group_table_write(record, &page);
     phase_table_write(record, &page);
     process_list_write(record, &page);
     page_blank(&page);

@@ -14,7 +14,7 @@
 enum { GROUP_CELLS_MAX = 120, GROUP_MISSING_MAX = 1000 };
 
 /* The columns that the curve of a rank has in the file of its node, and the curve of a group. */
-enum { GROUP_CPU, GROUP_RSS, GROUP_COLUMNS = 6, GROUP_RANK_POINTS = 64 };
+enum { GROUP_CPU, GROUP_RSS, GROUP_COLUMNS = 6, GROUP_RANK_POINTS = 48 };
 extern const enum metric group_metrics[GROUP_COLUMNS];
 
 struct record_missing {

@@ -163,13 +163,14 @@ int load_curve(struct record *record, const json_t *curve, struct spoor_error *e
 
 /* ---- load ------------------------------------------------------------------ */
 
-/* The most phases and GPUs, which are large in memory: spoor writes no more. Rows of fields are small. */
-enum { ITEMS_MAX = 4096, ROWS_MAX = 1 << 20 };
+/* The most phases and GPUs, which are large in memory: spoor writes no more. Ranks are small. */
+enum { ITEMS_MAX = 4096, RANKS_MAX = 1 << 20 };
 
 struct loader {
     struct record *record;
     char at[160]; /* the object whose members are read, for messages: "phases[3]." */
-    const struct field_table *fields; /* for load_row(); NULL: items are larger than rows */
+    const struct field_table *fields; /* for load_row() */
+    bool has_ranks;                   /* arrays may have RANKS_MAX elements */
     struct spoor_error *err;
 };
 
@@ -394,10 +395,10 @@ static int load_array(struct loader *loader, const json_t *object, const char *p
     if (r < 0 || !array)
         return r;
     count = json_array_size(array);
-    if (!json_is_array(array) || count > (loader->fields ? ROWS_MAX : ITEMS_MAX))
+    if (!json_is_array(array) || count > (loader->has_ranks ? RANKS_MAX : ITEMS_MAX))
         return refuse(loader, path,
-                      loader->fields ? "an array of objects"
-                                     : "an array of at most 4096 objects");
+                      loader->has_ranks ? "an array of at most 1048576 objects"
+                                        : "an array of at most 4096 objects");
     *ret_items = record_alloc(loader->record, count, item_size);
     for (size_t i = 0; *ret_items && r == 0 && i < count; i++) {
         (void)snprintf(loader->at, sizeof(loader->at), "%s[%zu].", path, i);
@@ -611,6 +612,7 @@ static int load_group(struct loader *loader, const json_t *root)
         return 0; /* the record has the error */
     field_table_clear(&record_group_fields, group);
     r = load_fields(loader, root, &record_group_fields, group);
+    loader->has_ranks = true;
     loader->fields = &record_missing_fields;
     if (r == 0)
         r = load_array(loader, root, "group.missing", sizeof(*group->missing),
@@ -623,6 +625,7 @@ static int load_group(struct loader *loader, const json_t *root)
     if (r == 0)
         r = load_array(loader, root, "rank_table", sizeof(*group->ranks_seen),
                        (void **)(void *)&group->ranks_seen, &group->seen_count, load_row);
+    loader->has_ranks = false;
     return r < 0 ? r : load_rank_curves(loader, root);
 }
 

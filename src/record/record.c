@@ -123,27 +123,62 @@ void record_init(struct record *record)
     }
 }
 
-/* The header of each allocation: all are in one list. */
+/* Memory is handed out in pieces: a record has many short texts. All blocks are in one list; pieces are those of the
+ * first one. With AddressSanitizer, each piece is a block: it sees what is read beyond. */
 struct allocation {
     struct allocation *next;
+    size_t used, size; /* of the memory, in bytes */
     max_align_t memory[];
 };
 
+#ifdef __SANITIZE_ADDRESS__
+enum { BLOCK_BYTES = 0, PIECE_MAX = 0 };
+#else
+enum { BLOCK_BYTES = 8160, PIECE_MAX = 1024 };
+#endif
+
+static struct allocation *add_block(struct record *record, size_t bytes, bool is_own)
+{
+    struct allocation *block;
+    size_t size;
+
+    bytes = is_own ? bytes : BLOCK_BYTES;
+    if (__builtin_add_overflow(bytes, sizeof(*block), &size))
+        return NULL;
+    block = calloc(1, size);
+    if (!block)
+        return NULL;
+    block->size = bytes;
+    if (record->allocations && is_own) { /* the first block may have room for pieces */
+        struct allocation *first = record->allocations;
+
+        block->next = first->next;
+        first->next = block;
+    } else {
+        block->next = record->allocations;
+        record->allocations = block;
+    }
+    return block;
+}
+
 void *record_alloc(struct record *record, size_t count, size_t size)
 {
-    struct allocation *allocation = NULL;
+    struct allocation *block = record->allocations;
     size_t bytes;
+    bool is_valid = !__builtin_mul_overflow(count, size, &bytes) &&
+                    !__builtin_add_overflow(bytes, sizeof(max_align_t) - 1, &bytes);
+    void *memory;
 
-    if (!__builtin_mul_overflow(count, size, &bytes) &&
-        !__builtin_add_overflow(bytes, sizeof(*allocation), &bytes))
-        allocation = calloc(1, bytes);
-    if (!allocation) {
+    bytes = is_valid ? bytes / sizeof(max_align_t) * sizeof(max_align_t) : 0;
+    if (is_valid && (!block || bytes > block->size - block->used))
+        block = add_block(record, bytes, bytes > PIECE_MAX);
+    if (!is_valid || !block) {
         record->error = -ENOMEM;
         return NULL;
     }
-    allocation->next = record->allocations;
-    record->allocations = allocation;
-    return allocation->memory;
+    memory = (char *)block->memory + block->used;
+    block->used += bytes;
+    return memory;
 }
 
 void record_done(struct record *record)
