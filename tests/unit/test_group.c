@@ -380,6 +380,31 @@ static void odd_ranks_are_refused(void **state)
     group_done(&group);
 }
 
+static void a_rank_may_read_the_gpus_for_others(void **state)
+{
+    struct group group;
+    struct spoor_error err = { 0 };
+    struct record merged;
+
+    (void)state;
+    group_init(&group);
+    for (uint64_t i = 0; i < 4; i++) {
+        const struct part part = {
+            .rank = i, .ranks = 4, .seconds = 10, .cpu = 1, .memory = MB
+        };
+        struct record record = make(&part);
+
+        if (i == 1)
+            set(&record, "gpu.memory.combined_bytes", 7, true);
+        assert_int_equal(group_add_end(&group, &record, &err), 0);
+    }
+    assert_int_equal(group_merge(&group, &merged, &err), 0);
+    assert_near(record_value(&merged, "gpu.memory.combined_bytes"), 7, 0);
+    assert_true(record_find(merged.figures, "gpu.memory.combined_bytes").is_exact);
+    record_done(&merged);
+    group_done(&group);
+}
+
 static void each_gpu_counts_once(void **state)
 {
     struct group group;
@@ -694,6 +719,7 @@ int main(void)
         cmocka_unit_test(runs_without_a_rank_are_a_group_too),
         cmocka_unit_test(a_billion_ranks_take_no_memory),
         cmocka_unit_test(odd_ranks_are_refused),
+        cmocka_unit_test(a_rank_may_read_the_gpus_for_others),
         cmocka_unit_test(each_gpu_counts_once),
         cmocka_unit_test(bounds_hold_and_the_order_of_lines_does_not_matter),
         cmocka_unit_test(a_merged_report_is_the_same_after_loading),
