@@ -414,8 +414,7 @@ static void a_cgroup_that_cannot_be_read_is_not_used(void **state)
     struct step s;
 
     (void)state;
-    put_machine(&s, "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-                "0::/step/task\n");
+    put_machine(&s, "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/step/task\n");
     start(&s, SPOOR_CGROUP_AUTO);
     look(&s, SAMPLE_LAST);
     assert_false(s.sampler.job.meters.job_cgroup.is_surrounding);
