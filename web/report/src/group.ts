@@ -6,8 +6,7 @@ import { type Group, type GroupNode, type Measure, number, type Rank, type Run }
 
 const NAMED_MAX = 5; // in a sentence
 const UNEVEN = 1.2; // times the mean
-const IDLE = 0.05; // of the mean
-const NOTABLE_CORES = 0.01; // less is an idle job
+const IDLE = 0.05; // of the mean CPU time
 
 export function rankName({ rank, host }: { rank: number | null; host: string | null }): string {
   const name = rank === null ? "a run without a rank" : `rank ${rank}`;
@@ -94,11 +93,11 @@ function balance(run: Run): string {
   return known.length > 0 ? `The ranks are balanced: ${known.map(ratioText).join(", ")}.` : "";
 }
 
+// As in the text report.
 function idle(run: Run): string {
-  const ranks = run.rank_table!.filter(({ mean_cores }) => mean_cores !== null);
-  const mean = ranks.reduce((sum, rank) => sum + rank.mean_cores!, 0) / ranks.length;
-  if (!(mean >= NOTABLE_CORES)) return "";
-  const names = ranks.filter((rank) => rank.mean_cores! < IDLE * mean).map(rankName);
+  const ranks = run.rank_table!;
+  const mean = ranks.reduce((sum, rank) => sum + (rank.cpu_seconds ?? 0), 0) / ranks.length;
+  const names = ranks.filter((rank) => number(rank.cpu_seconds) < IDLE * mean).map(rankName);
   if (names.length === 1) return `${capitalized(names[0]!)} was idle.`;
   return names.length === 0 ? "" : `${names.length} ranks were idle: ${listed(names)}.`;
 }

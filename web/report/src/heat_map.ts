@@ -16,6 +16,7 @@ const PITCH_MAX = 16;
 const HEIGHT_WANTED = 320;
 const LABEL_DISTANCE = 16;
 const MISSING_ALPHA = 120;
+const PITCH_THIN = 4; // below it, a missing rank has its full color
 const FONT = "11px system-ui, sans-serif";
 
 // A rank, or one that is missing.
@@ -169,21 +170,22 @@ class HeatMap {
 
   // Makes the image of the cells, if the order or the theme changed.
   private paint(): void {
-    const { rows, lines, cellCount, order } = this.owner;
+    const { rows, lines, pitch, cellCount, order } = this.owner;
     const scale = ["low", "middle", "high"].map((name) => rgb(`${this.kind.id}-${name}`));
     if (this.scale === String([order, ...scale])) return;
     this.scale = String([order, ...scale]);
     this.cells.width = cellCount;
     this.cells.height = lines;
     const image = new ImageData(cellCount, lines);
-    const bad = [...rgb("bad"), MISSING_ALPHA];
+    const bad = [...rgb("bad"), pitch < PITCH_THIN ? 255 : MISSING_ALPHA];
+    const colors = Array.from({ length: 256 }, (_, at) => [...blend(scale, at / 255), 255]);
     for (let line = 0, at = 0; line < lines; line++)
       for (let cell = 0; cell < cellCount; cell++, at += 4) {
         const row = rows[this.rowAt(line, cell)]!;
         const value = this.valueAt(row, cell);
         if (row.index < 0) image.data.set(bad, at);
         else if (value >= 0)
-          image.data.set([...blend(scale, this.highest > 0 ? value / this.highest : 0), 255], at);
+          image.data.set(colors[Math.round((255 * value) / (this.highest || 1))]!, at);
       }
     this.cells.getContext("2d")!.putImageData(image, 0, 0);
   }

@@ -196,6 +196,7 @@ export interface RankCurves {
 }
 
 export interface Run extends Section {
+  launch?: { scheduler?: string | null; job?: string | null; step?: string | null };
   group?: Group;
   nodes?: GroupNode[];
   rank_table?: Rank[];

@@ -130,3 +130,20 @@ test("several reports in one page", async ({ report }) => {
   await expect(page.locator("h1")).toHaveText("2 runs");
   await expect(page.locator(".compare thead th")).toHaveText(["1: sleep 0.3", "2: sleep 0.3"]);
 });
+
+test("the ranks of a job, merged by the last of them", async ({ report }) => {
+  const folder = newFolder();
+  const burn = "BEGIN { for (i = 0; i < 3000000; i++) s += i % 7 }";
+  for (const rank of ["0", "1"])
+    execFileSync(spoor, ["run", "-q", "-i", "0.05", "--group", folder, "--", "awk", burn], {
+      env: { ...process.env, OMPI_COMM_WORLD_RANK: rank, OMPI_COMM_WORLD_SIZE: "2" },
+      timeout: DEADLINE_MS,
+    });
+  const page = await report.openFile(join(folder, "merged.html"));
+  await expect(page.locator("#ranks tbody tr")).toHaveCount(2);
+  await expect(page.locator("#nodes tbody tr")).toHaveCount(1);
+  await expect(page.locator("#heat-cpu canvas")).toBeVisible();
+  await page.getByRole("button", { name: "Rank 1", exact: true }).click();
+  await expect(page.locator("h1")).toHaveText(/^rank 1 on /);
+  await expect(page.locator("#chart-cpu canvas")).toBeVisible();
+});
