@@ -38,7 +38,7 @@ enum need { NO_FILES, FILES, FILES_UNTIL_END };
 
 /* clang-format off */
 static const struct row {
-    size_t value, now; /* offsets in struct job_reading; no value: another module measures it; no `now`: the same */
+    size_t value, now; /* offsets in struct job_reading; value 0: another module measures the metric; now 0: equal to value */
     enum need need;
     struct origin origin;
 } rows[METRIC_JOB_END] = {

@@ -70,7 +70,7 @@ struct member_reading {
     pid_t memory_tid;      /* the thread to read memory from; 0: the first */
     pid_t memory_owner;    /* the parent that created it; see borrows_memory */
     bool borrows_memory; /* it has no memory of its own yet, but runs in that of memory_owner */
-    /* It ran in its parent's memory earlier: its ru_maxrss may be its parent's. */
+    /* The process ran in its parent's memory earlier: its ru_maxrss may be its parent's. */
     bool has_borrowed;
     bool is_zombie;
     bool is_being_reaped; /* its counts are already in its parent's */
@@ -87,7 +87,7 @@ struct member_reading {
     uint64_t listed_by;        /* the last search that found it in the list of the job cgroup */
 };
 
-/* Its part of the job's counts. */
+/* The part of this process in the counts of the job. */
 struct member_account {
     struct usage usage; /* usage of itself and of the children it waited for */
     struct usage base;  /* the part of the usage from before it joined the job */
@@ -171,7 +171,7 @@ uint64_t member_read_faults(struct member *member, const struct root *root);
 /* Returns the page faults of children that it has waited for until now. */
 uint64_t member_waited_faults(struct member *member, const struct root *root);
 
-/* Its usage since it joined the job. */
+/* Returns the usage of a process since it joined the job. */
 struct usage member_usage(const struct member *member);
 
 /* Reads only resident size and CPU clock: the cheapest look, for peaks between samples. */

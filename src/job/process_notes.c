@@ -147,7 +147,8 @@ void job_note_gpu(struct job *job, pid_t pid, uint64_t bytes)
 
 /* ---- its entry ------------------------------------------------------------ */
 
-/* Its own I/O since the first reading. Exit records contain it, unless it ran before. */
+/* Returns the I/O of the process itself since the first reading. Exit records contain it,
+ * unless the process ran before. */
 static struct process_io own_io(const struct member *member)
 {
     const uint64_t *counter = member->account.usage.counter;

@@ -31,7 +31,7 @@ enum column_kind {
      * was last seen; otherwise `fallback`. */
     COLUMN_FIRST,
     COLUMN_GROWTH, /* growth of that sum since the previous row */
-    /* Its growth per nanosecond of the time between two readings of `clock`; at most the
+    /* Growth of that sum per nanosecond of the time between two readings of `clock`; at most the
      * CPUs of the machine. */
     COLUMN_CORES,
     COLUMN_PART, /* the growth of plus[0], divided as plus[1] and plus[2] grew: the first part */

@@ -764,7 +764,7 @@ static void combine_cpus_and_time(struct needs *list, size_t count, const struct
 /* Returns whether the run would have failed with this request. */
 static bool is_beyond(const struct needs *run, const struct needs *request)
 {
-    /* It was killed at its limit, which is the basis. */
+    /* A run that was killed at its limit has the limit as its basis. */
     bool is_killed = run->conditions[RUN_OUT_OF_MEMORY] > 0;
 
     return run->memory_bytes.basis > request->memory_bytes.value ||

@@ -26,7 +26,7 @@ struct record_missing {
 
 struct record_node {
     const char *host;
-    /* Its index; ranks that began, and ranks that have an end. */
+    /* Index of the node; ranks that began, and ranks that have an end. */
     uint64_t node, ranks, reported;
     double cpu_seconds, elapsed_seconds;
     struct spoor_figure memory; /* memory of all its ranks together */

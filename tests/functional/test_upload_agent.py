@@ -92,7 +92,7 @@ def test_a_run_without_an_end_has_failed(resource_tracker, sentinel, held, order
     ({"interval": "x"}, "invalid upload interval: expected 0.1 to 86400 seconds"),
     ({"metadata": []}, "upload file: 'metadata' must be an object"),
 ])
-def test_a_wrong_order_is_refused(resource_tracker, sentinel, tmp_path, order, members, message):
+def test_an_invalid_upload_file_is_refused(resource_tracker, sentinel, tmp_path, order, members, message):
     agent = Agent(resource_tracker, "--upload", order(**members))
     answer = agent.answer()
     assert (answer["code"], answer["message"]) == ("EINVAL", message)
@@ -100,7 +100,7 @@ def test_a_wrong_order_is_refused(resource_tracker, sentinel, tmp_path, order, m
 
 
 @pytest.mark.parametrize("arguments", [("x", "finished"), ("0", "done")])
-def test_a_wrong_end_is_refused(resource_tracker, sentinel, order, arguments):
+def test_an_invalid_finish_request_is_refused(resource_tracker, sentinel, order, arguments):
     agent = ready(resource_tracker, "--upload", order())
     assert agent.ask("finish", *arguments)["code"] == "EINVAL"
     assert agent.ask("finish", "0", "finished")["upload"]["is_complete"]

@@ -224,7 +224,7 @@ static void without_a_job_gpus_are_those_of_all_processes(void **state)
 }
 
 /* A row of 3 ms, with a tick of the CPU and 600 bytes in it: its rates are of 2.003 s. */
-static void a_too_short_row_includes_the_rates_of_the_previous_row(void **state)
+static void a_row_too_short_for_rates_includes_the_previous_row(void **state)
 {
     struct buffer text = { 0 };
     struct sample middle;
@@ -265,7 +265,7 @@ int main(void)
         cmocka_unit_test(a_job_without_a_cgroup_has_no_cgroup_figures),
         cmocka_unit_test(a_driver_without_a_version_has_none),
         cmocka_unit_test(without_a_job_gpus_are_those_of_all_processes),
-        cmocka_unit_test(a_too_short_row_includes_the_rates_of_the_previous_row),
+        cmocka_unit_test(a_row_too_short_for_rates_includes_the_previous_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

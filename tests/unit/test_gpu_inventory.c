@@ -181,7 +181,7 @@ static void the_environment_selects_the_gpus_of_the_job(void **state)
         check(&cases[i], NULL);
 }
 
-static void the_option_overrides_variables_and_numbers_all_gpus(void **state)
+static void the_option_overrides_variables_and_selects_among_all_gpus(void **state)
 {
     (void)state;
     check(&(struct environment){ { "CUDA_VISIBLE_DEVICES=1" }, "x...x.", NULL }, "0,4");
@@ -196,7 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_environment_selects_the_gpus_of_the_job),
-        cmocka_unit_test(the_option_overrides_variables_and_numbers_all_gpus),
+        cmocka_unit_test(the_option_overrides_variables_and_selects_among_all_gpus),
     };
 
     return cmocka_run_group_tests(tests, number_devices, NULL);

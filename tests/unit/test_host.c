@@ -79,7 +79,7 @@ static void old_kernels_have_fewer_columns(void **state)
     assert_true(stat.steal_ns == UNKNOWN);
 }
 
-static void too_large_cpu_times_are_unknown(void **state)
+static void cpu_times_that_are_too_large_are_unknown(void **state)
 {
     struct cpu_stat stat;
 
@@ -462,7 +462,7 @@ int main(void)
         cmocka_unit_test(each_cpu_has_its_busy_time),
         cmocka_unit_test(a_tick_may_be_any_part_of_a_second),
         cmocka_unit_test(old_kernels_have_fewer_columns),
-        cmocka_unit_test(too_large_cpu_times_are_unknown),
+        cmocka_unit_test(cpu_times_that_are_too_large_are_unknown),
         cmocka_unit_test(a_truncated_text_never_gives_a_wrong_number),
         cmocka_unit_test(thousands_of_cpus_are_counted),
         cmocka_unit_test(damaged_cpu_lines_are_refused),

@@ -69,7 +69,7 @@ static void the_call_has_the_expected_bytes(void **state)
     assert_memory_equal(data, call, sizeof(call));
 }
 
-static void a_too_long_call_is_refused(void **state)
+static void a_call_that_is_too_long_is_refused(void **state)
 {
     uint8_t *data = malloc(SCOPE_CALL_SIZE);
     char name[SCOPE_CALL_SIZE + 100];
@@ -186,7 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_call_has_the_expected_bytes),
-        cmocka_unit_test(a_too_long_call_is_refused),
+        cmocka_unit_test(a_call_that_is_too_long_is_refused),
         cmocka_unit_test(the_signal_decides_the_outcome),
         cmocka_unit_test(other_signals_are_ignored),
         cmocka_unit_test(every_truncated_message_is_refused),

@@ -69,7 +69,7 @@ static void an_invalid_time_is_refused(void **state)
     }
 }
 
-static void a_too_large_value_is_out_of_range(void **state)
+static void a_value_that_is_too_large_is_out_of_range(void **state)
 {
     static const char *const bad[] = { "-1",
                                        "-0.5ms",
@@ -396,7 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_read_with_and_without_units),
         cmocka_unit_test(an_invalid_time_is_refused),
-        cmocka_unit_test(a_too_large_value_is_out_of_range),
+        cmocka_unit_test(a_value_that_is_too_large_is_out_of_range),
         cmocka_unit_test(spellings_of_an_option_are_equivalent),
         cmocka_unit_test(options_end_at_the_first_operand),
         cmocka_unit_test(the_last_of_two_values_is_used_but_tags_add_up),

@@ -69,7 +69,7 @@ static void the_manager_gets_the_call(void **state)
     assert_memory_equal(fake.call, expected, fake.call_length);
 }
 
-static void a_too_long_name_is_not_sent(void **state)
+static void a_name_that_is_too_long_is_not_sent(void **state)
 {
     char name[SCOPE_CALL_SIZE];
 
@@ -338,7 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_manager_gets_the_call),
-        cmocka_unit_test(a_too_long_name_is_not_sent),
+        cmocka_unit_test(a_name_that_is_too_long_is_not_sent),
         cmocka_unit_test(the_login_has_the_uid_in_hexadecimal_digits),
         cmocka_unit_test(other_messages_are_skipped),
         cmocka_unit_test(a_manager_that_refuses_the_login_is_not_called),

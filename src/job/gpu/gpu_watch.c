@@ -228,8 +228,8 @@ static const enum gpu_measure source_measures[GPU_TOTAL_COUNT] = {
     [GPU_TOTAL_ENERGY] = GPU_ENERGY,
 };
 
-/* The sources of the GPUs, joined by "+". `is_known_only`: of those that have reported the figure; NULL:
- * there is none. */
+/* Returns the sources of the GPUs, joined by "+". `is_known_only`: only the sources of GPUs that
+ * have reported the figure; NULL: there is none. */
 static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
                                 bool is_known_only)
 {

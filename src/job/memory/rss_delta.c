@@ -4,8 +4,8 @@
 #include "base/arithmetic.h"
 #include "base/unknown.h"
 
-/* Its anonymous memory at the last read. A program that was loaded since then shares none:
- * all of it is new. A forked copy starts with its parent's. */
+/* Returns the anonymous memory of a process at the last read. A program that was loaded since
+ * then shares none: all of it is new. A forked copy starts with its parent's. */
 static uint64_t own_before(const struct member *member)
 {
     return member->has_exec && !member->survey.is_known ? 0 : member->survey.own_bytes;

@@ -22,7 +22,7 @@
 
 #include "base/unknown.h"
 
-/* One process, in bytes. Thousands of addresses may map one page that the kernel merged
+/* The memory of one process, in bytes. Thousands of addresses may map one page that the kernel merged
  * (KSM): such addresses count only by their part of pss. */
 struct memory_view {
     pid_t pid;

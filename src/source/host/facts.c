@@ -533,7 +533,7 @@ static const char *find_in_device_tree(const struct root *root)
     return root_exists(root, "proc/device-tree/fw-cfg@9020000") ? "kvm" : NULL; /* QEMU */
 }
 
-/* x86 has a flag for it; NULL: there are no such flags. */
+/* x86 CPUs have a flag for virtual machines; NULL: there are no CPU flags. */
 static const char *find_in_cpu_flags(const struct root *root)
 {
     enum { SIZE = 16 << 10 }; /* covers the first CPU */
