@@ -202,8 +202,9 @@ void surrounding_bound(const struct job *job, struct job_reading *reading)
     if (!cgroup_is_visible(memory))
         return;
     reading->memory_is_uncertain = spare > reading->job_cgroup.memory_peak_bytes / 100;
-    if (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&
-        !reading->memory_is_uncertain)
+    if (!job->was_thorough || /* the last value includes all others */
+        (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&
+         !reading->memory_is_uncertain))
         return;
     if (cgroup_read_u64(job->root, memory,
                         memory->is_v2 ? "memory.peak" : "memory.max_usage_in_bytes",

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/environment.h"
+#include "base/unknown.h"
 #include "record/record.h"
 #include "text/buffer.h"
 
@@ -34,6 +35,14 @@ struct launch {
 static inline bool launch_is_known(const struct launch *launch)
 {
     return launch->launcher || launch->scheduler;
+}
+
+/* How many ranks there are on this node, at least. */
+static inline uint64_t launch_ranks_here(const struct launch *launch)
+{
+    if (is_known(launch->local_ranks))
+        return launch->local_ranks;
+    return is_known(launch->local_rank) ? launch->local_rank + 1 : 1;
 }
 
 /* Pure: depends on the variables that `get` returns, and keeps their texts. */

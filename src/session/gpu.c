@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "base/arithmetic.h"
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "sample/origins.h"
 #include "session/session.h"
@@ -52,7 +55,7 @@ static size_t list_processes(const spoor_session *session, pid_t *pids, size_t m
     return count;
 }
 
-void session_start_gpus(spoor_session *session)
+static void open_gpus(spoor_session *session)
 {
     enum { PROCESSES_MAX = 64 }; /* for a cgroup */
     const struct job *job = &session->sampler.job;
@@ -83,6 +86,82 @@ void session_start_gpus(spoor_session *session)
     session->gpu.reason = why_not_opened(session);
     if (r != -ENODEV)
         session_add_warning(session, "gpu-thread", "GPUs are not tracked: %s", strerror(-r));
+    pthread_mutex_unlock(&session->mutex);
+}
+
+/* ---- several ranks on a node ----------------------------------------------- */
+
+/* More ranks than a node has GPUs share them. */
+enum { GPUS_OF_NODE_MAX = 16 };
+
+#define CHECK_EVERY_NS (8 * NS_PER_SECOND)
+
+/* Opening NVIDIA's driver takes 30 ms and 23 MB, so on a node full of ranks only the first opens it, and
+ * those whose processes use a GPU. A rank with a list of its own is the first of its GPUs as far as it
+ * can tell: numbers are relative to the GPUs that the scheduler lets it use. */
+static bool are_read_by_first_rank(const spoor_session *session)
+{
+    const struct launch *launch = &session->run.launch;
+    struct gpu_choice choice = { 0 };
+    bool has_list = session->gpus != NULL;
+
+    if (!is_known(launch->local_rank) || launch->local_rank == 0 || has_list ||
+        session->sampler.job.tracker_pid == 0 || streams_read_host_gpus(session) ||
+        session->flags & SPOOR_OPEN_GPUS || gpu_choice_init(&choice, NULL, environment_own) < 0)
+        return false;
+    for (int i = 0; i <= VISIBLE_SLURM; i++)
+        has_list |= choice.texts[i] != NULL;
+    gpu_choice_done(&choice);
+    return !has_list || launch_ranks_here(launch) > GPUS_OF_NODE_MAX;
+}
+
+/* Whether a process has opened the device of a GPU. */
+static bool has_gpu_open(const struct root *root, pid_t pid)
+{
+    static const char *const devices[] = { "/dev/nvidia", "/dev/kfd", "/dev/dri/" };
+    AUTO_CLOSEDIR DIR *folder = root_open_folder(root, "proc/%d/fd", (int)pid);
+    const struct dirent *entry;
+    char path[64];
+
+    while (folder && (entry = readdir(folder))) {
+        if (root_read_link(root, path, sizeof(path), "proc/%d/fd/%s", (int)pid, entry->d_name) <
+            0)
+            continue; /* also a long path */
+        for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+            if (strncmp(path, devices[i], strlen(devices[i])) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void check_for_gpus(spoor_session *session, uint64_t now_ns)
+{
+    const struct roster *roster = &session->sampler.job.roster;
+
+    session->gpu_check_ns = now_ns + CHECK_EVERY_NS;
+    for (size_t i = 0; i < roster->count; i++) {
+        if (roster->list[i].account.has_left ||
+            !has_gpu_open(&session->root, roster->list[i].id.pid))
+            continue;
+        session->gpu_check_ns = UINT64_MAX;
+        open_gpus(session);
+        return;
+    }
+}
+
+void session_start_gpus(spoor_session *session)
+{
+    session->gpu_check_ns = UINT64_MAX;
+    if (!session->may_have_gpus || !are_read_by_first_rank(session)) {
+        open_gpus(session);
+        return;
+    }
+    session->gpu_check_ns = session->sampler.started.monotonic_ns + NS_PER_SECOND;
+    pthread_mutex_lock(&session->mutex);
+    session->gpu.state = GPU_NONE;
+    session->gpu.reason =
+        "measured by local rank 0: no process of this rank was seen to use a GPU";
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -155,6 +234,8 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
                                    .started_count = job->started_count };
     enum gpu_look look;
 
+    if (now_ns >= session->gpu_check_ns)
+        check_for_gpus(session, now_ns);
     collect(session, now_ns);
     if (!has_gpus(session))
         return false;

@@ -35,9 +35,21 @@ void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool 
     };
 }
 
+void pace_stagger(struct pace *pace, uint64_t rank, uint64_t ranks)
+{
+    if (rank > 0 && rank < ranks)
+        pace->deadline_ns = pace->start_ns + pace->interval_ns / ranks * rank;
+}
+
 uint64_t pace_wake_ns(const struct pace *pace)
 {
-    return smaller(smaller(pace->glance_ns, pace->sentinel_ns), pace->deadline_ns);
+    return smaller(pace_glance_ns(pace), pace->deadline_ns);
+}
+
+uint64_t pace_glance_ns(const struct pace *pace)
+{
+    return pace->has_no_sentinel ? pace->glance_ns
+                                 : smaller(pace->glance_ns, pace->sentinel_ns);
 }
 
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,

@@ -7,7 +7,10 @@
  * idle. The budget stretches all of these gaps.
  *
  * It does not stretch the gaps of the sentinel: one number is read every 25 ms, and if memory
- * has grown the job is glanced at as soon as the budget allows.
+ * has grown the job is glanced at as soon as the budget allows. On a node full of ranks the sentinels
+ * would cost more than all samples: a rank of one process has none, since the kernel keeps its peak.
+ *
+ * Ranks of a node start together: their samples are spread over the interval.
  *
  * The curve of a short job would have two points. If the session is fine at first, some glances
  * become samples, at least 10 ms and a 32nd of the run so far apart. An idle job has none.
@@ -27,6 +30,7 @@ struct pace {
     uint64_t interval_ns;
     uint64_t deadline_ns;  /* of the next sample */
     bool is_fine_at_first; /* set by the caller, see above */
+    bool has_no_sentinel;  /* likewise */
     uint64_t start_ns;
     uint64_t sampled_ns;     /* the latest sample */
     uint64_t sample_cost_ns; /* CPU time of an early sample, smoothed */
@@ -40,8 +44,14 @@ struct pace {
 
 void pace_init(struct pace *pace, uint64_t start_ns, uint64_t interval_ns, bool has_job);
 
+/* Shifts the samples of one of several ranks on a node. */
+void pace_stagger(struct pace *pace, uint64_t rank, uint64_t ranks);
+
 /* Returns when to wake up next. */
 uint64_t pace_wake_ns(const struct pace *pace);
+
+/* The same without samples. */
+uint64_t pace_glance_ns(const struct pace *pace);
 
 /* After a glance of this cost: plans the next one. */
 void pace_glanced(struct pace *pace, uint64_t now_ns, uint64_t cost_ns,

@@ -16,6 +16,9 @@
 #include "cgroup/cgroup.h"
 #include "source/proc/pid_files.h"
 
+/* Sources that report the processes of the whole machine cost each of many trackers as much as one. */
+enum { CROWDED_RANKS = 16 };
+
 /* How long an exited child waits for a sample in progress. */
 #define CHILD_MOST_NS (5 * NS_PER_MS)
 /* A last sample that is this late after the end of the job is dated back to it. */
@@ -87,6 +90,8 @@ static int open_sampler(spoor_session *session, const struct spoor_options *opti
     if (r < 0)
         return r;
     session->disabled = job.disabled;
+    if (launch_ranks_here(&session->run.launch) >= CROWDED_RANKS)
+        job.disabled |= SOURCE_CONNECTOR | SOURCE_TASKSTATS;
     session->may_have_gpus = gpu_looks_are_needed(&session->root, options->gpus, job.disabled);
     r = sampler_init(&session->sampler, &session->root, &job, clock_now());
     if (r == -ENOTSUP)

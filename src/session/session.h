@@ -59,6 +59,8 @@ struct spoor_session {
     struct space space; /* for the mounts among the devices */
     struct gpu_looks gpu_looks;
     struct gpu_pace gpu_pace; /* used while `looks` is open */
+    /* When to check whether the job has opened a GPU that another rank reads; UINT64_MAX: never. */
+    uint64_t gpu_check_ns;
     struct samples_file streams[SPOOR_STREAMS_MAX];
     size_t stream_count;
     bool delivers_samples; /* to the file and the callback */

@@ -34,12 +34,14 @@ static uint64_t events_due_ns(const struct process_events *events, const struct 
 
 /* For the sampler's user. While samples are held, only the first is taken: otherwise rows
  * would be missing in the streams. Releasing them wakes this thread. */
-static uint64_t next_wake_ns(const spoor_session *session, const struct pace *pace)
+static uint64_t next_wake_ns(const spoor_session *session, struct pace *pace)
 {
     uint64_t due_ns = events_due_ns(&session->sampler.job.process_events, pace);
-    uint64_t pace_ns = session->holds_samples ? smaller(pace->glance_ns, pace->sentinel_ns)
-                                              : pace_wake_ns(pace);
+    uint64_t pace_ns;
 
+    pace->has_no_sentinel =
+        launch_ranks_here(&session->run.launch) > 1 && session->sampler.job.started_count == 1;
+    pace_ns = session->holds_samples ? pace_glance_ns(pace) : pace_wake_ns(pace);
     return smaller(smaller(pace_ns, due_ns), session_gpus_due_ns(session));
 }
 
@@ -193,7 +195,7 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
         take_due_sample(session, pace);
         (void)charge(session, bill, SPENT_SAMPLES);
     }
-    if (now_ns >= pace->sentinel_ns && now_ns < pace->glance_ns)
+    if (now_ns >= pace_glance_ns(pace) && now_ns < pace->glance_ns)
         watch_memory(session, pace, bill);
     if (clock_now().monotonic_ns >= pace->glance_ns)
         glance(session, pace, bill);
@@ -218,6 +220,7 @@ static void sample_until_stopped(spoor_session *session)
     pace_init(&pace, session->sampler.started.monotonic_ns, session->interval_ns,
               session->sampler.job.is_tracked);
     pace.is_fine_at_first = session->flags & SPOOR_FINE_AT_FIRST;
+    pace_stagger(&pace, session->run.launch.local_rank, session->run.launch.local_ranks);
     if (session->second_sample_ns != 0)
         pace.deadline_ns = session->second_sample_ns;
     (void)session_begin_sampling(session, FOREVER_NS);

@@ -22,6 +22,7 @@ import time
 import gpus
 import history
 import machine
+import ranks
 import rows
 import sampling
 import slowing
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "foreign": sampling.foreign,
     "tracking": tracking.tracking,
     "strangers": tracking.strangers,
+    "ranks": ranks.ranks,
     "gpus": gpus.gpus,
     "history": history.history,
     "slowing": slowing.slowing,

@@ -40,6 +40,15 @@ def test_step_counts_memory(step, workload):
     assert not result["warnings"]
 
 
+def test_step_limits_the_job(step):
+    if "memory" not in HIERARCHIES:
+        pytest.skip("needs a memory cgroup of version 1")
+    (step.path("memory") / "memory.limit_in_bytes").write_text(str(512 * MIB), encoding="ascii")
+    _, result = step.result("true")
+    assert result["limits"]["memory_bytes"] == 512 * MIB
+    assert result["limits"]["memory_source"] == "cgroup.memory.limit_in_bytes"
+
+
 def test_step_is_only_read(step):
     before = [sorted(entry.name for entry in step.path(tree).iterdir()) for tree in step.trees]
     done, _ = step.result("sh", "-c", "ls -d " + " ".join(

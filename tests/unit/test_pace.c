@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/unknown.h"
 #include "session/pace.h"
 
 #define MS NS_PER_MS
@@ -100,6 +101,36 @@ static void the_sentinel_is_read_while_glances_are_rare(void **state)
     for (uint64_t i = 1; i <= 10; i++) {
         assert_int_equal(pace_wake_ns(&pace), START + 5 * MS + i * 25 * MS);
         pace_watched(&pace, pace.sentinel_ns, false, &budget);
+    }
+}
+
+static void a_rank_of_one_process_has_no_sentinel(void **state)
+{
+    struct pace pace = begin(NS_PER_SECOND);
+    struct budget budget = plenty();
+
+    (void)state;
+    (void)next_gap(&pace, &budget, MS / 10, JOB_RESTS);
+    pace.has_no_sentinel = true;
+    assert_int_equal(pace_wake_ns(&pace), START + 105 * MS);
+    assert_int_equal(pace_glance_ns(&pace), START + 105 * MS);
+    pace.has_no_sentinel = false; /* it has started another process */
+    assert_int_equal(pace_wake_ns(&pace), START + 30 * MS);
+}
+
+static void samples_of_ranks_are_spread_over_the_interval(void **state)
+{
+    (void)state;
+    for (uint64_t rank = 0; rank < 4; rank++) {
+        struct pace pace = begin(NS_PER_SECOND);
+
+        pace_stagger(&pace, rank, 4);
+        assert_int_equal(pace.deadline_ns, START + (rank == 0 ? 1000 : rank * 250) * MS);
+        (void)pace_sampled(&pace, pace.deadline_ns);
+        assert_int_equal(pace.deadline_ns, START + (rank == 0 ? 2000 : 1000 + rank * 250) * MS);
+        pace_stagger(&pace, UNKNOWN, 4);
+        pace_stagger(&pace, 1, UNKNOWN);
+        pace_stagger(&pace, 5, 4);
     }
 }
 
@@ -201,6 +232,8 @@ int main(void)
         cmocka_unit_test(gaps_double_while_nothing_changes),
         cmocka_unit_test(the_budget_stretches_the_gaps),
         cmocka_unit_test(the_sentinel_is_read_while_glances_are_rare),
+        cmocka_unit_test(a_rank_of_one_process_has_no_sentinel),
+        cmocka_unit_test(samples_of_ranks_are_spread_over_the_interval),
         cmocka_unit_test(growth_is_glanced_at_when_the_budget_allows),
         cmocka_unit_test(samples_come_at_absolute_deadlines),
         cmocka_unit_test(an_active_job_is_sampled_early),

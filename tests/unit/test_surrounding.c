@@ -329,7 +329,7 @@ static void others_that_enter_later_make_it_inexact(void **state)
     put_processes(&s, V2 "/cgroup.procs", "1000042\n");
     put_memory(&s, 2 * MIB, MIB, 3 * MIB, 4000 * MIB);
     put_cpu(&s, 99000);
-    look(&s, SAMPLE_REGULAR);
+    look(&s, SAMPLE_LAST);
     assert_int_equal(value(&s, METRIC_JOB_MEMORY_PEAK), 1000 * MIB);
     assert_false(origin(&s, METRIC_JOB_MEMORY_PEAK)->is_exact);
     assert_int_equal(value(&s, METRIC_JOB_MEMORY_BOUND), 4000 * MIB);
