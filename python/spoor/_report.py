@@ -352,6 +352,70 @@ class Curve(Section, Tabular):
         return Table(table)
 
 
+class Imbalance(Section):
+    """The largest value of a rank over the mean of all."""
+    cpu: Optional[float]
+    memory: Optional[float]
+    elapsed: Optional[float]
+    wait: Optional[float]
+
+
+class MissingRank(Section):
+    rank: Optional[int]
+    host: Optional[str]
+    started_at: Optional[str]
+    reason: str
+
+
+class Group(Section):
+    """The ranks of a job: how many have an end, and how uneven they are."""
+    ranks: int
+    reported: int
+    nodes_expected: Optional[int]
+    deciding_node: Optional[str]  # the one with the most memory
+    imbalance: Imbalance
+    missing: list[MissingRank]
+
+
+class Node(Section):
+    host: Optional[str]
+    node: Optional[int]
+    ranks: int
+    reported: int
+    cpu_seconds: Optional[float]
+    elapsed_seconds: Optional[float]
+    cpus: Optional[int]
+    memory_limit_bytes: Optional[int]
+    gpus: list[str]
+    memory: Measure  # of its ranks together
+
+
+class Rank(Section):
+    rank: Optional[int]
+    local_rank: Optional[int]
+    host: Optional[str]
+    id: Optional[str]
+    started_seconds: float
+    elapsed_seconds: float
+    cpu_seconds: Optional[float]
+    mean_cores: Optional[float]
+    peak_rss_bytes: Optional[int]
+    gpu_memory_bytes: Optional[int]
+    read_bytes: Optional[int]
+    written_bytes: Optional[int]
+    wait_seconds: Optional[float]
+    exit_code: Optional[int]
+    signal: Optional[str]
+    restart: Optional[int]
+
+
+class RankCurves(Section):
+    """One list of cells per rank, in the order of ``rank_table``."""
+    seconds: list[float]  # the end of each cell
+    cores: list[list[Optional[float]]]
+    memory_bytes: list[list[Optional[float]]]
+
+
 class ReportWarning(Section):
     code: str
     message: str
@@ -368,6 +432,10 @@ class Report(Sections):
     recommendation: Optional[Recommendation]  # None: no job was tracked
     distribution: Optional[Distribution]  # likewise
     tracker: Cost
+    group: Optional[Group]  # None: one run, not the ranks of a job; so are the next three
+    nodes: Optional[list[Node]]
+    rank_table: Optional[list[Rank]]
+    rank_curves: Optional[RankCurves]
     curve: Optional[Curve]
     warnings: list[ReportWarning]
 

@@ -193,29 +193,29 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
 }
 
 /* Pages that several ranks of a node map count once, as far as their reports show it: the proportional part of the
- * shared pages, and in the lower bound only those of the rank with the most. */
+ * shared pages, if they were read near the peak, and in the lower bound only those of the rank with the most. */
 static void deduct_shared(const struct node *node, struct spoor_figure *memory)
 {
-    static const char *const paths[] = { "memory.combined.total_rss_bytes",
-                                         "memory.combined.pss_bytes",
-                                         "memory.combined.shared_rss_bytes" };
+    static const double near = 0.95; /* of the peak */
     double deducted = 0, shared = 0, largest = 0, single = 0, single_low = 0;
 
     if (node->ended < 2 || isnan(memory->value))
         return;
     for (size_t i = 0; i < node->ended; i++) {
-        struct spoor_figure own = record_find(node->ranks[i]->figures, paths[0]);
-        double value[3];
+        const struct spoor_figure *figures = node->ranks[i]->figures;
+        struct spoor_figure rss = record_find(figures, "memory.combined.total_rss_bytes");
+        double own = record_find(figures, "memory.combined.shared_rss_bytes").value;
+        double private = record_find(figures, "memory.combined.private_rss_bytes").value;
+        double pss = record_find(figures, "memory.combined.pss_bytes").value;
 
-        for (size_t k = 0; k < 3; k++)
-            value[k] = record_find(node->ranks[i]->figures, paths[k]).value;
-        if (value[2] > 0) {
-            shared += value[2];
-            largest = fmax(largest, value[2]);
-            deducted += fmin(fmax(value[0] - value[1], 0), value[2]); /* 0 if unknown */
+        if (own > 0) {
+            shared += own;
+            largest = fmax(largest, own);
         }
-        single = fmax(single, own.value);
-        single_low = fmax(single_low, isnan(own.low) ? own.value : own.low);
+        if (own > 0 && private + own >= near * rss.value && pss < rss.value)
+            deducted += fmin(rss.value - pss, own);
+        single = fmax(single, rss.value);
+        single_low = fmax(single_low, isnan(rss.low) ? rss.value : rss.low);
     }
     memory->low = fmin(fmax(memory->low - (shared - largest), single_low), memory->value);
     memory->value = fmax(fmax(memory->value - deducted, single), memory->low);

@@ -28,7 +28,7 @@ def fixture_run(tmp_path, programs):
     def run(*command, status=0, **environment):
         done = subprocess.run([str(word) for word in command], cwd=tmp_path, check=False, capture_output=True, text=True,
                               timeout=DEADLINE_SECONDS, env={**os.environ, "BIN": str(programs), **environment})
-        assert done.returncode == status, done
+        assert status is None or done.returncode == status, done
         return done.stdout
     return run
 
@@ -56,13 +56,20 @@ def test_memory_of_ranks(run, tmp_path, launcher, order, expected, record_proper
     assert is_near(merged["group"]["imbalance"]["memory"], SIZES[3] / (sum(SIZES.values()) / 4), 0.05, 0)
 
 
-def test_runs_one_after_the_other_are_two_groups(run, tmp_path, launcher):
-    for _ in range(2):
-        run(*launcher[0], "-n", 2, "sh", "-c", "exec $BIN/spoor run -q -- true")
-    folders = list(tmp_path.glob("spoor-*/"))
-    assert len(folders) == 2
-    for folder in folders:
-        assert json.loads((folder / "merged.json").read_text())["group"]["reported"] == 2
+def test_runs_one_after_the_other(run, tmp_path, launcher):
+    """MPICH has no number of a run: the second one replaces the first."""
+    for ranks in (3, 2):
+        run(*launcher[0], "-n", ranks, "sh", "-c", "exec $BIN/spoor run -q -- true")
+    groups = [json.loads((folder / "merged.json").read_text())["group"] for folder in tmp_path.glob("spoor-*/")]
+    assert sorted((group["ranks"], group["reported"]) for group in groups) == {
+        "open-mpi": [(2, 2), (3, 3)], "mpich": [(2, 2)]}[launcher[2]]
+
+
+def test_merged_report_of_an_earlier_run_is_removed(run, tmp_path):
+    """Rank 1 of the second run is killed: no rank merges."""
+    for program in ("true", "sh -c '[ $RANK = 0 ] || kill -9 $PPID'"):
+        run(sys.executable, "-c", TORCHRUN, "sh", "-c", f"exec $BIN/spoor run -q -- {program}", status=None)
+    assert [path.name for path in Group(tmp_path).folder.glob("merged.*")] == []
 
 
 def test_program_of_mpi(run, tmp_path, launcher):
