@@ -137,6 +137,19 @@ static struct spoor_figure merge_sum(struct merge *merge, size_t index)
     return sum_figure(merge, &sum);
 }
 
+/* Is a figure of GPUs known to another rank of the node? One of them opens the driver for those that use no GPU. */
+static bool is_left_to_others(const struct group_rank *rank, size_t index)
+{
+    bool is_left = false;
+
+    if (strncmp(figure_path(index), "gpu.", strlen("gpu.")) != 0 ||
+        !isnan(rank->figures[index].value))
+        return false;
+    for (size_t i = 0; !is_left && i < rank->of_node->ended; i++)
+        is_left = !isnan(rank->of_node->ranks[i]->figures[index].value);
+    return is_left;
+}
+
 /* A rate holds while its rank runs. */
 static struct spoor_figure merge_mean(struct merge *merge, size_t index)
 {
@@ -150,7 +163,8 @@ static struct spoor_figure merge_mean(struct merge *merge, size_t index)
         part.value *= share;
         part.low *= share;
         part.high *= share;
-        sum_add(&sum, &part);
+        if (!is_left_to_others(merge->ended[i], index))
+            sum_add(&sum, &part);
     }
     return sum_figure(merge, &sum);
 }
@@ -174,8 +188,10 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
     struct spoor_figure figure;
     struct sum sum = { 0 };
 
-    for (size_t i = 0; i < count; i++)
-        sum_add(&sum, &ranks[i]->figures[index]);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_left_to_others(ranks[i], index))
+            sum_add(&sum, &ranks[i]->figures[index]);
+    }
     figure = sum_figure(merge, &sum);
     if (sum.known + sum.unknown < 2 || sum.known == 0)
         return figure;
