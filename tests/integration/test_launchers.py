@@ -78,7 +78,7 @@ def test_program_of_mpi(run, tmp_path, launcher):
     source = pathlib.Path(__file__).parent / "barrier.c"
     if subprocess.run([compiler, "-O2", "-o", tmp_path / "barrier", source], check=False, capture_output=True).returncode:
         pytest.skip(f"{compiler} cannot compile: its headers are not installed")
-    true = int(run(*launcher[0], "-n", 3, "sh", "-c", "exec $BIN/spoor run -q -i 0.2 -- ./barrier")) << 10
+    true = int(run(*launcher[0], "-n", 3, "sh", "-c", "exec $BIN/spoor run -q -i 0.2 --detail always -- ./barrier")) << 10
     merged = Group(tmp_path).merged
     assert merged["group"]["reported"] == 3
     memory = merged["memory"]["combined"]["total_rss_bytes"]
