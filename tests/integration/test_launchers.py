@@ -44,7 +44,7 @@ def fixture_launcher(request):
 def test_memory_of_ranks(run, tmp_path, launcher, order, expected, record_property):
     command, variable, name = launcher
     run(*command, "-n", 4, "sh", "-c",
-        f"export TRUTH=truth.${variable}; exec $BIN/spoor run -q -i 0.2 -- $BIN/rank {variable} 4 {order} 1000")
+        f"export TRUTH=truth.${variable}; exec $BIN/spoor run -q -i 0.2 -- $BIN/rank {variable} 4 {order} 600")
     group = Group(tmp_path)
     merged = check_ranks(group, truths(tmp_path))
     assert {report["launch"]["launcher"] for report in group.ranks.values()} == {name}
