@@ -73,7 +73,7 @@ def test_merged_report_of_an_earlier_run_is_removed(run, tmp_path):
 
 
 def test_program_of_mpi(run, tmp_path, launcher):
-    """A window that the ranks share counts once."""
+    """A window that the ranks share does not count for each of them."""
     compiler = f"mpicc.{launcher[0][0].split('.')[1]}"
     source = pathlib.Path(__file__).parent / "barrier.c"
     if subprocess.run([compiler, "-O2", "-o", tmp_path / "barrier", source], check=False, capture_output=True).returncode:
@@ -82,8 +82,8 @@ def test_program_of_mpi(run, tmp_path, launcher):
     merged = Group(tmp_path).merged
     assert merged["group"]["reported"] == 3
     memory = merged["memory"]["combined"]["total_rss_bytes"]
-    assert memory["low"] <= true * 1.05 and memory["high"] >= true * 0.95 and is_near(memory["value"], true, 0.05, 0), (
-        memory, true)
+    assert memory["low"] <= true * 1.05 and memory["high"] >= true * 0.95, (memory, true)
+    assert memory["value"] <= memory["high"] - 64 * MB, (memory, true)
 
 
 TORCHRUN = """
