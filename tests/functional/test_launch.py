@@ -22,7 +22,8 @@ LINE = "Rank 3 of 16 on n\u00f63, Slurm job 1234.0"
 def fixture_environment():
     """The environment without a launcher around the tests."""
     names = ("SLURM", "PMI", "OMPI", "PBS", "LSB", "FLUX", "JOB_COMPLETION", "_CONDOR")
-    return {**{name: value for name, value in os.environ.items() if not name.startswith(names)}, "LC_ALL": "C.UTF-8"}
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(names)},
+            "LC_ALL": "C.UTF-8", "SPOOR_GROUP": "off"}
 
 
 def run(spoor, environment, *args):
