@@ -15,7 +15,7 @@
 
 struct census {
     struct job *job;
-    bool has_others;
+    bool has_tracker, has_others;
 };
 
 /* A child of the tracker belongs to the job, unless it is a helper of the tracker, or the program
@@ -54,17 +54,33 @@ static void count_process(pid_t pid, void *data)
 {
     struct census *census = data;
 
-    if (pid != census->job->tracker_pid && !census->has_others)
+    if (pid == census->job->tracker_pid)
+        census->has_tracker = true;
+    else if (!census->has_others)
         census->has_others = is_foreign(census->job, pid);
 }
 
-static bool holds_others(struct job *job, const struct cgroup *cgroup, bool is_deep)
+/* Version 1 does not list processes of outer PID namespaces. */
+static bool lists_all(const struct root *root, const struct cgroup *cgroup)
+{
+    static const char initial[] = "pid:[4026531836]";
+    char name[sizeof(initial)];
+
+    return cgroup->is_v2 ||
+           (root_read_link(root, name, sizeof(name), "proc/self/ns/pid") >= 0 &&
+            strcmp(name, initial) == 0);
+}
+
+/* Whether only the tracker and its descendants are in a cgroup. False if it cannot be read. */
+static bool is_ours(struct job *job, const struct cgroup *cgroup, bool is_deep)
 {
     struct census census = { .job = job };
 
+    if (!lists_all(job->root, cgroup))
+        return false;
     (void)cgroup_each_process(job->root, cgroup, is_deep, &job->children, count_process,
-                              &census); /* if it is gone, reading it fails too */
-    return census.has_others;
+                              &census); /* on failure the tracker is not found */
+    return census.has_tracker && !census.has_others;
 }
 
 /* ---- the tracker's part ----------------------------------------------------- */
@@ -149,7 +165,7 @@ void surrounding_open(struct job *job, const struct cgroups *cgroups)
         return;
     alone = *cgroups;
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
-        if (cgroup_is_visible(&alone.of[i]) && holds_others(job, &alone.of[i], true))
+        if (cgroup_is_visible(&alone.of[i]) && !is_ours(job, &alone.of[i], true))
             alone.of[i].path[0] = '\0';
     }
     surrounding->tracker = read_tracker(job);
@@ -171,7 +187,7 @@ void surrounding_update(struct job *job, bool is_last)
         return;
     for (int i = 0; i < CGROUP_TREE_COUNT; i++) {
         if (!job_cgroup->folders[i].is_made ||
-            !holds_others(job, &job_cgroup->folders[i].own, is_last))
+            is_ours(job, &job_cgroup->folders[i].own, is_last))
             continue;
         job_cgroup->folders[i].is_made = false;              /* the last reading is kept */
         job->peaks.job_cgroup = (struct cgroup_memory){ 0 }; /* may be theirs */

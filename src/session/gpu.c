@@ -94,7 +94,7 @@ static void open_gpus(spoor_session *session)
 /* More ranks than a node has GPUs share them. */
 enum { GPUS_OF_NODE_MAX = 16 };
 
-#define CHECK_EVERY_NS (8 * NS_PER_SECOND)
+#define CHECK_EVERY_NS (2 * NS_PER_SECOND)
 
 /* Opening NVIDIA's driver takes 30 ms and 23 MB, so on a node full of ranks only the first opens it, and
  * those whose processes use a GPU. A rank with a list of its own is the first of its GPUs as far as it

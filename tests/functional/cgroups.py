@@ -62,8 +62,8 @@ class Group:
         eventually(is_removed, "the cgroup is empty")
 
 
-@pytest.fixture
-def group():
+def groups():
+    """For the fixture `group`: makes cgroups and starts processes in them."""
     if os.geteuid() != 0:
         pytest.skip("makes a cgroup, which needs root")
     opened = []

@@ -217,6 +217,12 @@ def workload(tmp_path_factory):
 
 
 @pytest.fixture
+def group():
+    import cgroups  # which uses this module
+    yield from cgroups.groups()
+
+
+@pytest.fixture
 def sub_track(spoor, tmp_path):
     """Runs `gpu-tracker sub-track ...` in tmp_path."""
     program = tmp_path / "bin" / "gpu-tracker"

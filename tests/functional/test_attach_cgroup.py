@@ -5,11 +5,10 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 
 import pytest
 
-from cgroups import HIERARCHIES, group  # pylint: disable=unused-import # a fixture
+from cgroups import HIERARCHIES
 from conftest import DEADLINE_SECONDS, cpu_time, eventually, load, read_line, value
 from gpus import card
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cgroups import HIERARCHIES, group  # pylint: disable=unused-import # a fixture
+from cgroups import HIERARCHIES
 from conftest import cpu_time, eventually, load, read_line, wait_for_samples
 
 MIB = 1 << 20

@@ -368,6 +368,7 @@ static void version_1_has_a_cgroup_for_each_controller(void **state)
 
     (void)state;
     put_machine(&s, mounts, "3:memory:/step/task\n2:cpuacct:/step\n");
+    fake_root_link(&s.fake, "proc/self/ns/pid", "pid:[4026531836]");
     put_process(&s, FOREIGN, 1, NULL);
     put_processes(&s, "sys/fs/cgroup/memory/step/task/cgroup.procs", "");
     put_processes(&s, "sys/fs/cgroup/cpuacct/step/cgroup.procs", "1000042\n");
@@ -384,6 +385,41 @@ static void version_1_has_a_cgroup_for_each_controller(void **state)
     assert_string_equal(origin(&s, METRIC_JOB_MEMORY_PEAK)->source,
                         "cgroup.memory.max_usage_in_bytes");
     assert_string_equal(origin(&s, METRIC_JOB_CPU)->source, "wait4");
+    end(&s);
+}
+
+/* Version 1 lists no processes of outer PID namespaces: there may be some. */
+static void version_1_in_a_pid_namespace_bounds_only(void **state)
+{
+    struct step s;
+
+    (void)state;
+    put_machine(&s, "30 23 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+                "3:memory:/step\n");
+    fake_root_link(&s.fake, "proc/self/ns/pid", "pid:[4026532281]");
+    put_processes(&s, "sys/fs/cgroup/memory/step/cgroup.procs", "");
+    put_number(&s, "sys/fs/cgroup/memory/step/memory.usage_in_bytes", 3 * MIB);
+    put_number(&s, "sys/fs/cgroup/memory/step/memory.max_usage_in_bytes", 3 * MIB);
+    start(&s, SPOOR_CGROUP_AUTO);
+    put_number(&s, "sys/fs/cgroup/memory/step/memory.max_usage_in_bytes", 503 * MIB);
+    look(&s, SAMPLE_LAST);
+    assert_false(is_known(value(&s, METRIC_JOB_MEMORY_PEAK)));
+    assert_int_equal(value(&s, METRIC_JOB_MEMORY_BOUND), 503 * MIB);
+    end(&s);
+}
+
+/* Another file system hides it. */
+static void a_cgroup_that_cannot_be_read_is_not_used(void **state)
+{
+    struct step s;
+
+    (void)state;
+    put_machine(&s, "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/step/task\n");
+    start(&s, SPOOR_CGROUP_AUTO);
+    look(&s, SAMPLE_LAST);
+    assert_false(s.sampler.job.meters.job_cgroup.is_surrounding);
+    assert_string_equal(origin(&s, METRIC_JOB_MEMORY_PEAK)->reason,
+                        "the cgroups of a Slurm step are managed by Slurm");
     end(&s);
 }
 
@@ -452,6 +488,8 @@ int main(void)
         cmocka_unit_test(others_that_enter_later_make_it_inexact),
         cmocka_unit_test(a_removed_cgroup_keeps_its_last_reading),
         cmocka_unit_test(version_1_has_a_cgroup_for_each_controller),
+        cmocka_unit_test(version_1_in_a_pid_namespace_bounds_only),
+        cmocka_unit_test(a_cgroup_that_cannot_be_read_is_not_used),
         cmocka_unit_test(the_root_of_version_1_bounds_nothing),
         cmocka_unit_test(it_is_not_used_if_cgroups_are_off),
         cmocka_unit_test(processes_below_the_root_of_a_namespace_have_not_left),
