@@ -18,8 +18,8 @@ static long read_pss_kb(void)
     char line[256];
     long kb = 0;
 
-    while (file && fgets(line, sizeof(line), file) && sscanf(line, "Pss: %ld", &kb) != 1)
-        continue;
+    while (file && kb == 0 && fgets(line, sizeof(line), file))
+        kb = strncmp(line, "Pss:", 4) == 0 ? strtol(line + 4, NULL, 10) : 0;
     if (file)
         fclose(file);
     return kb;
@@ -37,7 +37,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &rank);
-    MPI_Win_allocate_shared(rank == 0 ? SHARED_BYTES : 0, 1, MPI_INFO_NULL, node, &shared, &window);
+    MPI_Win_allocate_shared(rank == 0 ? SHARED_BYTES : 0, 1, MPI_INFO_NULL, node, &shared,
+                            &window);
     MPI_Win_shared_query(window, 0, &size, &unit, &shared);
     memory = malloc(PRIVATE_BYTES);
     if (!memory)

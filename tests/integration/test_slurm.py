@@ -110,7 +110,7 @@ def test_array(cluster, tmp_path):
 
 def test_batch_script_with_two_steps(cluster, tmp_path):
     """Each step is a group. The script is not a rank, and shares its cgroup with nothing but its children."""
-    job = cluster.submit(tmp_path, f"srun sh -c '{STEADY}'\nsrun -n2 sh -c '{STEADY}'\n"
+    job = cluster.submit(tmp_path, "srun $BIN/spoor run -q -- true\nsrun -n2 $BIN/spoor run -q -- true\n"
                          "$BIN/spoor run -q -o batch.json -- $BIN/steady 50 200", "-n4")
     assert {row["State"] for row in cluster.sacct(job).values()} == {"COMPLETED"}
     folders = sorted(tmp_path.glob("spoor-*/"))
