@@ -224,9 +224,12 @@ static void deduct_shared(const struct node *node, struct spoor_figure *memory)
         double private = record_find(figures, "memory.combined.private_rss_bytes").value;
         double pss = record_find(figures, "memory.combined.pss_bytes").value;
 
-        if (own > 0) {
-            shared += own;
-            largest = fmax(largest, own);
+        if (!isnan(own) && !isnan(private)) {
+            /* All but the private pages, even if the shared ones were read before the peak. */
+            double most = fmax(own, rss.value - private);
+
+            shared += most;
+            largest = fmax(largest, most);
         }
         if (own > 0 && private + own >= near * rss.value && pss < rss.value)
             deducted += fmin(rss.value - pss, own);

@@ -283,16 +283,21 @@ static int see_local(const struct line *line, size_t number, void *data,
     return 0;
 }
 
-/* How many ranks of a file have ended; 0: not all that began. */
-static size_t count_ended(const char *path)
+/* How many ranks of a file have ended; 0: not all that began. An earlier run may have had more ranks than this one. */
+static size_t count_ended(const char *path, uint64_t all)
 {
+    size_t count = 0;
     struct local_ranks ranks = { 0 };
     bool is_complete = read_lines(path, see_local, &ranks, NULL) == 0;
 
-    for (size_t i = 0; i < ranks.count; i++)
-        is_complete &= ranks.items[i].has_ended;
+    for (size_t i = 0; i < ranks.count; i++) {
+        bool counts = !is_known(ranks.items[i].rank) || ranks.items[i].rank < all;
+
+        is_complete &= !counts || ranks.items[i].has_ended;
+        count += counts;
+    }
     free(ranks.items);
-    return is_complete ? ranks.count : 0;
+    return is_complete ? count : 0;
 }
 
 static int name_file(const char *folder, char path[PATH_MAX])
@@ -402,13 +407,18 @@ static int append_line(const char *folder, const struct buffer *line, char path[
 
 int group_begin(const char *folder, const struct record *record, struct spoor_error *err)
 {
+    /* A report of an earlier run is out of date. */
+    static const char *const merged[] = { "lock", "json", "html" };
     CLEANUP(buffer_done) struct buffer line = { 0 };
-    char path[PATH_MAX], lock[PATH_MAX];
-    int n = snprintf(lock, sizeof(lock), "%s/merged.lock", folder);
+    char path[PATH_MAX];
 
     rank_write_begin(record, &line);
-    if (n > 0 && (size_t)n < sizeof(lock))
-        (void)unlink(lock);
+    for (size_t i = 0; i < ARRAY_SIZE(merged); i++) {
+        int n = snprintf(path, sizeof(path), "%s/merged.%s", folder, merged[i]);
+
+        if (n > 0 && (size_t)n < sizeof(path))
+            (void)unlink(path);
+    }
     return append_line(folder, &line, path, err);
 }
 
@@ -423,7 +433,7 @@ int group_end(const char *folder, const struct buffer *line, uint64_t ranks,
 
     if (r < 0)
         return r;
-    ended = count_ended(path);
+    ended = count_ended(path, ranks);
     if (ended == 0)
         return 0;
     buffer_format(&node, NODE_START "%zu}}\n", ended);

@@ -40,7 +40,7 @@ class Group:
         self.files = sorted(self.folder.glob("*.jsonl"))
         lines = [json.loads(line) for path in self.files for line in path.read_text().splitlines()]
         self.begins = {line["launch"]["rank"]: line for line in lines if "begin" in line}
-        self.ranks = {line["launch"]["rank"]: line for line in lines if "begin" not in line}
+        self.ranks = {line["launch"]["rank"]: line for line in lines if "run" in line}
 
     @property
     def merged(self):

@@ -13,14 +13,14 @@ NOBODY = 65534
 pytestmark = pytest.mark.skipif(bool(slurm.missing_program()), reason=slurm.missing_program())
 # The ranks have 100, 200, 300 and 400 MB.
 STEADY = "export TRUTH=truth.$SLURM_PROCID; exec $BIN/spoor run -q -- $BIN/steady $((100 * SLURM_PROCID + 100)) 500"
-RANK = "export TRUTH=truth.${0}; exec $BIN/spoor run -q -i 0.2 -- $BIN/rank {0} 4 {1} 1000"
+RANK = "export TRUTH=truth.${0}; exec $BIN/spoor run -q -i 0.2 -- $BIN/rank {0} 4 {1} 600"
 
 
 @pytest.fixture(name="cluster", scope="module")
 def fixture_cluster():
     with slurm.cluster() as cluster:
         build_programs(cluster.folder)
-        cluster.environment["BIN"] = str(cluster.folder)
+        cluster.environment |= {"BIN": str(cluster.folder), "TRUTH": "/dev/null"}
         yield cluster
 
 
@@ -83,12 +83,12 @@ def test_ranks_of_a_user(cluster, tmp_path):
 @pytest.mark.parametrize("order, expected", [("together", 1000 * MB), ("in-turn", 400 * MB)])
 def test_memory_of_a_node(cluster, tmp_path, order, expected, record_property):
     """Slurm reports the largest task in both cases: 400 MB."""
-    cluster.srun("-N1", "-n4", "sh", "-c", RANK.format("SLURM_PROCID", order), folder=tmp_path)
-    group = Group(tmp_path)
-    merged = check_ranks(group, truths(tmp_path))
-    memory = merged["memory"]["combined"]["total_rss_bytes"]
-    job = group.ranks[0]["launch"]["job"]
+    # A step whose job has ended has no figures if the job was faster than they.
+    job = cluster.submit(tmp_path, f"srun sh -c '{RANK.format('SLURM_PROCID', order)}'\n"
+                         "until sacct -n -P -j $SLURM_JOB_ID.0 -o MaxRSS | grep -q K; do sleep 0.1; done", "-N1", "-n4")
     maximum = int(cluster.sacct(job, "MaxRSS")[f"{job}.0"]["MaxRSS"].rstrip("K")) << 10
+    merged = check_ranks(Group(tmp_path), truths(tmp_path))
+    memory = merged["memory"]["combined"]["total_rss_bytes"]
     record_property("memory", memory)
     record_property("sacct", maximum)
     assert is_near(memory["value"], expected, 0.05, 0), memory
@@ -110,7 +110,7 @@ def test_array(cluster, tmp_path):
 
 def test_batch_script_with_two_steps(cluster, tmp_path):
     """Each step is a group. The script is not a rank, and shares its cgroup with nothing but its children."""
-    job = cluster.submit(tmp_path, f"srun sh -c '{STEADY}'\nsrun -n2 sh -c '{STEADY}'\n"
+    job = cluster.submit(tmp_path, "srun $BIN/spoor run -q -- true\nsrun -n2 $BIN/spoor run -q -- true\n"
                          "$BIN/spoor run -q -o batch.json -- $BIN/steady 50 200", "-n4")
     assert {row["State"] for row in cluster.sacct(job).values()} == {"COMPLETED"}
     folders = sorted(tmp_path.glob("spoor-*/"))
@@ -150,7 +150,7 @@ def test_rank_without_an_end(cluster, tmp_path):
 
 @pytest.mark.parametrize("launcher, variable", [("mpirun.openmpi --allow-run-as-root --oversubscribe", "OMPI_COMM_WORLD_RANK"),
                                                 ("mpirun.mpich", "PMI_RANK")], ids=["openmpi", "mpich"])
-def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable):
+def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable, record_property):
     """All ranks are in one cgroup, that of the script."""
     job = cluster.submit(tmp_path, f"{launcher} -n 4 sh -c '{RANK.format(variable, 'together')}'", "-n4", "-N1")
     steps = cluster.sacct(job, "MaxRSS")
@@ -158,6 +158,8 @@ def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable):
     merged = check_ranks(group, truths(tmp_path))
     assert {report["launch"]["scheduler"] for report in group.ranks.values()} == {"slurm"}
     memory = merged["memory"]["combined"]["total_rss_bytes"]
+    record_property("memory", memory)
+    record_property("sacct", steps)
     assert is_near(memory["value"], 1000 * MB, 0.05, 0), memory
     assert any(is_near(int(step["MaxRSS"].rstrip("K") or 0) << 10, 1000 * MB, 0.05, 0) for step in steps.values()), steps
 
@@ -174,8 +176,9 @@ def test_task_prolog_of_the_page(cluster, tmp_path):
     finally:
         cluster.write("task-prolog", b"#!/bin/sh\n", 0o755)
     assert (tmp_path / f"slurm-{job}.out").read_text() == ""
-    rows = json.loads(cluster.run(cluster.folder / "spoor", "history", f"--history={shared}/root", f"job={job}", "-f", "json"))
-    assert sorted((row.get("step") or "", row.get("rank")) for row in rows) == [("", None), ("0", 0), ("0", 1)]
+    listed = cluster.run(cluster.folder / "spoor", "history", f"--history={shared}/root", f"job={job}", "--columns=job,rank",
+                         "-f", "csv")
+    assert sorted(listed.splitlines()[1:]) == [f"{job},", f"{job},0", f"{job},1"]
 
 
 def test_step_killed_for_time(cluster, limited):

@@ -31,10 +31,10 @@
 
 enum { POINTS = 4 };
 
-/* A rank: `memory` for all of its time, `cpu` seconds of CPU time. */
+/* A rank: `memory` for all of its time, `cpu` seconds of CPU time; `private` 0: not read. */
 struct part {
     uint64_t rank, ranks, node;
-    double start, seconds, cpu, memory;
+    double start, seconds, cpu, memory, private, shared;
     const char *id; /* NULL: the rank */
     const char *job;
     bool is_begin;
@@ -104,6 +104,10 @@ static struct record make(const struct part *part)
     set(&record, "cpu.mean_cores", part->cpu / part->seconds, true);
     set(&record, "cpu.max_cores", part->cpu / part->seconds, false);
     set(&record, "memory.combined.total_rss_bytes", part->memory, true);
+    if (part->private > 0) {
+        set(&record, "memory.combined.private_rss_bytes", part->private, false);
+        set(&record, "memory.combined.shared_rss_bytes", part->shared, false);
+    }
     set(&record, "memory.system_peak_bytes", 5000 * MB, false);
     set(&record, "network.received_bytes", 100, true);
     fill_curve(&record, part);
@@ -199,6 +203,32 @@ static void memory_adds_up_only_at_the_same_time(void **state)
     assert_near(merged.elapsed_seconds, 40, 1e-6);
     assert_near(record_value(&merged, "cpu.mean_cores"), 4 / 40.0, 1e-9);
     assert_near(record_value(&merged, "cpu.max_cores"), 0.1, 1e-6);
+    record_done(&merged);
+}
+
+/* The second rank mapped the window of both after its pages were read. */
+static void pages_that_may_be_shared_are_not_in_the_lower_bound(void **state)
+{
+    const struct part parts[] = {
+        { .rank = 0,
+          .ranks = 2,
+          .seconds = 10,
+          .memory = 114 * MB,
+          .private = 50 * MB,
+          .shared = 64 * MB },
+        { .rank = 1,
+          .ranks = 2,
+          .seconds = 10,
+          .memory = 114 * MB,
+          .private = 50 * MB,
+          .shared = MB },
+    };
+    struct record merged;
+
+    (void)state;
+    MERGE(parts, &merged);
+    assert_near(memory_of(&merged).low, 164 * MB, 100);
+    assert_near(memory_of(&merged).high, 228 * MB, 1);
     record_done(&merged);
 }
 
@@ -711,6 +741,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_has_its_own_figures),
         cmocka_unit_test(memory_adds_up_only_at_the_same_time),
+        cmocka_unit_test(pages_that_may_be_shared_are_not_in_the_lower_bound),
         cmocka_unit_test(the_largest_node_decides),
         cmocka_unit_test(ranks_without_an_end_are_named),
         cmocka_unit_test(the_last_attempt_of_a_rank_counts),

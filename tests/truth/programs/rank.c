@@ -33,7 +33,7 @@ static void meet_ranks(long ranks)
 int main(int argc, char **argv)
 {
     const char *number = argc == 5 ? getenv(argv[1]) : NULL;
-    long rank = number ? atol(number) : -1, ranks = number_argument(argc, argv, 2);
+    long rank = number ? strtol(number, NULL, 10) : -1, ranks = number_argument(argc, argv, 2);
     long milliseconds = number_argument(argc, argv, 4);
     size_t bytes = (size_t)(rank + 1) * 100 * MB;
     double base;
@@ -55,7 +55,8 @@ int main(int argc, char **argv)
             release(memory, bytes);
         if (strcmp(argv[3], "together") == 0)
             break;
-        meet_ranks(ranks); /* the memory of one rank is released before the next one has its own */
+        meet_ranks(
+            ranks); /* the memory of one rank is released before the next one has its own */
     }
     ledger_set_lone_memory(base + (double)bytes);
     ledger_set(PROCESSES, 1);
