@@ -41,7 +41,7 @@ def fixture_launcher(request):
 
 
 @pytest.mark.parametrize("order, expected", [("together", 1000 * MB), ("in-turn", 400 * MB)])
-def test_memory_of_ranks(run, tmp_path, launcher, order, expected, record_property):
+def test_memory_of_ranks(run, tmp_path, launcher, order, expected):
     command, variable, name = launcher
     run(*command, "-n", 4, "sh", "-c",
         f"export TRUTH=truth.${variable}; exec $BIN/spoor run -q -i 0.2 -- $BIN/rank {variable} 4 {order} 600")
@@ -51,7 +51,6 @@ def test_memory_of_ranks(run, tmp_path, launcher, order, expected, record_proper
     assert len(group.files) == 1 and len(merged["nodes"]) == 1
     assert merged["nodes"][0]["ranks"] == 4
     memory = merged["memory"]["combined"]["total_rss_bytes"]
-    record_property("memory", memory)
     assert is_near(memory["value"], expected, 0.05, 0), memory
     assert is_near(merged["group"]["imbalance"]["memory"], SIZES[3] / (sum(SIZES.values()) / 4), 0.05, 0)
 
