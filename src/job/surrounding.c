@@ -204,6 +204,20 @@ uint64_t surrounding_cpu_ns(struct job *job)
                      job->meters.job_cgroup.others.cpu_ns);
 }
 
+/* The peak of a small job may vanish in the memory of the start, but has all that was seen of its
+ * parts. Without any, it is unknown. */
+static void take_parts(struct job_reading *reading)
+{
+    uint64_t *peak = &reading->job_cgroup.memory_peak_bytes;
+
+    raise_to(peak, reading->anon_bytes);
+    raise_to(peak, reading->job_cgroup.memory.page_cache_bytes);
+    if (*peak > 0)
+        return;
+    *peak = UNKNOWN;
+    reading->origin[METRIC_JOB_MEMORY_PEAK].reason = "the job ended before its memory was seen";
+}
+
 /* If the cgroup is the job's alone, the anonymous memory of the tracker is certainly not the job's. */
 void surrounding_bound(const struct job *job, struct job_reading *reading)
 {
@@ -217,6 +231,8 @@ void surrounding_bound(const struct job *job, struct job_reading *reading)
     reading->memory_bound_bytes = UNKNOWN;
     if (!cgroup_is_visible(memory))
         return;
+    if (is_known(reading->job_cgroup.memory_peak_bytes))
+        take_parts(reading);
     reading->memory_is_uncertain = spare > reading->job_cgroup.memory_peak_bytes / 100;
     if (!job->was_thorough || /* the last value includes all others */
         (is_alone && !reading->job_cgroup.memory_peak_is_sampled &&

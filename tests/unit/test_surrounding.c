@@ -227,6 +227,25 @@ static void a_small_peak_is_bounded(void **state)
     end(&s);
 }
 
+static void a_peak_includes_its_parts_and_is_never_0(void **state)
+{
+    struct step s;
+
+    (void)state;
+    begin(&s, "");
+    start(&s, SPOOR_CGROUP_AUTO);
+    look(&s, SAMPLE_REGULAR);
+    assert_false(is_known(value(&s, METRIC_JOB_MEMORY_PEAK)));
+    assert_string_equal(origin(&s, METRIC_JOB_MEMORY_PEAK)->reason,
+                        "the job ended before its memory was seen");
+    put_memory(&s, 3 * MIB, 0, 3 * MIB, 500 * MIB); /* page cache of the start was freed */
+    put_cpu(&s, 90100);
+    look(&s, SAMPLE_LAST);
+    assert_int_equal(value(&s, METRIC_JOB_ANON), MIB);
+    assert_int_equal(value(&s, METRIC_JOB_MEMORY_PEAK), MIB);
+    end(&s);
+}
+
 static void an_earlier_peak_is_only_a_bound(void **state)
 {
     struct step s;
@@ -480,6 +499,7 @@ int main(void)
         cmocka_unit_test(storage_is_counted_by_the_cgroup_if_processes_are_missing),
         cmocka_unit_test(the_memory_of_the_tracker_is_subtracted),
         cmocka_unit_test(a_small_peak_is_bounded),
+        cmocka_unit_test(a_peak_includes_its_parts_and_is_never_0),
         cmocka_unit_test(an_earlier_peak_is_only_a_bound),
         cmocka_unit_test(with_others_there_is_only_an_upper_bound),
         cmocka_unit_test(a_process_of_another_pid_namespace_is_another),

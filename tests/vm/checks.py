@@ -15,6 +15,7 @@ UNSEEN_PART = 0.6
 UNSEEN_SECONDS = 0.2
 LIMIT_BYTES = 256 << 20  # of the place "limited"
 LARGE_BYTES = 200 << 20  # much more than spoor itself has
+MIB = 1 << 20
 
 
 def near(value, true, relative, absolute=0):
@@ -67,7 +68,7 @@ def check_sources(run, report, truth):
         yield "memory.job_peak_bytes is not guessed", peak["value"] is None, shown(peak)
         if run.place in ("crowded", "shared") and "off" not in run.options:
             yield ("others and the job have an upper bound",
-                   peak.get("high") is not None and peak["high"] >= truth.get("job_peak_bytes", 1),
+                   peak.get("high") is not None and peak["high"] >= truth.get("job_peak_bytes", MIB),
                    f"true {truth.get('job_peak_bytes')}, at most {peak.get('high')}")
         return
     if run.leaf == "around" and peak["source"] == "cgroup.memory.current":

@@ -19,7 +19,7 @@ STREAMS = (("root", "limited"), ("scope", "folder", "crowded", "plain", "shared"
 # Where a case of the truth suite runs, if not as root and as the user of a scope. What does not
 # depend on who runs it is run once.
 PLACES = {
-    "spike 500 MB 100 ms": ("root", "folder", "plain", "shared"),
+    "spike 500 MB 100 ms": ("root", "folder", "plain"),
     "spike by read": ("scope",),
     "twins together": ("root",),
     "twins apart": ("scope",),
