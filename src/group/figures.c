@@ -184,7 +184,7 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
                                  const struct sweep *sweep, size_t index)
 {
     size_t column = find_column(figure_metric(index));
-    struct curve_value moment = { (double)NAN, (double)NAN, (double)NAN };
+    struct curve_value moment;
     struct spoor_figure figure;
     struct sum sum = { 0 };
 
@@ -195,15 +195,17 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
     figure = sum_figure(merge, &sum);
     if (sum.known + sum.unknown < 2 || sum.known == 0)
         return figure;
-    if (column < GROUP_COLUMNS)
+    figure.low = sum.largest_low;
+    if (column < GROUP_COLUMNS) {
         moment = sweep_peak(sweep, column);
-    figure.value = fmin(fmax(moment.high, sum.largest), sum.value); /* fmax() ignores NaN */
-    if (isnan(moment.high))
-        figure.value = sum.value;
-    figure.low = fmin(fmax(moment.low, sum.largest_low), figure.value);
-    figure.high = sum.unknown > 0 ? (double)NAN : fmax(sum.high, figure.value);
-    if (isnan(sum.high))
-        figure.high = (double)NAN;
+        if (!isnan(moment.high)) { /* some rank has a curve */
+            figure.value = fmin(fmax(moment.high, sum.largest), sum.value);
+            figure.low = fmax(moment.low, sum.largest_low);
+        }
+    }
+    figure.low = fmin(figure.low, figure.value);
+    figure.high =
+        sum.unknown > 0 || isnan(sum.high) ? (double)NAN : fmax(sum.high, figure.value);
     figure.is_exact = false;
     return figure;
 }
@@ -233,8 +235,10 @@ static void deduct_shared(const struct node *node, struct spoor_figure *memory)
         }
         if (own > 0 && private + own >= near * rss.value && pss < rss.value)
             deducted += fmin(rss.value - pss, own);
-        single = fmax(single, rss.value);
-        single_low = fmax(single_low, isnan(rss.low) ? rss.value : rss.low);
+        if (!isnan(rss.value)) {
+            single = fmax(single, rss.value);
+            single_low = fmax(single_low, isnan(rss.low) ? rss.value : rss.low);
+        }
     }
     memory->low = fmin(fmax(memory->low - (shared - largest), single_low), memory->value);
     memory->value = fmax(fmax(memory->value - deducted, single), memory->low);

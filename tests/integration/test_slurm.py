@@ -81,7 +81,7 @@ def test_ranks_of_a_user(cluster, tmp_path):
 
 
 @pytest.mark.parametrize("order, expected", [("together", 1000 * MB), ("in-turn", 400 * MB)])
-def test_memory_of_a_node(cluster, tmp_path, order, expected, record_property):
+def test_memory_of_a_node(cluster, tmp_path, order, expected):
     """Slurm reports the largest task in both cases: 400 MB."""
     # A step whose job has ended has no figures if the job was faster than they.
     job = cluster.submit(tmp_path, f"srun sh -c '{RANK.format('SLURM_PROCID', order)}'\n"
@@ -89,8 +89,6 @@ def test_memory_of_a_node(cluster, tmp_path, order, expected, record_property):
     maximum = int(cluster.sacct(job, "MaxRSS")[f"{job}.0"]["MaxRSS"].rstrip("K")) << 10
     merged = check_ranks(Group(tmp_path), truths(tmp_path))
     memory = merged["memory"]["combined"]["total_rss_bytes"]
-    record_property("memory", memory)
-    record_property("sacct", maximum)
     assert is_near(memory["value"], expected, 0.05, 0), memory
     assert is_near(maximum, SIZES[3], 0.05, 0)
 
@@ -150,7 +148,7 @@ def test_rank_without_an_end(cluster, tmp_path):
 
 @pytest.mark.parametrize("launcher, variable", [("mpirun.openmpi --allow-run-as-root --oversubscribe", "OMPI_COMM_WORLD_RANK"),
                                                 ("mpirun.mpich", "PMI_RANK")], ids=["openmpi", "mpich"])
-def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable, record_property):
+def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable):
     """All ranks are in one cgroup, that of the script."""
     job = cluster.submit(tmp_path, f"{launcher} -n 4 sh -c '{RANK.format(variable, 'together')}'", "-n4", "-N1")
     steps = cluster.sacct(job, "MaxRSS")
@@ -158,8 +156,6 @@ def test_mpirun_in_a_batch_script(cluster, tmp_path, launcher, variable, record_
     merged = check_ranks(group, truths(tmp_path))
     assert {report["launch"]["scheduler"] for report in group.ranks.values()} == {"slurm"}
     memory = merged["memory"]["combined"]["total_rss_bytes"]
-    record_property("memory", memory)
-    record_property("sacct", steps)
     assert is_near(memory["value"], 1000 * MB, 0.05, 0), memory
     assert any(is_near(int(step["MaxRSS"].rstrip("K") or 0) << 10, 1000 * MB, 0.05, 0) for step in steps.values()), steps
 
