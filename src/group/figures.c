@@ -137,6 +137,19 @@ static struct spoor_figure merge_sum(struct merge *merge, size_t index)
     return sum_figure(merge, &sum);
 }
 
+/* Is a figure of GPUs known to another rank of the node? One of them opens the driver for those that use no GPU. */
+static bool is_left_to_others(const struct group_rank *rank, size_t index)
+{
+    bool is_left = false;
+
+    if (strncmp(figure_path(index), "gpu.", strlen("gpu.")) != 0 ||
+        !isnan(rank->figures[index].value))
+        return false;
+    for (size_t i = 0; !is_left && i < rank->of_node->ended; i++)
+        is_left = !isnan(rank->of_node->ranks[i]->figures[index].value);
+    return is_left;
+}
+
 /* A rate holds while its rank runs. */
 static struct spoor_figure merge_mean(struct merge *merge, size_t index)
 {
@@ -150,7 +163,8 @@ static struct spoor_figure merge_mean(struct merge *merge, size_t index)
         part.value *= share;
         part.low *= share;
         part.high *= share;
-        sum_add(&sum, &part);
+        if (!is_left_to_others(merge->ended[i], index))
+            sum_add(&sum, &part);
     }
     return sum_figure(merge, &sum);
 }
@@ -170,24 +184,28 @@ static struct spoor_figure align(struct merge *merge, struct group_rank **ranks,
                                  const struct sweep *sweep, size_t index)
 {
     size_t column = find_column(figure_metric(index));
-    struct curve_value moment = { (double)NAN, (double)NAN, (double)NAN };
+    struct curve_value moment;
     struct spoor_figure figure;
     struct sum sum = { 0 };
 
-    for (size_t i = 0; i < count; i++)
-        sum_add(&sum, &ranks[i]->figures[index]);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_left_to_others(ranks[i], index))
+            sum_add(&sum, &ranks[i]->figures[index]);
+    }
     figure = sum_figure(merge, &sum);
     if (sum.known + sum.unknown < 2 || sum.known == 0)
         return figure;
-    if (column < GROUP_COLUMNS)
+    figure.low = sum.largest_low;
+    if (column < GROUP_COLUMNS) {
         moment = sweep_peak(sweep, column);
-    figure.value = fmin(fmax(moment.high, sum.largest), sum.value); /* fmax() ignores NaN */
-    if (isnan(moment.high))
-        figure.value = sum.value;
-    figure.low = fmin(fmax(moment.low, sum.largest_low), figure.value);
-    figure.high = sum.unknown > 0 ? (double)NAN : fmax(sum.high, figure.value);
-    if (isnan(sum.high))
-        figure.high = (double)NAN;
+        if (!isnan(moment.high)) { /* some rank has a curve */
+            figure.value = fmin(fmax(moment.high, sum.largest), sum.value);
+            figure.low = fmax(moment.low, sum.largest_low);
+        }
+    }
+    figure.low = fmin(figure.low, figure.value);
+    figure.high =
+        sum.unknown > 0 || isnan(sum.high) ? (double)NAN : fmax(sum.high, figure.value);
     figure.is_exact = false;
     return figure;
 }
@@ -214,8 +232,10 @@ static void deduct_shared(const struct node *node, struct spoor_figure *memory)
         }
         if (own > 0 && private + own >= near * rss.value && pss < rss.value)
             deducted += fmin(rss.value - pss, own);
-        single = fmax(single, rss.value);
-        single_low = fmax(single_low, isnan(rss.low) ? rss.value : rss.low);
+        if (!isnan(rss.value)) {
+            single = fmax(single, rss.value);
+            single_low = fmax(single_low, isnan(rss.low) ? rss.value : rss.low);
+        }
     }
     memory->low = fmin(fmax(memory->low - (shared - largest), single_low), memory->value);
     memory->value = fmax(fmax(memory->value - deducted, single), memory->low);

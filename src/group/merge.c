@@ -519,35 +519,42 @@ static double get_wait(const struct record_rank *rank)
     return rank->wait_seconds;
 }
 
-/* Ranks without an end, and ranks that never began. */
-static int add_missing(struct merge *merge)
+static void add_missing(struct merge *merge, uint64_t number, const struct group_rank *begun)
 {
     struct record_group *section = merge->section;
-    uint64_t missing = merge->size - merge->ended_count;
+
+    if (section->missing_count == GROUP_MISSING_MAX)
+        return;
+    section->missing[section->missing_count++] = (struct record_missing){
+        .rank = number,
+        .host = record_text(merge->ret, begun ? begun->host : NULL),
+        .started_at = begun ? begun->started_at : (double)NAN,
+        .reason = record_text(merge->ret, begun ? "it has no end" : "it never began"),
+    };
+}
+
+/* Ranks without an end, and ranks that never began. */
+static int list_missing(struct merge *merge)
+{
+    struct record_group *section = merge->section;
     uint64_t next = 0;
 
-    section->missing =
-        record_alloc(merge->ret, missing < GROUP_MISSING_MAX ? missing : GROUP_MISSING_MAX,
-                     sizeof(*section->missing));
+    section->missing = record_alloc(merge->ret, GROUP_MISSING_MAX, sizeof(*section->missing));
     if (!section->missing)
         return -ENOMEM;
-    for (size_t i = 0; i <= merge->count; i++) {
-        const struct group_rank *rank = i < merge->count ? merge->ranks[i] : NULL;
-        uint64_t end = rank && is_known(rank->rank) ? rank->rank : merge->size;
+    for (size_t i = 0; i < merge->count; i++) {
+        const struct group_rank *rank = merge->ranks[i];
 
-        for (; next < end && section->missing_count < GROUP_MISSING_MAX && missing > 0 &&
-               is_known(merge->ranks[0]->rank);
+        for (; is_known(rank->rank) && next < rank->rank &&
+               section->missing_count < GROUP_MISSING_MAX;
              next++)
-            section->missing[section->missing_count++] =
-                (struct record_missing){ next, NULL, (double)NAN,
-                                         record_text(merge->ret, "it never began") };
-        next = end + 1;
-        if (rank && !rank->figures && section->missing_count < GROUP_MISSING_MAX)
-            section->missing[section->missing_count++] =
-                (struct record_missing){ rank->rank, record_text(merge->ret, rank->host),
-                                         rank->started_at,
-                                         record_text(merge->ret, "it has no end") };
+            add_missing(merge, next, NULL);
+        next = is_known(rank->rank) ? rank->rank + 1 : merge->size;
+        if (!rank->figures)
+            add_missing(merge, rank->rank, rank);
     }
+    for (; next < merge->size && section->missing_count < GROUP_MISSING_MAX; next++)
+        add_missing(merge, next, NULL);
     return 0;
 }
 
@@ -570,8 +577,8 @@ static void fill_cells(const struct rank_curve *curve, double width, size_t cell
 
             if (!(overlap > 0))
                 continue;
-            if (rss && isfinite(rss[k].high))
-                memory[i] = fmaxf(memory[i], (float)rss[k].high);
+            if (rss && isfinite(rss[k].high) && !((double)memory[i] >= rss[k].high))
+                memory[i] = (float)rss[k].high; /* also if that is NaN */
             if (cpu && isfinite(cpu[k].mean)) {
                 sum += cpu[k].mean * overlap;
                 time += overlap;
@@ -734,7 +741,7 @@ static void sum_ranks(struct merge *merge)
 /* The CPUs that the ranks of a node may use: a quota of a cgroup is shared, CPUs of an affinity are not. */
 static double limit_cpus(const struct node *node, const char **ret_source)
 {
-    double sum = 0, largest = (double)NAN, cpus = (double)NAN;
+    double sum = 0, largest = 0, cpus = 0;
     bool is_shared = false;
 
     for (size_t i = 0; i < node->ended; i++) {
@@ -746,10 +753,12 @@ static double limit_cpus(const struct node *node, const char **ret_source)
                      strncmp(rank->cpus_limit_source, "cgroup.", strlen("cgroup.")) == 0;
         *ret_source = rank->cpus_limit_source;
         largest = fmax(largest, rank->cpus_limit);
-        cpus = fmax(cpus, as_number(rank->cpus));
+        cpus = fmax(cpus, is_known(rank->cpus) ? (double)rank->cpus : rank->cpus_limit);
         sum += rank->cpus_limit;
     }
-    return is_shared || isnan(largest) ? largest : fmin(sum, cpus);
+    if (!(largest > 0))
+        return (double)NAN;
+    return is_shared ? largest : fmin(sum, cpus);
 }
 
 /* CPUs are those of all nodes; memory and its limit are those of the node that decides. */
@@ -838,7 +847,7 @@ static int merge_all(struct merge *merge)
     if (r == 0)
         r = add_ranks(merge);
     if (r == 0)
-        r = add_missing(merge);
+        r = list_missing(merge);
     if (r < 0)
         return r;
     describe(merge);

@@ -134,7 +134,7 @@ static void copy_figures(struct group *group, const struct spoor_figure *figures
                          const struct spoor_figure *like, size_t count,
                          struct spoor_figure *ret)
 {
-    for (size_t i = 0; ret && i < count; i++)
+    for (size_t i = 0; ret && figures && i < count; i++)
         ret[i] = record_figure(&group->store, figures[i], like ? &like[i] : NULL);
 }
 
@@ -329,15 +329,15 @@ static int select_ranks(struct merge *merge)
         record_alloc(&merge->scratch, group->count, sizeof(struct group_rank *));
     size_t count = 0;
 
-    merge->ranks = record_alloc(&merge->scratch, group->count, sizeof(*merge->ranks));
-    merge->ended = record_alloc(&merge->scratch, group->count, sizeof(*merge->ended));
+    merge->ranks = record_alloc(&merge->scratch, group->count, sizeof(struct group_rank *));
+    merge->ended = record_alloc(&merge->scratch, group->count, sizeof(struct group_rank *));
     if (!attempts || !merge->ranks || !merge->ended)
         return -ENOMEM;
     for (size_t i = 0; i < group->count; i++) {
         struct group_rank *rank = &group->ranks[i];
         bool is_of_job =
             is_same_text(rank->job, latest->job) && is_same_text(rank->step, latest->step);
-        bool is_in_range = !is_known(rank->rank) || rank->rank < latest->ranks;
+        bool is_in_range = !is_known(latest->ranks) || rank->rank < latest->ranks;
 
         merge->other_jobs += !is_of_job;
         merge->out_of_range += is_of_job && !is_in_range;
@@ -353,6 +353,10 @@ static int select_ranks(struct merge *merge)
             merge->ended[merge->ended_count++] = rank;
     }
     merge->size = is_known(latest->ranks) ? latest->ranks : merge->count;
+    for (size_t i = 0; i < merge->count; i++) {
+        if (is_known(merge->ranks[i]->rank)) /* a launcher may not give the number of ranks */
+            merge->size = larger(merge->size, merge->ranks[i]->rank + 1);
+    }
     return 0;
 }
 

@@ -93,7 +93,7 @@ static void see_peak(void *data, double from, double to, const struct curve_valu
 
     (void)from;
     (void)to;
-    peak->high = fmax(peak->high, sum->high); /* fmax() ignores NaN */
+    peak->high = fmax(peak->high, sum->high);
     peak->low = fmax(peak->low, sum->low);
     peak->mean = fmax(peak->mean, sum->mean);
 }
@@ -105,8 +105,10 @@ struct curve_value sweep_peak(const struct sweep *sweep, size_t column)
 
     for (size_t i = 0; i < sweep->count && !any; i++)
         any = sweep->curves[sweep->events[i].curve]->columns[column] != NULL;
-    if (any)
+    if (any) {
+        peak = (struct curve_value){ 0, 0, 0 };
         run(sweep, column, see_peak, &peak);
+    }
     return peak;
 }
 

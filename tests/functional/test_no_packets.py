@@ -20,6 +20,7 @@ COMMANDS = {
     "spoor attach": "sleep 0.3 & spoor attach -q -o attach.json $!",
     "spoor system": "spoor system -i 0.05 -o system.json",
     "spoor report": "spoor report -f json -o again.json run.json",
+    "spoor merge": "spoor run -q --group ranks -- true; spoor merge ranks",
     "spoor recommend": "spoor recommend run.json",
     "spoor doctor": "spoor doctor",
     "spoor info": "spoor info",

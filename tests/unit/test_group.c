@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/compiler.h"
 #include "base/unknown.h"
 #include "group/folder.h"
@@ -149,6 +150,12 @@ static bool has_warning(const struct record *record, const char *code)
 static struct spoor_figure memory_of(const struct record *record)
 {
     return record_find(record->figures, "memory.combined.total_rss_bytes");
+}
+
+static double next(uint64_t *random)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*random >> 11) / 0x1p53;
 }
 
 /* ---- figures --------------------------------------------------------------------- */
@@ -350,6 +357,41 @@ static void runs_without_a_rank_are_a_group_too(void **state)
     record_done(&merged);
 }
 
+/* A folder may hold anything: the numbers of its ranks need not fit together. */
+static void ranks_that_contradict_each_other_are_harmless(void **state)
+{
+    enum { SEEDS = 300, COUNT = 12 };
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        uint64_t random = seed;
+        char ids[COUNT][8];
+        struct part parts[COUNT];
+        struct record merged;
+
+        for (size_t i = 0; i < COUNT; i++) {
+            (void)snprintf(ids[i], sizeof(ids[i]), "%zu", i / 2);
+            parts[i] =
+                (struct part){ .rank = (uint64_t)(next(&random) * 6),
+                               .ranks = next(&random) < 0.5 ? UNKNOWN : 6 + seed % 3 * 999,
+                               .node = (uint64_t)(next(&random) * 3),
+                               .start = floor(next(&random) * 4),
+                               .seconds = 1,
+                               .cpu = 1,
+                               .memory = MB,
+                               .id = ids[i],
+                               .is_begin = next(&random) < 0.5 };
+            if (next(&random) < 0.3)
+                parts[i].rank = UNKNOWN;
+        }
+        MERGE(parts, &merged);
+        assert_true(merged.group->reported <= merged.group->ranks);
+        assert_true(merged.group->missing_count >=
+                    smaller(merged.group->ranks - merged.group->reported, GROUP_MISSING_MAX));
+        record_done(&merged);
+    }
+}
+
 static void a_billion_ranks_take_no_memory(void **state)
 {
     const struct part part = {
@@ -377,6 +419,31 @@ static void odd_ranks_are_refused(void **state)
     assert_int_equal(group_add_end(&group, &record, &err), -EBADMSG);
     assert_int_equal(group_merge(&group, &record, &err), -ENODATA);
     record_done(&record);
+    group_done(&group);
+}
+
+static void a_rank_may_read_the_gpus_for_others(void **state)
+{
+    struct group group;
+    struct spoor_error err = { 0 };
+    struct record merged;
+
+    (void)state;
+    group_init(&group);
+    for (uint64_t i = 0; i < 4; i++) {
+        const struct part part = {
+            .rank = i, .ranks = 4, .seconds = 10, .cpu = 1, .memory = MB
+        };
+        struct record record = make(&part);
+
+        if (i == 1)
+            set(&record, "gpu.memory.combined_bytes", 7, true);
+        assert_int_equal(group_add_end(&group, &record, &err), 0);
+    }
+    assert_int_equal(group_merge(&group, &merged, &err), 0);
+    assert_near(record_value(&merged, "gpu.memory.combined_bytes"), 7, 0);
+    assert_true(record_find(merged.figures, "gpu.memory.combined_bytes").is_exact);
+    record_done(&merged);
     group_done(&group);
 }
 
@@ -425,12 +492,6 @@ static void each_gpu_counts_once(void **state)
 }
 
 /* ---- properties ---------------------------------------------------------------------- */
-
-static double next(uint64_t *random)
-{
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*random >> 11) / 0x1p53;
-}
 
 static void check_bounds(const struct record *merged)
 {
@@ -692,8 +753,10 @@ int main(void)
         cmocka_unit_test(the_job_that_began_last_counts),
         cmocka_unit_test(clocks_that_differ_are_noted),
         cmocka_unit_test(runs_without_a_rank_are_a_group_too),
+        cmocka_unit_test(ranks_that_contradict_each_other_are_harmless),
         cmocka_unit_test(a_billion_ranks_take_no_memory),
         cmocka_unit_test(odd_ranks_are_refused),
+        cmocka_unit_test(a_rank_may_read_the_gpus_for_others),
         cmocka_unit_test(each_gpu_counts_once),
         cmocka_unit_test(bounds_hold_and_the_order_of_lines_does_not_matter),
         cmocka_unit_test(a_merged_report_is_the_same_after_loading),
