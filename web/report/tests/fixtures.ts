@@ -1038,7 +1038,7 @@ export const pages: Record<string, () => PageData> = {
   endless: () => pageData(endless()),
   bench,
   group: () => pageData(sixteenRanks()),
-  "group-large": () => pageData(groupJob(cpuJob(), { ranks: 1000, nodes: 20, idle: [333] })),
+  "group-large": () => pageData(groupJob(cpuJob(), { ranks: 1000, nodes: 20, idle: [334] })),
   "group-hostile": () =>
     pageData(groupJob(cpuJob(), { ranks: 8, nodes: 2, missing: [3], host: (n) => HOSTILE + n })),
 };

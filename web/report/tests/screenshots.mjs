@@ -26,6 +26,13 @@ const shots = [
   { file: "report-light.png", page: "cpu", width: 1100, height: 1560, colorScheme: "light" },
   { file: "report-dark.png", page: "gpu", width: 1100, height: 1560, colorScheme: "dark" },
   { file: "report-phone.png", page: "oom", width: 390, height: 1560, colorScheme: "light" },
+  {
+    file: "report-ranks.png",
+    page: "group-large",
+    width: 1100,
+    height: 1300,
+    colorScheme: "light",
+  },
 ];
 
 const browser = await chromium.launch({
