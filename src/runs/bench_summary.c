@@ -545,6 +545,7 @@ void bench_write(const struct bench_summary *summary, enum spoor_format format,
     case SPOOR_MARKDOWN:
     case SPOOR_HTML:
     case SPOOR_ROW:
+    case SPOOR_OPENMETRICS:
         write_for_people(summary, format, style, out);
         break;
     }
