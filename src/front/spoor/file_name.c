@@ -62,15 +62,22 @@ static void add_id(struct settings *settings, struct buffer *out)
     add_value(settings->run_id, out);
 }
 
-static void add_rank(struct settings *settings, struct buffer *out)
+const char *run_rank(void)
 {
     static const char *const variables[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                              "SLURM_PROCID", "RANK" };
     const char *rank = NULL;
 
-    (void)settings;
     for (size_t i = 0; i < ARRAY_SIZE(variables) && !rank; i++)
         rank = getenv(variables[i]);
+    return rank;
+}
+
+static void add_rank(struct settings *settings, struct buffer *out)
+{
+    const char *rank = run_rank();
+
+    (void)settings;
     add_value(rank ? rank : "0", out);
 }
 
@@ -82,8 +89,7 @@ static const struct {
     { "time", add_clock }, { "id", add_id },   { "rank", add_rank },
 };
 
-/* The value of --tag KEY=VALUE; NULL: there is none. */
-static const char *find_tag(const struct settings *settings, const char *key)
+const char *run_tag(const struct settings *settings, const char *key)
 {
     for (size_t i = 0; i < settings->tags.count; i++) {
         const char *tag = settings->tags.items[i];
@@ -99,7 +105,7 @@ static int add_part(struct settings *settings, const char *name, struct buffer *
 {
     bool is_tag = strncmp(name, "tag.", 4) == 0;
     const char *value = strcmp(name, "name") == 0 ? settings->name
-                        : is_tag                  ? find_tag(settings, name + 4)
+                        : is_tag                  ? run_tag(settings, name + 4)
                                                   : NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -160,6 +166,8 @@ int file_names_fill_in(struct settings *settings, struct spoor_error *err)
 {
     int r = settings->report_path ? fill_in(settings, &settings->report_path, err) : 0;
 
+    if (r == 0 && settings->metrics_path)
+        r = fill_in(settings, &settings->metrics_path, err);
     for (size_t i = 0; r == 0 && i < settings->outputs.count; i++)
         r = fill_in(settings, &settings->outputs.items[i], err);
     for (size_t i = 0; r == 0 && i < settings->samples.count; i++)

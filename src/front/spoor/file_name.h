@@ -14,4 +14,10 @@
  * time is that of now, UTC. -EINVAL: a name has braces that mean nothing, or a value that is not known. */
 int file_names_fill_in(struct settings *settings, struct spoor_error *err);
 
+/* The rank of this process in a parallel job, by the variables of its launcher; NULL: it has none. */
+const char *run_rank(void);
+
+/* The value of --tag KEY=VALUE; NULL: there is none. */
+const char *run_tag(const struct settings *settings, const char *key);
+
 #endif

@@ -50,6 +50,9 @@ struct settings {
         streams[SPOOR_STREAMS_MAX]; /* of these three; their texts are borrowed */
     size_t stream_count;
     bool has_no_job; /* the host is measured: spoor system */
+    /* of export.h */
+    char *listen, *metrics_path;
+    struct text_list labels; /* "NAME=VALUE", or the key of a tag */
     char *config_path;
     char *name;
     char run_id[33]; /* empty: a random one */

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "front/spoor/export.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/parse.h"
+#include "base/writer_process.h"
+#include "front/spoor/file_name.h"
+#include "front/spoor/program.h"
+#include "output/export.h"
+#include "output/output_file.h"
+#include "record/record.h"
+#include "services/metrics_server.h"
+
+enum { LABELS_MAX = 6 + SETTINGS_TAGS_MAX, PASSWD_MAX_BYTES = 1 << 20 };
+
+/* A receiver of samples, and the one it gets next. */
+struct receiver {
+    bool has_sample;
+    bool is_taken; /* the sample was handed over */
+    struct export_sample sample;
+};
+
+struct exporter {
+    struct buffer labels;
+    uint64_t interval_ns;
+    spoor_sample_seen *next_seen; /* the live view; NULL: none */
+    void *next_data;
+    pthread_mutex_t mutex; /* guards the receiver of the server */
+    struct receiver scraper, file;
+    struct metrics_server *server;
+    const char *path;
+    struct writer_process writer;
+    double written_seconds; /* sample.elapsed_seconds; negative: never */
+};
+
+/* ---- labels ------------------------------------------------------------- */
+
+/* Names that we set, and those that Prometheus sets. */
+static const char *const own_labels[] = { "run_id", "name", "host",     "user", "rank",
+                                          "node",   "gpu",  "instance", "job",  "uuid" };
+
+int export_check_label(const char *value, struct spoor_error *err)
+{
+    char name[64] = "";
+    size_t length = strcspn(value, "=");
+
+    memcpy(name, value, length < sizeof(name) ? length : sizeof(name) - 1);
+    if (length >= sizeof(name) || !export_is_label_name(name))
+        return error_set(err, EINVAL,
+                         "invalid label '%s': expected NAME=VALUE or the key of a tag, and "
+                         "letters, digits and _ in the name",
+                         value);
+    for (size_t i = 0; i < ARRAY_SIZE(own_labels); i++) {
+        if (strcmp(name, own_labels[i]) == 0)
+            return error_set(err, EINVAL, "the label '%s' has a fixed meaning", name);
+    }
+    return 0;
+}
+
+/* The name by /etc/passwd: getpwuid() loads libraries. */
+static void read_user(char *ret, size_t size)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    if (buffer_read_file(&text, "/etc/passwd", PASSWD_MAX_BYTES) < 0 ||
+        passwd_parse_name(text.text, geteuid(), ret, size) < 0)
+        (void)snprintf(ret, size, "%u", (unsigned)geteuid());
+}
+
+/* The number of the node in a job of several. */
+static const char *read_node(void)
+{
+    static const char *const variables[] = { "SLURM_NODEID", "PALS_NODEID", "PBS_NODENUM",
+                                             "GROUP_RANK" };
+    const char *node = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(variables) && !node; i++)
+        node = getenv(variables[i]);
+    return node;
+}
+
+static int add_own_label(const struct settings *settings, const char *label,
+                         struct buffer *labels, struct spoor_error *err)
+{
+    const char *equals = strchr(label, '=');
+    const char *value = equals ? equals + 1 : run_tag(settings, label);
+    char name[64] = "";
+
+    if (!value)
+        return error_set(err, EINVAL, "--label %s: the run has no such tag; give it with --tag",
+                         label);
+    memcpy(name, label, equals ? (size_t)(equals - label) : strlen(label)); /* checked */
+    export_add_label(name, value, labels);
+    return 0;
+}
+
+static int write_labels(struct settings *settings, struct buffer *labels,
+                        struct spoor_error *err)
+{
+    char host[HOST_NAME_MAX + 1] = "", user[64] = "";
+    const struct export_label own[] = { { "run_id", settings->run_id },
+                                        { "name", settings->name },
+                                        { "host", host },
+                                        { "user", user },
+                                        { "rank", run_rank() },
+                                        { "node", read_node() } };
+    int r = 0;
+
+    if (!settings->run_id[0])
+        record_make_id(settings->run_id);
+    (void)gethostname(host, sizeof(host) - 1); /* else it has none */
+    read_user(user, sizeof(user));
+    for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+        if (own[i].value && *own[i].value)
+            export_add_label(own[i].name, own[i].value, labels);
+    }
+    for (size_t i = 0; r == 0 && i < settings->labels.count; i++)
+        r = add_own_label(settings, settings->labels.items[i], labels, err);
+    return r == 0 && buffer_error(labels) < 0 ? error_set(err, ENOMEM, "out of memory") : r;
+}
+
+/* ---- samples ------------------------------------------------------------ */
+
+static void receive(struct receiver *receiver, const struct export_sample *sample)
+{
+    if (!receiver->has_sample)
+        receiver->sample = *sample;
+    else if (receiver->is_taken)
+        export_sample_follow(&receiver->sample, sample);
+    else
+        export_sample_fold(&receiver->sample, sample);
+    receiver->has_sample = true;
+    receiver->is_taken = false;
+}
+
+static void render(struct receiver *receiver, const char *labels, enum exposition how,
+                   struct buffer *out)
+{
+    if (receiver->has_sample)
+        export_write(&receiver->sample, labels, how, out);
+    else if (how == EXPOSE_OPENMETRICS)
+        buffer_add_text(out, "# EOF\n");
+    receiver->is_taken = true;
+}
+
+static void render_scrape(void *data, enum exposition how, struct buffer *out)
+{
+    struct exporter *exporter = data;
+
+    pthread_mutex_lock(&exporter->mutex);
+    render(&exporter->scraper, exporter->labels.text, how, out);
+    pthread_mutex_unlock(&exporter->mutex);
+}
+
+static void write_file(struct exporter *exporter)
+{
+    CLEANUP(buffer_done) struct buffer text = { 0 };
+
+    render(&exporter->file, exporter->labels.text, EXPOSE_TEXT, &text);
+    if (buffer_error(&text) == 0)
+        writer_process_put(&exporter->writer, 0, 1, text.text, text.length);
+    exporter->written_seconds = exporter->file.sample.elapsed_seconds;
+}
+
+/* Early samples (SPOOR_FINE_AT_FIRST) are part of the next one of the interval. */
+static bool is_due(const struct exporter *exporter, double elapsed_seconds)
+{
+    return exporter->written_seconds < 0 ||
+           elapsed_seconds >=
+               exporter->written_seconds + 0.9 * (double)exporter->interval_ns / 1e9;
+}
+
+static void sample_seen(const struct spoor_sample *sample, void *data)
+{
+    struct exporter *exporter = data;
+    struct export_sample now = export_sample_of(sample);
+
+    if (exporter->server) {
+        pthread_mutex_lock(&exporter->mutex);
+        receive(&exporter->scraper, &now);
+        pthread_mutex_unlock(&exporter->mutex);
+    }
+    if (exporter->path) {
+        receive(&exporter->file, &now);
+        if (is_due(exporter, sample->elapsed_seconds))
+            write_file(exporter);
+    }
+    if (exporter->next_seen)
+        exporter->next_seen(sample, exporter->next_data);
+}
+
+/* ---- the process that writes the file ----------------------------------- */
+
+static int replace(void *data, unsigned kind, const void *bytes, size_t size,
+                   struct spoor_error *err)
+{
+    struct buffer text = { .text = (char *)(uintptr_t)bytes, .length = size };
+    struct replacement file;
+    int r = replacement_open(&file, data, false);
+
+    (void)kind;
+    (void)err;
+    if (r < 0)
+        return r;
+    r = buffer_write(&text, file.fd);
+    if (r == 0)
+        return replacement_commit(&file, false);
+    replacement_cancel(&file);
+    return r;
+}
+
+static int end_file(void *data, struct spoor_error *err)
+{
+    (void)data;
+    (void)err;
+    return 0;
+}
+
+static int open_file(struct exporter *exporter, const char *path, struct spoor_error *err)
+{
+    const struct writer_target target = { .carry_out = replace,
+                                          .end = end_file,
+                                          .data = (void *)(uintptr_t)path };
+    int r = output_file_check(path, OUTPUT_REPLACE, err);
+
+    if (r < 0)
+        return error_prefix(err, r, "--metrics '%s'", path);
+    r = writer_process_start(&exporter->writer, &target);
+    if (r < 0)
+        return error_sys(err, r, "cannot start the process that writes '%s'", path);
+    exporter->path = path;
+    return 0;
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+bool export_is_requested(const struct settings *settings)
+{
+    return settings->listen || settings->metrics_path;
+}
+
+static int open_server(struct exporter *exporter, const char *address, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer url = { 0 };
+    const char *colon = strrchr(address, ':');
+    int r = metrics_server_open(address, &exporter->server, &url, err);
+
+    if (r == 0 && strcmp(colon ? colon + 1 : address, "0") == 0)
+        program_warn(&spoor_program, "metrics at %s", url.text);
+    return r;
+}
+
+int exporter_open(struct settings *settings, struct spoor_options *options,
+                  struct exporter **ret, struct spoor_error *err)
+{
+    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
+    int r;
+
+    *ret = NULL;
+    if (!export_is_requested(settings))
+        return settings->labels.count == 0
+                   ? 0
+                   : error_set(err, EINVAL, "--label requires --listen or --metrics");
+    exporter = calloc(1, sizeof(*exporter));
+    if (!exporter)
+        return error_set(err, ENOMEM, "out of memory");
+    (void)pthread_mutex_init(&exporter->mutex, NULL); /* cannot fail with defaults */
+    exporter->written_seconds = -1;
+    exporter->interval_ns = settings->interval_ns;
+    r = write_labels(settings, &exporter->labels, err);
+    if (r == 0 && settings->metrics_path)
+        r = open_file(exporter, settings->metrics_path, err);
+    if (r == 0 && settings->listen)
+        r = open_server(exporter, settings->listen, err);
+    if (r < 0)
+        return r;
+    options->id = settings->run_id;
+    exporter->next_seen = options->sample_seen;
+    exporter->next_data = options->sample_data;
+    options->sample_seen = sample_seen;
+    options->sample_data = exporter;
+    *ret = take_ptr(exporter);
+    return 0;
+}
+
+void exporter_start(struct exporter *exporter)
+{
+    struct spoor_error err;
+
+    if (exporter && exporter->server &&
+        metrics_server_start(exporter->server, render_scrape, exporter, &err) < 0)
+        complain("%s", err.message);
+}
+
+void exporter_stop(struct exporter *exporter)
+{
+    struct writer_end end;
+
+    if (!exporter)
+        return;
+    exporter->server = metrics_server_close(exporter->server);
+    if (!exporter->path)
+        return;
+    if (exporter->file.has_sample && !exporter->file.is_taken)
+        write_file(exporter);
+    end = writer_process_close(&exporter->writer, NULL);
+    if (end.lost_rows > 0)
+        complain("cannot write '%s': %s", exporter->path, writer_end_reason(&end));
+    exporter->path = NULL;
+}
+
+struct exporter *exporter_close(struct exporter *exporter)
+{
+    if (!exporter)
+        return NULL;
+    exporter_stop(exporter);
+    buffer_done(&exporter->labels);
+    (void)pthread_mutex_destroy(&exporter->mutex);
+    free(exporter);
+    return NULL;
+}
