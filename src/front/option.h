@@ -70,7 +70,7 @@ struct option {
 #define COMPLETE_COMMANDS "<commands>"
 #define COMPLETE_PIDS "<processes>"
 
-enum { OPTIONS_MAX = 96 }; /* rows of a table */
+enum { OPTIONS_MAX = 128 }; /* rows of a table */
 
 struct option_table {
     const struct option *rows;

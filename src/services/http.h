@@ -41,6 +41,7 @@ struct http_request {
     uint64_t timeout_ms; /* for the whole request; not 0 */
     bool is_local; /* never through a proxy, and redirects are not followed: for services of the
                       machine itself, such as cloud metadata */
+    bool has_secrets;          /* in its headers: redirects are not followed */
     const char *wanted_header; /* name of the header to be returned; NULL: none */
 };
 

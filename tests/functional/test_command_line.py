@@ -240,7 +240,7 @@ WRONG = {"interval": "soon", "format": "xml", "report": "a.txt", "print": "{", "
          "samples-format": "xml", "dialect": "none", "budget": "much", "gpus": "0,,1", "detail": "some",
          "color": "red", "quiet": "maybe", "live": "maybe", "append": "maybe", "no-clobber": "maybe",
          "max": "much", "save": "maybe", "history": "maybe", "config": "/nonexistent",
-         "listen": "x", "label": "1"}
+         "listen": "x", "label": "1", "push": "x", "otlp": "x", "export-interval": "soon"}
 
 
 @pytest.mark.parametrize("command, own", [("run", {"wait": "none", "cgroup": "some"}),

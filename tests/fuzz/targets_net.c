@@ -220,7 +220,7 @@ static void run_lookup(char *text, size_t length)
 
 static void remove_leftovers(const char *folder)
 {
-    static const char *const names[] = { SPOOL_RUN, SPOOL_ROWS, SPOOL_END, "state.json" };
+    static const char *const names[] = { SPOOL_RUN, "rows.csv", SPOOL_END, "state.json" };
     char path[PATH_MAX];
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -242,7 +242,7 @@ static bool write_spool(char folder[FOLDER_SIZE])
         const struct fuzz_part *part = &network.parts[i];
 
         if (strcmp(part->name, SPOOL_RUN) != 0 && strcmp(part->name, "state.json") != 0 &&
-            strcmp(part->name, SPOOL_ROWS) != 0 && strcmp(part->name, SPOOL_END) != 0)
+            strcmp(part->name, "rows.csv") != 0 && strcmp(part->name, SPOOL_END) != 0)
             continue;
         has_run |= strcmp(part->name, SPOOL_RUN) == 0;
         (void)snprintf(name, sizeof(name), "spool/%s", part->name);

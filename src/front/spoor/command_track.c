@@ -225,6 +225,7 @@ static void write_report(const struct tracked *tracked, void *data)
     } else {
         report->is_limit_kept = untracked_report_write(report, tracked);
     }
+    exporter_end(report->exporter);
 }
 
 static int run_job(struct settings *settings, const struct outputs *outputs, char **command)
@@ -334,6 +335,7 @@ static int follow(struct settings *settings, const struct outputs *outputs)
     if (code == 0) {
         outputs_write(outputs, attachment.session);
         (void)after_run(settings, outputs, attachment.session); /* it has no limits */
+        exporter_end(exporter);
     }
     return code;
 }
@@ -430,6 +432,8 @@ static int measure(struct settings *settings, const struct outputs *outputs)
         outputs_write(outputs, attachment.session);
     else if (code == 0)
         code = program_write_report(&spoor_program, write_system_report, &report);
+    if (attachment.session)
+        exporter_end(exporter);
     return code;
 }
 

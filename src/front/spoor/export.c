@@ -2,14 +2,18 @@
 #include "front/spoor/export.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
@@ -20,8 +24,10 @@
 #include "output/output_file.h"
 #include "record/record.h"
 #include "services/metrics_server.h"
+#include "services/upload/uploader.h"
+#include "text/json_writer.h"
 
-enum { LABELS_MAX = 6 + SETTINGS_TAGS_MAX, PASSWD_MAX_BYTES = 1 << 20 };
+enum { PUSHES_MAX = 2, PASSWD_MAX_BYTES = 1 << 20 };
 
 /* A receiver of samples, and the one it gets next. */
 struct receiver {
@@ -41,6 +47,14 @@ struct exporter {
     const char *path;
     struct writer_process writer;
     double written_seconds; /* sample.elapsed_seconds; negative: never */
+    struct {
+        const char *option;
+        struct upload_process process;
+    } pushes[PUSHES_MAX];
+    size_t push_count;
+    uint64_t stopped_ns; /* when the rest began to be pushed; 0: not yet */
+    struct spoor_stream
+        streams[SPOOR_STREAMS_MAX]; /* those of the settings, and of the pushes */
 };
 
 /* ---- labels ------------------------------------------------------------- */
@@ -89,8 +103,11 @@ static const char *read_node(void)
     return node;
 }
 
-static int add_own_label(const struct settings *settings, const char *label,
-                         struct buffer *labels, struct spoor_error *err)
+/* Calls add() for every label. */
+typedef void add_label(const char *name, const char *value, void *data);
+
+static int add_own_label(const struct settings *settings, const char *label, add_label *add,
+                         void *data, struct spoor_error *err)
 {
     const char *equals = strchr(label, '=');
     const char *value = equals ? equals + 1 : run_tag(settings, label);
@@ -100,12 +117,12 @@ static int add_own_label(const struct settings *settings, const char *label,
         return error_set(err, EINVAL, "--label %s: the run has no such tag; give it with --tag",
                          label);
     memcpy(name, label, equals ? (size_t)(equals - label) : strlen(label)); /* checked */
-    export_add_label(name, value, labels);
+    add(name, value, data);
     return 0;
 }
 
-static int write_labels(struct settings *settings, struct buffer *labels,
-                        struct spoor_error *err)
+static int for_each_label(const struct settings *settings, add_label *add, void *data,
+                          struct spoor_error *err)
 {
     char host[HOST_NAME_MAX + 1] = "", user[64] = "";
     const struct export_label own[] = { { "run_id", settings->run_id },
@@ -116,17 +133,20 @@ static int write_labels(struct settings *settings, struct buffer *labels,
                                         { "node", read_node() } };
     int r = 0;
 
-    if (!settings->run_id[0])
-        record_make_id(settings->run_id);
     (void)gethostname(host, sizeof(host) - 1); /* else it has none */
     read_user(user, sizeof(user));
     for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
         if (own[i].value && *own[i].value)
-            export_add_label(own[i].name, own[i].value, labels);
+            add(own[i].name, own[i].value, data);
     }
     for (size_t i = 0; r == 0 && i < settings->labels.count; i++)
-        r = add_own_label(settings, settings->labels.items[i], labels, err);
-    return r == 0 && buffer_error(labels) < 0 ? error_set(err, ENOMEM, "out of memory") : r;
+        r = add_own_label(settings, settings->labels.items[i], add, data, err);
+    return r;
+}
+
+static void add_text(const char *name, const char *value, void *data)
+{
+    export_add_label(name, value, data);
 }
 
 /* ---- samples ------------------------------------------------------------ */
@@ -242,11 +262,154 @@ static int open_file(struct exporter *exporter, const char *path, struct spoor_e
     return 0;
 }
 
+/* ---- pushes ------------------------------------------------------------- */
+
+/* The URL names the run. */
+static int read_push(const struct settings *settings, bool is_otlp, struct upload_settings *ret,
+                     const char **ret_service, struct spoor_error *err)
+{
+    const char *url = is_otlp ? settings->otlp : settings->push;
+    int r;
+
+    *ret_service = "otlp";
+    r = is_otlp ? otlp_settings(strcmp(url, "env") == 0 ? NULL : url, environment_own, ret, err)
+                : push_settings(url, settings->run_id, environment_own, ret, ret_service, err);
+    if (settings->export_interval_ns != 0)
+        ret->interval_ns = settings->export_interval_ns;
+    return r;
+}
+
+static int check_url(const struct settings *settings, struct spoor_error *err)
+{
+    struct upload_settings ignored;
+    const char *service;
+
+    return read_push(settings, settings->otlp, &ignored, &service, err);
+}
+
+int export_check_push(const char *value, struct spoor_error *err)
+{
+    return check_url(&(struct settings){ .push = (char *)(uintptr_t)value }, err);
+}
+
+int export_check_otlp(const char *value, struct spoor_error *err)
+{
+    return check_url(&(struct settings){ .otlp = (char *)(uintptr_t)value }, err);
+}
+
+static void add_member(const char *name, const char *value, void *data)
+{
+    json_add_text(data, name, value);
+}
+
+/* Attributes of a resource, by the conventions of OpenTelemetry where there is one. */
+static void add_attribute(const char *name, const char *value, void *data)
+{
+    static const struct export_label names[] = {
+        { "run_id", "service.instance.id" },
+        { "name", "spoor.run.name" },
+        { "host", "host.name" },
+        { "user", "process.owner" },
+        { "rank", "spoor.rank" },
+        { "node", "spoor.node" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        name = strcmp(name, names[i].name) == 0 ? names[i].value : name;
+    json_add_text(data, name, value);
+}
+
+static int describe(const struct settings *settings, struct buffer *ret,
+                    struct spoor_error *err)
+{
+    struct json_writer json = { .out = ret, .style = &json_compact };
+    const char *service = getenv("OTEL_SERVICE_NAME");
+
+    json_begin(&json, NULL, '{');
+    json_add_number(&json, "interval_seconds", (double)settings->interval_ns / 1e9);
+    json_begin(&json, "labels", '{');
+    (void)for_each_label(settings, add_member, &json, err); /* the caller has done so */
+    json_end(&json);
+    json_begin(&json, "resource", '{');
+    json_add_text(&json, "spoor.run.id", settings->run_id);
+    json_add_text(&json, "service.name", "spoor"); /* of several, the last counts */
+    push_for_each_pair(getenv("OTEL_RESOURCE_ATTRIBUTES"), add_member, &json);
+    if (service && *service)
+        json_add_text(&json, "service.name", service);
+    (void)for_each_label(settings, add_attribute, &json, err);
+    json_end(&json);
+    json_end(&json);
+    return buffer_error(ret) < 0 ? error_set(err, ENOMEM, "out of memory") : 0;
+}
+
+static int open_push(struct exporter *exporter, const struct settings *settings, bool is_otlp,
+                     struct spoor_options *options, struct spoor_error *err)
+{
+    CLEANUP(buffer_done) struct buffer metadata = { 0 };
+    struct upload_process *process = &exporter->pushes[exporter->push_count].process;
+    struct upload_settings upload;
+    struct upload_order order = { .settings = &upload, .metadata = &metadata };
+    int r = read_push(settings, is_otlp, &upload, &order.service, err);
+
+    if (r == 0)
+        r = describe(settings, &metadata, err);
+    if (r == 0 && options->stream_count >= SPOOR_STREAMS_MAX)
+        r = error_set(err, EINVAL, "--samples, --push and --otlp: at most %d in all",
+                      SPOOR_STREAMS_MAX);
+    if (r == 0)
+        r = upload_process_start(&order, process, err);
+    explicit_bzero(&upload, sizeof(upload));
+    if (r < 0)
+        return r;
+    if (settings->is_no_clobber)
+        (void)unlink(process->rows_path); /* or the stream would refuse it */
+    exporter->pushes[exporter->push_count++].option = is_otlp ? "--otlp" : "--push";
+    exporter->streams[options->stream_count++] =
+        (struct spoor_stream){ .path = process->rows_path, .format = "jsonl" };
+    options->streams = exporter->streams;
+    return 0;
+}
+
+static int open_pushes(struct exporter *exporter, const struct settings *settings,
+                       struct spoor_options *options, struct spoor_error *err)
+{
+    int r = 0;
+
+    memcpy(exporter->streams, settings->streams,
+           settings->stream_count * sizeof(*settings->streams));
+    if (settings->push)
+        r = open_push(exporter, settings, false, options, err);
+    if (r == 0 && settings->otlp)
+        r = open_push(exporter, settings, true, options, err);
+    return r;
+}
+
+/* All of them share the time. */
+static void end_push(struct exporter *exporter, size_t index)
+{
+    struct pollfd output = { .fd = STDERR_FILENO, .events = POLLOUT };
+    struct upload_process *process = &exporter->pushes[index].process;
+    struct upload_result result;
+
+    process->wait_ns =
+        sub_floor0(exporter->stopped_ns + process->wait_ns, clock_now().monotonic_ns);
+    upload_process_end(process, 0, false, &result);
+    if (poll(&output, 1, 0) == 1 && !result.is_complete)
+        complain("%s: %s; %" PRIu64 " %s in %s for the next run that pushes there",
+                 exporter->pushes[index].option, result.err.message, result.kept_rows,
+                 result.kept_rows == 1 ? "sample waits" : "samples wait", process->path);
+    if (poll(&output, 1, 0) == 1 && result.dropped_rows > 0)
+        complain("%s: %" PRIu64 " %s refused, or dropped because too many waited",
+                 exporter->pushes[index].option, result.dropped_rows,
+                 result.dropped_rows == 1 ? "sample was" : "samples were");
+    buffer_done(&result.answer);
+}
+
 /* ---- all of it ---------------------------------------------------------- */
 
 bool export_is_requested(const struct settings *settings)
 {
-    return settings->listen || settings->metrics_path;
+    return settings->listen || settings->metrics_path || settings->push || settings->otlp;
 }
 
 static int open_server(struct exporter *exporter, const char *address, struct spoor_error *err)
@@ -270,14 +433,21 @@ int exporter_open(struct settings *settings, struct spoor_options *options,
     if (!export_is_requested(settings))
         return settings->labels.count == 0
                    ? 0
-                   : error_set(err, EINVAL, "--label requires --listen or --metrics");
+                   : error_set(err, EINVAL,
+                               "--label requires --listen, --metrics, --push or --otlp");
     exporter = calloc(1, sizeof(*exporter));
     if (!exporter)
         return error_set(err, ENOMEM, "out of memory");
     (void)pthread_mutex_init(&exporter->mutex, NULL); /* cannot fail with defaults */
     exporter->written_seconds = -1;
     exporter->interval_ns = settings->interval_ns;
-    r = write_labels(settings, &exporter->labels, err);
+    if (!settings->run_id[0])
+        record_make_id(settings->run_id);
+    r = for_each_label(settings, add_text, &exporter->labels, err);
+    if (r == 0 && buffer_error(&exporter->labels) < 0)
+        r = error_set(err, ENOMEM, "out of memory");
+    if (r == 0)
+        r = open_pushes(exporter, settings, options, err);
     if (r == 0 && settings->metrics_path)
         r = open_file(exporter, settings->metrics_path, err);
     if (r == 0 && settings->listen)
@@ -297,6 +467,8 @@ void exporter_start(struct exporter *exporter)
 {
     struct spoor_error err;
 
+    for (size_t i = 0; exporter && i < exporter->push_count; i++)
+        upload_process_begin(&exporter->pushes[i].process);
     if (exporter && exporter->server &&
         metrics_server_start(exporter->server, render_scrape, exporter, &err) < 0)
         complain("%s", err.message);
@@ -308,6 +480,9 @@ void exporter_stop(struct exporter *exporter)
 
     if (!exporter)
         return;
+    for (size_t i = 0; i < exporter->push_count && exporter->stopped_ns == 0; i++)
+        upload_process_finish(&exporter->pushes[i].process, 0, false);
+    exporter->stopped_ns = clock_now().monotonic_ns;
     exporter->server = metrics_server_close(exporter->server);
     if (!exporter->path)
         return;
@@ -319,10 +494,22 @@ void exporter_stop(struct exporter *exporter)
     exporter->path = NULL;
 }
 
+void exporter_end(struct exporter *exporter)
+{
+    for (size_t i = 0; exporter && i < exporter->push_count; i++)
+        end_push(exporter, i);
+    if (exporter)
+        exporter->push_count = 0;
+}
+
+/* Without a run there is nothing to push. */
 struct exporter *exporter_close(struct exporter *exporter)
 {
     if (!exporter)
         return NULL;
+    for (size_t i = 0; i < exporter->push_count; i++)
+        upload_process_cancel(&exporter->pushes[i].process);
+    exporter->push_count = 0;
     exporter_stop(exporter);
     buffer_done(&exporter->labels);
     (void)pthread_mutex_destroy(&exporter->mutex);

@@ -353,6 +353,16 @@ static int apply_older(void *target, const struct option *option, const char *va
     return parse_time(value, 1, UINT64_MAX, "a time", &settings->older_ns, err);
 }
 
+static int apply_export_interval(void *target, const struct option *option, const char *value,
+                                 struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    return parse_time(value, 100 * NS_PER_MS, DURATION_MAX_NS, "100ms to 366d",
+                      &settings->export_interval_ns, err);
+}
+
 static int apply_pid(void *target, const struct option *option, const char *value,
                      struct spoor_error *err)
 {
@@ -471,6 +481,9 @@ static const struct option rows[] = {
 { '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK | BENCH, SAMPLING, .apply = apply_budget, .complete = "none" },
 { '\0', "listen",     "[ADDRESS:]PORT",    "serve the latest sample to Prometheus at http://ADDRESS:PORT/metrics while the run lasts (default address: 127.0.0.1; port 0: a free one, which is printed)", BOTH | SYSTEM, METRICS, TEXT(listen), .check = metrics_server_check },
 { '\0', "metrics",    "FILE",              "replace FILE (.prom) at each interval by the latest sample in the text format of Prometheus, for the textfile collector of its node exporter", BOTH | SYSTEM, METRICS, TEXT(metrics_path), .complete = COMPLETE_FILES },
+{ '\0', "push",       "URL",               "push samples to a Pushgateway (http://HOST:9091, or a URL with /metrics/job/...) or to VictoriaMetrics (http://HOST:8428/api/v1/import/prometheus); if the server is down, they wait on disk for it or for the next run", BOTH | SYSTEM, METRICS, TEXT(push), .check = export_check_push },
+{ '\0', "otlp",       "URL|env",           "push samples to an OpenTelemetry collector at URL, such as http://HOST:4318, by OTLP over HTTP in JSON; env: to that of the variables OTEL_EXPORTER_OTLP_ENDPOINT or _METRICS_ENDPOINT", BOTH | SYSTEM, METRICS, TEXT(otlp), .complete = "env", .check = export_check_otlp },
+{ '\0', "export-interval", "TIME",         "time between two pushes of --push and --otlp (default: 10s, or OTEL_METRIC_EXPORT_INTERVAL)", BOTH | SYSTEM, METRICS, .apply = apply_export_interval },
 { '\0', "label",      "NAME=VALUE|TAG",    "add a label to all exported metrics: NAME=VALUE, or the --tag of this key; may be repeated", BOTH | SYSTEM | OPTION_REPEATABLE, METRICS, LIST(labels), .check = export_check_label },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, EXTENT, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, EXTENT, .apply = apply_pid, .complete = COMPLETE_PIDS },

@@ -51,8 +51,10 @@ struct settings {
     size_t stream_count;
     bool has_no_job; /* the host is measured: spoor system */
     /* of export.h */
-    char *listen, *metrics_path;
-    struct text_list labels; /* "NAME=VALUE", or the key of a tag */
+    char *listen, *metrics_path, *push;
+    char *otlp;                  /* a URL, or env: by variables */
+    uint64_t export_interval_ns; /* 0: not given */
+    struct text_list labels;     /* "NAME=VALUE", or the key of a tag */
     char *config_path;
     char *name;
     char run_id[33]; /* empty: a random one */
