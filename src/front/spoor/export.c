@@ -116,7 +116,7 @@ static int add_own_label(const struct settings *settings, const char *label, add
     if (!value)
         return error_set(err, EINVAL, "--label %s: the run has no such tag; give it with --tag",
                          label);
-    memcpy(name, label, equals ? (size_t)(equals - label) : strlen(label)); /* checked */
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(label, "="), label); /* fits */
     add(name, value, data);
     return 0;
 }

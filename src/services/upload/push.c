@@ -238,7 +238,8 @@ static int add_sample(struct samples *samples, const struct push_state *state,
     const struct export_sample *sent = *state->run_id ? &state->latest : NULL;
     struct export_sample *last;
 
-    if (reserve(&samples->items, &samples->capacity, count + 1, sizeof(*samples->items)) < 0)
+    if (reserve(&samples->items, &samples->capacity, count + 1, sizeof(*samples->items)) < 0 ||
+        !samples->items)
         return -ENOMEM;
     last = samples->items + count; /* the new one */
     if (count > 0) {
