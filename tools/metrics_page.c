@@ -64,18 +64,55 @@ static void write_metrics(struct buffer *out)
 static void write_gpu_measures(struct buffer *out)
 {
     buffer_add_text(
-        out,
-        "\n## Metrics of each GPU\n"
-        "\nA sample also holds these values for each GPU assigned to the job. In CSV they "
-        "are columns,\nwhere N is the number of the GPU as in `--gpus`, or `0_1` for the "
-        "part `0:1`. In JSON lines they\nare an array `gpus` of objects with `index` and "
-        "`part` (null for a whole GPU) and the same names\nwithout `gpuN_`. The CSV header "
-        "is delayed by up to a second until the drivers have reported\ntheir GPUs.\n"
-        "\n| name | meaning |\n|---|---|\n");
+        out, "\n## Metrics of each GPU\n"
+             "\nA sample also holds these values for each GPU assigned to the job. In CSV they "
+             "are columns,\nwhere N is the number of the GPU as in `--gpus`, or `0_1` for the "
+             "part `0:1`. In JSON lines they\nare an array `gpus` of objects with `index`, "
+             "`part` (null for a whole GPU), `uuid` and the same names\nwithout `gpuN_`. The "
+             "CSV header "
+             "is delayed by up to a second until the drivers have reported\ntheir GPUs.\n"
+             "\n| name | meaning |\n|---|---|\n");
     for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
         const struct gpu_measure_row *row = gpu_measure_row((enum gpu_measure)i);
 
         buffer_format(out, "| `gpuN_%s` | %s |\n", row->name, row->help);
+    }
+}
+
+static void write_exported(struct buffer *out, const char *prefix, const char *name,
+                           bool is_counter, const char *otel, const char *attribute)
+{
+    buffer_format(out, "- `%s%s%s` (%s), `%s`", prefix, name, is_counter ? "_total" : "",
+                  is_counter ? "counter" : "gauge", otel);
+    if (attribute)
+        buffer_format(out, " with `%s`", attribute);
+    buffer_format(out, " in `%s`\n", name_unit(name).otel);
+}
+
+/* A list, as below. */
+static void write_exports(struct buffer *out)
+{
+    buffer_add_text(
+        out,
+        "\n## Names in OpenMetrics and OpenTelemetry\n"
+        "\n`--listen`, `--metrics` and `--push` write the metrics of a sample under their "
+        "OpenMetrics\nnames, and `--otlp` under those of OpenTelemetry, with the conventions "
+        "of "
+        "`process`, `system` and `hw`\nwhere these have one; *main* is the process then. Help "
+        "texts are those above. A metric that is\nnot in this list is not exported. "
+        "[PROMETHEUS.md](PROMETHEUS.md) describes the labels.\n\n");
+    for (int i = 0; i < METRIC_COUNT; i++) {
+        const struct metric_row *row = metric_row((enum metric)i);
+
+        if (row->otel)
+            write_exported(out, EXPORT_PREFIX, row->published.name,
+                           row->published.kind == SPOOR_COUNTER, row->otel, row->attribute);
+    }
+    for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
+        const struct gpu_measure_row *row = gpu_measure_row((enum gpu_measure)i);
+
+        write_exported(out, EXPORT_GPU_PREFIX, row->name, row->is_counter, row->otel,
+                       row->attribute);
     }
 }
 
@@ -168,6 +205,7 @@ int main(int argc, char **argv)
     write_figures(&page);
     write_system_figures(&page);
     write_curve(&page);
+    write_exports(&page);
     r = buffer_error(&page);
     if (r == 0)
         r = is_check ? check_page(&page, argv[2]) : write_page(&page, argv[1]);

@@ -61,13 +61,14 @@ struct spoor_error {
 };
 
 enum spoor_format {
-    SPOOR_TEXT,     /* one screen for people */
-    SPOOR_JSON,     /* schema spoor/1 */
-    SPOOR_CSV,      /* a header and one row */
-    SPOOR_HTML,     /* a page with charts, if this build has it: ENOSYS otherwise */
-    SPOOR_MARKDOWN, /* a table of the key figures */
-    SPOOR_ROW,      /* one line of flat JSON, as a history keeps it */
-    SPOOR_RANK,     /* one line of JSON, as the folder of a group keeps it */
+    SPOOR_TEXT,        /* one screen for people */
+    SPOOR_JSON,        /* schema spoor/1 */
+    SPOOR_CSV,         /* a header and one row */
+    SPOOR_HTML,        /* a page with charts, if this build has it: ENOSYS otherwise */
+    SPOOR_MARKDOWN,    /* a table of the key figures */
+    SPOOR_ROW,         /* one line of flat JSON, as a history keeps it */
+    SPOOR_OPENMETRICS, /* OpenMetrics 1.0, for Prometheus and others */
+    SPOOR_RANK,        /* one line of JSON, as the folder of a group keeps it */
 };
 
 /* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name
@@ -131,6 +132,10 @@ struct spoor_gpu_sample {
     double utilization, job_utilization; /* 0 to 1, over about the last second */
     double memory_bytes, job_memory_bytes;
     double memory_total_bytes; /* that the GPU has */
+    double encoder_utilization, decoder_utilization;
+    double power_watts, temperature_celsius, clock_hertz;
+    double energy_joules; /* since the start of the run */
+    const char *uuid;     /* its PCI address if it has no UUID */
 };
 
 /* A running process of the job at the moment of a sample. */

@@ -221,3 +221,28 @@ size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t co
     }
     return found;
 }
+
+int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size)
+{
+    for (; *text; text = parse_next_line(text)) {
+        size_t length = strcspn(text, ":\n");
+        const char *cursor = text + length;
+        uint64_t line_uid;
+
+        if (*cursor != ':')
+            continue;
+        cursor++;
+        cursor += strcspn(cursor, ":\n");
+        if (*cursor != ':')
+            continue;
+        cursor++;
+        if (parse_u64(&cursor, &line_uid) < 0 || *cursor != ':' || line_uid != uid)
+            continue;
+        if (length == 0 || length >= size)
+            return -EBADMSG;
+        memcpy(buf, text, length);
+        buf[length] = '\0';
+        return 0;
+    }
+    return -ENOENT;
+}

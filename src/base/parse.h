@@ -70,4 +70,7 @@ struct keyed_field {
 size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count,
                    void *into);
 
+/* The name of a user in the text of /etc/passwd. -ENOENT: no such line. */
+int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size);
+
 #endif

@@ -71,7 +71,7 @@ struct option {
 #define COMPLETE_COMMANDS "<commands>"
 #define COMPLETE_PIDS "<processes>"
 
-enum { OPTIONS_MAX = 96 }; /* maximum of rows in a table */
+enum { OPTIONS_MAX = 128 }; /* maximum of rows in a table */
 
 struct option_table {
     const struct option *rows;

@@ -34,6 +34,10 @@ static const struct format formats[] = {
                          .suffix = ".md",
                          .write = markdown_write,
                          .write_all = markdown_write_all },
+    [SPOOR_OPENMETRICS] = { .name = "openmetrics",
+                            .suffix = ".prom",
+                            .write = openmetrics_write,
+                            .write_all = openmetrics_write_all },
     [SPOOR_ROW] = { .name = "row", .suffix = ".row", .write = write_row },
     [SPOOR_RANK] = { .name = "rank", .suffix = ".rank", .write = rank_write },
 };

@@ -93,6 +93,11 @@ void csv_write(const struct record *record, const struct format_style *style,
                struct buffer *out);
 void csv_header(struct buffer *out);
 
+/* The figures as OpenMetrics 1.0; also valid in the text format of Prometheus (openmetrics.c). */
+void openmetrics_write(const struct record *record, const struct format_style *style,
+                       struct buffer *out);
+void openmetrics_write_all(const struct record *records, size_t count, struct buffer *out);
+
 /* Writes a machine without a run as JSON or as text (machine.c). */
 void machine_write_json(const struct record *record, struct buffer *out);
 void machine_write_text(const struct record *record, const struct format_style *style,

@@ -131,12 +131,14 @@ static void csv_stream_row(const struct stream_row *row, struct buffer *out)
 static void add_gpu(struct json_writer *json, const struct gpu_view *view,
                     struct gpu_place place)
 {
+    const struct gpu_unit *unit = gpu_view_find(view, place);
     double values[GPU_MEASURE_COUNT];
 
     gpu_columns_read(view, place, values);
     json_begin_line(json, NULL, '{');
     json_add_u64(json, "index", place.index);
     json_add_u64(json, "part", place.part < 0 ? UNKNOWN : (uint64_t)place.part);
+    json_add_text(json, "uuid", unit ? gpu_unit_id(unit) : NULL);
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
         json_add_number(json, gpu_measure_row((enum gpu_measure)i)->name, values[i]);
     json_end(json);

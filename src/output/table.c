@@ -288,6 +288,7 @@ void table_write(const struct table *table, enum spoor_format format,
     case SPOOR_HTML:
     case SPOOR_ROW:
     case SPOOR_RANK:
+    case SPOOR_OPENMETRICS:
         write_text(table, style, out);
         break;
     }

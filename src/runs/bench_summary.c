@@ -546,6 +546,7 @@ void bench_write(const struct bench_summary *summary, enum spoor_format format,
     case SPOOR_HTML:
     case SPOOR_ROW:
     case SPOOR_RANK:
+    case SPOOR_OPENMETRICS:
         write_for_people(summary, format, style, out);
         break;
     }

@@ -2,7 +2,9 @@
 #include "sample/metric.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "base/compiler.h"
 #include "base/unknown.h"
 
 #define COUNTER SPOOR_COUNTER
@@ -11,94 +13,109 @@
 /* clang-format off */
 static const struct metric_row rows[METRIC_COUNT] = {
 /*                                  name                         help                                                                   rate                 kind        unit, and what few have */
-[METRIC_MAIN_CPU] =             { { "main_cpu_seconds",          "CPU time of the main process, without its children",                  "main_cpu_cores",    COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true },
-[METRIC_MAIN_RSS] =             { { "main_rss_bytes",            "resident memory of the main process",                                 NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
+[METRIC_MAIN_CPU] =             { { "main_cpu_seconds",          "CPU time of the main process, without its children",                  "main_cpu_cores",    COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true, .otel = "process.cpu.time" },
+[METRIC_MAIN_RSS] =             { { "main_rss_bytes",            "resident memory of the main process",                                 NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "process.memory.usage" },
 [METRIC_MAIN_PRIVATE] =         { { "main_private_bytes",        "the part of it that no other process maps",                           NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_MAIN_SHARED] =          { { "main_shared_bytes",         "the part of it that other processes map too",                         NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_MAIN_RSS_PEAK] =        { { "main_rss_peak_bytes",       "the kernel's high-water mark of the main process",                    NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_MAIN_RSS_BOUND] =       { { "main_rss_bound_bytes",      "upper bound of that mark; known at the end",                          NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_MAIN_RSS_DISCOUNT] =    { { "main_rss_discount_bytes",   "memory that the main process maps twice, or that was merged, so far", NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_MAIN_THREADS] =         { { "main_threads",              "threads of the main process",                                         NULL,                GAUGE   }, .unit = UNIT_COUNT },
+[METRIC_MAIN_THREADS] =         { { "main_threads",              "threads of the main process",                                         NULL,                GAUGE   }, .unit = UNIT_COUNT, .otel = "process.thread.count" },
 [METRIC_MAIN_THREADS_PEAK] =    { { "main_threads_peak",         "the most threads of the main process at once, from process events",   NULL,                GAUGE   }, .unit = UNIT_COUNT },
-[METRIC_MAIN_GPU_MEMORY] =      { { "main_gpu_memory_bytes",     "GPU memory of the main process, peak since the previous sample",      NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
+[METRIC_MAIN_GPU_MEMORY] =      { { "main_gpu_memory_bytes",     "GPU memory of the main process, peak since the previous sample",      NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.main.gpu.memory.usage" },
 
-[METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of the descendants of the main process",                     "descendants_cpu_cores", COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true },
-[METRIC_DESCENDANTS_RSS] =      { { "descendants_rss_bytes",     "resident memory of the descendants, shared pages counted once",       NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
+[METRIC_DESCENDANTS_CPU] =      { { "descendants_cpu_seconds",   "CPU time of the descendants of the main process",                     "descendants_cpu_cores", COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true, .otel = "spoor.descendants.cpu.time" },
+[METRIC_DESCENDANTS_RSS] =      { { "descendants_rss_bytes",     "resident memory of the descendants, shared pages counted once",       NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.descendants.memory.usage" },
 [METRIC_DESCENDANTS_PRIVATE] =  { { "descendants_private_bytes", "the part of it that only one process maps",                           NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_DESCENDANTS_SHARED] =   { { "descendants_shared_bytes",  "the part of it that several processes map",                           NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_DESCENDANTS_RSS_PEAK] = { { "descendants_rss_peak_bytes", "the largest high-water mark of any descendant",                       NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_DESCENDANTS_RSS_BOUND] = { { "descendants_rss_bound_bytes", "upper bound of their memory; known at the end",                       NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_DESCENDANTS_RSS_DISCOUNT] = { { "descendants_rss_discount_bytes", "memory that a descendant maps twice, or that was merged, so far",     NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_DESCENDANTS_THREADS] =  { { "descendants_threads",       "threads of the descendants",                                          NULL,                GAUGE   }, .unit = UNIT_COUNT },
+[METRIC_DESCENDANTS_THREADS] =  { { "descendants_threads",       "threads of the descendants",                                          NULL,                GAUGE   }, .unit = UNIT_COUNT, .otel = "spoor.descendants.thread.count" },
 [METRIC_DESCENDANTS_THREADS_PEAK] = { { "descendants_threads_peak", "the most threads of the descendants at once, from process events",  NULL,                GAUGE   }, .unit = UNIT_COUNT },
-[METRIC_DESCENDANTS_GPU_MEMORY] = { { "descendants_gpu_memory_bytes", "GPU memory of the descendants, peak since the previous sample",       NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
+[METRIC_DESCENDANTS_GPU_MEMORY] = { { "descendants_gpu_memory_bytes", "GPU memory of the descendants, peak since the previous sample",       NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.descendants.gpu.memory.usage" },
 
-[METRIC_JOB_CPU] =              { { "job_cpu_seconds",           "CPU time of the job",                                                 "job_cpu_cores",     COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true },
-[METRIC_JOB_USER] =             { { "job_user_seconds",          "the part of it spent in user space",                                  NULL,                COUNTER }, .unit = UNIT_NANOSECONDS },
-[METRIC_JOB_SYSTEM] =           { { "job_system_seconds",        "the part of it spent in the kernel",                                  NULL,                COUNTER }, .unit = UNIT_NANOSECONDS },
-[METRIC_JOB_MAJOR_FAULTS] =     { { "job_major_page_faults",     "page faults of the job that had to read from storage",                NULL,                COUNTER }, .unit = UNIT_COUNT, .is_charted = true, .may_fall = true },
-[METRIC_JOB_MINOR_FAULTS] =     { { "job_minor_page_faults",     "page faults of the job that needed no read from storage",             NULL,                COUNTER }, .unit = UNIT_COUNT },
-[METRIC_JOB_VOLUNTARY_SWITCHES] = { { "job_voluntary_context_switches", "times a thread of the job gave up its CPU to wait; known at the end", NULL,                COUNTER }, .unit = UNIT_COUNT },
-[METRIC_JOB_INVOLUNTARY_SWITCHES] = { { "job_involuntary_context_switches", "times a thread of the job was preempted; known at the end",           NULL,                COUNTER }, .unit = UNIT_COUNT },
-[METRIC_JOB_RSS] =              { { "job_rss_bytes",             "resident memory of the job, shared pages counted once",               NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_JOB_PRIVATE] =          { { "job_private_bytes",         "the part of it that only one process maps",                           NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_JOB_SHARED] =           { { "job_shared_bytes",          "the part of it that several processes map",                           NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_JOB_PSS] =              { { "job_pss_bytes",             "memory of the job; a page that n processes map counts 1/n for each",  NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_JOB_SWAP] =             { { "job_swap_bytes",            "memory of the job that is swapped out",                               NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_JOB_RSS_PEAK] =         { { "job_rss_peak_bytes",        "the largest high-water mark of any process of the job",               NULL,                GAUGE   }, .unit = UNIT_BYTES },
+[METRIC_JOB_CPU] =              { { "job_cpu_seconds",           "CPU time of the job",                                                 "job_cpu_cores",     COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_JOB_CPU, .is_charted = true, .otel = "spoor.job.cpu.time" },
+[METRIC_JOB_USER] =             { { "job_user_seconds",          "the part of it spent in user space",                                  NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .otel = "spoor.job.cpu.mode.time", .attribute = "cpu.mode=user" },
+[METRIC_JOB_SYSTEM] =           { { "job_system_seconds",        "the part of it spent in the kernel",                                  NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .otel = "spoor.job.cpu.mode.time", .attribute = "cpu.mode=system" },
+[METRIC_JOB_MAJOR_FAULTS] =     { { "job_major_page_faults",     "page faults of the job that had to read from storage",                NULL,                COUNTER }, .unit = UNIT_COUNT, .is_charted = true, .may_fall = true, .otel = "spoor.job.paging.faults", .attribute = "system.paging.fault.type=major" },
+[METRIC_JOB_MINOR_FAULTS] =     { { "job_minor_page_faults",     "page faults of the job that needed no read from storage",             NULL,                COUNTER }, .unit = UNIT_COUNT, .otel = "spoor.job.paging.faults", .attribute = "system.paging.fault.type=minor" },
+[METRIC_JOB_VOLUNTARY_SWITCHES] = { { "job_voluntary_context_switches", "times a thread of the job gave up its CPU to wait; known at the end", NULL,                COUNTER }, .unit = UNIT_COUNT, .otel = "spoor.job.context_switches", .attribute = "process.context_switch.type=voluntary" },
+[METRIC_JOB_INVOLUNTARY_SWITCHES] = { { "job_involuntary_context_switches", "times a thread of the job was preempted; known at the end",           NULL,                COUNTER }, .unit = UNIT_COUNT, .otel = "spoor.job.context_switches", .attribute = "process.context_switch.type=involuntary" },
+[METRIC_JOB_RSS] =              { { "job_rss_bytes",             "resident memory of the job, shared pages counted once",               NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.job.memory.usage" },
+[METRIC_JOB_PRIVATE] =          { { "job_private_bytes",         "the part of it that only one process maps",                           NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.job.memory.private" },
+[METRIC_JOB_SHARED] =           { { "job_shared_bytes",          "the part of it that several processes map",                           NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.job.memory.shared" },
+[METRIC_JOB_PSS] =              { { "job_pss_bytes",             "memory of the job; a page that n processes map counts 1/n for each",  NULL,                GAUGE   }, .unit = UNIT_BYTES, .otel = "spoor.job.memory.pss" },
+[METRIC_JOB_SWAP] =             { { "job_swap_bytes",            "memory of the job that is swapped out",                               NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.job.memory.swap" },
+[METRIC_JOB_RSS_PEAK] =         { { "job_rss_peak_bytes",        "the largest high-water mark of any process of the job",               NULL,                GAUGE   }, .unit = UNIT_BYTES, .otel = "spoor.job.memory.process_peak" },
 [METRIC_JOB_RSS_BOUND] =        { { "job_rss_bound_bytes",       "upper bound of the job's memory; known at the end",                   NULL,                GAUGE   }, .unit = UNIT_BYTES },
 [METRIC_JOB_RSS_DISCOUNT] =     { { "job_rss_discount_bytes",    "memory that one process maps twice, or that was merged, seen so far", NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_JOB_MEMORY_PEAK] =      { { "job_memory_peak_bytes",     "the kernel's peak of the job's cgroup, including page cache",         NULL,                GAUGE   }, .unit = UNIT_BYTES },
+[METRIC_JOB_MEMORY_PEAK] =      { { "job_memory_peak_bytes",     "the kernel's peak of the job's cgroup, including page cache",         NULL,                GAUGE   }, .unit = UNIT_BYTES, .otel = "spoor.job.memory.cgroup_peak" },
 [METRIC_JOB_MEMORY_BOUND] =     { { "job_memory_bound_bytes",    "upper bound of that peak, if it is not certain",                      NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_JOB_ANON] =             { { "job_anon_bytes",            "memory of the job's cgroup that is not backed by files",              NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_JOB_PAGE_CACHE] =       { { "job_page_cache_bytes",      "page cache of the job's cgroup",                                      NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_JOB_THREADS] =          { { "job_threads",               "threads of the job",                                                  NULL,                GAUGE   }, .unit = UNIT_COUNT, .is_charted = true },
-[METRIC_JOB_THREADS_PEAK] =     { { "job_threads_peak",          "the most threads of the job at once, from events or its cgroup",        NULL,                GAUGE   }, .unit = UNIT_COUNT },
-[METRIC_JOB_PROCESSES] =        { { "job_processes",             "processes of the job",                                                NULL,                GAUGE   }, .unit = UNIT_COUNT, .is_charted = true },
-[METRIC_JOB_PROCESSES_PEAK] =   { { "job_processes_peak",        "the most processes of the job at once, from process events",          NULL,                GAUGE   }, .unit = UNIT_COUNT },
-[METRIC_JOB_STARTED] =          { { "job_started_processes",     "processes of the job seen so far",                                    NULL,                COUNTER }, .unit = UNIT_COUNT, .is_charted = true, .may_fall = true },
-[METRIC_JOB_READ] =             { { "job_read_bytes",            "bytes read from storage",                                             "job_read_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true, .may_fall = true },
-[METRIC_JOB_WRITTEN] =          { { "job_written_bytes",         "bytes written to storage",                                            "job_written_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true, .may_fall = true },
-[METRIC_JOB_READ_CHARS] =       { { "job_read_chars_bytes",      "bytes returned by read calls: from files, cache and pipes",           NULL,                COUNTER }, .unit = UNIT_BYTES },
-[METRIC_JOB_WRITTEN_CHARS] =    { { "job_written_chars_bytes",   "bytes accepted by write calls",                                       NULL,                COUNTER }, .unit = UNIT_BYTES },
-[METRIC_JOB_OOM_KILLS] =        { { "job_oom_kills",             "processes in the job's cgroup killed by the out-of-memory killer",    NULL,                COUNTER }, .unit = UNIT_COUNT },
-[METRIC_JOB_THROTTLED] =        { { "job_throttled_seconds",     "time the job's cgroup was throttled by its CPU quota",                NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true },
-[METRIC_JOB_CPU_PRESSURE] =     { { "job_cpu_pressure_seconds",  "time some process of the job waited for a CPU",                       NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true },
-[METRIC_JOB_MEMORY_PRESSURE] =  { { "job_memory_pressure_seconds", "time some process of the job waited for memory",                      NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true },
-[METRIC_JOB_IO_PRESSURE] =      { { "job_io_pressure_seconds",   "time some process of the job waited for I/O",                         NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true },
-[METRIC_JOB_GPU_MEMORY] =       { { "job_gpu_memory_bytes",      "GPU memory of the job, peak since the previous sample",               NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_JOB_GPU_BUSY] =         { { "job_gpu_seconds",           "time the job's GPUs were busy for the job, summed over GPUs",         NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .starts_at_zero = true },
-[METRIC_JOB_GPU_UTILIZATION] =  { { "job_gpu_utilization_gpus",  "GPUs busy for the job: mean over about a second, peak since the previous sample", NULL,                GAUGE   }, .unit = UNIT_MILLIONTHS, .is_charted = true },
+[METRIC_JOB_ANON] =             { { "job_anon_bytes",            "memory of the job's cgroup that is not backed by files",              NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.job.memory.anonymous" },
+[METRIC_JOB_PAGE_CACHE] =       { { "job_page_cache_bytes",      "page cache of the job's cgroup",                                      NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.job.memory.page_cache" },
+[METRIC_JOB_THREADS] =          { { "job_threads",               "threads of the job",                                                  NULL,                GAUGE   }, .unit = UNIT_COUNT, .is_charted = true, .otel = "spoor.job.thread.count" },
+[METRIC_JOB_THREADS_PEAK] =     { { "job_threads_peak",          "the most threads of the job at once, from events or its cgroup",        NULL,                GAUGE   }, .unit = UNIT_COUNT, .otel = "spoor.job.thread.peak" },
+[METRIC_JOB_PROCESSES] =        { { "job_processes",             "processes of the job",                                                NULL,                GAUGE   }, .unit = UNIT_COUNT, .is_charted = true, .otel = "spoor.job.process.count" },
+[METRIC_JOB_PROCESSES_PEAK] =   { { "job_processes_peak",        "the most processes of the job at once, from process events",          NULL,                GAUGE   }, .unit = UNIT_COUNT, .otel = "spoor.job.process.peak" },
+[METRIC_JOB_STARTED] =          { { "job_started_processes",     "processes of the job seen so far",                                    NULL,                COUNTER }, .unit = UNIT_COUNT, .is_charted = true, .may_fall = true, .otel = "spoor.job.process.started" },
+[METRIC_JOB_READ] =             { { "job_read_bytes",            "bytes read from storage",                                             "job_read_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true, .may_fall = true, .otel = "spoor.job.disk.io", .attribute = "disk.io.direction=read" },
+[METRIC_JOB_WRITTEN] =          { { "job_written_bytes",         "bytes written to storage",                                            "job_written_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true, .may_fall = true, .otel = "spoor.job.disk.io", .attribute = "disk.io.direction=write" },
+[METRIC_JOB_READ_CHARS] =       { { "job_read_chars_bytes",      "bytes returned by read calls: from files, cache and pipes",           NULL,                COUNTER }, .unit = UNIT_BYTES, .otel = "spoor.job.file.io", .attribute = "disk.io.direction=read" },
+[METRIC_JOB_WRITTEN_CHARS] =    { { "job_written_chars_bytes",   "bytes accepted by write calls",                                       NULL,                COUNTER }, .unit = UNIT_BYTES, .otel = "spoor.job.file.io", .attribute = "disk.io.direction=write" },
+[METRIC_JOB_OOM_KILLS] =        { { "job_oom_kills",             "processes in the job's cgroup killed by the out-of-memory killer",    NULL,                COUNTER }, .unit = UNIT_COUNT, .otel = "spoor.job.oom_kills" },
+[METRIC_JOB_THROTTLED] =        { { "job_throttled_seconds",     "time the job's cgroup was throttled by its CPU quota",                NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true, .otel = "spoor.job.cpu.throttled.time" },
+[METRIC_JOB_CPU_PRESSURE] =     { { "job_cpu_pressure_seconds",  "time some process of the job waited for a CPU",                       NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true, .otel = "spoor.job.pressure.time", .attribute = "spoor.resource=cpu" },
+[METRIC_JOB_MEMORY_PRESSURE] =  { { "job_memory_pressure_seconds", "time some process of the job waited for memory",                      NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true, .otel = "spoor.job.pressure.time", .attribute = "spoor.resource=memory" },
+[METRIC_JOB_IO_PRESSURE] =      { { "job_io_pressure_seconds",   "time some process of the job waited for I/O",                         NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true, .otel = "spoor.job.pressure.time", .attribute = "spoor.resource=io" },
+[METRIC_JOB_GPU_MEMORY] =       { { "job_gpu_memory_bytes",      "GPU memory of the job, peak since the previous sample",               NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.job.gpu.memory.usage" },
+[METRIC_JOB_GPU_BUSY] =         { { "job_gpu_seconds",           "time the job's GPUs were busy for the job, summed over GPUs",         NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .starts_at_zero = true, .otel = "spoor.job.gpu.time" },
+[METRIC_JOB_GPU_UTILIZATION] =  { { "job_gpu_utilization_gpus",  "GPUs busy for the job: mean over about a second, peak since the previous sample", NULL,                GAUGE   }, .unit = UNIT_MILLIONTHS, .is_charted = true, .otel = "spoor.job.gpu.utilization" },
 
-[METRIC_HOST_CPU] =             { { "host_cpu_seconds",          "busy CPU time of the machine",                                        "host_cpu_cores",    COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU, .is_charted = true },
-[METRIC_HOST_CPU_USER] =        { { "host_cpu_user_seconds",     "the part of it spent in user space, including niced processes",       NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU },
-[METRIC_HOST_CPU_SYSTEM] =      { { "host_cpu_system_seconds",   "the part of it spent in the kernel, including interrupts",            NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU },
-[METRIC_HOST_CPU_IOWAIT] =      { { "host_cpu_iowait_seconds",   "idle CPU time with I/O outstanding",                                  NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU, .is_charted = true },
-[METRIC_HOST_CPU_STEAL] =       { { "host_cpu_steal_seconds",    "time the hypervisor gave to other guests",                            NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU, .is_charted = true },
-[METRIC_HOST_MEMORY_USED] =     { { "host_memory_used_bytes",    "memory of the machine that is not available to programs",             NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_HOST_MEMORY_AVAILABLE] = { { "host_memory_available_bytes", "memory still available to programs without swapping",                 NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_HOST_MEMORY_CACHED] =   { { "host_memory_cached_bytes",  "page cache, buffers and reclaimable kernel memory",                   NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_HOST_SWAP_USED] =       { { "host_swap_used_bytes",      "swap space in use",                                                   NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_HOST_DIRTY] =           { { "host_dirty_bytes",          "memory of the machine that is still to be written to storage",        NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_HOST_DISK_READ] =       { { "host_disk_read_bytes",      "bytes read from the machine's disks",                                 "host_disk_read_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_HOST_DISK_WRITTEN] =    { { "host_disk_written_bytes",   "bytes written to the machine's disks",                                "host_disk_written_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_HOST_DISK_SPACE_USED] = { { "host_disk_space_used_bytes", "space in use on the mounted disks",                                   NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_HOST_DISK_SPACE_FREE] = { { "host_disk_space_free_bytes", "space left for ordinary users on the mounted disks",                  NULL,                GAUGE   }, .unit = UNIT_BYTES },
-[METRIC_HOST_NETWORK_RECEIVED] = { { "host_network_received_bytes", "bytes received by all network interfaces except loopback",            "host_network_received_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_HOST_NETWORK_SENT] =    { { "host_network_sent_bytes",   "bytes sent by all network interfaces except loopback",                "host_network_sent_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_HOST_CPU_PRESSURE] =    { { "host_cpu_pressure_seconds", "time some process of the machine waited for a CPU",                   NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true },
-[METRIC_HOST_MEMORY_PRESSURE] = { { "host_memory_pressure_seconds", "time some process of the machine waited for memory",                  NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true },
-[METRIC_HOST_IO_PRESSURE] =     { { "host_io_pressure_seconds",  "time some process of the machine waited for I/O",                     NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true },
-[METRIC_HOST_GPU_MEMORY] =      { { "host_gpu_memory_bytes",     "memory in use on all GPUs by all processes, peak since the previous sample", NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true },
-[METRIC_HOST_GPU_BUSY] =        { { "host_gpu_seconds",          "time the job's GPUs were busy for any process, summed over GPUs",     NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .starts_at_zero = true },
-[METRIC_HOST_GPU_UTILIZATION] = { { "host_gpu_utilization_gpus", "the job's GPUs busy for any process: mean over about a second, peak since the previous sample", NULL,                GAUGE   }, .unit = UNIT_MILLIONTHS, .is_charted = true },
-[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy used by the job's GPUs, as of the last counter reading",       NULL,                COUNTER }, .unit = UNIT_MICROJOULES, .starts_at_zero = true, .is_charted = true },
+[METRIC_HOST_CPU] =             { { "host_cpu_seconds",          "busy CPU time of the machine",                                        "host_cpu_cores",    COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU, .is_charted = true, .otel = "spoor.host.cpu.time" },
+[METRIC_HOST_CPU_USER] =        { { "host_cpu_user_seconds",     "the part of it spent in user space, including niced processes",       NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU, .otel = "system.cpu.time", .attribute = "cpu.mode=user" },
+[METRIC_HOST_CPU_SYSTEM] =      { { "host_cpu_system_seconds",   "the part of it spent in the kernel, including interrupts",            NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU, .otel = "system.cpu.time", .attribute = "cpu.mode=system" },
+[METRIC_HOST_CPU_IOWAIT] =      { { "host_cpu_iowait_seconds",   "idle CPU time with I/O outstanding",                                  NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU, .is_charted = true, .otel = "system.cpu.time", .attribute = "cpu.mode=iowait" },
+[METRIC_HOST_CPU_STEAL] =       { { "host_cpu_steal_seconds",    "time the hypervisor gave to other guests",                            NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .clock = CLOCK_HOST_CPU, .is_charted = true, .otel = "system.cpu.time", .attribute = "cpu.mode=steal" },
+[METRIC_HOST_MEMORY_USED] =     { { "host_memory_used_bytes",    "memory of the machine that is not available to programs",             NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "system.memory.usage", .attribute = "system.memory.state=used" },
+[METRIC_HOST_MEMORY_AVAILABLE] = { { "host_memory_available_bytes", "memory still available to programs without swapping",                 NULL,                GAUGE   }, .unit = UNIT_BYTES, .otel = "spoor.host.memory.available" },
+[METRIC_HOST_MEMORY_CACHED] =   { { "host_memory_cached_bytes",  "page cache, buffers and reclaimable kernel memory",                   NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "system.memory.usage", .attribute = "system.memory.state=cached" },
+[METRIC_HOST_SWAP_USED] =       { { "host_swap_used_bytes",      "swap space in use",                                                   NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "system.paging.usage", .attribute = "system.paging.state=used" },
+[METRIC_HOST_DIRTY] =           { { "host_dirty_bytes",          "memory of the machine that is still to be written to storage",        NULL,                GAUGE   }, .unit = UNIT_BYTES, .otel = "spoor.host.memory.dirty" },
+[METRIC_HOST_DISK_READ] =       { { "host_disk_read_bytes",      "bytes read from the machine's disks",                                 "host_disk_read_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true, .otel = "system.disk.io", .attribute = "disk.io.direction=read" },
+[METRIC_HOST_DISK_WRITTEN] =    { { "host_disk_written_bytes",   "bytes written to the machine's disks",                                "host_disk_written_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true, .otel = "system.disk.io", .attribute = "disk.io.direction=write" },
+[METRIC_HOST_DISK_SPACE_USED] = { { "host_disk_space_used_bytes", "space in use on the mounted disks",                                   NULL,                GAUGE   }, .unit = UNIT_BYTES, .otel = "system.filesystem.usage", .attribute = "system.filesystem.state=used" },
+[METRIC_HOST_DISK_SPACE_FREE] = { { "host_disk_space_free_bytes", "space left for ordinary users on the mounted disks",                  NULL,                GAUGE   }, .unit = UNIT_BYTES, .otel = "system.filesystem.usage", .attribute = "system.filesystem.state=free" },
+[METRIC_HOST_NETWORK_RECEIVED] = { { "host_network_received_bytes", "bytes received by all network interfaces except loopback",            "host_network_received_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true, .otel = "system.network.io", .attribute = "network.io.direction=receive" },
+[METRIC_HOST_NETWORK_SENT] =    { { "host_network_sent_bytes",   "bytes sent by all network interfaces except loopback",                "host_network_sent_bytes_per_second", COUNTER }, .unit = UNIT_BYTES, .is_charted = true, .otel = "system.network.io", .attribute = "network.io.direction=transmit" },
+[METRIC_HOST_CPU_PRESSURE] =    { { "host_cpu_pressure_seconds", "time some process of the machine waited for a CPU",                   NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true, .otel = "spoor.host.pressure.time", .attribute = "spoor.resource=cpu" },
+[METRIC_HOST_MEMORY_PRESSURE] = { { "host_memory_pressure_seconds", "time some process of the machine waited for memory",                  NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true, .otel = "spoor.host.pressure.time", .attribute = "spoor.resource=memory" },
+[METRIC_HOST_IO_PRESSURE] =     { { "host_io_pressure_seconds",  "time some process of the machine waited for I/O",                     NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .is_charted = true, .otel = "spoor.host.pressure.time", .attribute = "spoor.resource=io" },
+[METRIC_HOST_GPU_MEMORY] =      { { "host_gpu_memory_bytes",     "memory in use on all GPUs by all processes, peak since the previous sample", NULL,                GAUGE   }, .unit = UNIT_BYTES, .is_charted = true, .otel = "spoor.host.gpu.memory.usage" },
+[METRIC_HOST_GPU_BUSY] =        { { "host_gpu_seconds",          "time the job's GPUs were busy for any process, summed over GPUs",     NULL,                COUNTER }, .unit = UNIT_NANOSECONDS, .starts_at_zero = true, .otel = "spoor.host.gpu.time" },
+[METRIC_HOST_GPU_UTILIZATION] = { { "host_gpu_utilization_gpus", "the job's GPUs busy for any process: mean over about a second, peak since the previous sample", NULL,                GAUGE   }, .unit = UNIT_MILLIONTHS, .is_charted = true, .otel = "spoor.host.gpu.utilization" },
+[METRIC_HOST_GPU_ENERGY] =      { { "host_gpu_energy_joules",    "energy used by the job's GPUs, as of the last counter reading",       NULL,                COUNTER }, .unit = UNIT_MICROJOULES, .starts_at_zero = true, .is_charted = true, .otel = "spoor.host.gpu.energy" },
 };
 /* clang-format on */
 
 const struct metric_row *metric_row(enum metric metric)
 {
     return &rows[metric];
+}
+
+struct name_unit name_unit(const char *name)
+{
+    static const struct name_unit units[] = {
+        { "seconds", "s" },   { "bytes", "By" }, { "joules", "J" },    { "watts", "W" },
+        { "celsius", "Cel" }, { "hertz", "Hz" }, { "cores", "{cpu}" },
+    };
+    const char *end = strrchr(name, '_');
+
+    for (size_t i = 0; end && i < ARRAY_SIZE(units); i++) {
+        if (strcmp(end + 1, units[i].suffix) == 0)
+            return units[i];
+    }
+    return (struct name_unit){ NULL, "1" };
 }
 
 double metric_value(enum metric metric, uint64_t raw)

@@ -39,9 +39,24 @@ struct metric_row {
     bool is_charted;     /* shown in the curve of a run (series/series.h) */
     /* A counter that may include usage found later to be foreign or counted twice. */
     bool may_fall;
+    /* Its name in OpenTelemetry, by the conventions where there is one, and an attribute "KEY=VALUE"
+     * if several metrics share the name; otherwise NULL. Without a name it is not exported. */
+    const char *otel, *attribute;
 };
 
 const struct metric_row *metric_row(enum metric metric);
+
+/* Its name in OpenMetrics without the suffix of a counter: "spoor_job_cpu_seconds". */
+#define EXPORT_PREFIX "spoor_"
+#define EXPORT_GPU_PREFIX EXPORT_PREFIX "gpu_"
+
+/* The unit that ends the name of a metric. */
+struct name_unit {
+    const char *suffix; /* "seconds", the unit of OpenMetrics; NULL: it has none */
+    const char *otel;   /* "s" */
+};
+
+struct name_unit name_unit(const char *name);
 
 /* A raw value in the base unit of its metric; NaN for UNKNOWN. */
 double metric_value(enum metric metric, uint64_t raw);

@@ -226,7 +226,7 @@ static void describe(struct http *http, const struct http_request *request,
     set(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     if (request->is_local)
         set(easy, CURLOPT_PROXY, "");
-    if (!request->is_local && !request->signature) {
+    if (!request->is_local && !request->signature && !request->has_secrets) {
         set(easy, CURLOPT_FOLLOWLOCATION, 1L);
         set(easy, CURLOPT_MAXREDIRS, (long)REDIRECTS_MAX);
         /* A redirected POST keeps its method and body: by default libcurl would drop the

@@ -43,6 +43,7 @@ struct http_request {
     /* No proxy is used and redirects are not followed: for services of the machine itself,
      * such as cloud metadata. */
     bool is_local;
+    bool has_secrets;          /* in its headers: redirects are not followed */
     const char *wanted_header; /* name of the header to be returned; NULL: none */
 };
 

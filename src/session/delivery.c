@@ -9,21 +9,13 @@
 #include "base/unknown.h"
 #include "session/session.h"
 
-static double total_memory(const struct gpu_view *view, struct gpu_place place)
-{
-    for (size_t i = 0; i < view->count; i++) {
-        if (view->units[i].place.index == place.index &&
-            view->units[i].place.part == place.part)
-            return as_number(view->units[i].device.memory_total_bytes);
-    }
-    return (double)NAN;
-}
-
 static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *ret)
 {
     struct gpu_columns gpus = gpu_columns_of(view);
 
     for (size_t i = 0; i < gpus.count; i++) {
+        const struct gpu_unit *unit =
+            gpu_view_find(view, gpus.places[i]); /* one of its places */
         double values[GPU_MEASURE_COUNT];
 
         gpu_columns_read(view, gpus.places[i], values);
@@ -34,7 +26,14 @@ static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *re
             .job_utilization = values[GPU_JOB_UTILIZATION],
             .memory_bytes = values[GPU_MEMORY],
             .job_memory_bytes = values[GPU_JOB_MEMORY],
-            .memory_total_bytes = total_memory(view, gpus.places[i]),
+            .memory_total_bytes = as_number(unit->device.memory_total_bytes),
+            .encoder_utilization = values[GPU_ENCODER_UTILIZATION],
+            .decoder_utilization = values[GPU_DECODER_UTILIZATION],
+            .power_watts = values[GPU_POWER],
+            .temperature_celsius = values[GPU_TEMPERATURE],
+            .clock_hertz = values[GPU_CLOCK],
+            .energy_joules = values[GPU_ENERGY],
+            .uuid = gpu_unit_id(unit),
         };
     }
     return gpus.count;

@@ -27,7 +27,4 @@ int run_facts_init(struct run_facts *facts, const struct spoor_options *options,
                    const struct root *root);
 void run_facts_done(struct run_facts *facts);
 
-/* Finds the name of a user in the text of /etc/passwd. -ENOENT: no such line. */
-int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size);
-
 #endif

@@ -140,7 +140,7 @@ def test_help_and_manual_group_the_options(spoor):
     """The most used first, and every option once."""
     text = spoor("run", "--help").stdout
     headings = [line for line in text.splitlines() if line.endswith(":") and " " not in line]
-    assert headings == ["Output:", "Sampling:", "Scope:", "Sources:", "General:", "Example:"]
+    assert headings == ["Output:", "Sampling:", "Metrics:", "Scope:", "Sources:", "General:", "Example:"]
     assert text.index("  -o, --output") < text.index("--samples") < text.index("--gpus") < text.index("--help")
     page = spoor("--man-options", "spoor", "run").stdout
     assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == \
@@ -239,7 +239,8 @@ def test_a_wrong_template_is_refused_before_the_job_starts(spoor, tmp_path, temp
 WRONG = {"interval": "soon", "format": "xml", "report": "a.txt", "print": "{", "processes": "many", "tag": "x",
          "samples-format": "xml", "dialect": "none", "budget": "much", "gpus": "0,,1", "detail": "some",
          "color": "red", "quiet": "maybe", "live": "maybe", "append": "maybe", "no-clobber": "maybe",
-         "max": "much", "save": "maybe", "history": "maybe", "config": "/nonexistent"}
+         "max": "much", "save": "maybe", "history": "maybe", "config": "/nonexistent",
+         "listen": "x", "label": "1", "push": "x", "otlp": "x", "export-interval": "soon"}
 
 
 @pytest.mark.parametrize("command, own", [("run", {"wait": "none", "cgroup": "some"}),
@@ -249,7 +250,7 @@ def test_a_variable_sets_each_option_of_run_and_attach(spoor, command, own):
     listed = {line.split("*--")[1].split("*")[0]
               for line in spoor("--man-options", "spoor", command).stdout.splitlines() if "*--" in line[:9]}
     wrong = {name: value for name, value in {**WRONG, **own}.items() if name != "max" or command == "run"}
-    assert listed - set(wrong) == {"output", "name", "on-exit", "samples", "help", "version"} | \
+    assert listed - set(wrong) == {"output", "name", "on-exit", "samples", "metrics", "help", "version"} | \
         ({"cgroup"} if command == "attach" else set())
     operand = "true" if command == "run" else "1"
     for name, value in wrong.items():

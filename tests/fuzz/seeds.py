@@ -99,6 +99,7 @@ LITERALS = {
     "sources": ["measures", "cpu_sources"],
     "stream_header": ["stream", "gpu_columns", "samples_file"],
     "cloud_cache": ["cloud"],
+    "metrics_request": ["metrics_server"],
 }
 
 

@@ -21,6 +21,7 @@
 #include "fuzz.h"
 #include "services/cloud/cloud.h"
 #include "services/http.h"
+#include "services/metrics_server.h"
 #include "services/prices/keeper.h"
 #include "services/upload/uploader.h"
 
@@ -220,7 +221,7 @@ static void run_lookup(char *text, size_t length)
 
 static void remove_leftovers(const char *folder)
 {
-    static const char *const names[] = { SPOOL_RUN, SPOOL_ROWS, SPOOL_END, "state.json" };
+    static const char *const names[] = { SPOOL_RUN, "rows.csv", SPOOL_END, "state.json" };
     char path[PATH_MAX];
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -242,7 +243,7 @@ static bool write_spool(char folder[FOLDER_SIZE])
         const struct fuzz_part *part = &network.parts[i];
 
         if (strcmp(part->name, SPOOL_RUN) != 0 && strcmp(part->name, "state.json") != 0 &&
-            strcmp(part->name, SPOOL_ROWS) != 0 && strcmp(part->name, SPOOL_END) != 0)
+            strcmp(part->name, "rows.csv") != 0 && strcmp(part->name, SPOOL_END) != 0)
             continue;
         has_run |= strcmp(part->name, SPOOL_RUN) == 0;
         (void)snprintf(name, sizeof(name), "spool/%s", part->name);
@@ -287,11 +288,34 @@ static void run_upload(char *text, size_t length)
     spool_close(&spool);
 }
 
+static void render_nothing(void *data, enum exposition how, struct buffer *out)
+{
+    (void)data;
+    (void)how;
+    buffer_add_text(out, "# EOF\n");
+}
+
+/* A client of --listen. */
+static void run_metrics_request(char *text, size_t length)
+{
+    struct buffer out = { 0 };
+    struct spoor_error err;
+
+    (void)length;
+    if (strstr(text, "\r\n\r\n")) { /* the server waits for it */
+        metrics_respond(text, render_nothing, NULL, &out);
+        CHECK(strncmp(out.text, "HTTP/1.1 ", 9) == 0 && strstr(out.text, "\r\n\r\n"));
+    }
+    (void)metrics_server_check(text, &err);
+    buffer_done(&out);
+}
+
 const struct fuzz_target net_targets[] = {
     { "cloud_answers", run_cloud_answers, 40 },
     { "cloud_cache", run_cloud_cache, 40 },
     { "keeper", run_keeper, 4 },
     { "lookup", run_lookup, 4 },
+    { "metrics_request", run_metrics_request, 4 },
     { "upload", run_upload, 100 },
     { NULL, NULL, 0 },
 };

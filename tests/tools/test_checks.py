@@ -8,6 +8,13 @@ import subprocess
 import pytest
 
 TOOLS = pathlib.Path(__file__).resolve().parent.parent.parent / "tools"
+def board(query, legend="{{run_id}}"):
+    """A dashboard with one panel."""
+    panel = {"id": 1, "type": "stat", "title": "t", "gridPos": {}, "datasource": {"uid": "${datasource}"},
+             "targets": [{"expr": query, "legendFormat": legend}]}
+    return json.dumps({"panels": [panel], "templating": {"list": [{"name": "datasource"}]}})
+
+
 LONG = "int long_one(int x)\n{\n" + "    x++;\n" * 60 + "    return x;\n}\n"
 COMPLEX = "int tangled(int x)\n{\n" + "    if (x > 1)\n        x++;\n" * 15 + "    return x;\n}\n"
 
@@ -35,7 +42,8 @@ def tree(tmp_path):
           "SPOOR_API int spoor_open_too(void);\n")
     plant("src/base/text.c", '#include "base/text.h"\n')
     plant("src/sample/metric.c", '[METRIC_A] = { { "a_bytes", "help" } },\n')
-    plant("docs/METRICS.md", "| `a_bytes` | gauge |\n")
+    plant("docs/METRICS.md", "| `a_bytes` | gauge |\n\n- `spoor_a_bytes` (gauge), `a.b`\n- `spoor_b_total` (counter), `b`\n")
+    plant("share/grafana/spoor.json", board('sum by (host) (rate(spoor_b_total{name=~"x"}[1m])) + spoor_a_bytes'))
     plant("README.md", "[index](docs/README.md) [code](src/base/text.c) [host](https://example.org)\n`[no](link)`\n"
           + TABLE)
     for name, text in PAGES.items():
@@ -60,7 +68,7 @@ def tree(tmp_path):
     return plant
 
 
-@pytest.mark.parametrize("name", ["layers", "sizes", "banned", "escaping", "docs", "links"])
+@pytest.mark.parametrize("name", ["layers", "sizes", "banned", "escaping", "docs", "links", "dashboards"])
 def test_good_tree_passes(tree, tmp_path, name):
     done = check(name, tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -127,6 +135,12 @@ FAULTS = {
     "row of another measurement": ("docs", "README.md", TABLE.replace("1 MB", "3 MB")),
     "another cost of a GPU": ("docs", "docs/FAQ.md", "| an NVIDIA H200 | 0.57 % of a core |\n"),
     "server that is not named": ("docs", "src/services/bad.c", '#define OTHER_URL "https://b.example"\n'),
+    "metric of a dashboard": ("dashboards", "share/grafana/spoor.json", board("spoor_c_bytes")),
+    "rate of a gauge": ("dashboards", "share/grafana/spoor.json", board("rate(spoor_a_bytes[1m])")),
+    "label of a query": ("dashboards", "share/grafana/spoor.json", board('spoor_a_bytes{pid="1"}')),
+    "label of a group": ("dashboards", "share/grafana/spoor.json", board("sum by (pid) (spoor_a_bytes)")),
+    "label of a legend": ("dashboards", "share/grafana/spoor.json", board("spoor_a_bytes", "{{pid}}")),
+    "variable of a dashboard": ("dashboards", "share/grafana/spoor.json", board('spoor_a_bytes{name="$n"}')),
     "metric not in the page": ("docs", "docs/METRICS.md", "| `b_bytes` | gauge |\n"),
 }
 

@@ -92,7 +92,7 @@ static void only_whole_rows_are_sent(void **state)
     assert_batch(HEADER, 0, &end);
     append("1,2\n3,");
     assert_batch(HEADER "1,2\n", 1, &end);
-    assert_int_equal(spool_advance(&fixture.spool, end), 0);
+    assert_int_equal(spool_advance(&fixture.spool, end, 0), 0);
     assert_batch(HEADER, 0, &end);
     append("4\n5,6\n");
     assert_batch(HEADER "3,4\n5,6\n", 2, &end);
@@ -120,7 +120,7 @@ static void another_process_continues_from_there(void **state)
     append(HEADER "1,2\n3,4\n");
     snprintf(fixture.spool.run.id, sizeof(fixture.spool.run.id), "r");
     assert_batch(HEADER "1,2\n3,4\n", 2, &end);
-    assert_int_equal(spool_advance(&fixture.spool, end), 0);
+    assert_int_equal(spool_advance(&fixture.spool, end, 0), 0);
     append("5,6\n");
     memcpy(path, fixture.spool.path, sizeof(path));
     assert_int_equal(spool_open(path, &again), -EBUSY);
@@ -156,7 +156,7 @@ static void sent_rows_take_no_space(void **state)
     assert_int_equal(spool_count(&fixture.spool, &rows, &bytes), 0);
     assert_int_equal(rows, 1000);
     end = bytes + strlen(HEADER);
-    assert_int_equal(spool_advance(&fixture.spool, end), 0);
+    assert_int_equal(spool_advance(&fixture.spool, end, 0), 0);
     snprintf(path, sizeof(path), "%s/rows.csv", fixture.spool.path);
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_size, end);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "front/agent.h"
 #include "front/spoor/after_run.h"
+#include "front/spoor/export.h"
 #include "front/spoor/live.h"
 #include "front/spoor/outputs.h"
 #include "front/spoor/program.h"
@@ -128,6 +129,7 @@ struct run_report {
     const struct outputs *outputs;
     const struct spoor_options *options;
     struct live *live;
+    struct exporter *exporter;
     bool is_limit_kept;
 };
 
@@ -166,14 +168,16 @@ static int check_gpus(void *data, pid_t pid, struct spoor_error *err)
 
 /* ---- the live view ---- */
 
-/* The thread that draws is started after the fork. */
-static void start_live(void *data, spoor_session *session, pid_t pid)
+/* Threads are started after the fork. */
+static void start_views(void *data, spoor_session *session, pid_t pid)
 {
+    const struct run_report *report = data;
     struct spoor_error err;
 
     (void)session;
     (void)pid;
-    if (live_start(data, &err) < 0)
+    exporter_start(report->exporter);
+    if (report->live && live_start(report->live, &err) < 0)
         complain("%s", err.message);
 }
 
@@ -214,9 +218,8 @@ static struct live *open_live(const struct settings *settings, char **command,
     }
     options->session.flags |= SPOOR_LIST_PROCESSES;
     options->session.sample_seen = live_sample_seen;
-    options->started = start_live;
     options->stopping = hide_live;
-    options->session.sample_data = options->started_data = options->stopping_data = live;
+    options->session.sample_data = options->stopping_data = live;
     return live;
 }
 
@@ -225,12 +228,14 @@ static void write_report(const struct tracked *tracked, void *data)
     struct run_report *report = data;
 
     live_stop(report->live);
+    exporter_stop(report->exporter);
     if (tracked->session) {
         outputs_write(report->outputs, tracked->session);
         report->is_limit_kept = after_run(report->settings, report->outputs, tracked->session);
     } else {
         report->is_limit_kept = untracked_report_write(report, tracked);
     }
+    exporter_end(report->exporter);
 }
 
 static int run_job(struct settings *settings, const struct outputs *outputs, char **command)
@@ -244,12 +249,19 @@ static int run_job(struct settings *settings, const struct outputs *outputs, cha
         .warn = spoor_warn,
         .prepare = check_gpus,
         .prepare_data = settings,
+        .started = start_views,
     };
     CLEANUP(live_cleanup) struct live *live = open_live(settings, command, &options);
+    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
+    struct run_report report = { settings, outputs, &options.session, live, NULL, true };
+    struct spoor_error err;
+    int code;
 
-    struct run_report report = { settings, outputs, &options.session, live, true };
-    int code = program_run(&spoor_program, &options, write_report, &report);
-
+    if (exporter_open(settings, &options.session, &exporter, &err) < 0)
+        return complain("%s", err.message);
+    report.exporter = exporter;
+    options.started_data = &report;
+    code = program_run(&spoor_program, &options, write_report, &report);
     return code == 0 && !report.is_limit_kept ? EXIT_LIMIT : code;
 }
 
@@ -308,9 +320,10 @@ static struct live *begin_live(const struct settings *settings, struct spoor_opt
     return live;
 }
 
-static int follow(const struct settings *settings, const struct outputs *outputs)
+static int follow(struct settings *settings, const struct outputs *outputs)
 {
     CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
+    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
     struct spoor_error err = { 0 };
@@ -325,12 +338,17 @@ static int follow(const struct settings *settings, const struct outputs *outputs
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
     live = begin_live(settings, &options);
+    if (exporter_open(settings, &options, &exporter, &err) < 0)
+        return complain("%s", err.message);
+    exporter_start(exporter);
     code = attachment_follow(&spoor_program, &options, settings->duration_ns, live_end_fd(live),
                              outputs_reader_fd(settings), &attachment);
     live_stop(live);
+    exporter_stop(exporter);
     if (code == 0) {
         outputs_write(outputs, attachment.session);
         (void)after_run(settings, outputs, attachment.session); /* attach has no limits */
+        exporter_end(exporter);
     }
     return code;
 }
@@ -393,9 +411,16 @@ static struct live *begin_system_live(const struct settings *settings,
     return live;
 }
 
-static int measure(const struct settings *settings, const struct outputs *outputs)
+/* Rows and exported samples last until the end, and then there is a summary as of a run. */
+static bool is_followed(const struct settings *settings)
+{
+    return settings->stream_count > 0 || export_is_requested(settings);
+}
+
+static int measure(struct settings *settings, const struct outputs *outputs)
 {
     CLEANUP(live_cleanup) struct live *live = NULL; /* after the session */
+    CLEANUP(exporter_cleanup) struct exporter *exporter = NULL;
     CLEANUP(attachment_close) struct attachment attachment = { .session = NULL };
     struct spoor_options options = session_options(settings);
     uint64_t duration_ns = settings->duration_ns; /* 0: no end */
@@ -406,16 +431,22 @@ static int measure(const struct settings *settings, const struct outputs *output
     if (gpus_check(settings, &err) < 0)
         return complain("%s", err.message);
     live = begin_system_live(settings, &options);
-    if (duration_ns == 0 && !live && settings->stream_count == 0)
+    if (exporter_open(settings, &options, &exporter, &err) < 0)
+        return complain("%s", err.message);
+    exporter_start(exporter);
+    if (duration_ns == 0 && !live && !is_followed(settings))
         duration_ns = settings->interval_ns;
     code = attachment_follow(&spoor_program, &options, duration_ns, live_end_fd(live),
                              outputs_reader_fd(settings), &attachment);
     live_stop(live);
+    exporter_stop(exporter);
     report.session = attachment.session;
-    if (code == 0 && settings->stream_count > 0)
+    if (code == 0 && is_followed(settings))
         outputs_write(outputs, attachment.session);
     else if (code == 0)
         code = program_write_report(&spoor_program, write_system_report, &report);
+    if (attachment.session)
+        exporter_end(exporter);
     return code;
 }
 
@@ -429,8 +460,8 @@ int command_system(const struct command *command, int argc, char **argv)
 
     if (code >= 0)
         return code;
-    if (settings.stream_count > 0 ? outputs_plan(&settings, &outputs, &err) < 0
-                                  : outputs_plan_stdout(&settings, &outputs, &err) < 0)
+    if (is_followed(&settings) ? outputs_plan(&settings, &outputs, &err) < 0
+                               : outputs_plan_stdout(&settings, &outputs, &err) < 0)
         return complain("%s", err.message);
     return measure(&settings, &outputs);
 }

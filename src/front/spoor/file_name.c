@@ -115,8 +115,7 @@ static const struct {
     { "node", add_node },  { "job", add_job }, { "step", add_step },
 };
 
-/* Returns the value of --tag KEY=VALUE; NULL: there is none. */
-static const char *find_tag(const struct settings *settings, const char *key)
+const char *run_tag(const struct settings *settings, const char *key)
 {
     for (size_t i = 0; i < settings->tags.count; i++) {
         const char *tag = settings->tags.items[i];
@@ -132,7 +131,7 @@ static int add_part(struct settings *settings, const char *name, struct buffer *
 {
     bool is_tag = strncmp(name, "tag.", 4) == 0;
     const char *value = strcmp(name, "name") == 0 ? settings->name
-                        : is_tag                  ? find_tag(settings, name + 4)
+                        : is_tag                  ? run_tag(settings, name + 4)
                                                   : NULL;
 
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {

@@ -16,4 +16,7 @@
  * its value is unknown. */
 int file_names_fill_in(struct settings *settings, struct spoor_error *err);
 
+/* Returns the value of --tag KEY=VALUE; NULL: there is none. */
+const char *run_tag(const struct settings *settings, const char *key);
+
 #endif

@@ -168,6 +168,8 @@ static size_t list_files(const struct settings *settings, struct named_file *fil
         files[count++] = (struct named_file){ "--output", settings->outputs.items[i] };
     if (settings->report_path)
         files[count++] = (struct named_file){ "--report", settings->report_path };
+    if (settings->metrics_path)
+        files[count++] = (struct named_file){ "--metrics", settings->metrics_path };
     for (size_t i = 0; i < settings->stream_count; i++)
         files[count++] = (struct named_file){ "--samples", settings->streams[i].path };
     return count;
@@ -176,7 +178,7 @@ static size_t list_files(const struct settings *settings, struct named_file *fil
 /* Called before any file is opened. */
 static int check_names(const struct settings *settings, struct spoor_error *err)
 {
-    struct named_file files[SETTINGS_OUTPUTS_MAX + 1 + SPOOR_STREAMS_MAX];
+    struct named_file files[SETTINGS_OUTPUTS_MAX + 2 + SPOOR_STREAMS_MAX];
     size_t count = list_files(settings, files);
 
     for (size_t i = 0; i < count; i++) {

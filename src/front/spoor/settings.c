@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/parse.h"
+#include "front/spoor/export.h"
 #include "front/spoor/file_name.h"
 #include "front/spoor/print.h"
 #include "front/spoor/program.h"
@@ -20,6 +21,7 @@
 #include "record/run_figure.h"
 #include "runs/bench.h"
 #include "runs/check.h"
+#include "services/metrics_server.h"
 #include "text/number.h"
 
 /* ---- settings ----------------------------------------------------------- */
@@ -351,6 +353,16 @@ static int apply_older(void *target, const struct option *option, const char *va
     return parse_time(value, 1, UINT64_MAX, "a time", &settings->older_ns, err);
 }
 
+static int apply_export_interval(void *target, const struct option *option, const char *value,
+                                 struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    return parse_time(value, 100 * NS_PER_MS, DURATION_MAX_NS, "100ms to 366d",
+                      &settings->export_interval_ns, err);
+}
+
 static int apply_pid(void *target, const struct option *option, const char *value,
                      struct spoor_error *err)
 {
@@ -382,6 +394,7 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define SOURCES "Sources"
 #define GENERAL "General"
 #define RUNS "Runs"
+#define METRICS "Metrics"
 #define TEXT(member) OPTION_TEXT(struct settings, member)
 #define FLAG(member) OPTION_FLAG(struct settings, member)
 #define LIST(member) OPTION_LIST(struct settings, member)
@@ -406,9 +419,9 @@ static const struct option rows[] = {
 { '\0', "count",      "N",                 "with --server: list at most N servers (default: 5)", SCOPE_RECOMMEND, .apply = apply_server_count },
 { '\0', "vendor",     "ID",                "with --server: only servers of this vendor, such as aws, gcp, azure or hcloud; may be repeated", SCOPE_RECOMMEND | OPTION_REPEATABLE, LIST(vendors) },
 { '\0', "arch",       "x86_64|arm64",      "with --server: only servers of this architecture", SCOPE_RECOMMEND, TEXT(architecture), .check = check_architecture },
-{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html, .md or .txt), in addition to the summary on stderr; may be repeated; {name}, {host}, {pid}, {date}, {time}, {id}, {rank}, {node}, {job}, {step} and {tag.KEY} in FILE are those of the run, here and in --samples and --report", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv, .md or .txt); may be repeated (default: a page named after the first file, with the suffix .html; stdout if --format, --text or --brief is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
-{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .html, .json, .csv, .md or .txt); may be repeated (default: merged.json and merged.html in DIRECTORY, and text on stdout)", SCOPE_MERGE | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .json, .csv, .html, .md, .prom or .txt), in addition to the summary on stderr; may be repeated; {name}, {host}, {pid}, {date}, {time}, {id}, {rank}, {node}, {job}, {step} and {tag.KEY} in FILE are those of the run, here and in --samples and --report", TRACK | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write to FILE (- for stdout; .html, .json, .csv, .md, .prom or .txt); may be repeated (default: a page named after the first file, with the suffix .html; stdout if --format, --text or --brief is given)", REPORT | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
+{ 'o',  "output",     "FILE",              "write the report to FILE (- for stdout; .html, .json, .csv, .md, .prom or .txt); may be repeated (default: merged.json and merged.html in DIRECTORY, and text on stdout)", SCOPE_MERGE | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { 'o',  "output",     "FILE",              "write the report to FILE instead of stdout; may be repeated", SYSTEM | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
 { '\0', "figures",    "LIST",              "the figures to use, separated by commas: time, cpu, memory, read, written, gpu_memory, energy, or paths of the JSON report (default: those that are known)", SCOPE_COMPARE | SCOPE_CHECK, TEXT(figures) },
 { '\0', "by",         "PROPERTY",          "compare runs that differ in this property: name (or the command of a run without one), command, host, machine or tag.KEY", SCOPE_COMPARE, TEXT(by) },
@@ -421,9 +434,9 @@ static const struct option rows[] = {
 { '\0', "report",     "FILE",              "also write a page with all runs and box plots to FILE (.html)", BENCH | LINE_ONLY, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { 'q',  "quiet",      NULL,                "do not show the progress", BENCH | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "name",       "NAME",              "a label for the command; repeat it for the commands after --vs; {NAME} is replaced as in the command", BENCH | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(names) },
-{ 'f',  "format",     "text|json|csv|html|markdown", "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html|markdown", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | SCOPE_MERGE | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown|openmetrics", "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown|openmetrics", "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "text|json|csv|html|markdown|openmetrics", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | SCOPE_MERGE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|markdown|json|csv|html", "output format; html: a page with the runs side by side (default: from the suffix of the -o file, otherwise text)", SCOPE_COMPARE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", HISTORY | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
@@ -469,6 +482,12 @@ static const struct option rows[] = {
 { '\0', "stream-format", "csv|jsonl",      "old name of --samples-format", BOTH | SYSTEM | OPTION_HIDDEN, SAMPLING, TEXT(samples_format), .check = check_samples_format },
 { '\0', "dialect",    "NAME",              "columns of the --samples files: those of spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects a table, such as resource-tracker:combined (process, system or combined)", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
 { '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK | BENCH, SAMPLING, .apply = apply_budget, .complete = "none" },
+{ '\0', "listen",     "[ADDRESS:]PORT",    "serve the latest sample to Prometheus at http://ADDRESS:PORT/metrics while the run lasts (default address: 127.0.0.1; port 0: a free one, which is printed)", BOTH | SYSTEM, METRICS, TEXT(listen), .check = metrics_server_check },
+{ '\0', "metrics",    "FILE",              "replace FILE (.prom) at each interval by the latest sample in the text format of Prometheus, for the textfile collector of its node exporter", BOTH | SYSTEM, METRICS, TEXT(metrics_path), .complete = COMPLETE_FILES },
+{ '\0', "push",       "URL",               "push samples to a Pushgateway (http://HOST:9091, or a URL with /metrics/job/...) or to VictoriaMetrics (http://HOST:8428/api/v1/import/prometheus); if the server is down, they wait on disk for it or for the next run", BOTH | SYSTEM, METRICS, TEXT(push), .check = export_check_push },
+{ '\0', "otlp",       "URL|env",           "push samples to an OpenTelemetry collector at URL, such as http://HOST:4318, by OTLP over HTTP in JSON; env: to that of the variables OTEL_EXPORTER_OTLP_ENDPOINT or _METRICS_ENDPOINT", BOTH | SYSTEM, METRICS, TEXT(otlp), .complete = "env", .check = export_check_otlp },
+{ '\0', "export-interval", "TIME",         "time between two pushes of --push and --otlp (default: 10s, or OTEL_METRIC_EXPORT_INTERVAL)", BOTH | SYSTEM, METRICS, .apply = apply_export_interval },
+{ '\0', "label",      "NAME=VALUE|TAG",    "add a label to all exported metrics: NAME=VALUE, or the --tag of this key; may be repeated", BOTH | SYSTEM | OPTION_REPEATABLE, METRICS, LIST(labels), .check = export_check_label },
 { 'p',  "pid",        "PID",               "the process to track", SCOPE_AGENT | OPTION_NO_FILE, EXTENT, .apply = apply_pid },
 { 'p',  "pid",        "PID",               "the process to track; may also be given as an argument", ATTACH | OPTION_NO_FILE, EXTENT, .apply = apply_pid, .complete = COMPLETE_PIDS },
 { '\0', "duration",   "TIME",              "measure for TIME (default: one interval; with --samples, until you press Ctrl-C)", SYSTEM, EXTENT, .apply = apply_duration },

@@ -51,6 +51,11 @@ struct settings {
         streams[SPOOR_STREAMS_MAX]; /* streams of these three; their texts are borrowed */
     size_t stream_count;
     bool has_no_job; /* the host is measured: spoor system */
+    /* of export.h */
+    char *listen, *metrics_path, *push;
+    char *otlp;                  /* a URL, or env: by variables */
+    uint64_t export_interval_ns; /* 0: not given */
+    struct text_list labels;     /* "NAME=VALUE", or the key of a tag */
     char *config_path;
     char *name;
     char run_id[33]; /* empty: a random ID */

@@ -7,16 +7,16 @@
 
 /* clang-format off */
 static const struct gpu_measure_row rows[GPU_MEASURE_COUNT] = {
-[GPU_MEMORY] =              { "memory_bytes",        "memory in use on the device by all processes, peak since the previous sample", 1 },
-[GPU_JOB_MEMORY] =          { "job_memory_bytes",    "the part of it used by the job, peak since the previous sample", 1 },
-[GPU_UTILIZATION] =         { "utilization",         "share of time the device was busy, 0 to 1, over about the last second", 1e-6 },
-[GPU_JOB_UTILIZATION] =     { "job_utilization",     "the part of it spent on the job", 1e-6 },
-[GPU_ENCODER_UTILIZATION] = { "encoder_utilization", "share of time the video encoder was busy", 1e-6 },
-[GPU_DECODER_UTILIZATION] = { "decoder_utilization", "share of time the video decoder was busy", 1e-6 },
-[GPU_POWER] =               { "power_watts",         "power draw of the device", 1e-3 },
-[GPU_TEMPERATURE] =         { "temperature_celsius", "temperature of the device", 1 },
-[GPU_CLOCK] =               { "clock_hertz",         "clock rate of its compute cores", 1e6 },
-[GPU_ENERGY] =              { "energy_joules",       "energy used by the device since the start of the run, as of the last counter reading", 1e-6 },
+[GPU_MEMORY] =              { "memory_bytes",        "memory in use on the device by all processes, peak since the previous sample", 1, .otel = "hw.gpu.memory.usage" },
+[GPU_JOB_MEMORY] =          { "job_memory_bytes",    "the part of it used by the job, peak since the previous sample", 1, .otel = "spoor.gpu.job_memory.usage" },
+[GPU_UTILIZATION] =         { "utilization",         "share of time the device was busy, 0 to 1, over about the last second", 1e-6, .otel = "hw.gpu.utilization" },
+[GPU_JOB_UTILIZATION] =     { "job_utilization",     "the part of it spent on the job", 1e-6, .otel = "spoor.gpu.job_utilization" },
+[GPU_ENCODER_UTILIZATION] = { "encoder_utilization", "share of time the video encoder was busy", 1e-6, .otel = "hw.gpu.utilization", .attribute = "hw.gpu.task=encoder" },
+[GPU_DECODER_UTILIZATION] = { "decoder_utilization", "share of time the video decoder was busy", 1e-6, .otel = "hw.gpu.utilization", .attribute = "hw.gpu.task=decoder" },
+[GPU_POWER] =               { "power_watts",         "power draw of the device", 1e-3, .otel = "hw.power", .attribute = "hw.type=gpu" },
+[GPU_TEMPERATURE] =         { "temperature_celsius", "temperature of the device", 1, .otel = "hw.temperature", .attribute = "hw.type=gpu" },
+[GPU_CLOCK] =               { "clock_hertz",         "clock rate of its compute cores", 1e6, .otel = "spoor.gpu.clock" },
+[GPU_ENERGY] =              { "energy_joules",       "energy used by the device since the start of the run, as of the last counter reading", 1e-6, .otel = "hw.energy", .attribute = "hw.type=gpu", .is_counter = true },
 };
 /* clang-format on */
 
@@ -102,14 +102,13 @@ struct gpu_columns gpu_columns_of(const struct gpu_view *view)
     return columns;
 }
 
-static const struct gpu_device_view *find_device(const struct gpu_view *view,
-                                                 struct gpu_place place)
+const struct gpu_unit *gpu_view_find(const struct gpu_view *view, struct gpu_place place)
 {
-    for (size_t i = 0; view->state == GPU_READY && i < view->count; i++) {
+    for (size_t i = 0; i < view->count; i++) {
         const struct gpu_place *at = &view->units[i].place;
 
         if (at->index == place.index && at->part == place.part)
-            return &view->devices[i];
+            return &view->units[i];
     }
     return NULL;
 }
@@ -117,7 +116,8 @@ static const struct gpu_device_view *find_device(const struct gpu_view *view,
 void gpu_columns_read(const struct gpu_view *view, struct gpu_place place,
                       double ret[GPU_MEASURE_COUNT])
 {
-    const struct gpu_device_view *device = find_device(view, place);
+    const struct gpu_unit *unit = view->state == GPU_READY ? gpu_view_find(view, place) : NULL;
+    const struct gpu_device_view *device = unit ? &view->devices[unit - view->units] : NULL;
 
     for (int i = 0; i < GPU_MEASURE_COUNT; i++)
         ret[i] = gpu_measure_value((enum gpu_measure)i,

@@ -35,7 +35,9 @@ enum gpu_measure {
 struct gpu_measure_row {
     const char *name; /* name with its unit: "memory_bytes" */
     const char *help;
-    double scale; /* factor from the raw value to the unit in the name */
+    double scale;                 /* factor from the raw value to the unit in the name */
+    const char *otel, *attribute; /* as in struct metric_row */
+    bool is_counter;
 };
 
 const struct gpu_measure_row *gpu_measure_row(enum gpu_measure measure);
@@ -131,6 +133,9 @@ struct gpu_columns {
 
 /* The columns for the job's GPUs. */
 struct gpu_columns gpu_columns_of(const struct gpu_view *view);
+
+/* NULL: there is no such GPU. */
+const struct gpu_unit *gpu_view_find(const struct gpu_view *view, struct gpu_place place);
 
 /* The current values of a GPU in the units of the column names; NaN: unknown. */
 void gpu_columns_read(const struct gpu_view *view, struct gpu_place place,

@@ -41,11 +41,12 @@ static int open_file(const struct spool *spool, const char *name, int flags)
 
 enum { HEADER_MAX_BYTES = 16 << 10, PIECE_BYTES = 64 << 10 };
 
-/* rows.csv, opened. */
+/* The file of the rows, opened. */
 struct rows {
     int fd;
     uint64_t size;
-    uint64_t header_bytes; /* 0: there is no header yet */
+    bool is_begun; /* it has its header, if it is to have one */
+    uint64_t header_bytes;
     char header[HEADER_MAX_BYTES];
 };
 
@@ -77,18 +78,22 @@ static int open_rows(const struct spool *spool, struct rows *rows)
     const char *end;
     ssize_t n;
 
-    *rows = (struct rows){ .fd = open_file(spool, SPOOL_ROWS, 0) };
+    *rows = (struct rows){ .fd = open_file(spool, spool_rows(spool), 0) };
     if (rows->fd < 0)
         return rows->fd;
     if (fstat(rows->fd, &status) < 0)
         return -errno;
+    rows->size = (uint64_t)status.st_size;
+    rows->is_begun = *spool->service;
+    if (rows->is_begun)
+        return 0;
     n = read_at(rows->fd, rows->header, sizeof(rows->header), 0);
     if (n < 0)
         return (int)n;
     if ((uint64_t)n < smaller((uint64_t)status.st_size, sizeof(rows->header)))
         return -EIO; /* it only grows */
     end = memchr(rows->header, '\n', (size_t)n);
-    rows->size = (uint64_t)status.st_size;
+    rows->is_begun = end;
     rows->header_bytes = end ? (uint64_t)(end + 1 - rows->header) : 0;
     return 0;
 }
@@ -96,7 +101,7 @@ static int open_rows(const struct spool *spool, struct rows *rows)
 /* Where the rows that wait begin. */
 static uint64_t first_waiting(const struct spool *spool, const struct rows *rows)
 {
-    return rows->header_bytes == 0 ? rows->size : larger(spool->offset, rows->header_bytes);
+    return !rows->is_begun ? rows->size : larger(spool->offset, rows->header_bytes);
 }
 
 /* Counts the whole rows from `start` on, up to the first that begins at `until` or after. *ret_end is
@@ -160,8 +165,7 @@ static void free_space(const struct spool *spool)
 {
     CLEANUP(close_rows) struct rows rows;
 
-    if (open_rows(spool, &rows) == 0 && rows.header_bytes > 0 &&
-        spool->offset > rows.header_bytes)
+    if (open_rows(spool, &rows) == 0 && rows.is_begun && spool->offset > rows.header_bytes)
         (void)fallocate(rows.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                         (off_t)rows.header_bytes, (off_t)(spool->offset - rows.header_bytes));
 }
@@ -183,9 +187,9 @@ static int move_to(struct spool *spool, uint64_t offset, uint64_t batches,
     return r;
 }
 
-int spool_advance(struct spool *spool, uint64_t end)
+int spool_advance(struct spool *spool, uint64_t end, uint64_t refused_rows)
 {
-    return move_to(spool, end, 1, 0);
+    return move_to(spool, end, 1, refused_rows);
 }
 
 int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_bytes)
@@ -413,6 +417,7 @@ static int load_run(struct spool *spool)
     if (r < 0)
         return r == -ENOENT ? -ENODATA : r;
     load_text(object, "api_url", spool->api_url, sizeof(spool->api_url));
+    load_text(object, "service", spool->service, sizeof(spool->service));
     spool->has_short_keys = json_is_true(json_object_get(object, "has_short_keys"));
     json_decref(object);
     return 0;
@@ -457,7 +462,9 @@ static int populate(struct spool *spool, const struct buffer *description, int *
     if (r == 0)
         r = make_file(spool, END_SPACE, END_BYTES);
     if (r == 0)
-        r = make_file(spool, SPOOL_ROWS, 0); /* only the user can read it */
+        r = load_run(spool);
+    if (r == 0)
+        r = make_file(spool, spool_rows(spool), 0); /* only the user can read it */
     if (r < 0)
         return r;
     run_fd = open_file(spool, SPOOL_RUN, 0);
@@ -465,9 +472,6 @@ static int populate(struct spool *spool, const struct buffer *description, int *
         return run_fd;
     if (flock(run_fd, LOCK_SH) < 0)
         return -errno;
-    r = load_run(spool);
-    if (r < 0)
-        return r;
     *ret_run_fd = take_fd(&run_fd);
     return 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool.h - the samples of a run on disk, from when they are taken until they are uploaded.
+ * spool.h - the samples of a run on disk, from when they are taken until they are uploaded: to Sentinel and S3,
+ * or to a service of push.h.
  *
  * Each run has a directory under $XDG_STATE_HOME/spoor/uploads (~/.local/state/spoor/uploads, or
  * below $TMPDIR if there is no home):
  *
  *     run.json     the description of the run for the service; locked (flock) by the tracker while the
  *                  run goes on
- *     rows.csv     a header and a row per sample. Sent rows become a hole in the file.
+ *     rows.csv     a header and a row per sample; for a service of push.h rows.jsonl, without a header. Sent
+ *                  rows become a hole in the file.
  *     state.json   how far the upload is; replaced as a whole after each step
  *     end.json     how the run ended. Until then it is end.space, which takes up as much on the disk:
  *                  the end can be written even if the disk is full.
@@ -27,7 +29,6 @@
 #include "text/buffer.h"
 
 #define SPOOL_RUN "run.json"
-#define SPOOL_ROWS "rows.csv"
 #define SPOOL_END "end.json"
 
 struct json_t;
@@ -37,6 +38,7 @@ struct spool {
     int lock_fd; /* of the directory; -1: closed */
     /* run.json */
     char api_url[1024];
+    char service[16];    /* of push.h; empty: Sentinel */
     bool has_short_keys; /* objects are named as by the Python package */
     /* state.json */
     struct sentinel_run run;     /* its id is empty until it is registered */
@@ -50,6 +52,12 @@ struct spool {
     {                 \
         .lock_fd = -1 \
     }
+
+/* The file of the rows. */
+static inline const char *spool_rows(const struct spool *spool)
+{
+    return *spool->service ? "rows.jsonl" : "rows.csv";
+}
 
 /* The directory of all spools. It is created if it does not exist. */
 int spool_find_base(char base[PATH_MAX], struct spoor_error *err);
@@ -88,9 +96,9 @@ int spool_save(const struct spool *spool);
 /* Calls `each` with the path of every spool in the base, the oldest first. */
 int spool_for_each(const char *base, void (*each)(const char *path, void *data), void *data);
 
-/* A part of rows.csv. */
+/* A part of the rows. */
 struct spool_batch {
-    struct buffer csv; /* the header and whole rows */
+    struct buffer csv; /* the header, if any, and whole rows */
     uint64_t rows;
     uint64_t end; /* the new offset */
 };
@@ -99,8 +107,9 @@ struct spool_batch {
  * `ret->csv` with buffer_done(). */
 int spool_read_batch(const struct spool *spool, size_t max_bytes, struct spool_batch *ret);
 
-/* The batch was sent: the offset moves, state.json is written, and the disk space is given back. */
-int spool_advance(struct spool *spool, uint64_t end);
+/* The batch was sent, but for so many rows that were refused: the offset moves, state.json is written, and the
+ * disk space is given back. */
+int spool_advance(struct spool *spool, uint64_t end, uint64_t refused_rows);
 
 /* How many rows and bytes wait. */
 int spool_count(const struct spool *spool, uint64_t *ret_rows, uint64_t *ret_bytes);

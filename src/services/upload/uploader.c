@@ -89,7 +89,7 @@ int uploader_register(struct uploader *uploader, struct spool *spool, struct spo
     CLEANUP(buffer_done) struct buffer description = { 0 };
     int r;
 
-    if (*spool->run.id != '\0')
+    if (*spool->run.id != '\0' || *spool->service)
         return 0;
     r = connect_api(uploader, err);
     if (r < 0)
@@ -165,24 +165,31 @@ static int put(struct uploader *uploader, struct spool *spool, const struct buff
     return r;
 }
 
+static void done_batch(struct spool_batch *batch)
+{
+    buffer_done(&batch->csv);
+}
+
 /* 1: sent; 0: there was nothing to send. */
 static int send_batch(struct uploader *uploader, struct spool *spool, struct spoor_error *err)
 {
+    CLEANUP(done_batch) struct spool_batch batch = { 0 };
     CLEANUP(buffer_done) struct buffer body = { 0 };
-    struct spool_batch batch = { 0 };
-    int r = spool_read_batch(spool, BATCH_MAX_BYTES, &batch);
+    bool is_pushed = *spool->service, is_refused = false;
+    int r = spool_read_batch(spool, is_pushed ? PUSH_BATCH_MAX_BYTES : BATCH_MAX_BYTES, &batch);
 
-    if (r == 0 && batch.rows > 0)
+    if (r == 0 && batch.rows > 0 && !is_pushed)
         r = gzip_add(batch.csv.text, batch.csv.length, &body);
-    buffer_done(&batch.csv);
     if (r < 0)
         return error_sys(err, r, "cannot read '%s'", spool->path);
     if (batch.rows == 0)
         return 0;
-    r = put(uploader, spool, &body, err);
-    if (r < 0)
+    r = is_pushed ? push_send(&uploader->push, &uploader->api, spool, &batch, err)
+                  : put(uploader, spool, &body, err);
+    is_refused = is_pushed && r == -EBADMSG;
+    if (r < 0 && !is_refused)
         return r;
-    r = spool_advance(spool, batch.end);
+    r = spool_advance(spool, batch.end, is_refused ? batch.rows : 0);
     return r < 0 ? error_sys(err, r, "cannot write to '%s'", spool->path) : 1;
 }
 
@@ -268,6 +275,8 @@ int uploader_finish(struct uploader *uploader, struct spool *spool, struct buffe
 
     if (r < 0)
         return r;
+    if (*spool->service)
+        return uploader_send(uploader, spool, err);
     r = spool_count(spool, &rows, &bytes);
     if (r == 0 && spool->batches == 0 && bytes <= BATCH_MAX_BYTES) {
         struct spool_batch batch = { 0 };
@@ -342,8 +351,11 @@ static void visit(const char *path, void *data)
 {
     CLEANUP(spool_close) struct spool spool = SPOOL_CLOSED;
     struct round *round = data;
+    const char *service = round->uploader->service;
     int r = spool_open(path, &spool);
 
+    if (r == 0 && strcmp(spool.service, service ? service : "") != 0)
+        return;
     if (r == -EBUSY || (r == 0 && !spool_run_is_over(&spool)))
         round->report->busy_runs++;
     else if (r == 0 && strcmp(spool.api_url, round->uploader->api.url) == 0)
@@ -485,7 +497,8 @@ static uint64_t work(struct child *child, uint64_t due_ns, bool has_batch)
         return larger(due_ns + interval_ns, now_ns);
     }
     child->back_off_ns = smaller(2 * child->back_off_ns, BACK_OFF_MAX_NS);
-    return now_ns + child->back_off_ns / 2;
+    return now_ns + smaller(larger(child->back_off_ns / 2, child->uploader.push.retry_ns),
+                            BACK_OFF_MAX_NS);
 }
 
 /* Runs of the past that are still here, unless this one ends meanwhile. */
@@ -507,7 +520,7 @@ static void follow_run(struct child *child)
     child->back_off_ns = smaller(BACK_OFF_MIN_NS, child->settings.interval_ns);
     for (bool has_batch = false; !child->is_over; has_batch = true) {
         due_ns = work(child, due_ns, has_batch);
-        if (has_kept && *child->spool.run.id != '\0') {
+        if (has_kept && (*child->spool.run.id != '\0' || child->spool.batches > 0)) {
             has_kept = false;
             send_kept_runs(child);
         }
@@ -559,6 +572,7 @@ static _Noreturn void serve(struct child *child, int fd)
     keep_only(fd, child->spool.lock_fd);
     child->spool.lock_fd = LOCK_FD;
     child->uploader.api = sentinel_of(&child->settings);
+    child->uploader.service = child->spool.service;
     child->uploader.data = child;
     if (recv(SOCKET_FD, &byte, 1, 0) == 1) {
         follow_run(child);
@@ -576,6 +590,8 @@ static int write_description(const struct upload_order *order, struct buffer *re
 
     json_begin(&json, NULL, '{');
     json_add_text(&json, "api_url", order->settings->url);
+    if (order->service)
+        json_add_text(&json, "service", order->service);
     json_add_bool(&json, "has_short_keys", order->has_short_keys);
     json_add_document(&json, "metadata", order->metadata);
     json_end(&json);
@@ -623,7 +639,8 @@ int upload_process_start(const struct upload_order *order, struct upload_process
     if (r < 0)
         return r;
     memcpy(process.path, spool.path, sizeof(process.path));
-    n = snprintf(process.rows_path, sizeof(process.rows_path), "%s/%s", spool.path, SPOOL_ROWS);
+    n = snprintf(process.rows_path, sizeof(process.rows_path), "%s/%s", spool.path,
+                 spool_rows(&spool));
     r = n < 0 || (size_t)n >= sizeof(process.rows_path) ? -ENAMETOOLONG
                                                         : start(order, &spool, &process);
     if (r < 0) {
@@ -744,6 +761,13 @@ static void read_result(const struct buffer *said, bool has_ended, struct upload
     buffer_add(&ret->answer, zero + 1, (size_t)(end - zero - 1));
 }
 
+void upload_process_finish(const struct upload_process *process, int exit_code, bool has_failed)
+{
+    (void)write_end(process, exit_code, has_failed); /* without it, the run has failed */
+    upload_process_begin(process);                   /* if it has not */
+    (void)shutdown(process->fd, SHUT_WR);
+}
+
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret)
 {
@@ -753,9 +777,7 @@ void upload_process_end(struct upload_process *process, int exit_code, bool has_
     bool has_ended;
 
     *ret = (struct upload_result){ 0 };
-    (void)write_end(process, exit_code, has_failed); /* without it, the run has failed */
-    upload_process_begin(process);                   /* if it has not */
-    (void)shutdown(process->fd, SHUT_WR);
+    upload_process_finish(process, exit_code, has_failed);
     has_ended = listen_to(process, &said);
     stop(process);
     read_result(&said, has_ended, ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uploader.h - uploads the samples of one spool: registers the run, sends batches, and closes the run.
+ * uploader.h - uploads the samples of one spool: registers the run, sends batches, and closes the run. A run for
+ * a service of push.h is neither registered nor closed.
  *
  * A step that fails can be repeated later: it goes on where it was. Errors are those of
  * sentinel.h.
@@ -10,6 +11,7 @@
 
 #include <stdbool.h>
 
+#include "services/upload/push.h"
 #include "services/upload/sentinel.h"
 #include "services/upload/spool.h"
 #include "text/json_writer.h"
@@ -18,6 +20,7 @@
 
 struct uploader {
     struct sentinel api; /* its http is owned, and NULL until the first request */
+    const char *service; /* of the spools; NULL or empty: Sentinel */
     /* Adds members about this machine to the description of a run. NULL: none. */
     void (*add_machine)(struct json_writer *json);
     /* Whether to leave the rest for later; called before each batch, which then fails with -ECANCELED.
@@ -26,6 +29,7 @@ struct uploader {
     void *data;
     struct s3_credentials credentials; /* of `credentials_of` */
     char credentials_of[sizeof(((struct sentinel_run *)0)->id)];
+    struct push_state push;
 };
 
 void uploader_done(struct uploader *uploader);
@@ -80,6 +84,7 @@ struct upload_process {
  * `has_short_keys`: objects are named as by the Python package. `add_machine` as in uploader.h. */
 struct upload_order {
     const struct upload_settings *settings;
+    const char *service; /* as in struct uploader; its settings as in push.h */
     const struct buffer *metadata;
     bool has_short_keys;
     void (*add_machine)(struct json_writer *json);
@@ -103,7 +108,11 @@ struct upload_result {
     struct buffer answer;   /* of the service; empty: none; owned */
 };
 
-/* The run is over, and the rows are written. Waits as long as the settings allow. Unsent rows stay in the spool. The caller ends ret->answer with buffer_done(). */
+/* The run is over, and the rows are written: the process sends the rest. */
+void upload_process_finish(const struct upload_process *process, int exit_code,
+                           bool has_failed);
+
+/* The same, if that was not called. Waits as long as the settings allow. Unsent rows stay in the spool. The caller ends ret->answer with buffer_done(). */
 void upload_process_end(struct upload_process *process, int exit_code, bool has_failed,
                         struct upload_result *ret);
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export.h - the samples of a run for monitoring systems, while it lasts: --listen, --metrics, --push and --otlp.
+ *
+ * The first two get the latest sample, with the highest levels since they got the one before. The file is
+ * written by a process (base/writer_process.h), so that a file system that hangs stops nothing. What is pushed
+ * goes through a stream to a spool, from which a process sends it (services/upload).
+ */
+#ifndef FRONT_SPOOR_EXPORT_H
+#define FRONT_SPOOR_EXPORT_H
+
+#include <stdbool.h>
+
+#include "front/spoor/settings.h"
+#include "spoor/spoor.h"
+
+struct exporter;
+
+/* For the options. */
+int export_check_label(const char *value, struct spoor_error *err);
+int export_check_push(const char *value, struct spoor_error *err);
+int export_check_otlp(const char *value, struct spoor_error *err);
+
+bool export_is_requested(const struct settings *settings);
+
+/* Opens everything that can be refused, and enters itself into the options, after a live view has. There must
+ * be no other threads that allocate memory. *ret is NULL if nothing is to be exported. */
+int exporter_open(struct settings *settings, struct spoor_options *options,
+                  struct exporter **ret, struct spoor_error *err);
+
+/* The job runs. Accepts NULL, as all below. */
+void exporter_start(struct exporter *exporter);
+
+/* The session has stopped: ends the thread, writes the last sample, and has the rest pushed. */
+void exporter_stop(struct exporter *exporter);
+
+/* Waits for that: at most 200 ms since. */
+void exporter_end(struct exporter *exporter);
+
+/* Not before the session is closed. Always returns NULL. */
+struct exporter *exporter_close(struct exporter *exporter);
+
+static inline void exporter_cleanup(struct exporter **exporter)
+{
+    *exporter = exporter_close(*exporter);
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export.h - samples in the formats of monitoring systems: OpenMetrics, the text format of Prometheus and
+ * OTLP. Pure.
+ *
+ * All names come from the table of metrics (sample/metric.h); docs/METRICS.md lists them. Unknown values are
+ * left out.
+ */
+#ifndef OUTPUT_EXPORT_H
+#define OUTPUT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sample/metric.h"
+#include "sample/sampler.h"
+#include "spoor/spoor.h"
+#include "text/buffer.h"
+
+enum { EXPORT_GPUS_MAX = 64 };
+
+struct export_gpu {
+    unsigned index;
+    int part; /* -1: a whole GPU */
+    char uuid[96];
+    double values[GPU_MEASURE_COUNT];
+};
+
+struct export_sample {
+    double unix_seconds, elapsed_seconds;
+    double cpu_limit, memory_limit_bytes;
+    double values[METRIC_COUNT];
+    size_t gpu_count; /* more are left out */
+    struct export_gpu gpus[EXPORT_GPUS_MAX];
+};
+
+struct export_sample export_sample_of(const struct spoor_sample *sample);
+
+/* Adds a later sample to one that was not exported: levels of the job stay the highest, and counters never
+ * fall, even if a correction makes them (metric_row.may_fall). */
+void export_sample_fold(struct export_sample *sample, const struct export_sample *later);
+
+/* The same with a sample that was exported. */
+void export_sample_follow(struct export_sample *sample, const struct export_sample *later);
+
+struct export_label {
+    const char *name, *value;
+};
+
+bool export_is_label_name(const char *name);
+
+/* Adds a label to a list of them as the writers below take it: name="value",name="value" */
+void export_add_label(const char *name, const char *value, struct buffer *labels);
+
+enum exposition {
+    EXPOSE_OPENMETRICS, /* version 1.0 */
+    EXPOSE_TEXT,        /* Prometheus, version 0.0.4 */
+    EXPOSE_TIMED,       /* the same: lines of values only, with their time */
+};
+
+/* `labels` are of every value. */
+void export_write(const struct export_sample *sample, const char *labels, enum exposition how,
+                  struct buffer *out);
+
+/* An OTLP request in JSON. The first label is the ID of the run. */
+void otlp_write(const struct export_sample *samples, size_t count,
+                const struct export_label *resource, size_t resource_count, struct buffer *out);
+
+#endif

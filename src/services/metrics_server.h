@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * metrics_server.h - serves /metrics over HTTP/1.1, in one thread.
+ *
+ * Every response closes its connection. A client has 5 s for all of it, a request at most 8 KiB, and if there
+ * are 16 clients, a new one replaces the oldest: no client can hold the server.
+ */
+#ifndef SERVICES_METRICS_SERVER_H
+#define SERVICES_METRICS_SERVER_H
+
+#include "output/export.h"
+#include "spoor/spoor.h"
+#include "text/buffer.h"
+
+struct metrics_server;
+
+/* Writes the response, in the thread of the server. */
+typedef void metrics_render(void *data, enum exposition how, struct buffer *out);
+
+/* Checks "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT"; without an address, it is 127.0.0.1. */
+int metrics_server_check(const char *address, struct spoor_error *err);
+
+/* Binds the address; the kernel queues connections until metrics_server_start(). `ret_url` is the URL of the
+ * page, to be ended with buffer_done(). */
+int metrics_server_open(const char *address, struct metrics_server **ret,
+                        struct buffer *ret_url, struct spoor_error *err);
+int metrics_server_start(struct metrics_server *server, metrics_render *render, void *data,
+                         struct spoor_error *err);
+
+/* Ends the thread and all connections. Accepts NULL; always returns NULL. */
+struct metrics_server *metrics_server_close(struct metrics_server *server);
+
+/* ---- requests, for tests ------------------------------------------------ */
+
+/* Adds the response to a whole request, up to its empty line. */
+void metrics_respond(const char *request, metrics_render *render, void *data,
+                     struct buffer *out);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * push.h - pushes rows of samples to a monitoring system, in its format:
+ *
+ *     pushgateway   PUT /metrics/job/...: text, the latest sample
+ *     import        POST /api/v1/import/prometheus of VictoriaMetrics: text, every sample with its time
+ *     otlp          POST /v1/metrics: OTLP in JSON, every sample
+ *
+ * The metadata of the run has its labels: { "labels": { "run_id": "..." }, "resource": { ... },
+ * "interval_seconds": 1 }. Samples that are closer than the interval are folded into one.
+ */
+#ifndef SERVICES_UPLOAD_PUSH_H
+#define SERVICES_UPLOAD_PUSH_H
+
+#include <stdint.h>
+
+#include "base/environment.h"
+#include "output/export.h"
+#include "services/upload/sentinel.h"
+#include "spoor/spoor.h"
+
+struct spool;
+struct spool_batch;
+
+enum { PUSH_BATCH_MAX_BYTES = 1 << 20 };
+
+struct push_state {
+    uint64_t retry_ns;           /* how long the service wants to be left alone; 0: not given */
+    char run_id[64];             /* of the sample; empty: there is none */
+    struct export_sample latest; /* that was sent */
+};
+
+/* The settings of a push: `url` is the whole URL, and `token` has lines of headers. -EINVAL with a message. */
+int push_settings(const char *url, const char *run_id, environment_get *get,
+                  struct upload_settings *ret, const char **ret_service,
+                  struct spoor_error *err);
+
+/* The same for OTLP. `url` NULL: by the variables OTEL_EXPORTER_OTLP_... */
+int otlp_settings(const char *url, environment_get *get, struct upload_settings *ret,
+                  struct spoor_error *err);
+
+/* Adds KEY=VALUE,KEY=VALUE with %-escapes, as OTEL_RESOURCE_ATTRIBUTES has it: calls add() for each. */
+void push_for_each_pair(const char *list,
+                        void (*add)(const char *key, const char *value, void *data),
+                        void *data);
+
+/* Sends a batch. -EBADMSG: the service has refused these rows and always will; -EIO: it cannot take them now; or
+ * as http_send(). */
+int push_send(struct push_state *state, const struct sentinel *api, const struct spool *spool,
+              const struct spool_batch *batch, struct spoor_error *err);
+
+#endif
