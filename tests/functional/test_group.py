@@ -187,6 +187,14 @@ def test_merge_writes_the_files_of_the_folder(spoor, tmp_path):
     assert spoor("report", "-f", "text", folder).returncode == 0  # merged.json is not a rank
 
 
+def test_the_page_of_a_folder_is_beside_it(spoor, tmp_path):
+    made_up_ranks.write(tmp_path / "group")
+    done = spoor("report", "group/", cwd=tmp_path)
+    if "has no report page" in done.stderr:
+        pytest.skip("this build has no report page")
+    assert done.returncode == 0 and (tmp_path / "group.html").exists()
+
+
 @pytest.mark.parametrize("operands, message", [((), "missing argument"), (("nothing",), "no files of ranks"),
                                                ((".",), "no files of ranks")])
 def test_a_folder_without_ranks_is_refused(spoor, tmp_path, operands, message):

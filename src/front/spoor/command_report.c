@@ -32,11 +32,15 @@ static int name_page(const char *path, char **ret, struct spoor_error *err)
 {
     const char *base = basename(path);
     const char *dot = strrchr(base, '.');
+    size_t length;
     struct buffer name = { 0 };
 
     if (strcmp(path, "-") == 0 || path[0] == '@')
         path = dot = "report";
-    buffer_add(&name, path, dot && dot > base ? (size_t)(dot - path) : strlen(path));
+    length = dot && dot > base ? (size_t)(dot - path) : strlen(path);
+    while (length > 1 && path[length - 1] == '/') /* of a directory */
+        length--;
+    buffer_add(&name, path, length);
     buffer_add_text(&name, ".html");
     if (buffer_error(&name) < 0)
         return error_set(err, ENOMEM, "out of memory");
