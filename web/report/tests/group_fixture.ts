@@ -98,6 +98,7 @@ export function groupJob(base: Run, options: GroupOptions): Run {
   const deciding = nodes.reduce((most, node) =>
     node.memory!.value! > most.memory!.value! ? node : most,
   );
+  const gib = Math.ceil((deciding.memory!.value! * 1.2) / 2 ** 30);
   const gone: MissingRank[] = missing.map((rank) => ({
     rank,
     host: hostOf(rank),
@@ -113,7 +114,26 @@ export function groupJob(base: Run, options: GroupOptions): Run {
   const seconds = Array.from({ length: CELLS }, (_, cell) => ((cell + 1) * SECONDS) / CELLS);
   return {
     ...base,
-    run: { ...base.run, name: "stencil", host: null, elapsed_seconds: SECONDS },
+    run: {
+      ...base.run,
+      name: null,
+      command: ["./stencil", "case.toml"],
+      tags: {},
+      host: null,
+      elapsed_seconds: SECONDS,
+    },
+    recommendation: {
+      cpus: { value: ranks, guess: false, why: "one per rank" },
+      memory_bytes: { value: gib * 2 ** 30, guess: false, why: "peak of the largest node" },
+      seconds: { value: 720, guess: false, why: "elapsed time, times 1.2" },
+      requests: [
+        {
+          name: "sbatch",
+          title: "Slurm",
+          text: `#SBATCH --nodes=${count} --ntasks-per-node=${perNode}\n#SBATCH --mem=${gib}G\n`,
+        },
+      ],
+    },
     phases: [],
     processes: { largest: [], others: [] },
     cpu: { total_seconds: exact(cpuSeconds), mean_cores: exact(cpuSeconds / SECONDS) },
