@@ -618,7 +618,7 @@ static void a_merged_report_is_the_same_after_loading(void **state)
 
 static void write_file(const char *path, const char *text, size_t length)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(path, "we");
 
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, length, file), length);
