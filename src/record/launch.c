@@ -355,7 +355,8 @@ void launch_describe(const struct launch *launch, const char *host, struct buffe
     } else if (is_known(launch->ranks)) { /* of a group */
         buffer_format(out, "%llu ranks", (unsigned long long)launch->ranks);
         if (is_known(launch->nodes))
-            buffer_format(out, " on %llu nodes", (unsigned long long)launch->nodes);
+            buffer_format(out, " on %llu node%s", (unsigned long long)launch->nodes,
+                          launch->nodes == 1 ? "" : "s");
         node = NULL;
     }
     add_escaped(out->length > 0 ? ", " : "", name ? find_label(name) : "launcher", out);

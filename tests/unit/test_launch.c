@@ -426,6 +426,9 @@ static void a_launch_is_described_in_a_line(void **state)
                                         .nodes = 4 },
                        "16 ranks on 4 nodes, Slurm job 7.0");
     assert_description(
+        (struct launch){ .launcher = "mpich", .rank = UNKNOWN, .ranks = 2, .nodes = 1 },
+        "2 ranks on 1 node, MPICH");
+    assert_description(
         (struct launch){ .launcher = "newer", .ranks = UNKNOWN, .rank = UNKNOWN },
         "newer on host7");
 }
