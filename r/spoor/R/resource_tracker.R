@@ -1,0 +1,1 @@
+ResourceTracker <- NULL
