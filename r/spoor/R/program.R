@@ -78,7 +78,8 @@ write_json <- function(value) {
   if (is.list(value)) {
     items <- vapply(value, write_json, "")
     if (is.null(names(value))) return(paste0("[", paste(items, collapse = ","), "]"))
-    return(paste0("{", paste0(quote_json(names(value)), rep(":", length(items)), items, collapse = ","), "}"))
+    if (length(items)) items <- paste(quote_json(names(value)), items, sep = ":")
+    return(paste0("{", paste(items, collapse = ","), "}"))
   }
   if (is.null(value) || is.na(value)) "null"
   else if (is.logical(value)) tolower(value)

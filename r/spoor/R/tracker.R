@@ -61,8 +61,9 @@ try_asking <- function(agent, op, ...)
 
 # ---- trackers ----
 
-spoor_start <- function(interval = NULL, pid = Sys.getpid(), ...) {
-  words <- option_words(list(pid = as.integer(pid), interval = interval, ...))
+# Workers that R forks copy its memory as their garbage collector runs, which only `detail` sees.
+spoor_start <- function(interval = NULL, pid = Sys.getpid(), detail = "always", ...) {
+  words <- option_words(list(pid = as.integer(pid), interval = interval, detail = detail, ...))
   tracker <- structure(new.env(parent = emptyenv()), class = "spoor_tracker")
   tracker$pid <- as.integer(pid)
   tracker$agent <- open_agent(words)
