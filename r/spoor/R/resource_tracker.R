@@ -120,6 +120,8 @@ print.spoor_page <- function(x, ...) {
 
 # ---- the class ----
 
+utils::globalVariables(c("self", "private")) # of R6
+
 tracker_class <- function() R6::R6Class("ResourceTracker", cloneable = FALSE,
   public = list(
     initialize = function(pid = Sys.getpid(), children = TRUE, interval = 1, autostart = TRUE, track_processes = TRUE,

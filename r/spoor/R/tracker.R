@@ -20,6 +20,7 @@ open_agent <- function(words, name = "spoor") {
   ready <- read_answer(agent, NULL)
   if (!identical(ready$protocol, PROTOCOL))
     fail(sprintf("'%s' and the R package are of different versions: install the same version of both", program))
+  agent$pid <- ready$pid
   is_ready <- TRUE
   agent
 }
