@@ -5,7 +5,7 @@
 # Free memory is returned to the system before: an expression that reuses it would seem to need none.
 measure_growth <- function(expr) {
   release_memory()
-  tracker <- spoor_start()
+  tracker <- spoor_start(detail = "always")
   on.exit(forget_tracker(tracker))
   before <- spoor_snapshot(tracker)[["job_rss_bytes"]]
   start <- proc.time()[["elapsed"]]

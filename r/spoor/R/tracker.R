@@ -62,9 +62,10 @@ try_asking <- function(agent, op, ...)
 
 # ---- trackers ----
 
-# Workers that R forks copy its memory as their garbage collector runs, which only `detail` sees.
-spoor_start <- function(interval = NULL, pid = Sys.getpid(), detail = "always", ...) {
-  words <- option_words(list(pid = as.integer(pid), interval = interval, detail = detail, ...))
+# A forked worker copies the memory of R when its garbage collector runs. Resident sizes do not show that, so the
+# tracker may spend more than by default on reading which memory is shared.
+spoor_start <- function(interval = NULL, pid = Sys.getpid(), budget = 5, ...) {
+  words <- option_words(list(pid = as.integer(pid), interval = interval, budget = budget, ...))
   tracker <- structure(new.env(parent = emptyenv()), class = "spoor_tracker")
   tracker$pid <- as.integer(pid)
   tracker$agent <- open_agent(words)

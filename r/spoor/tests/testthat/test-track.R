@@ -61,7 +61,7 @@ test_that("invalid arguments are errors of the program", {
   skip_without_program()
   error <- tryCatch(spoor_track(1, interval = "x"), spoor_error = identity)
   expect_identical(error$code, "EINVAL")
-  expect_error(spoor_start(0.1, Sys.getpid(), "always", "unnamed"), "must be named")
+  expect_error(spoor_start(0.1, Sys.getpid(), 5, "unnamed"), "must be named")
   expect_error(spoor_phase("two\nlines", 1), "one line")
   expect_error(spoor_read(tempfile()), "does not exist")
 })

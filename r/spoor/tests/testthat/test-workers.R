@@ -19,12 +19,13 @@ test_that("two workers of 200 MB are 400 MB, where gc() reports nothing of them"
   folder <- tempfile()
   dir.create(folder)
   samples <- tempfile(fileext = ".csv")
+  release_memory() # of other tests
   u <- spoor_track({
     before <- spoor_snapshot()[["job_rss_bytes"]]
     gc(reset = TRUE)
     parallel::mclapply(1:2, work, folder, samples, mc.cores = 2)
     seen_by_r <- sum(gc()[, 6]) # MB, the method of peakRAM
-  }, samples = samples)
+  }, interval = 0.05, detail = "always", samples = samples)
   grown <- summary(u)["peak_memory_bytes", "value"] - before
   expect_gt(grown, 380e6)
   expect_lt(grown, 420e6)
