@@ -43,8 +43,6 @@ struct agent {
 
 static struct agent *agents; /* the open ones */
 
-extern char **environ;
-
 /* ---- start ---------------------------------------------------------------- */
 
 struct launch {

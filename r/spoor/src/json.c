@@ -147,7 +147,7 @@ static SEXP read_members(struct reader *reader, char end)
 {
     PROTECT_INDEX list_index, names_index;
     R_xlen_t length = 0, capacity = FIRST_ELEMENTS;
-    SEXP list = Rf_allocVector(VECSXP, capacity), names = R_NilValue;
+    SEXP list = Rf_allocVector(VECSXP, capacity), names;
 
     PROTECT_WITH_INDEX(list, &list_index);
     PROTECT_WITH_INDEX(names = Rf_allocVector(STRSXP, capacity), &names_index);
@@ -170,8 +170,9 @@ static SEXP read_members(struct reader *reader, char end)
     }
     reader->at++;
     REPROTECT(list = Rf_xlengthgets(list, length), list_index);
+    REPROTECT(names = Rf_xlengthgets(names, length), names_index);
     if (end == '}')
-        Rf_setAttrib(list, R_NamesSymbol, Rf_xlengthgets(names, length));
+        Rf_setAttrib(list, R_NamesSymbol, names);
     else
         list = simplify(list);
     UNPROTECT(2);
