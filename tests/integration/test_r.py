@@ -151,7 +151,7 @@ def test_child_that_leaves_the_expression_has_a_warning(start):
 
 
 def test_tracker_that_is_killed_is_a_warning(start):
-    process = start(f'u <- spoor_track({{ {READY}; scan("go", quiet = TRUE); 6 * 7 }})\ncat(u$value, u$reason, "\\n")')
+    process = start(f'u <- spoor_track({{ {READY}; suppressWarnings(readLines("go")); 6 * 7 }})\ncat(u$value, u$reason, "\\n")')
     os.mkfifo("go")
     wait_for_ready(process)
     os.kill(agents(process.pid)[0], signal.SIGKILL)
