@@ -17,7 +17,10 @@ READY = 'cat("REA", "DY\\n", sep = "")'
 # Four workers with 200 MB each: the memory of R that a worker copies, and a vector. They hold it until the tracker
 # has taken two more samples.
 WORKERS = r"""
-own <- function() 1024 * sum(as.numeric(gsub("\\D", "", grep("^Private_", readLines("/proc/self/smaps_rollup"), value = TRUE))))
+own <- function() {
+  lines <- grep("^Private_", readLines("/proc/self/smaps_rollup"), value = TRUE)
+  1024 * sum(as.numeric(gsub("\\D", "", lines)))
+}
 work <- function(i) {
   gc()
   x <- numeric((200e6 - own()) / 8)
@@ -151,7 +154,8 @@ def test_child_that_leaves_the_expression_has_a_warning(start):
 
 
 def test_tracker_that_is_killed_is_a_warning(start):
-    process = start(f'u <- spoor_track({{ {READY}; suppressWarnings(readLines("go")); 6 * 7 }})\ncat(u$value, u$reason, "\\n")')
+    process = start(f'u <- spoor_track({{ {READY}; suppressWarnings(readLines("go")); 6 * 7 }})\n'
+                    'cat(u$value, u$reason, "\\n")')
     os.mkfifo("go")
     wait_for_ready(process)
     os.kill(agents(process.pid)[0], signal.SIGKILL)
@@ -170,8 +174,10 @@ def test_phase_of_a_run(start):
 
 def test_pid_one_reaps_the_tracker(start):
     """R in a container without an init becomes the parent of the tracker."""
-    wrapper = ("unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--pid", "--fork", "--mount-proc")
-    process = start('u <- spoor_track(Sys.getpid())\ncat(u$value, grep("^[0-9]+$", list.files("/proc"), value = TRUE))', *wrapper)
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    process = start('u <- spoor_track(Sys.getpid())\n'
+                    'cat(u$value, grep("^[0-9]+$", list.files("/proc"), value = TRUE))',
+                    "unshare", *user, "--pid", "--fork", "--mount-proc")
     assert finish(process) == (0, "1 1", "")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Expressions and commands, compared by what they use.
+# Compares expressions and commands.
 
-# What an expression uses: seconds, CPU seconds, and the bytes above those at its start, most and at the end.
+# Measures an expression: seconds, CPU seconds, and bytes above those at its start, at its peak and after it.
 # Free memory is returned to the system before: an expression that reuses it would seem to need none.
 measure_growth <- function(expr) {
   release_memory()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The chunk option spoor=TRUE of knitr: what a chunk used is shown after it.
+# The chunk option spoor=TRUE of knitr: the usage of a chunk is shown after it.
 
 chunk_hook <- function(before, options, envir) {
   if (before) {

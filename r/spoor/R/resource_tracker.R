@@ -2,7 +2,7 @@
 # ResourceTracker: the class of the package resource.tracker, over the agent of the program resource-tracker. The
 # agent writes the rows of both tables to temporary files, as 8-byte numbers.
 
-# Columns by the names that people read, and what a unit of each is in bytes.
+# The columns of each table, with their titles.
 COLUMNS <- list(
   process = c(timestamp = "Timestamp", pid = "PID", children = "children", utime = "CPU time (user)",
               stime = "CPU time (system)", cpu_usage = "CPU usage", memory_mib = "memory usage",

@@ -239,7 +239,7 @@ SEXP spoor_send(SEXP pointer, SEXP text)
     return Rf_ScalarLogical(TRUE);
 }
 
-/* Receives what there is, within some time. 0: the program has ended; -1: there is nothing yet. */
+/* Waits up to some time for output and adds it to the text. 0: the program has ended; -1: there was none. */
 static ssize_t receive_some(struct agent *agent, int milliseconds)
 {
     struct pollfd input = { .fd = agent->fd, .events = POLLIN };

@@ -142,7 +142,7 @@ static SEXP simplify(SEXP list)
     return vector;
 }
 
-/* What follows '{' or '['. */
+/* Reads the members after '{' or '['. */
 static SEXP read_members(struct reader *reader, char end)
 {
     PROTECT_INDEX list_index, names_index;
