@@ -7,16 +7,16 @@ measure_growth <- function(expr) {
   release_memory()
   tracker <- spoor_start(detail = "always")
   on.exit(forget_tracker(tracker))
-  before <- spoor_snapshot(tracker)[["job_rss_bytes"]]
-  start <- proc.time()[["elapsed"]]
+  before <- spoor_snapshot(tracker)
+  start <- as.numeric(Sys.time())
   expr
-  seconds <- proc.time()[["elapsed"]] - start
+  seconds <- as.numeric(Sys.time()) - start
+  after <- spoor_snapshot(tracker)
   release_memory()
-  after <- spoor_snapshot(tracker)[["job_rss_bytes"]]
-  report <- check_usage(spoor_stop(tracker))$report
-  peak <- get_figure(report, FIGURES$peak_memory_bytes)$value
-  list(time = seconds, cpu = get_figure(report, FIGURES$cpu_seconds)$value, memory = max(0, peak - before),
-       kept = after - before)
+  kept <- spoor_snapshot(tracker)[["job_rss_bytes"]] - before[["job_rss_bytes"]]
+  peak <- get_figure(check_usage(spoor_stop(tracker))$report, FIGURES$peak_memory_bytes)$value
+  list(time = seconds, cpu = after[["job_cpu_seconds"]] - before[["job_cpu_seconds"]],
+       memory = max(0, peak - before[["job_rss_bytes"]]), kept = kept)
 }
 
 release_memory <- function() {

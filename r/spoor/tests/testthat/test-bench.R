@@ -8,6 +8,13 @@ test_that("expressions are compared", {
   expect_error(spoor_bench(), "no expression")
 })
 
+test_that("the garbage collection around an expression does not count", {
+  skip_without_program()
+  collection <- sum(system.time(release_memory())[1:2])
+  result <- spoor_bench(NULL, runs = 2)
+  expect_lt(result$median[result$figure == "cpu"], collection / 2)
+})
+
 test_that("the interval of the median is by ranks", {
   expect_identical(unlist(summarize_runs("time", "x", c(6, 1, 5, 2, 4, 3))[c("median", "low", "high")]),
                    c(median = 3.5, low = 1, high = 6))
