@@ -51,6 +51,10 @@ call_program <- function(words, input = NULL, name = "spoor") {
   lines <- suppressWarnings(system2(command, shQuote(words), stdout = TRUE, stderr = errors, input = input))
   if (!is.null(attr(lines, "status"))) {
     reason <- paste(readLines(errors, warn = FALSE), collapse = "\n")
+    if (length(lines) == 1 && startsWith(lines, "{")) { # an answer for programs
+      answer <- read_json(lines)
+      fail(answer$message, answer$code)
+    }
     fail(if (nzchar(reason)) sub("^spoor: ", "", reason) else "the program 'spoor' failed")
   }
   Encoding(lines) <- "UTF-8"

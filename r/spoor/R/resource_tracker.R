@@ -33,6 +33,13 @@ SHARED <- list(list("cpu_usage", "cpu_usage", 1.25, 0.25), list("memory_mib", "m
 lookup <- function(what, request = NULL)
   read_json(call_program(c("agent-lookup", what), request, name = "resource-tracker"))
 
+# A server with the keys of the keeper. For a server from a CSV file, only some are known.
+describe_server <- function(server)
+  server$details %||% list(
+    vendor_id = server$vendor, server_id = server$name, api_reference = server$name, region_id = server$region,
+    cpu_architecture = server$architecture, vcpus = server$vcpus, memory_amount = server$memory_bytes / MIB,
+    gpu_count = server$gpus, min_price_ondemand = server$price_usd_per_hour)
+
 row_count <- function(path, table) file.size(path) %/% (8 * length(COLUMNS[[table]]))
 
 read_rows <- function(path, table) {
@@ -202,12 +209,14 @@ tracker_class <- function() R6::R6Class("ResourceTracker", cloneable = FALSE,
       list(cpu = found$cpus$value, memory = round(found$memory_bytes$value / MIB), gpu = found$gpus$value,
            vram = round((found$vram_bytes$value %||% 0) / MIB))
     },
-    recommend_server = function(...) {
+    recommend_server = function(vendor_id = NULL, cpu_architecture = NULL, catalog = NULL) {
       need <- self$recommend_resources()
-      request <- list(cpus = need$cpu, memory_mib = need$memory, gpus = need$gpu, vram_mib = need$vram, count = 1, ...)
+      request <- list(cpus = need$cpu, memory_mib = need$memory, gpus = need$gpu, vram_mib = need$vram, count = 1,
+                      vendors = as.list(vendor_id), architecture = cpu_architecture)
+      if (!is.null(catalog)) request$catalog <- normalizePath(catalog)
       servers <- lookup("servers", write_json(request))$servers$fitting
       if (!length(servers)) stop("no server fits")
-      servers[[1]]$details %||% servers[[1]]
+      describe_server(servers[[1]])
     },
     report = function() {
       private$wait_for_first()
