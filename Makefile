@@ -50,7 +50,7 @@ test-full:
 # With real components: programs, schedulers; Metaflow if METAFLOW_SOURCE names a checkout of its source, which Debian does
 # not have. Those that are missing are skipped.
 integration:
-	@tools/deps build page test integration
+	@tools/deps build page test integration r
 	@tools/run-tests integration
 
 lint:
@@ -148,6 +148,14 @@ wheel:
 	@tools/deps build page cross
 	@tools/cross-build $(ARCH) build-cross/$(ARCH)
 	@tools/make-wheel build-cross/$(ARCH)/build dist
+
+# The R package, built and checked as CRAN does.
+.PHONY: r
+r:
+	@tools/deps build page r
+	@$(MAKE) --no-print-directory all
+	@rm -rf $(BUILD)/r
+	@r/check $(BUILD)/spoor $(BUILD)/r
 
 # The unit and replay tests on the other architecture, under qemu-user.
 OTHER ?= $(if $(filter amd64,$(shell dpkg --print-architecture)),arm64,amd64)

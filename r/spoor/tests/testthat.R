@@ -1,0 +1,3 @@
+library(testthat)
+library(spoor)
+test_check("spoor")
