@@ -102,7 +102,7 @@ static void warn_about_clocks(struct merge *merge)
     }
     for (size_t i = 0; i < merge->node_count; i++) {
         const struct node *node = &merge->nodes[i];
-        double first = INFINITY, last = 0;
+        double first = HUGE_VAL, last = 0;
 
         for (size_t k = 0; k < node->ended; k++) {
             const struct group_rank *rank = node->ranks[k];
@@ -396,7 +396,7 @@ static int add_nodes(struct merge *merge)
     for (size_t i = 0; i < merge->node_count; i++) {
         const struct node *from = &merge->nodes[i];
         struct record_node *node = &section->nodes[i];
-        double start = INFINITY, end = 0;
+        double start = HUGE_VAL, end = 0;
 
         field_table_clear(&record_node_fields, node);
         node->host = record_text(merge->ret, from->host);

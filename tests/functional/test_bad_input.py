@@ -45,7 +45,7 @@ OPTIONS = {
     "interval too long": (["-i", "2h"], ["2h"]),
     "interval absurd": (["-i", "1e300"], ["1e300"]),
     "format unknown": (["-f", "xml"], ["xml", "json"]),
-    "format of later": (["-f", "openmetrics"], ["openmetrics"]),
+    "format of later": (["-f", "parquet"], ["parquet"]),
     "detail unknown": (["--detail", "often"], ["often", "auto"]),
     "color unknown": (["--color", "blue"], ["blue", "auto"]),
     "wait unknown": (["--wait", "some"], ["some", "main"]),

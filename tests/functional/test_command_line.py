@@ -251,7 +251,7 @@ def test_a_variable_sets_each_option_of_run_and_attach(spoor, command, own):
               for line in spoor("--man-options", "spoor", command).stdout.splitlines() if "*--" in line[:9]}
     wrong = {name: value for name, value in {**WRONG, **own}.items() if name != "max" or command == "run"}
     assert listed - set(wrong) == {"output", "name", "on-exit", "samples", "metrics", "help", "version"} | \
-        ({"cgroup"} if command == "attach" else set())
+        ({"cgroup"} if command == "attach" else {"group"})
     operand = "true" if command == "run" else "1"
     for name, value in wrong.items():
         variable = "SPOOR_" + name.upper().replace("-", "_")

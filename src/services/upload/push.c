@@ -166,7 +166,7 @@ int otlp_settings(const char *url, environment_get *get, struct upload_settings 
     *ret = defaults;
     base = base && *base ? base : "http://localhost:4318";
     (void)snprintf(joined, sizeof(joined), "%s%s", base,
-                   base[strlen(base) - 1] == '/' ? OTLP_PATH + 1 : OTLP_PATH);
+                   base[strlen(base) - 1] == '/' ? &OTLP_PATH[1] : OTLP_PATH);
     if (url)
         r = set_url(url, OTLP_PATH, "", ret, err);
     else
