@@ -96,7 +96,8 @@ static void write_exports(struct buffer *out)
         out,
         "\n## Names in OpenMetrics and OpenTelemetry\n"
         "\n`--listen`, `--metrics` and `--push` write the metrics of a sample under their "
-        "OpenMetrics\nnames, and `--otlp` under those of OpenTelemetry, with the conventions "
+        "OpenMetrics\nnames, and `--otlp` under their OpenTelemetry names, with the "
+        "conventions "
         "of "
         "`process`, `system` and `hw`\nwhere these have one; *main* is the process then. Help "
         "texts are those above. A metric that is\nnot in this list is not exported. "

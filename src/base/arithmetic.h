@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arithmetic.h - saturating arithmetic on unsigned amounts. */
+/* arithmetic.h - saturating arithmetic on unsigned amounts, and their order. */
 #ifndef BASE_ARITHMETIC_H
 #define BASE_ARITHMETIC_H
 
@@ -24,6 +24,12 @@ static inline uint64_t sub_floor0(uint64_t a, uint64_t b)
 static inline uint64_t abs_diff(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
+}
+
+/* Order of two amounts, for qsort(). */
+static inline int compare_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
 }
 
 /* A running mean in which the latest value has a weight of 1/8; 0: no value yet. */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline bool is_digit(char c)
 {
@@ -69,6 +70,11 @@ struct keyed_field {
 /* Returns how many fields were found. `into` is a struct of uint64_t fields. */
 size_t keyed_parse(const char *text, const struct keyed_field *fields, size_t count,
                    void *into);
+
+static inline bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
 
 /* The name of a user in the text of /etc/passwd. -ENOENT: no such line. */
 int passwd_parse_name(const char *text, uint64_t uid, char *buf, size_t size);

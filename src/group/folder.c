@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "base/unknown.h"
 #include "group/merge.h"
 #include "history/store.h"
@@ -25,11 +26,6 @@
 #define BEGIN_START "{\"schema\":\"" RECORD_SCHEMA "\",\"begin\":"
 #define END_START "{\"schema\":\"" RECORD_SCHEMA "\",\"run\":{\"id\":\""
 #define NODE_START "{\"schema\":\"" RECORD_SCHEMA "\",\"node\":{\"ended\":"
-
-static bool begins_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
 
 /* ---- reading ----------------------------------------------------------------- */
 

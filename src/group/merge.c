@@ -171,7 +171,7 @@ static int compare_devices(const void *a, const void *b)
 
     if (order == 0)
         order = (first->node > second->node) - (first->node < second->node);
-    return order != 0 ? order : compare_counts(first->rank->rank, second->rank->rank);
+    return order != 0 ? order : compare_u64(first->rank->rank, second->rank->rank);
 }
 
 /* The place of a GPU among all: by node, number and part. */
@@ -181,10 +181,9 @@ static int compare_places(const void *a, const void *b)
     int order = (first->node > second->node) - (first->node < second->node);
 
     if (order == 0)
-        order = compare_counts(first->gpu->index, second->gpu->index);
+        order = compare_u64(first->gpu->index, second->gpu->index);
     if (order == 0)
-        order =
-            compare_counts(first->gpu->part + 1, second->gpu->part + 1); /* the whole first */
+        order = compare_u64(first->gpu->part + 1, second->gpu->part + 1); /* the whole first */
     return order != 0 ? order : compare_texts(first->gpu->uuid, second->gpu->uuid);
 }
 
@@ -202,12 +201,12 @@ static int compare_users(const void *a, const void *b)
 {
     const struct group_rank *first = *(struct group_rank *const *)a;
     const struct group_rank *second = *(struct group_rank *const *)b;
-    int order = compare_counts(count_selected(second), count_selected(first));
+    int order = compare_u64(count_selected(second), count_selected(first));
 
     if (order == 0)
         order = (first->elapsed_seconds < second->elapsed_seconds) -
                 (first->elapsed_seconds > second->elapsed_seconds);
-    return order != 0 ? order : compare_counts(first->rank, second->rank);
+    return order != 0 ? order : compare_u64(first->rank, second->rank);
 }
 
 /* Selects ranks whose figures of GPUs count, so that each GPU counts once: a rank that adds none is left out. */

@@ -183,7 +183,7 @@ static void copy_warnings(struct group *group, const struct record *record,
 static bool is_before(const struct record *record, const struct record *first)
 {
     uint64_t rank = record->launch ? record->launch->rank : UNKNOWN;
-    int order = compare_counts(rank, first->launch ? first->launch->rank : UNKNOWN);
+    int order = compare_u64(rank, first->launch ? first->launch->rank : UNKNOWN);
 
     if (order == 0)
         order =
@@ -241,11 +241,6 @@ int group_add_end(struct group *group, struct record *record, struct spoor_error
 
 /* ---- the ranks that count -------------------------------------------------- */
 
-int compare_counts(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_numbers(double a, double b)
 {
     return (a > b) - (a < b);
@@ -261,7 +256,7 @@ static int compare_attempts(const void *a, const void *b)
 {
     const struct group_rank *first = *(struct group_rank *const *)a;
     const struct group_rank *second = *(struct group_rank *const *)b;
-    int order = compare_counts(first->rank, second->rank);
+    int order = compare_u64(first->rank, second->rank);
 
     if (order == 0 && !is_known(first->rank))
         order = compare_texts(first->id, second->id);
@@ -270,7 +265,7 @@ static int compare_attempts(const void *a, const void *b)
     if (order == 0)
         order = compare_texts(first->id, second->id);
     if (order == 0)
-        order = compare_counts(first->figures != NULL, second->figures != NULL);
+        order = compare_u64(first->figures != NULL, second->figures != NULL);
     return order != 0 ? order
                       : compare_numbers(first->elapsed_seconds, second->elapsed_seconds);
 }
@@ -382,14 +377,14 @@ static int compare_hosts(const void *a, const void *b)
     int order = compare_texts(first->host, second->host);
 
     if (order == 0)
-        order = compare_counts(first->figures == NULL, second->figures == NULL);
+        order = compare_u64(first->figures == NULL, second->figures == NULL);
     return order != 0 ? order : compare_attempts(a, b);
 }
 
 static int compare_nodes(const void *a, const void *b)
 {
     const struct node *first = a, *second = b;
-    int order = compare_counts(first->index, second->index);
+    int order = compare_u64(first->index, second->index);
 
     return order != 0 ? order : compare_texts(first->host, second->host);
 }

@@ -64,8 +64,7 @@ int merge_select(struct merge *merge);
 /* Merges the figures of the ranks, by the rules of the table of figures (figures.c). -ENOMEM. */
 int merge_figures(struct merge *merge);
 
-/* Order of two values, for qsort(). */
-int compare_counts(uint64_t a, uint64_t b);
+/* Order of two texts, for qsort(); NULL is empty. */
 int compare_texts(const char *a, const char *b);
 bool is_same_text(const char *a, const char *b);
 

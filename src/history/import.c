@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "record/row.h"
 #include "text/number.h"
 
@@ -319,11 +320,6 @@ static int read_duct(const struct buffer *text, const char *path, struct records
 }
 
 /* ---- files ---------------------------------------------------------------- */
-
-static bool begins_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
 
 static const char snakemake_start[] = "s\th:m:s\t", nextflow_start[] = "task_id\t",
                   duct_start[] = "{\"command\"";

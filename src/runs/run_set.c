@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/parse.h"
 #include "group/folder.h"
 #include "history/import.h"
 #include "history/index.h"
@@ -31,11 +32,6 @@ enum file_kind { FILE_REPORT, FILE_SAMPLES, FILE_TRACKING, FILE_ROWS, FILE_IMPOR
  * keys are sorted. */
 static const char *const json_rows[] = { "{\"timestamp\"", "{\"actual_interval_ms\"",
                                          "{\"cpu\"" };
-
-static bool begins_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
 
 /* Returns the kind of a file by its first bytes: its name does not determine it, and reports
  * and samples may both be JSON. */

@@ -131,19 +131,14 @@ struct scratch {
     uint64_t *best; /* best[n]: weight of the best set among the first n areas */
 };
 
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_areas(const void *left, const void *right)
 {
     const struct memory_area *a = left, *b = right;
-    int order = compare(a->device, b->device);
+    int order = compare_u64(a->device, b->device);
 
     if (order == 0)
-        order = compare(a->inode, b->inode);
-    return order != 0 ? order : compare(a->offset_end, b->offset_end);
+        order = compare_u64(a->inode, b->inode);
+    return order != 0 ? order : compare_u64(a->offset_end, b->offset_end);
 }
 
 static bool is_in(const struct area_process *process, enum group group)
