@@ -346,7 +346,42 @@ static int add_ended(const char *path, void *data, struct spoor_error *err)
     return 0;
 }
 
-/* One rank merges. link() is atomic on every file system. */
+static bool have_all_ended(const char *folder, uint64_t ranks)
+{
+    uint64_t ended = 0;
+
+    return history_visit(folder, add_ended, &ended, NULL) == 0 && ended == ranks;
+}
+
+static int add_size(const char *path, void *data, struct spoor_error *err)
+{
+    struct stat status;
+
+    (void)err;
+    if (stat(path, &status) == 0)
+        *(off_t *)data += status.st_size;
+    return 0;
+}
+
+/* Lines are only added: if their size has not changed, no rank began or ended. */
+static off_t size_of_lines(const char *folder)
+{
+    off_t size = 0;
+
+    (void)history_visit(folder, add_size, &size, NULL);
+    return size;
+}
+
+static void remove_merged(const char *folder, const char *suffix)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/merged.%s", folder, suffix);
+
+    if (n > 0 && (size_t)n < sizeof(path))
+        (void)unlink(path);
+}
+
+/* Spares ranks that end together from merging the same lines. link() is atomic on every file system. */
 static bool take_lock(const char *folder)
 {
     char own[PATH_MAX], lock[PATH_MAX], host[256];
@@ -387,6 +422,33 @@ static int write_merged(const char *folder, struct spoor_error *err)
     return r;
 }
 
+/*
+ * Writes the merged report, 1 if it did. Where runs share a folder, the first rank of a run finds the ranks of the run
+ * before, all of them ended, and merges those: so whoever wrote looks again whether a rank began or ended meanwhile.
+ * A rank that cannot take the lock has added its lines before, so that the owner of the lock finds them.
+ */
+static int merge_all_ended(const char *folder, uint64_t ranks, struct spoor_error *err)
+{
+    bool has_written = false;
+    off_t size;
+    int r = 0;
+
+    do {
+        size = size_of_lines(folder);
+        if (!take_lock(folder))
+            break;
+        has_written = have_all_ended(folder, ranks);
+        if (has_written) {
+            r = write_merged(folder, err);
+        } else {
+            remove_merged(folder, "json");
+            remove_merged(folder, "html");
+        }
+        remove_merged(folder, "lock");
+    } while (r == 0 && size_of_lines(folder) != size);
+    return r < 0 ? r : has_written;
+}
+
 /* ---- for ranks -------------------------------------------------------------------- */
 
 static int append_line(const char *folder, const struct buffer *line, char path[PATH_MAX],
@@ -403,19 +465,17 @@ static int append_line(const char *folder, const struct buffer *line, char path[
 
 int group_begin(const char *folder, const struct record *record, struct spoor_error *err)
 {
-    /* A report of an earlier run is out of date. */
-    static const char *const merged[] = { "lock", "json", "html" };
     CLEANUP(buffer_done) struct buffer line = { 0 };
     char path[PATH_MAX];
+    int r;
 
     rank_write_begin(record, &line);
-    for (size_t i = 0; i < ARRAY_SIZE(merged); i++) {
-        int n = snprintf(path, sizeof(path), "%s/merged.%s", folder, merged[i]);
-
-        if (n > 0 && (size_t)n < sizeof(path))
-            (void)unlink(path);
-    }
-    return append_line(folder, &line, path, err);
+    r = append_line(folder, &line, path, err);
+    /* Of an earlier run, or of a rank that was killed while it merged. A rank that merges now finds the new line. */
+    remove_merged(folder, "lock");
+    remove_merged(folder, "json");
+    remove_merged(folder, "html");
+    return r;
 }
 
 int group_end(const char *folder, const struct buffer *line, uint64_t ranks,
@@ -423,7 +483,6 @@ int group_end(const char *folder, const struct buffer *line, uint64_t ranks,
 {
     CLEANUP(buffer_done) struct buffer node = { 0 };
     char path[PATH_MAX];
-    uint64_t all = 0;
     size_t ended;
     int r = append_line(folder, line, path, err);
 
@@ -434,9 +493,7 @@ int group_end(const char *folder, const struct buffer *line, uint64_t ranks,
         return 0;
     buffer_format(&node, NODE_START "%zu}}\n", ended);
     r = append_line(folder, &node, path, err);
-    if (r < 0 || history_visit(folder, add_ended, &all, NULL) < 0 || all != ranks ||
-        !take_lock(folder))
+    if (r < 0 || !have_all_ended(folder, ranks))
         return r;
-    r = write_merged(folder, err);
-    return r < 0 ? r : 1;
+    return merge_all_ended(folder, ranks, err);
 }

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -91,6 +92,19 @@ def test_a_group_that_runs_again_is_merged_again(spoor, tmp_path):
     report = json.loads((folder / "merged.json").read_text("utf-8"))
     assert report["run"]["exit_code"] == 2 and report["group"]["reported"] == 2
     assert "repeated" in [warning["code"] for warning in report["warnings"]]
+
+
+def test_the_last_rank_merges_whatever_the_order(spoor, tmp_path):
+    """Ranks of the round before have ended: rank 0 merges with them, while rank 1 begins a little later each time."""
+    folder = tmp_path / "group"
+    for round_ in range(60):
+        ranks = []
+        for rank in range(2):
+            ranks.append(start_rank(spoor, rank, 2, "--group", folder, command=("sh", "-c", f"exit {round_}")))
+            time.sleep(round_ * 0.0004)
+        assert [rank.wait(timeout=DEADLINE_SECONDS) for rank in ranks] == 2 * [round_]
+        report = json.loads((folder / "merged.json").read_text("utf-8"))
+        assert [rank["exit_code"] for rank in report["rank_table"]] == 2 * [round_]
 
 
 def test_a_run_within_a_rank_is_not_another_attempt(spoor, tmp_path):
