@@ -137,7 +137,7 @@ static struct spoor_figure merge_sum(struct merge *merge, size_t index)
     return sum_figure(merge, &sum);
 }
 
-/* Is a figure of GPUs known to another rank of the node? One of them opens the driver for those that use no GPU. */
+/* Whether another rank of the node has the figure: one rank opens the GPU driver for all that use no GPU. */
 static bool is_left_to_others(const struct group_rank *rank, size_t index)
 {
     bool is_left = false;
@@ -150,7 +150,7 @@ static bool is_left_to_others(const struct group_rank *rank, size_t index)
     return is_left;
 }
 
-/* A rate holds while its rank runs. */
+/* A mean rate counts for the time in which its rank ran. */
 static struct spoor_figure merge_mean(struct merge *merge, size_t index)
 {
     struct sum sum = { 0 };

@@ -83,7 +83,7 @@ static void warn_as_ranks(struct merge *merge)
     }
 }
 
-/* Clocks of two machines are compared by the time in which their ranks ran: it overlaps, if the job is one. */
+/* Compares the clocks of two machines: ranks of one job run at the same time, so their times must overlap. */
 static void warn_about_clocks(struct merge *merge)
 {
     static const double tolerance = 1;
@@ -153,7 +153,7 @@ struct gpu_seen {
     const struct node *node;
 };
 
-/* The same GPU has one UUID. A PCI address, which stands for it, is one of its node. */
+/* A PCI address, which stands for a UUID that is unknown, identifies a GPU within its node only. */
 static int compare_uuids(const void *a, const void *b)
 {
     const struct gpu_seen *first = a, *second = b;
@@ -229,7 +229,7 @@ static int select_users(struct merge *merge, const struct gpu_seen *devices, siz
             const struct gpu_seen *found =
                 bsearch(&key, devices, count, sizeof(*devices), compare_uuids);
 
-            /* All entries of one GPU are equal: the first of them has the mark. */
+            /* bsearch() finds any of the entries of a GPU; the first of them counts. */
             while (found > devices && compare_uuids(found - 1, found) == 0)
                 found--;
             if (!rank->gpus[k].is_selected || !found)
@@ -427,7 +427,7 @@ static double value_of(const struct group_rank *rank, const char *path)
     return record_find(rank->figures, path).value;
 }
 
-/* Pressure of the machine says nothing about one rank. */
+/* The pressure of the machine is not that of one rank. */
 static double wait_of(const struct group_rank *rank)
 {
     static const char *const paths[] = { "pressure.cpu_seconds", "pressure.memory_seconds",
@@ -681,7 +681,7 @@ static void copy_command(struct record *ret, const char *const *command)
         ret->command[i] = record_text(ret, command[i]);
 }
 
-/* As the lowest rank has it. */
+/* Copies what describes the lowest rank. */
 static void copy_first(struct merge *merge)
 {
     const struct record *first = &merge->group->first;

@@ -30,7 +30,7 @@ void group_done(struct group *group)
     group_init(group);
 }
 
-/* The first notes of all, whatever the order of the files. */
+/* Keeps the notes that come first by their text: threads read the files in any order. */
 void group_skip(struct group *group, const char *file, size_t line, const char *reason)
 {
     struct record_warning *notes = group->notes;
@@ -65,7 +65,7 @@ static struct group_rank *append(struct group *group)
     return &group->ranks[group->count];
 }
 
-/* Texts that the rank before has too are kept once. */
+/* A text that equals that of the previous rank is stored once. */
 static int add(struct group *group, const struct record *record, struct spoor_error *err)
 {
     static const struct launch no_launch = { .rank = UNKNOWN,
@@ -179,7 +179,7 @@ static void copy_warnings(struct group *group, const struct record *record,
     }
 }
 
-/* Is a record the better one to describe the group? Of the lowest rank, and its last attempt. */
+/* Whether a record describes the group better: it has a lower rank, or is a later attempt of the same one. */
 static bool is_before(const struct record *record, const struct record *first)
 {
     uint64_t rank = record->launch ? record->launch->rank : UNKNOWN;

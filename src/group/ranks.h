@@ -28,8 +28,7 @@ struct group_rank {
     size_t warning_count;
     struct rank_curve curve;
     const struct node *of_node;
-    bool
-        counts_gpus; /* the figures of its GPUs count, those of other ranks with the same GPUs do not */
+    bool counts_gpus; /* not if its GPUs count with another rank */
 };
 
 struct node {

@@ -48,7 +48,7 @@ static inline uint64_t launch_ranks_here(const struct launch *launch)
 /* Pure: depends on the variables that `get` returns, and keeps their texts. */
 void launch_read(struct launch *launch, environment_get *get);
 
-/* A copy that the record owns; NULL: no memory, which the record knows. */
+/* A copy that the record owns; NULL: no memory, and the record has the error. */
 struct launch *launch_copy(struct record *record, const struct launch *from);
 
 /* "Rank 3 of 16 on n03, Slurm job 1234.0", or "16 ranks on 4 nodes, Slurm job 1234.0". `host` stands for a node without a name. Safe on a

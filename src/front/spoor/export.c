@@ -32,7 +32,7 @@
 
 enum { PUSHES_MAX = 2, PASSWD_MAX_BYTES = 1 << 20 };
 
-/* A receiver of samples, and the one it gets next. */
+/* A receiver of samples, and the sample that it gets next. */
 struct receiver {
     bool has_sample;
     bool is_taken; /* the sample was handed over */
@@ -56,8 +56,7 @@ struct exporter {
     } pushes[PUSHES_MAX];
     size_t push_count;
     uint64_t stopped_ns; /* when the rest began to be pushed; 0: not yet */
-    struct spoor_stream
-        streams[SPOOR_STREAMS_MAX]; /* those of the settings, and of the pushes */
+    struct spoor_stream streams[SPOOR_STREAMS_MAX]; /* of the settings, then of the pushes */
 };
 
 /* ---- labels ------------------------------------------------------------- */

@@ -31,10 +31,10 @@ int exporter_open(struct settings *settings, struct spoor_options *options,
 /* The job runs. Accepts NULL, as all below. */
 void exporter_start(struct exporter *exporter);
 
-/* The session has stopped: ends the thread, writes the last sample, and has the rest pushed. */
+/* The session has stopped: ends the thread, writes the last sample, and starts to push the rest. */
 void exporter_stop(struct exporter *exporter);
 
-/* Waits for that: at most 200 ms since. */
+/* Waits until the rest is pushed, at most 200 ms after exporter_stop(). */
 void exporter_end(struct exporter *exporter);
 
 /* Not before the session is closed. Always returns NULL. */

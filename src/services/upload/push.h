@@ -25,7 +25,7 @@ struct spool_batch;
 enum { PUSH_BATCH_MAX_BYTES = 1 << 20 };
 
 struct push_state {
-    uint64_t retry_ns;           /* how long the service wants to be left alone; 0: not given */
+    uint64_t retry_ns;           /* until the service accepts another request; 0: not given */
     char run_id[64];             /* of the sample; empty: there is none */
     struct export_sample latest; /* that was sent */
 };
