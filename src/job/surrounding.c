@@ -32,20 +32,30 @@ static bool child_is_foreign(struct job *job, const struct pid_stat *child)
 }
 
 /* Follows the parents of a process to the tracker or to a known process of the job. Orphans are
- * children of the tracker. */
-static bool is_foreign(struct job *job, pid_t pid)
+ * children of the tracker. If the chain breaks, a parent may have exited, or the process itself:
+ * one that was reaped after its file was opened has parent 0. It is followed once more. */
+static bool is_foreign(struct job *job, pid_t first)
 {
     enum { DEPTH_MAX = 64 };
-    struct pid_stat stat = { .parent_pid = pid };
+    bool is_second_time = false;
+    struct pid_stat stat;
+    pid_t pid = first;
 
-    for (int depth = 0; depth < DEPTH_MAX; depth++) {
-        pid = stat.parent_pid;
+    for (int depth = 0; depth < DEPTH_MAX && first > 1; depth++) {
         if (roster_find(&job->roster, pid))
             return false;
-        if (pid <= 1 || pid_stat_read_once(job->root, pid, &stat) < 0)
-            return pid <= 1 || depth > 0; /* it has exited */
-        if (stat.parent_pid == job->tracker_pid)
-            return child_is_foreign(job, &stat);
+        if (pid > 1 && pid_stat_read_once(job->root, pid, &stat) == 0) {
+            if (stat.parent_pid == job->tracker_pid)
+                return child_is_foreign(job, &stat);
+            pid = stat.parent_pid;
+        } else if (pid == first) {
+            return false; /* it has exited */
+        } else if (is_second_time) {
+            return true;
+        } else {
+            is_second_time = true;
+            pid = first;
+        }
     }
     return true;
 }

@@ -305,6 +305,22 @@ static double derive_at_peak(const struct summary *summary, enum metric metric)
     return metric_value(metric, at_peak->total_bytes);
 }
 
+/* Whether processes had memory, of which neither the private nor the shared part was read near the peak. */
+static bool was_read_too_early(const struct summary *summary, enum metric part)
+{
+    static const enum metric totals[METRIC_COUNT] = {
+        [METRIC_MAIN_PRIVATE] = METRIC_MAIN_RSS,
+        [METRIC_MAIN_SHARED] = METRIC_MAIN_RSS,
+        [METRIC_DESCENDANTS_PRIVATE] = METRIC_DESCENDANTS_RSS,
+        [METRIC_DESCENDANTS_SHARED] = METRIC_DESCENDANTS_RSS,
+        [METRIC_JOB_PRIVATE] = METRIC_JOB_RSS,
+        [METRIC_JOB_SHARED] = METRIC_JOB_RSS,
+    };
+    uint64_t total = totals[part] ? summary->tally[totals[part]].max : 0;
+
+    return is_known(total) && total > 0 && !has_split_near_peak(summary);
+}
+
 /* A part may be larger at the moment of the highest total than in any sample. */
 static double derive_peak(const struct summary *summary, enum metric metric)
 {
@@ -313,7 +329,8 @@ static double derive_peak(const struct summary *summary, enum metric metric)
     bool has_moment =
         metric == METRIC_JOB_RSS || metric == METRIC_JOB_PRIVATE || metric == METRIC_JOB_SHARED;
 
-    if (tally->max == 0 && tally->is_lost) /* the size was lost later */
+    /* 0 is no peak if the size was lost later, or was only read while the job was small. */
+    if (tally->max == 0 && (tally->is_lost || was_read_too_early(summary, metric)))
         return nan("");
     return has_moment && !isnan(peak) ? fmax(peak, derive_at_peak(summary, metric)) : peak;
 }
@@ -405,15 +422,17 @@ static double derive(const struct row *row, const struct summary *summary)
 
 static const char *missing_reason(const struct row *row, const struct summary *summary)
 {
+    const struct tally *tally = &summary->tally[row->metric];
     bool is_rate = row->derivation == MEAN_RATE || row->derivation == MAX_RATE;
 
-    if (is_rate && is_known(summary->tally[row->metric].first))
+    if (is_rate && is_known(tally->first))
         return summary->sample_count > 1 && metric_row(row->metric)->clock == CLOCK_HOST_CPU
                    ? "the run was shorter than a tick of the counter"
                    : "a rate needs at least two samples";
-    if (row->derivation == AT_PEAK && is_known(summary->tally[row->metric].max))
+    if (is_known(tally->max) &&
+        (row->derivation == AT_PEAK || (row->derivation == PEAK && !tally->is_lost)))
         return "memory was not read near its peak";
-    return summary->tally[row->metric].origin.reason;
+    return tally->origin.reason;
 }
 
 /* Pairs of memory peaks where the first cannot exceed the second. Their values come from

@@ -19,6 +19,26 @@ static void a_0_followed_by_unknown_is_unknown(void **state)
     assert_near(find(&machine, "memory.descendants.total_rss_bytes").value, 3e6);
 }
 
+/* The private and shared parts were read once, when the job began. */
+static void parts_that_were_read_too_early_are_unknown(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_RSS, 4096, 300 * MB);
+    OBSERVE(&machine, METRIC_JOB_PRIVATE, 0, 0);
+    OBSERVE(&machine, METRIC_DESCENDANTS_RSS, 0, 0);
+    OBSERVE(&machine, METRIC_DESCENDANTS_PRIVATE, 0, 0);
+    machine.summary.at_peak = (struct memory_split){ 4096, 0, 4096 };
+    assert_true(isnan(find(&machine, "memory.combined.private_rss_bytes").value));
+    assert_string_equal(find(&machine, "memory.combined.private_rss_bytes").reason,
+                        "memory was not read near its peak");
+    assert_near(find(&machine, "memory.descendants.private_rss_bytes").value, 0);
+    machine.summary.at_peak = (struct memory_split){ 300 * MB, 0, 300 * MB };
+    assert_near(find(&machine, "memory.combined.private_rss_bytes").value, 0);
+}
+
 /* Double mappings of a descendant do not make the main process uncertain. */
 static void a_lower_bound_is_discounted_by_its_own_scope(void **state)
 {
@@ -119,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_0_followed_by_unknown_is_unknown),
+        cmocka_unit_test(parts_that_were_read_too_early_are_unknown),
         cmocka_unit_test(a_lower_bound_is_discounted_by_its_own_scope),
         cmocka_unit_test(memory_figures_are_consistent),
     };
