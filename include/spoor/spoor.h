@@ -71,6 +71,7 @@ enum spoor_format {
     SPOOR_RANK,        /* one line of JSON, as the folder of a group keeps it */
     SPOOR_SNAKEMAKE,   /* the benchmark table of Snakemake 7 and 8 */
     SPOOR_SNAKEMAKE_9, /* the same of Snakemake 9.13.5 and later */
+    SPOOR_NEXTFLOW,    /* .command.trace of Nextflow */
 };
 
 /* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name

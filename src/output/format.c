@@ -46,6 +46,7 @@ static const struct format formats[] = {
     [SPOOR_SNAKEMAKE_9] = { .name = "snakemake-9",
                             .write = snakemake_9_write,
                             .header = snakemake_header },
+    [SPOOR_NEXTFLOW] = { .name = "nextflow", .write = nextflow_write },
 };
 
 static const struct {

@@ -108,6 +108,10 @@ void snakemake_9_write(const struct record *record, const struct format_style *s
                        struct buffer *out);
 void snakemake_header(struct buffer *out);
 
+/* Writes a .command.trace of Nextflow (nextflow.c). */
+void nextflow_write(const struct record *record, const struct format_style *style,
+                    struct buffer *out);
+
 /* Writes a machine without a run as JSON or as text (machine.c). */
 void machine_write_json(const struct record *record, struct buffer *out);
 void machine_write_text(const struct record *record, const struct format_style *style,

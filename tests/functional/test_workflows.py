@@ -5,6 +5,7 @@ import json
 import pytest
 
 from conftest import load
+from nextflow import parse_trace
 
 pytestmark = pytest.mark.any_user
 
@@ -76,3 +77,30 @@ def test_runs_are_appended_below_one_header(spoor, tmp_path):
 def test_a_version_without_its_format_is_refused(spoor, command):
     done = spoor(*command)
     assert (done.returncode, done.stderr) == (125, "spoor: --dialect snakemake-9 requires -f snakemake\n")
+
+
+# ---- Nextflow ---------------------------------------------------------------
+
+def test_nextflow_reads_the_figures_of_the_report(spoor):
+    path, report = report_of(spoor, "sh", "-c", "head -c 3000000 /dev/zero | tail >/dev/null", elapsed_seconds=7384.56789)
+    text = spoor("report", "-f", "nextflow", path).stdout
+    trace = parse_trace(text)
+    assert trace["realtime"] == 7384568 and trace["cpu_model"] == report["host"]["cpu_model"]
+    assert trace["%cpu"] == pytest.approx(100 * value_of(report, "cpu.mean_cores"), abs=0.06)
+    rss = value_of(report, "memory.combined.total_rss_bytes")
+    assert trace["rss"] == trace["peak_rss"] == pytest.approx(rss, abs=512)
+    assert trace["%mem"] == pytest.approx(100 * rss / report["host"]["memory_bytes"], abs=0.06)
+    for name, figure in (("rchar", "io.read_chars"), ("wchar", "io.written_chars"), ("read_bytes", "io.read_bytes"),
+                         ("write_bytes", "io.written_bytes"), ("vol_ctxt", "cpu.context_switches.voluntary"),
+                         ("inv_ctxt", "cpu.context_switches.involuntary")):
+        assert trace.get(name) == value_of(report, figure), name
+    assert len(text.splitlines()) == 1 + len(trace)  # no name is there twice
+
+
+def test_nextflow_gets_no_line_of_a_figure_that_is_unknown(spoor):
+    path, report = report_of(spoor, "true")
+    report["io"]["read_chars"] = {"value": None, "reason": "for a test"}
+    report["host"]["cpu_model"] = "a=b\nrss=7"
+    path.write_text(json.dumps(report))
+    trace = parse_trace(spoor("report", "-f", "nextflow", path).stdout)
+    assert "rchar" not in trace and trace["cpu_model"] == "a" and trace["rss"] > 8192
