@@ -47,6 +47,8 @@ static const struct format formats[] = {
                             .write = snakemake_9_write,
                             .header = snakemake_header },
     [SPOOR_NEXTFLOW] = { .name = "nextflow", .write = nextflow_write },
+    [SPOOR_SEFF] = { .name = "seff", .write = seff_write },
+    [SPOOR_JOBSTATS] = { .name = "jobstats", .write = jobstats_write },
 };
 
 static const struct {

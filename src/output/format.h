@@ -112,6 +112,12 @@ void snakemake_header(struct buffer *out);
 void nextflow_write(const struct record *record, const struct format_style *style,
                     struct buffer *out);
 
+/* Write a run as Slurm's seff and jobstats do (slurm.c). */
+void seff_write(const struct record *record, const struct format_style *style,
+                struct buffer *out);
+void jobstats_write(const struct record *record, const struct format_style *style,
+                    struct buffer *out);
+
 /* Writes a machine without a run as JSON or as text (machine.c). */
 void machine_write_json(const struct record *record, struct buffer *out);
 void machine_write_text(const struct record *record, const struct format_style *style,

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports in the formats of workflow systems and schedulers."""
+import base64
+import gzip
 import json
+import re
 
+import made_up_ranks
 import pytest
 
 from conftest import load
@@ -104,3 +108,102 @@ def test_nextflow_gets_no_line_of_a_figure_that_is_unknown(spoor):
     path.write_text(json.dumps(report))
     trace = parse_trace(spoor("report", "-f", "nextflow", path).stdout)
     assert "rchar" not in trace and trace["cpu_model"] == "a" and trace["rss"] > 8192
+
+
+# ---- Slurm ------------------------------------------------------------------
+
+def measured(value):
+    return {"value": value, "source": "made.up", "exact": True}
+
+
+def slurm_report(spoor, **run):
+    """3 CPUs, 4 GiB, two hours and a GPU of two."""
+    path, report = report_of(spoor, "true", user="ada", host="n01", elapsed_seconds=7384.0, **run)
+    report["launch"] = {**made_up_ranks.launch(0, 1, 1), "job": "77", "cluster": "big"}
+    report["limits"].update(cpus=3, memory_bytes=4 << 30, memory_source="slurm", cpus_source="slurm")
+    report["cpu"]["total_seconds"] = measured(90000)
+    report["memory"]["combined"]["total_rss_bytes"] = measured(1 << 30)
+    gpus = [{"index": index, "uuid": f"GPU-{index}", "name": "x", "memory_bytes": 80 << 30} for index in range(2)]
+    report["host"]["gpus"] = gpus
+    report["gpu"].update(count=2, devices=[{**gpus[1], "memory": {"peak_bytes": measured(20 << 30)},
+                                            "utilization": {"mean": measured(0.25)}}])
+    path.write_text(json.dumps(report))
+    return path, report
+
+
+def test_seff_has_the_layout_of_slurm(spoor):
+    path, _ = slurm_report(spoor)
+    assert spoor("report", "-f", "seff", path).stdout == """\
+Job ID: 77
+Cluster: big
+User/Group: ada
+State: COMPLETED (exit code 0)
+Nodes: 1
+Cores per node: 3
+CPU Utilized: 1-01:00:00
+CPU Efficiency: 406.28% of 06:09:12 core-walltime
+Job Wall-clock time: 02:03:04
+Memory Utilized: 1.00 GB
+Memory Efficiency: 25.00% of 4.00 GB (4.00 GB/node)
+"""
+
+
+@pytest.mark.parametrize("run, kills, state", [
+    ({"exit_code": 7}, 0, "FAILED (exit code 7)"), ({"exit_code": 137}, 1, "OUT_OF_MEMORY (exit code 137)"),
+    ({"exit_code": None}, 0, "UNKNOWN"), ({"exit_code": None, "still_running": True}, 0, "RUNNING")])
+def test_seff_has_the_state_of_the_job(spoor, run, kills, state):
+    path, report = slurm_report(spoor, **run)
+    report["events"]["oom_kills"] = measured(kills)
+    report["limits"]["cpus"] = 1
+    report["launch"].update(array_job="70", array_index=3)
+    path.write_text(json.dumps(report))
+    lines = spoor("report", "-f", "seff", path).stdout.splitlines()
+    assert f"State: {state}" in lines and "Cores: 1" in lines and "Array Job ID: 70_3" in lines
+
+
+def statistics_of(text):
+    """As jobstats and reportseff decode an AdminComment."""
+    assert re.fullmatch(r"JS1:[A-Za-z0-9+/]+=*\n", text)
+    return json.loads(gzip.decompress(base64.b64decode(text.strip()[4:])))
+
+
+def efficiency_of(data):
+    """{node: (CPU, memory, {GPU: (utilization, memory)})} in percent, by the rules of reportseff."""
+    found = {}
+    for name, node in data["nodes"].items():
+        gpus = {gpu: (node["gpu_utilization"].get(gpu, 0), 100 * node["gpu_used_memory"].get(gpu, 0) / total)
+                for gpu, total in node.get("gpu_total_memory", {}).items()} if data["gpus"] else {}
+        found[name] = (100 * node["total_time"] / node["cpus"] / data["total_time"],
+                       100 * node["used_memory"] / node["total_memory"], gpus)
+    return found
+
+
+def test_jobstats_and_reportseff_read_the_comment(spoor):
+    path, _ = slurm_report(spoor)
+    data = statistics_of(spoor("report", "-f", "jobstats", path).stdout)
+    assert data == {"total_time": 7384, "gpus": 1, "nodes": {"n01": {
+        "total_memory": 4 << 30, "used_memory": 1 << 30, "total_time": 90000, "cpus": 3, "gpu_total_memory": {"1": 80 << 30},
+        "gpu_used_memory": {"1": 20 << 30}, "gpu_utilization": {"1": 25}}}}
+    assert efficiency_of(data) == {"n01": (pytest.approx(100 * 90000 / 3 / 7384), 25, {"1": (25, 25)})}
+
+
+def test_figures_that_are_unknown_are_not_in_the_comment(spoor):
+    path, report = slurm_report(spoor)
+    report["memory"]["combined"]["total_rss_bytes"] = report["cpu"]["total_seconds"] = {"value": None, "reason": "for a test"}
+    report["gpu"]["devices"] = []
+    path.write_text(json.dumps(report))
+    assert statistics_of(spoor("report", "-f", "jobstats", path).stdout) == {
+        "nodes": {"n01": {"cpus": 3}}, "total_time": 7384, "gpus": 0}
+
+
+def test_ranks_are_added_up_by_node(spoor, tmp_path):
+    """Also the comment of 1,000 nodes, which is longer than a block of gzip."""
+    folder = made_up_ranks.write(tmp_path / "group")
+    text = spoor("merge", "-f", "seff", "-o", "-", folder).stdout
+    assert "\nNodes: 4\n" in text and "CPU Utilized: 00:06:40\n" in text and f"Memory Utilized: {4e9 / 2**30:.2f} GB\n" in text
+    assert f"% of {8e9 / 2**30:.2f} GB ({2e9 / 2**30:.2f} GB/node)\n" in text
+    data = statistics_of(spoor("merge", "-f", "jobstats", "-o", "-", folder).stdout)
+    assert {name: (node["total_time"], node["used_memory"]) for name, node in data["nodes"].items()} == {
+        f"n{node:02}": (100, 1000 * made_up_ranks.MB) for node in range(4)}
+    data = statistics_of(spoor("merge", "-f", "jobstats", "-o", "-", made_up_ranks.write(tmp_path / "large", 1000, 1000)).stdout)
+    assert len(json.dumps(data)) > 1 << 16 and len(data["nodes"]) == 1000
