@@ -69,6 +69,11 @@ enum spoor_format {
     SPOOR_ROW,         /* one line of flat JSON, as a history keeps it */
     SPOOR_OPENMETRICS, /* OpenMetrics 1.0, for Prometheus and others */
     SPOOR_RANK,        /* one line of JSON, as the folder of a group keeps it */
+    SPOOR_SNAKEMAKE,   /* the benchmark table of Snakemake 7 and 8 */
+    SPOOR_SNAKEMAKE_9, /* the same of Snakemake 9.13.5 and later */
+    SPOOR_NEXTFLOW,    /* .command.trace of Nextflow */
+    SPOOR_SEFF,        /* the text of Slurm's seff */
+    SPOOR_JOBSTATS,    /* the AdminComment that jobstats and reportseff read */
 };
 
 /* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name

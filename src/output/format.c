@@ -40,6 +40,24 @@ static const struct format formats[] = {
                             .write_all = openmetrics_write_all },
     [SPOOR_ROW] = { .name = "row", .suffix = ".row", .write = write_row },
     [SPOOR_RANK] = { .name = "rank", .suffix = ".rank", .write = rank_write },
+    [SPOOR_SNAKEMAKE] = { .name = "snakemake",
+                          .write = snakemake_write,
+                          .header = snakemake_header },
+    [SPOOR_SNAKEMAKE_9] = { .name = "snakemake-9",
+                            .write = snakemake_9_write,
+                            .header = snakemake_header },
+    [SPOOR_NEXTFLOW] = { .name = "nextflow", .write = nextflow_write },
+    [SPOOR_SEFF] = { .name = "seff", .write = seff_write },
+    [SPOOR_JOBSTATS] = { .name = "jobstats", .write = jobstats_write },
+};
+
+static const struct {
+    const char *name;
+    enum spoor_format format;
+} versions[] = {
+    { "snakemake-7", SPOOR_SNAKEMAKE },
+    { "snakemake-8", SPOOR_SNAKEMAKE },
+    { "snakemake-9", SPOOR_SNAKEMAKE_9 },
 };
 
 bool path_has_suffix(const char *path, const char *suffix)
@@ -78,8 +96,19 @@ bool spoor_format_for_name(const char *name, enum spoor_format *ret)
 bool spoor_format_for_path(const char *path, enum spoor_format *ret)
 {
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-        if (path_has_suffix(path, formats[i].suffix)) {
+        if (formats[i].suffix && path_has_suffix(path, formats[i].suffix)) {
             *ret = (enum spoor_format)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool format_for_version(const char *name, enum spoor_format *ret)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+        if (strcmp(versions[i].name, name) == 0) {
+            *ret = versions[i].format;
             return true;
         }
     }

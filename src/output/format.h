@@ -26,7 +26,7 @@ enum { TEXT_COLUMNS = 80, TEXT_COLUMNS_MIN = 60, TEXT_COLUMNS_MAX = 160 };
 
 struct format {
     const char *name;
-    const char *suffix; /* of file names */
+    const char *suffix; /* of file names; NULL: none selects the format */
     void (*write)(const struct record *record, const struct format_style *style,
                   struct buffer *out);
     void (*header)(struct buffer *out); /* writes the header of a table; NULL: it has none */
@@ -41,6 +41,9 @@ bool path_has_suffix(const char *path, const char *suffix);
 
 /* Returns NULL if there is no such format. */
 const struct format *format_get(enum spoor_format format);
+
+/* Finds the format of a version of a tool: "snakemake-9" for --dialect. false: there is none. */
+bool format_for_version(const char *name, enum spoor_format *ret);
 
 /* 0; -EINVAL or -ENOSYS with a message: there is no such format, or this build does not have it. */
 int format_check(enum spoor_format format, struct spoor_error *err);
@@ -97,6 +100,23 @@ void csv_header(struct buffer *out);
 void openmetrics_write(const struct record *record, const struct format_style *style,
                        struct buffer *out);
 void openmetrics_write_all(const struct record *records, size_t count, struct buffer *out);
+
+/* Write one row of a benchmark table of Snakemake (snakemake.c). */
+void snakemake_write(const struct record *record, const struct format_style *style,
+                     struct buffer *out);
+void snakemake_9_write(const struct record *record, const struct format_style *style,
+                       struct buffer *out);
+void snakemake_header(struct buffer *out);
+
+/* Writes a .command.trace of Nextflow (nextflow.c). */
+void nextflow_write(const struct record *record, const struct format_style *style,
+                    struct buffer *out);
+
+/* Write a run as Slurm's seff and jobstats do (slurm.c). */
+void seff_write(const struct record *record, const struct format_style *style,
+                struct buffer *out);
+void jobstats_write(const struct record *record, const struct format_style *style,
+                    struct buffer *out);
 
 /* Writes a machine without a run as JSON or as text (machine.c). */
 void machine_write_json(const struct record *record, struct buffer *out);

@@ -274,22 +274,12 @@ static void write_json(const struct table *table, struct buffer *out)
 void table_write(const struct table *table, enum spoor_format format,
                  const struct format_style *style, struct buffer *out)
 {
-    switch (format) {
-    case SPOOR_JSON:
+    if (format == SPOOR_JSON)
         write_json(table, out);
-        break;
-    case SPOOR_CSV:
+    else if (format == SPOOR_CSV)
         write_csv(table, out);
-        break;
-    case SPOOR_MARKDOWN:
+    else if (format == SPOOR_MARKDOWN)
         write_markdown(table, out);
-        break;
-    case SPOOR_TEXT:
-    case SPOOR_HTML:
-    case SPOOR_ROW:
-    case SPOOR_RANK:
-    case SPOOR_OPENMETRICS:
+    else
         write_text(table, style, out);
-        break;
-    }
 }

@@ -534,20 +534,10 @@ static void write_json(const struct bench_summary *summary, struct buffer *out)
 void bench_write(const struct bench_summary *summary, enum spoor_format format,
                  const struct format_style *style, struct buffer *out)
 {
-    switch (format) {
-    case SPOOR_JSON:
+    if (format == SPOOR_JSON)
         write_json(summary, out);
-        break;
-    case SPOOR_CSV:
+    else if (format == SPOOR_CSV)
         write_table(summary, format, style, out);
-        break;
-    case SPOOR_TEXT:
-    case SPOOR_MARKDOWN:
-    case SPOOR_HTML:
-    case SPOOR_ROW:
-    case SPOOR_RANK:
-    case SPOOR_OPENMETRICS:
+    else
         write_for_people(summary, format, style, out);
-        break;
-    }
 }

@@ -226,10 +226,12 @@ static void each_refusal_has_its_message(void **state)
         { { "-i", "nan" },
           "-i: invalid time 'nan': expected seconds (0.5) or a unit (500ms, 2m, 1h)" },
         { { "--format=xml" },
-          "--format: invalid value 'xml': expected text|json|csv|html|markdown|openmetrics" },
+          "--format: invalid value 'xml': expected "
+          "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats" },
         { { "--report=a.htm" }, "--report: 'a.htm' must end in .html" },
         { { "-f", "jso" },
-          "-f: invalid value 'jso': expected text|json|csv|html|markdown|openmetrics" },
+          "-f: invalid value 'jso': expected "
+          "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats" },
         { { "--detail=text" }, "--detail: invalid value 'text': expected auto|always|never" },
         { { "--wait", "" }, "--wait: invalid value '': expected main|all" },
         { { "--tag", "x" }, "--tag: invalid tag 'x': expected KEY=VALUE" },

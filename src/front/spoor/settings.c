@@ -68,11 +68,23 @@ static int check_page(const char *value, struct spoor_error *err)
     return 0;
 }
 
+static int check_version(const char *value, struct spoor_error *err)
+{
+    enum spoor_format format;
+
+    if (!format_for_version(value, &format))
+        return error_set(err, EINVAL,
+                         "invalid value '%s': expected snakemake-7, snakemake-8 or snakemake-9",
+                         value);
+    return 0;
+}
+
 static int check_dialect(const char *value, struct spoor_error *err)
 {
     struct stream stream;
 
-    return stream_find("-", value, NULL, true, &stream, err);
+    return check_version(value, err) == 0 ? 0
+                                          : stream_find("-", value, NULL, true, &stream, err);
 }
 
 static int check_samples_format(const char *value, struct spoor_error *err)
@@ -399,6 +411,7 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define FLAG(member) OPTION_FLAG(struct settings, member)
 #define LIST(member) OPTION_LIST(struct settings, member)
 #define CHOICE(member) OPTION_CHOICE(struct settings, member)
+#define REPORT_FORMATS "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats"
 #define LIVE .apply = apply_live, .offset = offsetof(struct settings, is_live)
 
 /* Most used first; help lists the groups in the order of their first rows. */
@@ -434,9 +447,9 @@ static const struct option rows[] = {
 { '\0', "report",     "FILE",              "also write a page with all runs and box plots to FILE (.html)", BENCH | LINE_ONLY, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { 'q',  "quiet",      NULL,                "do not show the progress", BENCH | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "name",       "NAME",              "a label for the command; repeat it for the commands after --vs; {NAME} is replaced as in the command", BENCH | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(names) },
-{ 'f',  "format",     "text|json|csv|html|markdown|openmetrics", "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html|markdown|openmetrics", "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     "text|json|csv|html|markdown|openmetrics", "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | SCOPE_MERGE | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     REPORT_FORMATS, "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     REPORT_FORMATS, "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     REPORT_FORMATS, "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | SCOPE_MERGE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|markdown|json|csv|html", "output format; html: a page with the runs side by side (default: from the suffix of the -o file, otherwise text)", SCOPE_COMPARE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", HISTORY | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
@@ -480,7 +493,8 @@ static const struct option rows[] = {
 { '\0', "stream",     "FILE",              "old name of --samples; stdout if no FILE is given", ATTACH | SYSTEM | OPTION_REPEATABLE | OPTION_OPTIONAL | OPTION_HIDDEN, SAMPLING, LIST(samples), .complete = COMPLETE_FILES },
 { '\0', "samples-format", "csv|jsonl",     "format of --samples (default: from the suffix of FILE, csv for stdout)", BOTH | SYSTEM, SAMPLING, TEXT(samples_format), .check = check_samples_format },
 { '\0', "stream-format", "csv|jsonl",      "old name of --samples-format", BOTH | SYSTEM | OPTION_HIDDEN, SAMPLING, TEXT(samples_format), .check = check_samples_format },
-{ '\0', "dialect",    "NAME",              "columns of the --samples files: those of spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects a table, such as resource-tracker:combined (process, system or combined)", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs" },
+{ '\0', "dialect",    "NAME",              "columns of the --samples files: those of spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects a table, such as resource-tracker:combined (process, system or combined); for -f snakemake: snakemake-7 (the default), snakemake-8 or snakemake-9", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs snakemake-7 snakemake-8 snakemake-9" },
+{ '\0', "dialect",    "NAME",              "version of -f snakemake: snakemake-7 (the default), snakemake-8 or snakemake-9", REPORT | LINE_ONLY, OUTPUT, TEXT(dialect), .check = check_version, .complete = "snakemake-7 snakemake-8 snakemake-9" },
 { '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK | BENCH, SAMPLING, .apply = apply_budget, .complete = "none" },
 { '\0', "listen",     "[ADDRESS:]PORT",    "serve the latest sample to Prometheus at http://ADDRESS:PORT/metrics while the run lasts (default address: 127.0.0.1; port 0: a free one, which is printed)", BOTH | SYSTEM, METRICS, TEXT(listen), .check = metrics_server_check },
 { '\0', "metrics",    "FILE",              "replace FILE (.prom) at each interval by the latest sample in the text format of Prometheus, for the textfile collector of its node exporter", BOTH | SYSTEM, METRICS, TEXT(metrics_path), .complete = COMPLETE_FILES },
@@ -527,14 +541,14 @@ static int finish_streams(const struct arguments *arguments, struct settings *se
 
         settings->streams[i] = (struct spoor_stream){
             .path = path,
-            .dialect = settings->dialect,
+            .dialect = settings->is_report_dialect ? NULL : settings->dialect,
             .format =
                 settings->stream_count > 1 && has_suffix ? NULL : settings->samples_format,
         };
     }
     if (settings->stream_count > 0)
         return 0;
-    if (arguments_source(arguments, "dialect") == SET_BY_OPTION)
+    if (arguments_source(arguments, "dialect") == SET_BY_OPTION && !settings->is_report_dialect)
         return error_set(err, EINVAL, "--dialect requires --samples");
     if (settings->samples_format &&
         (arguments_source(arguments, "samples-format") == SET_BY_OPTION ||
@@ -553,6 +567,23 @@ static int finish_servers(const struct arguments *arguments, const struct settin
     for (size_t i = 0; i < ARRAY_SIZE(names) && !settings->wants_servers; i++)
         if (arguments_source(arguments, names[i]) == SET_BY_OPTION)
             return error_set(err, EINVAL, "--%s requires --server", names[i]);
+    return 0;
+}
+
+/* A dialect is of the samples, or a version of the format of the report. */
+static int finish_dialect(const struct arguments *arguments, struct settings *settings,
+                          struct spoor_error *err)
+{
+    enum spoor_format version;
+
+    settings->is_report_dialect =
+        settings->dialect && format_for_version(settings->dialect, &version);
+    if (!settings->is_report_dialect)
+        return 0;
+    if (settings->has_format && settings->format == SPOOR_SNAKEMAKE)
+        settings->format = version;
+    else if (arguments_source(arguments, "dialect") == SET_BY_OPTION)
+        return error_set(err, EINVAL, "--dialect %s requires -f snakemake", settings->dialect);
     return 0;
 }
 
@@ -608,7 +639,8 @@ static int finish(struct arguments *arguments, struct spoor_error *err)
         return error_set(err, EINVAL, "--tag: at most %d tags are allowed", SETTINGS_TAGS_MAX);
     if (arguments->command->scope & (TRACK | SYSTEM) && file_names_fill_in(settings, err) < 0)
         return -EINVAL;
-    if (finish_outputs(arguments, settings, err) < 0)
+    if (finish_outputs(arguments, settings, err) < 0 ||
+        finish_dialect(arguments, settings, err) < 0)
         return -EINVAL;
     return finish_streams(arguments, settings, err);
 }

@@ -47,6 +47,7 @@ struct settings {
     struct text_list samples; /* files of rows; "-": stdout */
     char *samples_format;
     char *dialect;
+    bool is_report_dialect; /* the dialect is a version of the report's format */
     struct spoor_stream
         streams[SPOOR_STREAMS_MAX]; /* streams of these three; their texts are borrowed */
     size_t stream_count;
