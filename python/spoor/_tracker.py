@@ -320,6 +320,17 @@ class Tracker:
         return PhaseBlock(name, self)
 
 
+def sample_all() -> None:
+    """Has the trackers of this process, and the `spoor run` that it is part of, take a sample."""
+    for tracker in list(_trackers()):
+        if tracker.is_running:
+            tracker.sample()
+    try:
+        tell_runs("sample")
+    except Error as error:
+        warn(str(error))
+
+
 def _find_tracker() -> Optional[Tracker]:
     """The tracker that was started last in this thread or task, else in this process."""
     trackers, reference = _trackers(), _current.get()
