@@ -253,7 +253,8 @@ def test_wheel_of_spoor(wheels):
     modes, metadata, entry_points = read_wheel(wheels, "spoor-*-py3-none-manylinux_*.whl")
     assert metadata["Name"] == "spoor" and metadata.get_all("Requires-Dist") is None
     assert entry_points == "[pytest11]\npytest_spoor = pytest_spoor\n"
-    assert {"pytest_spoor/__init__.py", "pytest_spoor/py.typed", "spoor/py.typed"} <= set(modes)
+    assert {"pytest_spoor/__init__.py", "pytest_spoor/py.typed", "spoor/integrations/mlflow.py",
+            "spoor/py.typed"} <= set(modes)
     assert modes["spoor/bin/spoor"] == modes["spoor/lib/libspoor.so"] == 0o100755
     assert modes["spoor/__init__.py"] == 0o100644
     assert not [name for name in modes if re.search("(gpu|resource)[-_]tracker", name)]
@@ -362,7 +363,7 @@ def test_pip_installs_all_modules_from_source():
     listed = re.findall(r"'((?:pytest_)?spoor/.*?)'", (TOP / "python/meson.build").read_text("utf-8"))
     there = [path.relative_to(TOP / "python").as_posix() for name in ("pytest_spoor", "spoor")
              for path in (TOP / "python" / name).rglob("*") if path.suffix in (".py", ".typed")]
-    assert [name for name in listed if name not in ("spoor/bin", "spoor/lib")] == sorted(there)
+    assert sorted(set(listed) - {"spoor/bin", "spoor/lib", "spoor/integrations"}) == sorted(there)
 
 
 def test_pytest_has_the_plugin(run, tmp_path):
