@@ -402,6 +402,12 @@ SPOOR_API const struct spoor_metric *spoor_metric_get(size_t index);
  * NaN. Returns the number of metrics, or -EAGAIN before the first sample. */
 SPOOR_API ssize_t spoor_session_latest(spoor_session *session, double *values, size_t count);
 
+/* Calls `each` for every GPU assigned to the job, as of that sample. The UUID is valid only during the call. */
+SPOOR_API void spoor_session_latest_gpus(spoor_session *session,
+                                         void (*each)(const struct spoor_gpu_sample *gpu,
+                                                      void *data),
+                                         void *data);
+
 /* When that sample was taken, in seconds since the first; NaN before the first. */
 SPOOR_API double spoor_session_latest_seconds(spoor_session *session);
 

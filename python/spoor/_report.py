@@ -6,7 +6,7 @@ not know is in Result.to_dict() only; one that the report lacks is None.
 """
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Sequence
 
 from ._measure import Measure
 from ._table import Table, Tabular
@@ -443,9 +443,10 @@ class Report(Sections):
 class Snapshot:
     """A process and its descendants at one instant. None: not measured."""
 
-    def __init__(self, pid: int, metrics: dict[str, Optional[float]]) -> None:
+    def __init__(self, pid: int, metrics: dict[str, Optional[float]], gpus: Sequence[dict[str, Any]] = ()) -> None:
         self.pid = pid
         self.metrics = metrics
+        self.gpus = list(gpus)  # those of the job, with the names of docs/METRICS.md without gpuN_; none: not known yet
 
     def __repr__(self) -> str:
         return f"<spoor.Snapshot pid={self.pid} rss_bytes={self.rss_bytes} cpu_seconds={self.cpu_seconds}>"

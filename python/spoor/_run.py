@@ -102,8 +102,8 @@ def _send(connection: socket, mark: str) -> None:
         raise Error(answer.decode(errors="replace"))
 
 
-def tell_runs(word: str, name: str) -> None:
-    """Has every `spoor run` around this process "start" or "stop" a phase."""
+def tell_runs(word: str, name: str = "") -> None:
+    """Has every `spoor run` around this process "start" or "stop" a phase, or take a "sample"."""
     if "\0" in name and _find_runs():
         raise Error("a phase name must not contain NUL")
     for pid in list(_find_runs()):
@@ -112,7 +112,7 @@ def tell_runs(word: str, name: str) -> None:
             _runs.remove(pid)  # it was killed
             continue
         try:
-            _send(connection, f"{word} {name}")
+            _send(connection, word if word == "sample" else f"{word} {name}")
         except OSError as error:
             if isinstance(error, ConnectionError):
                 continue

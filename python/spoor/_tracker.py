@@ -287,9 +287,10 @@ class Tracker:
         return _decorate(function, self._call)
 
     def _ask(self, op: str, *arguments: str) -> dict[str, Any]:
-        if self._agent is None:
+        agent = self._agent  # another thread may stop the tracker meanwhile
+        if agent is None:
             raise Error("the tracker is not running")
-        return self._agent.ask(op, *arguments)
+        return agent.ask(op, *arguments)
 
     def _report_failure(self, error: Error) -> None:
         if not isinstance(error, EndedError):
@@ -313,11 +314,23 @@ class Tracker:
 
     def snapshot(self) -> Snapshot:
         """The current usage of the process."""
-        return Snapshot(self._tracked_pid(), self._ask("snapshot")["metrics"])
+        answer = self._ask("snapshot")
+        return Snapshot(self._tracked_pid(), answer["metrics"], answer["gpus"])
 
     def phase(self, name: str) -> PhaseBlock:
         """A named part of the run with its own figures: `with tracker.phase("load"):`."""
         return PhaseBlock(name, self)
+
+
+def sample_all() -> None:
+    """Has the trackers of this process, and the `spoor run` that it is part of, take a sample."""
+    for tracker in list(_trackers()):
+        if tracker.is_running:
+            tracker.sample()
+    try:
+        tell_runs("sample")
+    except Error as error:
+        warn(str(error))
 
 
 def _find_tracker() -> Optional[Tracker]:
@@ -409,6 +422,7 @@ def snapshot(pid: Optional[int] = None) -> Snapshot:
     pid = os.getpid() if pid is None else pid
     agent = Agent(f"--pid={pid}", "--detail=always")
     try:
-        return Snapshot(pid, agent.ask("snapshot")["metrics"])
+        answer = agent.ask("snapshot")
+        return Snapshot(pid, answer["metrics"], answer["gpus"])
     finally:
         agent.close()

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -524,6 +525,28 @@ static int take_sample(void *data, const struct agent_request *request,
     return session ? spoor_session_sample(session, err) : -ESRCH;
 }
 
+static void add_gpu(const struct spoor_gpu_sample *gpu, void *data)
+{
+    struct json_writer *json = data;
+
+    json_begin(json, NULL, '{');
+    json_add_number(json, "index", gpu->index);
+    json_add_number(json, "part", gpu->part < 0 ? (double)NAN : gpu->part);
+    json_add_text(json, "uuid", gpu->uuid);
+    json_add_number(json, "memory_bytes", gpu->memory_bytes);
+    json_add_number(json, "memory_total_bytes", gpu->memory_total_bytes);
+    json_add_number(json, "job_memory_bytes", gpu->job_memory_bytes);
+    json_add_number(json, "utilization", gpu->utilization);
+    json_add_number(json, "job_utilization", gpu->job_utilization);
+    json_add_number(json, "encoder_utilization", gpu->encoder_utilization);
+    json_add_number(json, "decoder_utilization", gpu->decoder_utilization);
+    json_add_number(json, "power_watts", gpu->power_watts);
+    json_add_number(json, "temperature_celsius", gpu->temperature_celsius);
+    json_add_number(json, "clock_hertz", gpu->clock_hertz);
+    json_add_number(json, "energy_joules", gpu->energy_joules);
+    json_end(json);
+}
+
 /* Takes a new sample, if that is still possible. */
 static int show_snapshot(void *data, const struct agent_request *request,
                          struct json_writer *json, struct spoor_error *err)
@@ -545,6 +568,9 @@ static int show_snapshot(void *data, const struct agent_request *request,
     json_begin(json, "metrics", '{');
     for (size_t i = 0; i < count; i++)
         json_add_number(json, spoor_metric_get(i)->name, values[i]);
+    json_end(json);
+    json_begin(json, "gpus", '[');
+    spoor_session_latest_gpus(session, add_gpu, json);
     json_end(json);
     free(values);
     return 0;

@@ -183,6 +183,7 @@ enum { NAME_BYTES = 100, COMMAND_BYTES = 500 };
 #define SERVICE "spoor-phases"
 #define START "start "
 #define STOP "stop "
+#define SAMPLE "sample"
 #define STATUS "status"
 #define DONE "done"
 
@@ -194,6 +195,8 @@ static int obey(spoor_session *session, const char *request, struct spoor_error 
         return spoor_phase_start(session, request + strlen(START), err);
     if (strncmp(request, STOP, strlen(STOP)) == 0)
         return spoor_phase_stop(session, request + strlen(STOP), err);
+    if (strcmp(request, SAMPLE) == 0)
+        return spoor_session_sample(session, err);
     return error_set(err, EINVAL, "invalid request");
 }
 

@@ -68,8 +68,8 @@ struct job_run {
     uint64_t started_ns;                 /* monotonic */
 };
 
-/* The tracker's end: starts and stops phases of the session on request of descendants of this
- * process, and returns the status of the run (below), until job_listener_stop(). */
+/* The tracker's end: starts and stops phases of the session and takes samples on request of descendants of
+ * this process, and returns the status of the run (below), until job_listener_stop(). */
 int phase_listener_start(struct job_listener *listener, struct job_run *run,
                          struct spoor_error *err);
 

@@ -39,6 +39,20 @@ static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *re
     return gpus.count;
 }
 
+void spoor_session_latest_gpus(spoor_session *session,
+                               void (*each)(const struct spoor_gpu_sample *gpu, void *data),
+                               void *data)
+{
+    struct spoor_gpu_sample gpus[GPU_COLUMNS_MAX];
+    size_t count;
+
+    pthread_mutex_lock(&session->mutex);
+    count = read_gpus(&session->gpu, gpus);
+    for (size_t i = 0; i < count; i++)
+        each(&gpus[i], data);
+    pthread_mutex_unlock(&session->mutex);
+}
+
 /* If memory runs out, no processes are listed. */
 static size_t read_processes(spoor_session *session)
 {

@@ -55,7 +55,9 @@ def test_agent_answers_every_request(spoor, held):
     assert agent.ask("phase-start", "load data") == DONE
     assert agent.ask("sample") == DONE
     assert agent.ask("phase-stop", "load data") == DONE
-    metrics = agent.ask("snapshot")["metrics"]
+    snapshot = agent.ask("snapshot")
+    metrics = snapshot["metrics"]
+    assert isinstance(snapshot["gpus"], list)
     assert metrics["main_rss_bytes"] == pytest.approx(50 << 20, rel=0.05)
     assert "job_cpu_seconds" in metrics
     result = agent.ask("stop")

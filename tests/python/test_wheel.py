@@ -252,7 +252,9 @@ def read_wheel(wheels, pattern):
 def test_wheel_of_spoor(wheels):
     modes, metadata, entry_points = read_wheel(wheels, "spoor-*-py3-none-manylinux_*.whl")
     assert metadata["Name"] == "spoor" and metadata.get_all("Requires-Dist") is None
-    assert entry_points == "" and "spoor/py.typed" in modes
+    assert entry_points == "[pytest11]\npytest_spoor = pytest_spoor\n"
+    assert {"pytest_spoor/__init__.py", "pytest_spoor/py.typed", "spoor/integrations/mlflow.py",
+            "spoor/py.typed"} <= set(modes)
     assert modes["spoor/bin/spoor"] == modes["spoor/lib/libspoor.so"] == 0o100755
     assert modes["spoor/__init__.py"] == 0o100644
     assert not [name for name in modes if re.search("(gpu|resource)[-_]tracker", name)]
@@ -358,8 +360,16 @@ def test_commands_have_manual_pages_completion_and_a_schema(environment, run):
 
 
 def test_pip_installs_all_modules_from_source():
-    listed = re.findall(r"^  'spoor/(.*)',$", (TOP / "python/meson.build").read_text("utf-8"), re.M)
-    assert listed == sorted(path.name for path in (TOP / "python/spoor").iterdir() if path.suffix in (".py", ".typed"))
+    listed = re.findall(r"'((?:pytest_)?spoor/.*?)'", (TOP / "python/meson.build").read_text("utf-8"))
+    there = [path.relative_to(TOP / "python").as_posix() for name in ("pytest_spoor", "spoor")
+             for path in (TOP / "python" / name).rglob("*") if path.suffix in (".py", ".typed")]
+    assert sorted(set(listed) - {"spoor/bin", "spoor/lib", "spoor/integrations"}) == sorted(there)
+
+
+def test_pytest_has_the_plugin(run, tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
+    out = run("python", "-m", "pytest", "-p", "no:cacheprovider", "--spoor", PYTHONPATH="/usr/lib/python3/dist-packages")
+    assert re.search(r"^ *\d+\.\d MB +\+\d+\.\d MB +0\.\d+ s +0\.\d+ s  test_it.py::test_it$", out, re.M), out
 
 
 def test_notices_name_all_that_is_linked_in():
@@ -484,5 +494,5 @@ def test_reference_of_resource_tracker_0_1(start):
 def test_source_is_valid_for_python_3_9():
     import ast
 
-    for path in (TOP / "python").glob("*/*.py"):
+    for path in (TOP / "python").rglob("*.py"):
         ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))

@@ -38,20 +38,20 @@ static void echo(void *data, const char *request, char ret[JOB_REQUEST_BYTES])
         (void)snprintf(ret, JOB_REQUEST_BYTES, "<%.100s>", request);
 }
 
-static int connect_to_self(void)
+static int connect_to(const char *service)
 {
     struct root root;
     int fd;
 
     assert_int_equal(root_open(NULL, &root), 0);
-    fd = job_socket_connect(&root, SERVICE, getpid());
+    fd = job_socket_connect(&root, service, getpid());
     root_close(&root);
     return fd;
 }
 
 static int send_request(const char *request, size_t length)
 {
-    int fd = connect_to_self();
+    int fd = connect_to(SERVICE);
 
     assert_true(fd >= 0);
     assert_int_equal(send(fd, request, length, MSG_NOSIGNAL), (ssize_t)length);
@@ -141,7 +141,7 @@ static void a_name_has_one_listener(void **state)
     job_listener_stop(&second);
     job_listener_stop(&first);
     job_listener_stop(&first);
-    assert_int_equal(connect_to_self(), -1);
+    assert_int_equal(connect_to(SERVICE), -1);
     assert_int_equal(start(&second, &asked), 0);
     job_listener_stop(&second);
 }
@@ -204,6 +204,28 @@ static void child_starts_and_stops_a_phase(void **state)
     session = spoor_session_close(session);
 }
 
+static void a_sample_is_taken_on_request(void **state)
+{
+    spoor_session *session = start_session();
+    struct job_run run = { .session = session };
+    struct job_listener listener;
+    char answer[JOB_REQUEST_BYTES];
+    struct spoor_error err;
+    double before;
+    int fd;
+
+    (void)state;
+    assert_int_equal(phase_listener_start(&listener, &run, &err), 0);
+    before = spoor_session_latest_seconds(session);
+    fd = connect_to("spoor-phases");
+    assert_int_equal(send(fd, "sample", 6, MSG_NOSIGNAL), 6);
+    assert_true(take_answer(fd, answer) > 0);
+    assert_string_equal(answer, "done");
+    assert_true(spoor_session_latest_seconds(session) > before);
+    job_listener_stop(&listener);
+    session = spoor_session_close(session);
+}
+
 static void second_listener_of_a_process_is_refused(void **state)
 {
     spoor_session *session = start_session();
@@ -228,6 +250,7 @@ int main(void)
         cmocka_unit_test(a_request_is_answered),
         cmocka_unit_test(a_name_has_one_listener),
         cmocka_unit_test(child_starts_and_stops_a_phase),
+        cmocka_unit_test(a_sample_is_taken_on_request),
         cmocka_unit_test(second_listener_of_a_process_is_refused),
     };
 
