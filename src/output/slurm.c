@@ -73,6 +73,10 @@ static void add_time(double time_seconds, struct buffer *out)
 {
     uint64_t seconds = time_seconds > 0 ? (uint64_t)time_seconds : 0;
 
+    if (isnan(time_seconds)) {
+        buffer_add_text(out, "unknown");
+        return;
+    }
     if (seconds >= 86400)
         buffer_format(out, "%" PRIu64 "-", seconds / 86400);
     buffer_format(out, "%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64, seconds % 86400 / 3600,
@@ -84,14 +88,23 @@ static void add_memory(double bytes, struct buffer *out)
     static const char units[] = "KMGTPE";
     size_t unit = bytes > 0 ? 0 : 1;
 
+    if (isnan(bytes)) {
+        buffer_add_text(out, "unknown");
+        return;
+    }
     for (bytes = bytes > 0 ? bytes / 1024 : 0; bytes >= 1024 && units[unit + 1]; unit++)
         bytes /= 1024;
     buffer_format(out, "%.2f %cB", bytes, units[unit]);
 }
 
-static double percent(double part, double whole)
+static void add_percent(const char *label, double part, double whole, struct buffer *out)
 {
-    return whole > 0 && part > 0 ? 100 * part / whole : 0;
+    double percent = 100 * part / whole;
+
+    if (isfinite(percent))
+        buffer_format(out, "%s: %.2f%% of ", label, percent);
+    else
+        buffer_format(out, "%s: unknown of ", label);
 }
 
 static void add_efficiency(const struct record *record, const struct node *all, size_t nodes,
@@ -101,14 +114,15 @@ static void add_efficiency(const struct record *record, const struct node *all, 
 
     buffer_add_text(out, "CPU Utilized: ");
     add_time(all->cpu_seconds, out);
-    buffer_format(out, "\nCPU Efficiency: %.2f%% of ", percent(all->cpu_seconds, walltime));
+    buffer_add_text(out, "\n");
+    add_percent("CPU Efficiency", all->cpu_seconds, walltime, out);
     add_time(walltime, out);
     buffer_add_text(out, " core-walltime\nJob Wall-clock time: ");
     add_time(record->elapsed_seconds, out);
     buffer_add_text(out, "\nMemory Utilized: ");
     add_memory(all->memory_bytes, out);
-    buffer_format(out, "\nMemory Efficiency: %.2f%% of ",
-                  percent(all->memory_bytes, all->limit_bytes));
+    buffer_add_text(out, "\n");
+    add_percent("Memory Efficiency", all->memory_bytes, all->limit_bytes, out);
     add_memory(all->limit_bytes, out);
     buffer_add_text(out, " (");
     add_memory(all->limit_bytes / (double)nodes, out);

@@ -187,13 +187,16 @@ def test_jobstats_and_reportseff_read_the_comment(spoor):
     assert efficiency_of(data) == {"n01": (pytest.approx(100 * 90000 / 3 / 7384), 25, {"1": (25, 25)})}
 
 
-def test_figures_that_are_unknown_are_not_in_the_comment(spoor):
+def test_unknown_figures_are_no_zeros_for_slurm(spoor):
     path, report = slurm_report(spoor)
     report["memory"]["combined"]["total_rss_bytes"] = report["cpu"]["total_seconds"] = {"value": None, "reason": "for a test"}
     report["gpu"]["devices"] = []
     path.write_text(json.dumps(report))
     assert statistics_of(spoor("report", "-f", "jobstats", path).stdout) == {
         "nodes": {"n01": {"cpus": 3}}, "total_time": 7384, "gpus": 0}
+    text = spoor("report", "-f", "seff", path).stdout
+    assert "CPU Utilized: unknown\nCPU Efficiency: unknown of 06:09:12 core-walltime\n" in text
+    assert "Memory Utilized: unknown\nMemory Efficiency: unknown of 4.00 GB (4.00 GB/node)\n" in text
 
 
 def test_ranks_are_added_up_by_node(spoor, tmp_path):
