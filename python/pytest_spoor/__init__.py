@@ -102,26 +102,55 @@ def _reset_high_water_mark() -> None:
         pass  # the peak is then a lower bound, if an earlier test had a higher one
 
 
+def _has_children() -> bool:
+    """Also children that have ended and were not waited for."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+class _KernelCounters:
+    """The kernel's counters of this process, and of children that it has waited for. If a test begins without children,
+    all of these are its own, however short their lives: the counters are lower bounds of its figures."""
+
+    def __init__(self) -> None:
+        from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+
+        own, children = getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN)
+        self.cpu_seconds = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+        self.largest_child_bytes = children.ru_maxrss * 1024
+
+    def bounds_since(self, before: _KernelCounters) -> dict[str, float]:
+        bounds = {"spoor_cpu_seconds": self.cpu_seconds - before.cpu_seconds}
+        if self.largest_child_bytes > before.largest_child_bytes:
+            bounds["spoor_memory_bytes"] = self.largest_child_bytes
+        return bounds
+
+
 def _measure(runtest: Callable[[], None], usage: dict[str, Any]) -> None:
     """Runs a test. Failures of the tracker are the reason in `usage`; they do not fail the test."""
     import spoor
 
     tracker, before, owner = spoor.Tracker(gpus="none"), None, os.getpid()
+    had_children = _has_children()
     _reset_high_water_mark()
     try:
         before = tracker.start().snapshot().rss_bytes
     except spoor.Error as error:
         usage[_REASON] = str(error)
-    start = time.perf_counter()
+    counters, start = _KernelCounters(), time.perf_counter()
     try:
         runtest()
     finally:
         usage["spoor_time_seconds"] = time.perf_counter() - start
         if tracker.is_running and owner == os.getpid():  # not in a child that the test has forked
-            _read_result(tracker.stop(), before, usage)
+            bounds = {} if had_children else _KernelCounters().bounds_since(counters)
+            _read_result(tracker.stop(), before, bounds, usage)
 
 
-def _read_result(result: Any, before: Optional[float], usage: dict[str, Any]) -> None:
+def _read_result(result: Any, before: Optional[float], bounds: dict[str, float], usage: dict[str, Any]) -> None:
     if not result:
         usage.setdefault(_REASON, result.reason)
         return
@@ -129,7 +158,7 @@ def _read_result(result: Any, before: Optional[float], usage: dict[str, Any]) ->
         if measure.value is None:
             usage.setdefault(_REASON, measure.reason)
         else:
-            usage[name] = measure.value
+            usage[name] = max(measure.value, bounds.get(name, 0))
     if before is not None and "spoor_memory_bytes" in usage:
         usage["spoor_growth_bytes"] = max(usage["spoor_memory_bytes"] - before, 0)
 

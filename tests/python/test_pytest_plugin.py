@@ -155,6 +155,35 @@ def test_peak_between_two_samples_after_a_larger_test_is_seen(run):
     assert 199 * MB <= rows(result)["test_it"][1] <= 210 * MB
 
 
+def test_short_child_is_seen(run):
+    """No sample has it, because the tracker is stopped meanwhile."""
+    result = run("""
+        def test_it():
+            os.kill(agent_pid(), signal.SIGSTOP)
+            subprocess.run([sys.executable, "-S", "-c", "import time; x = bytearray(200 * 10 ** 6)"])
+            os.kill(agent_pid(), signal.SIGCONT)
+    """)
+    result.assert_outcomes(passed=1)
+    assert 200 * MB <= rows(result)["test_it"][0] <= 300 * MB
+
+
+def test_child_of_a_fixture_is_not_the_tests(run):
+    """It had its peak before the test, in which it ends."""
+    result = run("""
+        @pytest.fixture
+        def child():
+            program = "import time; bytearray(300 * 10 ** 6)\\nwhile time.process_time() < 1: pass\\nprint(); input()"
+            with subprocess.Popen([sys.executable, "-S", "-c", program], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE) as process:
+                process.stdout.readline()
+                yield process
+        @pytest.mark.spoor(max_memory="200MB", max_cpu=0.9)
+        def test_it(child):
+            child.communicate(b"\\n")
+    """)
+    result.assert_outcomes(passed=1)
+
+
 def test_run_around_the_tests_has_their_peak(run, pytester, monkeypatch):
     """It reads the high-water mark before that is reset. The run is stopped meanwhile, so no sample has the peak."""
     monkeypatch.setattr(pytester, "_getpytestargs",
