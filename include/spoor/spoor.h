@@ -74,6 +74,7 @@ enum spoor_format {
     SPOOR_NEXTFLOW,    /* .command.trace of Nextflow */
     SPOOR_SEFF,        /* the text of Slurm's seff */
     SPOOR_JOBSTATS,    /* the AdminComment that jobstats and reportseff read */
+    SPOOR_TRACE,       /* Chrome trace events, for Perfetto */
 };
 
 /* Finds a format by its name ("text", "json", "csv", "html"), or by the suffix of a file name

@@ -49,6 +49,7 @@ static const struct format formats[] = {
     [SPOOR_NEXTFLOW] = { .name = "nextflow", .write = nextflow_write },
     [SPOOR_SEFF] = { .name = "seff", .write = seff_write },
     [SPOOR_JOBSTATS] = { .name = "jobstats", .write = jobstats_write },
+    [SPOOR_TRACE] = { .name = "trace", .write = trace_write, .write_all = trace_write_all },
 };
 
 static const struct {

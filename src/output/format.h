@@ -118,6 +118,11 @@ void seff_write(const struct record *record, const struct format_style *style,
 void jobstats_write(const struct record *record, const struct format_style *style,
                     struct buffer *out);
 
+/* Writes runs as Chrome trace events (trace.c). */
+void trace_write(const struct record *record, const struct format_style *style,
+                 struct buffer *out);
+void trace_write_all(const struct record *records, size_t count, struct buffer *out);
+
 /* Writes a machine without a run as JSON or as text (machine.c). */
 void machine_write_json(const struct record *record, struct buffer *out);
 void machine_write_text(const struct record *record, const struct format_style *style,

@@ -210,3 +210,91 @@ def test_ranks_are_added_up_by_node(spoor, tmp_path):
         f"n{node:02}": (100, 1000 * made_up_ranks.MB) for node in range(4)}
     data = statistics_of(spoor("merge", "-f", "jobstats", "-o", "-", made_up_ranks.write(tmp_path / "large", 1000, 1000)).stdout)
     assert len(json.dumps(data)) > 1 << 16 and len(data["nodes"]) == 1000
+
+
+# ---- Chrome trace -----------------------------------------------------------
+
+def check_nesting(slices):
+    """Slices of one track end before the next one begins, or within the one around them."""
+    open_ends = []
+    for start, end in sorted(slices, key=lambda slice: (slice[0], -slice[1])):
+        while open_ends and open_ends[-1] <= start:
+            open_ends.pop()
+        assert not open_ends or end <= open_ends[-1]
+        open_ends.append(end)
+
+
+def events_of(text):
+    """The events by their kind; they must follow the rules of the trace event format."""
+    document = json.loads(text)
+    assert document["displayTimeUnit"] in ("ms", "ns")
+    kinds, slices, begun = {}, {}, {}
+    for event in document["traceEvents"]:
+        kinds.setdefault(event["ph"], []).append(event)
+        assert all(type(event[key]) is int and 0 <= event[key] < 1 << 32 for key in ("pid", "tid")) and event["name"]
+        assert event["ph"] == "M" or (type(event["ts"]) is int and event["ts"] >= 0)
+        if event["ph"] == "X":
+            assert event["dur"] >= 0
+            slices.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+        elif event["ph"] == "C":
+            assert event["args"] and all(type(value) in (int, float) for value in event["args"].values())
+        elif event["ph"] == "M":
+            assert set(event["args"]) == {{"process_name": "name", "process_sort_index": "sort_index"}[event["name"]]}
+        elif event["ph"] == "b":
+            begun[event["pid"], event["cat"], event["id"]] = event
+        else:
+            assert event["ph"] == "e"
+            begin = begun.pop((event["pid"], event["cat"], event["id"]))
+            assert begin["name"] == event["name"] and begin["ts"] <= event["ts"]
+    assert not begun
+    for track in slices.values():
+        check_nesting(track)
+    return kinds
+
+
+def test_a_trace_has_processes_phases_and_counters(spoor):
+    path, trace = spoor.new_path("r.json"), spoor.new_path("trace.json")
+    spoor("run", "-q", "-i", "10ms", "-o", path, "--", "sh", "-c", '"$0" phase start "a\t1"; "$0" phase start b; sleep 0.1; '
+          '"$0" phase stop "a\t1"; head -c 50000000 /dev/zero | tail >/dev/null; "$0" phase stop b', spoor.binary)
+    report = load(path)
+    assert spoor("report", "-f", "trace", "-o", trace, path).returncode == 0
+    kinds = events_of(trace.read_text())
+    processes = report["processes"]["largest"]
+    assert {event["pid"]: (event["name"], event["args"]["peak_rss_bytes"]) for event in kinds["X"]} == {
+        process["pid"]: (process["command"], process["peak_rss_bytes"]) for process in processes}
+    for event in kinds["X"]:
+        assert event["ts"] + event["dur"] <= 1e6 * report["run"]["elapsed_seconds"] + 1000
+    assert [event["name"] for event in kinds["b"]] == [phase["name"] for phase in report["phases"]] == ["a\t1", "b"]
+    [job] = {event["pid"] for event in kinds["C"]}
+    assert job > 1 << 22 and job in {event["pid"] for event in kinds["M"]}
+    highest = max(event["args"]["value"] for event in kinds["C"] if event["name"] == "job_rss_bytes")
+    assert highest == pytest.approx(max(filter(None, report["curve"]["columns"]["job_rss_bytes"]["high"])))
+    assert any(event["name"] == "job_cpu_seconds" and event["args"]["per second"] > 0 for event in kinds["C"])
+
+
+def test_gpus_are_counters_of_a_trace(spoor):
+    path, report = slurm_report(spoor)
+    report["curve"] = {"samples": 2, "seconds": [1.0, 2.0], "columns": {
+        "gpu1_utilization": {"kind": "gauge", "high": [0.5, None]}, "host_cpu_seconds": {"kind": "rate", "high": [1, 1]}}}
+    path.write_text(json.dumps(report))
+    [counter] = events_of(spoor("report", "-f", "trace", "-o", "-", path).stdout)["C"]
+    assert (counter["name"], counter["ts"], counter["args"]) == ("gpu1_utilization", 0, {"value": 0.5})
+
+
+def test_runs_of_a_trace_have_their_own_tracks_and_times(spoor):
+    first, report = report_of(spoor, "true", started_at="2026-11-18T06:00:00.000Z")
+    report["run"]["started_at"] = "2026-11-18T06:00:10.000Z"
+    second = spoor.new_path("r.json")
+    second.write_text(json.dumps(report))
+    slices = events_of(spoor("report", "-f", "trace", "-o", "-", first, second).stdout)["X"]
+    assert len({event["pid"] for event in slices}) == len(slices) == 2
+    assert slices[1]["ts"] - slices[0]["ts"] == 10000000 and slices[0]["args"]["pid"] == slices[1]["args"]["pid"]
+
+
+def test_a_process_that_ran_before_begins_with_the_trace(spoor):
+    path, report = report_of(spoor, "true", elapsed_seconds=5.0)
+    [process] = report["processes"]["largest"]
+    process.update(started_seconds=-100.5, ended_seconds=None)
+    path.write_text(json.dumps(report))
+    [event] = events_of(spoor("report", "-f", "trace", "-o", "-", path).stdout)["X"]
+    assert (event["ts"], event["dur"]) == (0, 5000000)

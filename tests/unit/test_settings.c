@@ -227,11 +227,11 @@ static void each_refusal_has_its_message(void **state)
           "-i: invalid time 'nan': expected seconds (0.5) or a unit (500ms, 2m, 1h)" },
         { { "--format=xml" },
           "--format: invalid value 'xml': expected "
-          "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats" },
+          "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats|trace" },
         { { "--report=a.htm" }, "--report: 'a.htm' must end in .html" },
         { { "-f", "jso" },
           "-f: invalid value 'jso': expected "
-          "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats" },
+          "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats|trace" },
         { { "--detail=text" }, "--detail: invalid value 'text': expected auto|always|never" },
         { { "--wait", "" }, "--wait: invalid value '': expected main|all" },
         { { "--tag", "x" }, "--tag: invalid tag 'x': expected KEY=VALUE" },

@@ -411,7 +411,7 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define FLAG(member) OPTION_FLAG(struct settings, member)
 #define LIST(member) OPTION_LIST(struct settings, member)
 #define CHOICE(member) OPTION_CHOICE(struct settings, member)
-#define REPORT_FORMATS "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats"
+#define REPORT_FORMATS "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats|trace"
 #define LIVE .apply = apply_live, .offset = offsetof(struct settings, is_live)
 
 /* Most used first; help lists the groups in the order of their first rows. */
