@@ -159,6 +159,7 @@ class Memory(Section):
     job_peak_bytes: Measure
     anon_peak_bytes: Measure
     page_cache_peak_bytes: Measure
+    refaulted_bytes: Measure
     swap_peak_bytes: Measure
     system_peak_bytes: Measure
 

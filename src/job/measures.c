@@ -79,6 +79,7 @@ static const struct row {
 [METRIC_JOB_MEMORY_BOUND] =         { AT(memory_bound_bytes), 0,                   NO_FILES,        { "cgroup.memory.peak",   NO_BOUND,    true } },
 [METRIC_JOB_ANON] =                 { AT(anon_bytes), 0,                           NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
 [METRIC_JOB_PAGE_CACHE] =           { AT(job_cgroup.memory.page_cache_bytes), 0,         NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
+[METRIC_JOB_REFAULTED] =            { AT(refaulted_bytes), 0,                      NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
 [METRIC_JOB_THREADS] =              { AT(threads), 0,                              FILES,           { "procfs.stat",          NONE_READ,   false } },
 [METRIC_JOB_THREADS_PEAK] =         { AT(thread_peaks.threads), 0,                 NO_FILES,        { "cgroup.pids.peak",     NO_CGROUP,   true } },
 [METRIC_JOB_PROCESSES] =            { AT(process_count), AT(process_count_now),    FILES,           { "procfs.children",      NONE_READ,   false } },
@@ -96,7 +97,8 @@ static const struct row {
 };
 
 static const enum metric of_cgroup[] = {
-    METRIC_JOB_MEMORY_PEAK, METRIC_JOB_ANON, METRIC_JOB_PAGE_CACHE, METRIC_JOB_THREADS_PEAK,
+    METRIC_JOB_MEMORY_PEAK, METRIC_JOB_ANON,         METRIC_JOB_PAGE_CACHE,
+    METRIC_JOB_REFAULTED,   METRIC_JOB_THREADS_PEAK,
 };
 
 static const enum metric of_sharing[] = {

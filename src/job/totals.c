@@ -10,6 +10,7 @@
 
 #define JOINED \
     "a process was moved into the cgroup: what it did there before it was found is not known"
+#define NO_REFAULTS "this kernel does not count the refaults of a cgroup of version 1"
 #define UNWAITED "some processes were never waited for: what they read and wrote is not known"
 
 /* ---- completeness of the counts ------------------------------------------------ */
@@ -429,6 +430,10 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     reading->events = job->meters.events;
     reading->anon_bytes =
         sum_u64(reading->job_cgroup.memory.anon_bytes, reading->job_cgroup.memory.shmem_bytes);
+    reading->refaulted_bytes =
+        product_u64(reading->job_cgroup.memory.refaulted_pages, job->root->page_bytes);
+    if (is_known(reading->job_cgroup.memory.anon_bytes))
+        reading->origin[METRIC_JOB_REFAULTED].reason = NO_REFAULTS;
     read_memory_peak(job, reading);
     reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
     for (int i = 0; i < PRESSURE_COUNT; i++)

@@ -232,6 +232,30 @@ static void limit_write(const struct record *record, struct page *page)
     buffer_done(&details);
 }
 
+static bool is_of_host(const struct record *record, const char *path)
+{
+    struct spoor_figure figure = record_find(record->figures, path);
+
+    return figure.source && strncmp(figure.source, "host.", 5) == 0;
+}
+
+/* "12.0 GB  evicted from the page cache, then read again, 41.0 s stalled for memory". */
+static void refaults_write(const struct record *record, struct page *page)
+{
+    double bytes = record_refaulted_bytes(record);
+    double stalled = record_value(record, "pressure.memory_seconds");
+    struct buffer details = { 0 };
+
+    if (isnan(bytes))
+        return;
+    buffer_add_text(&details, "evicted from the page cache, then read again");
+    if (stalled > 0 && !is_of_host(record, "pressure.memory_seconds"))
+        buffer_format(page_item(&details), "%s stalled for memory",
+                      number_duration(stalled).text);
+    page_row(page, "  re-read", number_bytes(bytes).text, details.text);
+    buffer_done(&details);
+}
+
 static void memory_write(const struct record *record, struct page *page)
 {
     /* Relative to the peak: less is the job's own page tables. */
@@ -254,6 +278,7 @@ static void memory_write(const struct record *record, struct page *page)
                  "peak including page cache");
     if (swap > 0)
         page_row(page, "  swapped out", number_bytes(swap).text, "peak");
+    refaults_write(record, page);
     limit_write(record, page);
 }
 
@@ -302,13 +327,6 @@ static void transfers_write(const struct record *record, struct page *page)
         page_row_format(page, transfers[i].label, number_bytes(in).text, "%s, %s %s",
                         transfers[i].in, number_bytes(out).text, transfers[i].out);
     }
-}
-
-static bool is_of_host(const struct record *record, const char *path)
-{
-    struct spoor_figure figure = record_find(record->figures, path);
-
-    return figure.source && strncmp(figure.source, "host.", 5) == 0;
 }
 
 /* Other processes may cause all pressure of the host: it only matters to a job that ran or

@@ -249,6 +249,16 @@ double record_charged_bytes(const struct record *record)
                : (double)NAN;
 }
 
+double record_refaulted_bytes(const struct record *record)
+{
+    static const double least = 1e7, share = 0.1; /* of the bytes read */
+    double bytes = record_value(record, "memory.refaulted_bytes");
+
+    return bytes >= least && !(bytes < share * record_value(record, "io.read_bytes"))
+               ? bytes
+               : (double)NAN;
+}
+
 const char *record_gpu_path(enum record_gpu_measure measure)
 {
     static const char *const paths[RECORD_GPU_MEASURES] = {

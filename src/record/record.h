@@ -249,6 +249,10 @@ void record_fill_distribution(struct record *record);
  * not set the limit. */
 double record_charged_bytes(const struct record *record);
 
+/* Returns the page cache that the run read again after it had been evicted. NaN: unknown, or too
+ * little to matter. */
+double record_refaulted_bytes(const struct record *record);
+
 /* Returns the path of a measure in the JSON object of its GPU: "memory.peak_bytes". */
 const char *record_gpu_path(enum record_gpu_measure measure);
 

@@ -87,6 +87,7 @@ static const struct row rows[] = {
     { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_JOB_MEMORY_BOUND, NULL, PER_NODE },
     { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
     { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
+    { "memory.refaulted_bytes",              TOTAL,     METRIC_JOB_REFAULTED,        METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL, PER_NODE },
     { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, NULL, HOST_PEAK },
 

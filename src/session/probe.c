@@ -194,6 +194,17 @@ static const char *probe_leaf_memory(struct trial *trial)
     return probe_cgroup(trial, job_cgroup_has_memory(&trial->job.meters.job_cgroup));
 }
 
+static const char *probe_leaf_refaults(struct trial *trial)
+{
+    struct job_cgroup_reading reading;
+
+    job_cgroup_read(&trial->job.meters.job_cgroup, &reading);
+    if (!is_known(reading.memory.anon_bytes) || is_known(reading.memory.refaulted_pages))
+        return probe_cgroup(trial, is_known(reading.memory.refaulted_pages));
+    trial->remedy = no_remedy;
+    return "not supported by this kernel";
+}
+
 static const char *probe_leaf_threads(struct trial *trial)
 {
     struct job_cgroup_reading reading;
@@ -478,6 +489,7 @@ static const struct {
 { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, SOURCE_CLOCK, true },
 { "CPU time of a process", "procfs.stat", probe_files, NULL, 0, false },
 { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory, &delegate, CGROUP, true },
+{ "page cache read again", "cgroup.memory.stat", probe_leaf_refaults, &delegate, CGROUP, true },
 { "peak memory of a job", "procfs.statm, between samples", probe_files, NULL, 0, false },
 { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
 { "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, SOURCE_TASKSTATS, true },

@@ -95,6 +95,7 @@ USED = {
     "CPU time of a job": cpu_of_job,
     "CPU time of a process": lambda run: run.source("cpu.main.mean_cores"),
     "peak memory of a job, with page cache": given("memory.job_peak_bytes", "cgroup.memory.peak"),
+    "page cache read again": given("memory.refaulted_bytes", "cgroup.memory.stat"),
     "peak memory of a job": given("memory.combined.total_rss_bytes",
                                   "procfs.statm, between samples"),
     "peak memory of a process": given("memory.main.total_rss_bytes",

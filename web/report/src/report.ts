@@ -353,6 +353,12 @@ export function isCacheNotable(withCache: number, peak: number): boolean {
   return withCache > 1.02 * peak;
 }
 
+// Page cache that was evicted and read again; NaN if it is too little to matter.
+export function rereadBytesOf(run: Run): number {
+  const bytes = valueAt(run, "memory.refaulted_bytes");
+  return bytes >= 1e7 && !(bytes < 0.1 * valueAt(run, "io.read_bytes")) ? bytes : Number.NaN;
+}
+
 // What counts against the memory limit. That of a cgroup holds for what is charged to it, page cache
 // included, and not for the resident memory of its processes. If it is hardly more than that, the one
 // figure that the rest of the report has is enough.

@@ -16,6 +16,7 @@ import {
   number,
   type Quantiles,
   type Run,
+  rereadBytesOf,
   valueAt,
 } from "./report";
 
@@ -138,6 +139,10 @@ function memoryRows(run: Run): UsageRow[] {
     );
   if (valueAt(run, "memory.swap_peak_bytes") > 0)
     rows.push(row("Swapped out", { peak: { path: "memory.swap_peak_bytes", ...bytes } }));
+  if (rereadBytesOf(run) > 0)
+    rows.push(
+      row("Page cache read again", { total: { path: "memory.refaulted_bytes", ...bytes } }),
+    );
   return rows;
 }
 
