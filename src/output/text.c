@@ -148,6 +148,18 @@ static void curve_write(const struct record *record, struct page *page,
     buffer_done(&text);
 }
 
+/* "8.25 s  ready to run, without a CPU (threads)". */
+static void wait_write(const struct record *record, struct page *page)
+{
+    static const double notable = 0.25; /* of the CPU time */
+    struct spoor_figure wait = record_find(record->figures, "cpu.wait_seconds");
+
+    if (wait.value > 0.1 && wait.value >= notable * record_value(record, "cpu.total_seconds"))
+        page_row_format(page, "  waiting", number_duration(wait.value).text,
+                        "%sready to run, without a CPU (threads)",
+                        wait.is_exact ? "" : "at least; ");
+}
+
 static void cpu_write(const struct record *record, struct page *page)
 {
     double mean_cores = record_value(record, "cpu.mean_cores");
@@ -160,6 +172,7 @@ static void cpu_write(const struct record *record, struct page *page)
         buffer_format(&details, "; %s of one CPU", number_percent(mean_cores).text);
     page_row(page, "CPU time", number_duration(record_value(record, "cpu.total_seconds")).text,
              details.text);
+    wait_write(record, page);
     buffer_clear(&details);
     buffer_format(&details, "on average, %s at peak",
                   number_short(record_value(record, "cpu.max_cores")).text);

@@ -392,6 +392,7 @@ static const struct field process[] = {
     NUMBER(record_process, started_seconds),
     NUMBER(record_process, ended_seconds),
     NUMBER(record_process, cpu_seconds),
+    NUMBER(record_process, cpu_wait_seconds),
     COUNT(record_process, peak_rss_bytes),
     COUNT(record_process, read_bytes),
     COUNT(record_process, written_bytes),

@@ -292,6 +292,14 @@ static const char *probe_cpu_clock(struct trial *trial)
     return why(trial, cpu_clock_read(trial->root, trial->pid, &ns));
 }
 
+static const char *probe_schedstat(struct trial *trial)
+{
+    struct schedstat times;
+    int r = schedstat_read(trial->root, trial->pid, &times);
+
+    return why(trial, r == 0 && times.run_ns == 0 ? -ENOENT : r);
+}
+
 static const char *probe_rollup(struct trial *trial)
 {
     struct smaps_rollup rollup;
@@ -503,6 +511,8 @@ static const struct {
 { "peak number of threads", "perf.fork-ring", probe_thread_events, &allow_perf, SOURCE_RING, true },
 { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
 { "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
+{ "waiting for a CPU", "taskstats", probe_exit_records, &be_root, SOURCE_TASKSTATS, true },
+{ "waiting for a CPU", "procfs.schedstat", probe_schedstat, NULL, 0, true },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
 { "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },

@@ -107,6 +107,8 @@ USED = {
     "processes of a job": members_of_job,
     "number of processes started": started,
     "peak number of threads": lambda run: run.source("cpu.threads.combined"),
+    # The job hardly runs: only exit records have its time.
+    "waiting for a CPU": lambda run: run.source("cpu.wait_seconds") or "procfs.schedstat",
     "disk I/O": given("io.read_chars", "procfs.io"),
     "pressure stalls of the job": lambda run: {"cgroup.cpu.pressure": "cgroup pressure"}.get(
         run.source("pressure.cpu_seconds")),

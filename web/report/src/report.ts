@@ -37,6 +37,7 @@ export interface Process {
   peak_rss_bytes: number | null;
   read_bytes: number | null;
   written_bytes: number | null;
+  cpu_wait_seconds?: number | null;
   gpu_memory_bytes: number | null;
   exit_code: number | null;
   signal: string | null;

@@ -54,6 +54,21 @@ describe("the verdict", () => {
     );
   });
 
+  it("has a row for threads that waited for a CPU", () => {
+    const run = cpuJob();
+    const cpu = run.cpu as Record<string, { value: number; source: string; exact: boolean }>;
+    const rows = () => usageRows(run).filter(({ name }) => name === "Waiting for a CPU");
+    expect(rows()).toEqual([]);
+    cpu.wait_seconds = {
+      value: 0.5 * cpu.total_seconds!.value,
+      source: "procfs.schedstat",
+      exact: false,
+    };
+    expect(rows()[0]!.note).toBe("at least");
+    cpu.wait_seconds.exact = true;
+    expect(rows()[0]!.note).toBe("all threads together");
+  });
+
   it("names page cache that was read again", () => {
     const run = cpuJob();
     const memory = run.memory as Record<string, object>;
