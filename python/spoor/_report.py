@@ -142,6 +142,7 @@ class Cpu(Section):
     threads: Threads
     page_faults: PageFaults
     context_switches: ContextSwitches
+    wait_seconds: Measure
 
 
 class Rss(Section):
@@ -159,6 +160,7 @@ class Memory(Section):
     job_peak_bytes: Measure
     anon_peak_bytes: Measure
     page_cache_peak_bytes: Measure
+    refaulted_bytes: Measure
     swap_peak_bytes: Measure
     system_peak_bytes: Measure
 
@@ -189,6 +191,7 @@ class Io(Section):
     written_bytes: Measure
     read_chars: Measure
     written_chars: Measure
+    wait_seconds: Measure
 
 
 class Network(Section):
@@ -211,6 +214,7 @@ class Process(Section):
     started_seconds: Optional[float]  # since the start of the run
     ended_seconds: Optional[float]    # None: it still ran at the end
     cpu_seconds: Optional[float]
+    cpu_wait_seconds: Optional[float]  # its threads were ready to run, but had no CPU
     peak_rss_bytes: Optional[int]
     read_bytes: Optional[int]
     written_bytes: Optional[int]

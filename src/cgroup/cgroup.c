@@ -411,17 +411,23 @@ int cgroup_parse_memory_stat(const char *text, struct cgroup_memory *ret)
     uint64_t shmem = key_or_unknown(text, "shmem");
     uint64_t dirty =
         sum_u64(key_or_unknown(text, "file_dirty"), key_or_unknown(text, "file_writeback"));
+    uint64_t refaulted;
 
     if (!is_known(anon)) { /* version 1; total_ includes cgroups below */
         anon = key_or_unknown(text, "total_rss");
         file = key_or_unknown(text, "total_cache");
         shmem = key_or_unknown(text, "total_shmem");
+        refaulted = key_or_unknown(text, "total_workingset_refault_file");
+    } else {
+        refaulted = key_or_unknown(text, "workingset_refault_file");
+        if (!is_known(refaulted)) /* before Linux 5.9 */
+            refaulted = key_or_unknown(text, "workingset_refault");
     }
     if (!is_known(anon) || !is_known(file))
         return -EBADMSG;
     if (!is_known(shmem) || shmem > file) /* the counters are not read at one instant */
         shmem = is_known(shmem) ? file : 0;
-    *ret = (struct cgroup_memory){ anon, shmem, file - shmem, dirty };
+    *ret = (struct cgroup_memory){ anon, shmem, file - shmem, dirty, refaulted };
     return 0;
 }
 

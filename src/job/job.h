@@ -113,6 +113,7 @@ struct job_reading {
     /* Parts of the job's memory at its highest total since the last reading. */
     struct memory_split at_peak;
     uint64_t anon_bytes; /* in the job cgroup, including shared memory */
+    uint64_t refaulted_bytes;
     uint64_t swap_bytes;
     uint64_t rss_peak_bytes; /* the larger of the next two */
     uint64_t main_rss_peak_bytes;

@@ -76,12 +76,13 @@ struct job_cgroup_reading {
     bool is_gone; /* the cgroup was removed: these are the last values */
 };
 
-#define JOB_CGROUP_READING_UNKNOWN                                                      \
-    {                                                                                   \
-        .cpu_ns = UNKNOWN, .user_ns = UNKNOWN, .system_ns = UNKNOWN,                    \
-        .memory_peak_bytes = UNKNOWN, .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN }, \
-        .threads_peak = UNKNOWN, .read_bytes = UNKNOWN, .written_bytes = UNKNOWN,       \
-        .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },                                   \
+#define JOB_CGROUP_READING_UNKNOWN                                                          \
+    {                                                                                       \
+        .cpu_ns = UNKNOWN, .user_ns = UNKNOWN, .system_ns = UNKNOWN,                        \
+        .memory_peak_bytes = UNKNOWN,                                                       \
+        .memory = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN }, .threads_peak = UNKNOWN, \
+        .read_bytes = UNKNOWN, .written_bytes = UNKNOWN,                                    \
+        .pressure_ns = { UNKNOWN, UNKNOWN, UNKNOWN },                                       \
     }
 
 struct job_cgroup {

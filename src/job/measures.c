@@ -19,6 +19,7 @@
 #define NONE_READ "no process could be read"
 #define AT_END "known only at the end of a job started by spoor"
 #define NO_SWITCHES "known only at the end of a command started by spoor"
+#define NO_IO_WAIT "requires exit records (root) of a command started by spoor"
 #define NO_CGROUP "requires a cgroup for the job alone"
 #define NO_BOUND "the peak is exact, or no cgroup counts the job's memory"
 #define NO_IO "cannot read /proc/PID/io"
@@ -67,6 +68,8 @@ static const struct row {
 [METRIC_JOB_MINOR_FAULTS] =         { USED(MINOR_FAULTS), 0,                       FILES_UNTIL_END, { "procfs.stat",          NONE_READ,   false } },
 [METRIC_JOB_VOLUNTARY_SWITCHES] =   { USED(VOLUNTARY_SWITCHES), 0,                 NO_FILES,        { "wait4",                NO_SWITCHES, false } },
 [METRIC_JOB_INVOLUNTARY_SWITCHES] = { USED(INVOLUNTARY_SWITCHES), 0,               NO_FILES,        { "wait4",                NO_SWITCHES, false } },
+[METRIC_JOB_CPU_WAIT] =             { USED(CPU_WAIT_NS), 0,                        NO_FILES,        { "procfs.schedstat",     "no process ran long enough to be read", false } },
+[METRIC_JOB_IO_WAIT] =              { USED(IO_WAIT_NS), 0,                         NO_FILES,        { "taskstats",            NO_IO_WAIT,  true } },
 [METRIC_JOB_RSS] =                  { MEMORY(combined.total_bytes),                FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
 [METRIC_JOB_PRIVATE] =              { MEMORY(combined.private_bytes),              FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
 [METRIC_JOB_SHARED] =               { MEMORY(combined.shared_bytes),               FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
@@ -79,6 +82,7 @@ static const struct row {
 [METRIC_JOB_MEMORY_BOUND] =         { AT(memory_bound_bytes), 0,                   NO_FILES,        { "cgroup.memory.peak",   NO_BOUND,    true } },
 [METRIC_JOB_ANON] =                 { AT(anon_bytes), 0,                           NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
 [METRIC_JOB_PAGE_CACHE] =           { AT(job_cgroup.memory.page_cache_bytes), 0,         NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
+[METRIC_JOB_REFAULTED] =            { AT(refaulted_bytes), 0,                      NO_FILES,        { "cgroup.memory.stat",   NO_CGROUP,   false } },
 [METRIC_JOB_THREADS] =              { AT(threads), 0,                              FILES,           { "procfs.stat",          NONE_READ,   false } },
 [METRIC_JOB_THREADS_PEAK] =         { AT(thread_peaks.threads), 0,                 NO_FILES,        { "cgroup.pids.peak",     NO_CGROUP,   true } },
 [METRIC_JOB_PROCESSES] =            { AT(process_count), AT(process_count_now),    FILES,           { "procfs.children",      NONE_READ,   false } },
@@ -96,7 +100,8 @@ static const struct row {
 };
 
 static const enum metric of_cgroup[] = {
-    METRIC_JOB_MEMORY_PEAK, METRIC_JOB_ANON, METRIC_JOB_PAGE_CACHE, METRIC_JOB_THREADS_PEAK,
+    METRIC_JOB_MEMORY_PEAK, METRIC_JOB_ANON,         METRIC_JOB_PAGE_CACHE,
+    METRIC_JOB_REFAULTED,   METRIC_JOB_THREADS_PEAK,
 };
 
 static const enum metric of_sharing[] = {

@@ -18,6 +18,8 @@
 /* io and status are read at most this often while a process runs. */
 #define SLOW_PERIOD_NS NS_PER_SECOND
 #define HARDLY_NS (5 * NS_PER_MS)
+/* The times of more threads are not read. */
+enum { WAIT_THREADS_MAX = 256 };
 
 static uint64_t ticks_to_ns(uint64_t ticks)
 {
@@ -272,8 +274,42 @@ static int read_clock(struct member *member, const struct look *look)
     return r;
 }
 
+struct wait_search {
+    const struct root *root;
+    uint64_t wait_ns, run_ns, threads;
+};
+
+static void add_thread_wait(pid_t tid, void *data)
+{
+    struct wait_search *search = data;
+    struct schedstat times;
+
+    if (search->threads++ >= WAIT_THREADS_MAX || schedstat_read(search->root, tid, &times) < 0)
+        return;
+    search->wait_ns += times.waited_ns;
+    search->run_ns += times.run_ns;
+}
+
+/* The time that its living threads waited for a CPU. A process that has hardly run is not worth
+ * the read, which its exit record makes needless for root. */
+static void read_wait(struct member *member, const struct root *root)
+{
+    struct wait_search search = { .root = root };
+    uint64_t *wait_ns = &member->account.usage.counter[USAGE_CPU_WAIT_NS];
+
+    if (member->reading.cpu_ns < HARDLY_NS)
+        return;
+    if (member->reading.threads > 1)
+        (void)proc_each_thread(root, member->id.pid, add_thread_wait, &search);
+    else
+        add_thread_wait(member->id.pid, &search);
+    if (search.run_ns > 0) /* otherwise the kernel does not count these times */
+        raise_to(wait_ns, search.wait_ns);
+}
+
 static void read_slow(struct member *member, const struct look *look)
 {
+    read_wait(member, look->root);
     if (look->is_main_only)
         read_own_io(member, look->root);
     else

@@ -128,6 +128,8 @@ struct member_notes {
     /* I/O in its counts that belongs to known children or to the time before the run. */
     struct process_io foreign_io;
     struct process_io recorded_io; /* from the exit records of its threads */
+    uint64_t recorded_wait_ns;     /* likewise */
+    uint64_t first_wait_ns;        /* time that it waited for a CPU before the run */
     bool has_record;               /* the last of these records has arrived */
     bool lacks_records;            /* records of its other threads may be missing */
     uint64_t recorded_cpu_ns;      /* its CPU time by that record */

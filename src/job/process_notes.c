@@ -125,6 +125,7 @@ void job_note_first_reading(struct job *job)
         if (!job->root->is_live) /* time begins now */
             member->notes.started_ns = job->look_span.from_ns;
         member->notes.first_cpu_ns = member->reading.cpu_ns;
+        member->notes.first_wait_ns = first_known(counter[USAGE_CPU_WAIT_NS], 0);
         if (!job->is_spawned)
             member->notes.first_waited_faults = member->account.waited_faults;
         member->notes.foreign_io =
@@ -163,6 +164,16 @@ static struct process_io own_io(const struct member *member)
         sub_floor0(counter[USAGE_READ_BYTES], foreign->read_bytes),
         sub_floor0(counter[USAGE_WRITTEN_BYTES], foreign->written_bytes),
     };
+}
+
+/* Exit records have exited threads, too. */
+static uint64_t own_wait_ns(const struct member *member)
+{
+    uint64_t wait_ns = member->notes.has_record && !member->notes.lacks_records
+                           ? member->notes.recorded_wait_ns
+                           : member->account.usage.counter[USAGE_CPU_WAIT_NS];
+
+    return is_known(wait_ns) ? sub_floor0(wait_ns, member->notes.first_wait_ns) : UNKNOWN;
 }
 
 /* CPU time between the last look, which is in the job's total, and its exit: from its exit
@@ -206,6 +217,7 @@ static struct process_entry describe(const struct job *job, const struct member 
         .read_bytes = io.read_bytes,
         .written_bytes = io.written_bytes,
         .gpu_bytes = member->notes.gpu_peak_bytes,
+        .wait_ns = own_wait_ns(member),
         .has_wait_status = member->notes.has_wait_status,
         .wait_status = member->notes.wait_status,
     };

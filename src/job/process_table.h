@@ -38,7 +38,8 @@ struct process_entry {
     uint64_t peak_bytes;
     uint64_t read_bytes, written_bytes;
     uint64_t gpu_bytes;
-    int wait_status; /* as wait(2) reports it, if has_wait_status */
+    uint64_t wait_ns; /* time that its threads waited for a CPU */
+    int wait_status;  /* as wait(2) reports it, if has_wait_status */
     bool has_wait_status;
 };
 

@@ -396,6 +396,7 @@ static void list_unopened(struct process_events *events, const struct process *p
         .peak_bytes = process->peak_bytes > 0 ? process->peak_bytes : UNKNOWN,
         .read_bytes = has_io ? record->read_bytes : UNKNOWN,
         .written_bytes = has_io ? record->written_bytes : UNKNOWN,
+        .wait_ns = has_io ? record->cpu_wait_ns : UNKNOWN,
         .gpu_bytes = UNKNOWN,
         .has_wait_status = process->has_wait_status,
         .wait_status = process->wait_status,
@@ -417,6 +418,8 @@ static void note_open(const struct process_events *events, struct member *member
 
     member->notes.recorded_io.read_bytes += record->read_bytes;
     member->notes.recorded_io.written_bytes += record->written_bytes;
+    member->notes.recorded_wait_ns =
+        sum_u64(member->notes.recorded_wait_ns, record->cpu_wait_ns);
     if (!record->is_group_exit)
         return;
     member->notes.has_record = true;
@@ -462,6 +465,8 @@ static void add_record(struct process_events *events, const struct exit_record *
     usage.counter[USAGE_MAJOR_FAULTS] = record->major_faults;
     usage.counter[USAGE_VOLUNTARY_SWITCHES] = record->voluntary_switches;
     usage.counter[USAGE_INVOLUNTARY_SWITCHES] = record->involuntary_switches;
+    usage.counter[USAGE_CPU_WAIT_NS] = record->cpu_wait_ns;
+    usage.counter[USAGE_IO_WAIT_NS] = record->io_wait_ns;
     usage_add(&events->recorded, &usage);
     events->recorded_tasks++;
 }

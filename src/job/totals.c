@@ -10,6 +10,9 @@
 
 #define JOINED \
     "a process was moved into the cgroup: what it did there before it was found is not known"
+#define NO_DELAYS \
+    "none was counted: the kernel counts it only with sysctl kernel.task_delayacct=1"
+#define NO_REFAULTS "this kernel does not count the refaults of a cgroup of version 1"
 #define UNWAITED "some processes were never waited for: what they read and wrote is not known"
 
 /* ---- completeness of the counts ------------------------------------------------ */
@@ -224,6 +227,31 @@ static void read_events(struct job *job, struct job_reading *reading)
             evidence->has_begun ? UNKNOWN : 0;
 }
 
+/* Records of all threads have the whole time; looks at processes miss the threads that exited, and
+ * what came after the last look. A kernel that counts no block I/O delay reports 0. */
+static void read_waits(struct job *job, struct job_reading *reading)
+{
+    const struct usage *recorded = &job->process_events.recorded;
+    uint64_t *counter = reading->usage.counter;
+    bool has_begun = reading->evidence.has_begun;
+
+    if (count_is_exact(&reading->evidence, COUNTED_BY_EXIT_RECORDS) &&
+        is_known(recorded->counter[USAGE_CPU_WAIT_NS])) {
+        counter[USAGE_CPU_WAIT_NS] = recorded->counter[USAGE_CPU_WAIT_NS];
+        reading->origin[METRIC_JOB_CPU_WAIT] = (struct origin){ "taskstats", NULL, true };
+        counter[USAGE_IO_WAIT_NS] = recorded->counter[USAGE_IO_WAIT_NS];
+        if (counter[USAGE_IO_WAIT_NS] == 0)
+            counter[USAGE_IO_WAIT_NS] = UNKNOWN;
+        reading->origin[METRIC_JOB_IO_WAIT].reason = NO_DELAYS;
+    } else {
+        counter[USAGE_IO_WAIT_NS] = has_begun ? UNKNOWN : 0;
+    }
+    if (!has_begun) {
+        counter[USAGE_CPU_WAIT_NS] = 0;
+        reading->origin[METRIC_JOB_CPU_WAIT].is_exact = true;
+    }
+}
+
 /* A counter of the whole job is read after all processes, which may take long. Main's clock
  * is read again after that counter: main may be ahead of it, but the rest is never more than
  * the descendants have used. */
@@ -272,6 +300,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     job->ledger.reported = reading->usage;
     read_main_cpu(job, now_ns, reading);
     read_events(job, reading);
+    read_waits(job, reading);
     forget_denied_io(job, reading);
     forget_uncertain_zeros(job, reading);
     job_read_memory(job, false, &reading->memory);
@@ -429,6 +458,10 @@ static void read_cgroup(struct job *job, struct job_reading *reading)
     reading->events = job->meters.events;
     reading->anon_bytes =
         sum_u64(reading->job_cgroup.memory.anon_bytes, reading->job_cgroup.memory.shmem_bytes);
+    reading->refaulted_bytes =
+        product_u64(reading->job_cgroup.memory.refaulted_pages, job->root->page_bytes);
+    if (is_known(reading->job_cgroup.memory.anon_bytes))
+        reading->origin[METRIC_JOB_REFAULTED].reason = NO_REFAULTS;
     read_memory_peak(job, reading);
     reading->origin[METRIC_JOB_OOM_KILLS].is_exact = !reading->left_memory_cgroup;
     for (int i = 0; i < PRESSURE_COUNT; i++)

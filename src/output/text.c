@@ -148,6 +148,18 @@ static void curve_write(const struct record *record, struct page *page,
     buffer_done(&text);
 }
 
+/* "8.25 s  ready to run, without a CPU (threads)". */
+static void wait_write(const struct record *record, struct page *page)
+{
+    static const double notable = 0.25; /* of the CPU time */
+    struct spoor_figure wait = record_find(record->figures, "cpu.wait_seconds");
+
+    if (wait.value > 0.1 && wait.value >= notable * record_value(record, "cpu.total_seconds"))
+        page_row_format(page, "  waiting", number_duration(wait.value).text,
+                        "%sready to run, without a CPU (threads)",
+                        wait.is_exact ? "" : "at least; ");
+}
+
 static void cpu_write(const struct record *record, struct page *page)
 {
     double mean_cores = record_value(record, "cpu.mean_cores");
@@ -160,6 +172,7 @@ static void cpu_write(const struct record *record, struct page *page)
         buffer_format(&details, "; %s of one CPU", number_percent(mean_cores).text);
     page_row(page, "CPU time", number_duration(record_value(record, "cpu.total_seconds")).text,
              details.text);
+    wait_write(record, page);
     buffer_clear(&details);
     buffer_format(&details, "on average, %s at peak",
                   number_short(record_value(record, "cpu.max_cores")).text);
@@ -232,6 +245,30 @@ static void limit_write(const struct record *record, struct page *page)
     buffer_done(&details);
 }
 
+static bool is_of_host(const struct record *record, const char *path)
+{
+    struct spoor_figure figure = record_find(record->figures, path);
+
+    return figure.source && strncmp(figure.source, "host.", 5) == 0;
+}
+
+/* "12.0 GB  evicted from the page cache, then read again, 41.0 s stalled for memory". */
+static void refaults_write(const struct record *record, struct page *page)
+{
+    double bytes = record_refaulted_bytes(record);
+    double stalled = record_value(record, "pressure.memory_seconds");
+    struct buffer details = { 0 };
+
+    if (isnan(bytes))
+        return;
+    buffer_add_text(&details, "evicted from the page cache, then read again");
+    if (stalled > 0 && !is_of_host(record, "pressure.memory_seconds"))
+        buffer_format(page_item(&details), "%s stalled for memory",
+                      number_duration(stalled).text);
+    page_row(page, "  re-read", number_bytes(bytes).text, details.text);
+    buffer_done(&details);
+}
+
 static void memory_write(const struct record *record, struct page *page)
 {
     /* Relative to the peak: less is the job's own page tables. */
@@ -254,6 +291,7 @@ static void memory_write(const struct record *record, struct page *page)
                  "peak including page cache");
     if (swap > 0)
         page_row(page, "  swapped out", number_bytes(swap).text, "peak");
+    refaults_write(record, page);
     limit_write(record, page);
 }
 
@@ -302,13 +340,6 @@ static void transfers_write(const struct record *record, struct page *page)
         page_row_format(page, transfers[i].label, number_bytes(in).text, "%s, %s %s",
                         transfers[i].in, number_bytes(out).text, transfers[i].out);
     }
-}
-
-static bool is_of_host(const struct record *record, const char *path)
-{
-    struct spoor_figure figure = record_find(record->figures, path);
-
-    return figure.source && strncmp(figure.source, "host.", 5) == 0;
 }
 
 /* Other processes may cause all pressure of the host: it only matters to a job that ran or

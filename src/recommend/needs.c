@@ -331,6 +331,7 @@ static void add_memory_notes(const struct record *record, double used, struct ne
     static const double notable = 0.25; /* of the memory */
     double limit = as_number(record->memory_limit_bytes);
     double cache = record_value(record, "memory.page_cache_peak_bytes");
+    double reread = record_refaulted_bytes(record);
 
     if (limit > 0 && used >= NEAR * limit && !(record_charged_bytes(record) < NEAR * limit)) {
         need->is_guess = true;
@@ -340,6 +341,10 @@ static void add_memory_notes(const struct record *record, double used, struct ne
     if (is_plausible(cache) && cache >= notable * used)
         say(need, "; page cache, up to %s, is not counted: the kernel can reclaim it",
             number_bytes(cache).text);
+    if (limit > 0 && record_charged_bytes(record) >= NEAR * limit && !isnan(reread))
+        say(need,
+            "; the run re-read %s that did not fit in memory: with more, it may be faster",
+            number_bytes(reread).text);
 }
 
 static struct need find_memory(const struct record *record, double margin)

@@ -24,7 +24,7 @@ struct need {
     size_t known_runs;         /* runs with a known value of the quantity */
     double used_min, used_max; /* usage of these runs, without a margin; NaN: unknown */
     double basis;              /* value by which runs are compared */
-    char why[320]; /* a sentence without a full stop; if the value is unknown, why */
+    char why[400]; /* a sentence without a full stop; if the value is unknown, why */
 };
 
 /* CPUs, and the time that the run takes with them. */

@@ -319,6 +319,7 @@ static struct record_process make_process(struct record *record,
         .read_bytes = entry->read_bytes,
         .written_bytes = entry->written_bytes,
         .gpu_memory_bytes = entry->gpu_bytes,
+        .cpu_wait_seconds = cut_seconds_of(entry->wait_ns),
         .exit_code = ending.exit_code,
         .signal = record_known_text(record, ending.signal_name),
     };

@@ -249,6 +249,16 @@ double record_charged_bytes(const struct record *record)
                : (double)NAN;
 }
 
+double record_refaulted_bytes(const struct record *record)
+{
+    static const double least = 1e7, share = 0.1; /* of the bytes read */
+    double bytes = record_value(record, "memory.refaulted_bytes");
+
+    return bytes >= least && !(bytes < share * record_value(record, "io.read_bytes"))
+               ? bytes
+               : (double)NAN;
+}
+
 const char *record_gpu_path(enum record_gpu_measure measure)
 {
     static const char *const paths[RECORD_GPU_MEASURES] = {
@@ -382,6 +392,7 @@ static const struct field process[] = {
     NUMBER(record_process, started_seconds),
     NUMBER(record_process, ended_seconds),
     NUMBER(record_process, cpu_seconds),
+    NUMBER(record_process, cpu_wait_seconds),
     COUNT(record_process, peak_rss_bytes),
     COUNT(record_process, read_bytes),
     COUNT(record_process, written_bytes),

@@ -127,9 +127,10 @@ struct record_gpu {
 struct record_process {
     uint64_t pid, parent_pid;
     const char *name, *command;
-    double started_seconds; /* negative: the process ran before it was tracked */
-    double ended_seconds;   /* NaN: the process was running at the end */
-    double cpu_seconds;     /* CPU time of the process, without its children */
+    double started_seconds;  /* negative: the process ran before it was tracked */
+    double ended_seconds;    /* NaN: the process was running at the end */
+    double cpu_seconds;      /* CPU time of the process, without its children */
+    double cpu_wait_seconds; /* time that its threads waited for a CPU */
     uint64_t peak_rss_bytes, read_bytes, written_bytes, gpu_memory_bytes;
     uint64_t exit_code; /* 128 + N after signal N */
     const char *signal; /* "SIGKILL"; NULL: no signal killed it */
@@ -248,6 +249,10 @@ void record_fill_distribution(struct record *record);
  * cgroup, without pages that are charged to another cgroup. NaN: unknown, or a cgroup does
  * not set the limit. */
 double record_charged_bytes(const struct record *record);
+
+/* Returns the page cache that the run read again after it had been evicted. NaN: unknown, or too
+ * little to matter. */
+double record_refaulted_bytes(const struct record *record);
 
 /* Returns the path of a measure in the JSON object of its GPU: "memory.peak_bytes". */
 const char *record_gpu_path(enum record_gpu_measure measure);

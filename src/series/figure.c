@@ -70,6 +70,7 @@ static const struct row rows[] = {
     { "cpu.page_faults.minor",               TOTAL,     METRIC_JOB_MINOR_FAULTS,     METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "cpu.context_switches.voluntary",      SPAN,      METRIC_JOB_VOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "cpu.context_switches.involuntary",    SPAN,      METRIC_JOB_INVOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.wait_seconds",                    SPAN,      METRIC_JOB_CPU_WAIT,         METRIC_NONE, METRIC_NONE, NULL, ADD },
 
     { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
     { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
@@ -87,6 +88,7 @@ static const struct row rows[] = {
     { "memory.job_peak_bytes",               PEAK,      METRIC_JOB_MEMORY_PEAK,      METRIC_NONE, METRIC_JOB_MEMORY_BOUND, NULL, PER_NODE },
     { "memory.anon_peak_bytes",              PEAK,      METRIC_JOB_ANON,             METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
     { "memory.page_cache_peak_bytes",        PEAK,      METRIC_JOB_PAGE_CACHE,       METRIC_NONE, METRIC_JOB_MEMORY_PEAK, NULL, PER_NODE },
+    { "memory.refaulted_bytes",              TOTAL,     METRIC_JOB_REFAULTED,        METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "memory.swap_peak_bytes",              PEAK,      METRIC_JOB_SWAP,             METRIC_NONE, METRIC_NONE, NULL, PER_NODE },
     { "memory.system_peak_bytes",            PEAK,      METRIC_HOST_MEMORY_USED,     METRIC_NONE, METRIC_NONE, NULL, HOST_PEAK },
 
@@ -103,6 +105,7 @@ static const struct row rows[] = {
     { "io.written_bytes",                    TOTAL,     METRIC_JOB_WRITTEN,          METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "io.read_chars",                       TOTAL,     METRIC_JOB_READ_CHARS,       METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "io.written_chars",                    TOTAL,     METRIC_JOB_WRITTEN_CHARS,    METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "io.wait_seconds",                     SPAN,      METRIC_JOB_IO_WAIT,          METRIC_NONE, METRIC_NONE, NULL, ADD },
 
     { "network.received_bytes",              TOTAL,     METRIC_HOST_NETWORK_RECEIVED, METRIC_NONE, METRIC_NONE, NULL, HOST },
     { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL, HOST },
@@ -265,6 +268,25 @@ static void bound_written(struct spoor_figure *figure, const struct row *row,
     figure->value = (double)bound;
     figure->source = disks->origin.source;
     figure->is_exact = false;
+}
+
+/* Only threads that lived when their process was read are in the sum. At any moment, all threads
+ * but those that run may have waited. */
+static void bound_wait(struct spoor_figure *figure, const struct row *row,
+                       const struct summary *summary)
+{
+    const struct tally *threads = &summary->tally[METRIC_JOB_THREADS_PEAK];
+    const struct tally *cpu = &summary->tally[METRIC_JOB_CPU];
+    uint64_t room_ns = product_u64(threads->max, summary->ended_ns - summary->started_ns);
+
+    if (row->metric != METRIC_JOB_CPU_WAIT || figure->is_exact)
+        return;
+    figure->low = figure->value;
+    if (threads->max_origin.is_exact && is_known(cpu->last))
+        figure->high =
+            fmax(figure->value,
+                 metric_value(row->metric,
+                              sub_floor0(room_ns, counter_delta(cpu->first, cpu->last))));
 }
 
 static double derive_seen(const struct summary *summary, enum metric metric)
@@ -547,6 +569,7 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
     }
     bound_peak(&figure, row, summary);
     bound_written(&figure, row, summary);
+    bound_wait(&figure, row, summary);
     include_parts(&figure, row, summary);
     note_certain(&figure);
     return figure;

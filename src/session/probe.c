@@ -194,6 +194,17 @@ static const char *probe_leaf_memory(struct trial *trial)
     return probe_cgroup(trial, job_cgroup_has_memory(&trial->job.meters.job_cgroup));
 }
 
+static const char *probe_leaf_refaults(struct trial *trial)
+{
+    struct job_cgroup_reading reading;
+
+    job_cgroup_read(&trial->job.meters.job_cgroup, &reading);
+    if (!is_known(reading.memory.anon_bytes) || is_known(reading.memory.refaulted_pages))
+        return probe_cgroup(trial, is_known(reading.memory.refaulted_pages));
+    trial->remedy = no_remedy;
+    return "not supported by this kernel";
+}
+
 static const char *probe_leaf_threads(struct trial *trial)
 {
     struct job_cgroup_reading reading;
@@ -279,6 +290,14 @@ static const char *probe_cpu_clock(struct trial *trial)
     uint64_t ns;
 
     return why(trial, cpu_clock_read(trial->root, trial->pid, &ns));
+}
+
+static const char *probe_schedstat(struct trial *trial)
+{
+    struct schedstat times;
+    int r = schedstat_read(trial->root, trial->pid, &times);
+
+    return why(trial, r == 0 && times.run_ns == 0 ? -ENOENT : r);
 }
 
 static const char *probe_rollup(struct trial *trial)
@@ -478,6 +497,7 @@ static const struct {
 { "CPU time of a process", "procfs.cpuclock", probe_cpu_clock, NULL, SOURCE_CLOCK, true },
 { "CPU time of a process", "procfs.stat", probe_files, NULL, 0, false },
 { "peak memory of a job, with page cache", "cgroup.memory.peak", probe_leaf_memory, &delegate, CGROUP, true },
+{ "page cache read again", "cgroup.memory.stat", probe_leaf_refaults, &delegate, CGROUP, true },
 { "peak memory of a job", "procfs.statm, between samples", probe_files, NULL, 0, false },
 { "peak memory of a process", "wait4.ru_maxrss, procfs.status.VmHWM", probe_always, NULL, 0, false },
 { "peak memory of processes never waited for", "taskstats", probe_exit_records, &be_root, SOURCE_TASKSTATS, true },
@@ -491,6 +511,8 @@ static const struct {
 { "peak number of threads", "perf.fork-ring", probe_thread_events, &allow_perf, SOURCE_RING, true },
 { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
 { "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
+{ "waiting for a CPU", "taskstats", probe_exit_records, &be_root, SOURCE_TASKSTATS, true },
+{ "waiting for a CPU", "procfs.schedstat", probe_schedstat, NULL, 0, true },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
 { "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },

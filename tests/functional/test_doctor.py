@@ -95,6 +95,7 @@ USED = {
     "CPU time of a job": cpu_of_job,
     "CPU time of a process": lambda run: run.source("cpu.main.mean_cores"),
     "peak memory of a job, with page cache": given("memory.job_peak_bytes", "cgroup.memory.peak"),
+    "page cache read again": given("memory.refaulted_bytes", "cgroup.memory.stat"),
     "peak memory of a job": given("memory.combined.total_rss_bytes",
                                   "procfs.statm, between samples"),
     "peak memory of a process": given("memory.main.total_rss_bytes",
@@ -106,6 +107,8 @@ USED = {
     "processes of a job": members_of_job,
     "number of processes started": started,
     "peak number of threads": lambda run: run.source("cpu.threads.combined"),
+    # The job hardly runs: only exit records have its time.
+    "waiting for a CPU": lambda run: run.source("cpu.wait_seconds") or "procfs.schedstat",
     "disk I/O": given("io.read_chars", "procfs.io"),
     "pressure stalls of the job": lambda run: {"cgroup.cpu.pressure": "cgroup pressure"}.get(
         run.source("pressure.cpu_seconds")),

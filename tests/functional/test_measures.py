@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -261,6 +262,53 @@ def memory_group():
             if controllers == "" and os.path.exists(f"/sys/fs/cgroup{path}/memory.max"):
                 return f"/sys/fs/cgroup{path}", "memory.max"
     pytest.skip("no memory controller")
+
+
+READ_TWICE = """
+import os, sys
+for _ in range(2):
+    fd = os.open(sys.argv[1], os.O_RDONLY)
+    while os.read(fd, 1 << 20):
+        pass
+    os.close(fd)
+"""
+
+
+def test_page_cache_that_does_not_fit_is_read_again(spoor, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root may make a cgroup")
+    folder, limit = memory_group()
+    size = 192 * MIB
+    data = tmp_path / "data"
+    with open(data, "wb") as file:
+        for _ in range(size // MIB):
+            file.write(os.urandom(MIB))
+        os.fsync(file.fileno())
+        # The pages would stay charged to this process; evicted this way, they are not refaults.
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    group = f"{folder}/spoor-test-{os.getpid()}"
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        pytest.skip(f"no cgroup of our own: {error}")
+    try:
+        with open(f"{group}/{limit}", "w", encoding="ascii") as file:
+            file.write(str(64 * MIB))
+        path = spoor.new_path("result.json")
+        done = subprocess.run(
+            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group, spoor.binary, "run",
+             "-o", path, "--", sys.executable, "-c", READ_TWICE, data],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+    finally:
+        os.rmdir(group)
+    result = load(path)
+    refaulted = result["memory"]["refaulted_bytes"]
+    if refaulted["value"] is None:
+        pytest.skip(f"refaults: {refaulted['reason']}")
+    assert refaulted["source"] == "cgroup.memory.stat" and not refaulted["exact"]
+    assert size / 2 < refaulted["value"] < size + 4 * MIB  # the second pass; libraries
+    assert "evicted from the page cache, then read again" in done.stderr
+    assert "that did not fit in memory" in result["recommendation"]["memory_bytes"]["why"]
 
 
 def test_oom_kill_is_reported(spoor, workload):

@@ -195,6 +195,7 @@ CASES = [
     Case("20000 true", "storm 20000", "", TREE, rungs=STORM_RUNGS, can_attach=False, is_heavy=True,
          is_quick=False),
     Case("threads", "threads", "", CPU),
+    Case("waiting", "waiting", "", CPU),
     Case("vfork", "vfork_wait", "sharing", PEAK),
     Case("churn", "churn 1000", "sharing"),
     # Its pages are merged before the first look: a tracker from its start has seen them unmerged.

@@ -70,6 +70,8 @@ FIGURES = {
     "read_chars": Figure("io.read_chars", "total", CHARS_FLOOR),
     "processes": Figure("processes.started", "count", 0),
     "concurrent": Figure("processes.max_concurrent", "count", 0),
+    # The main thread waits for its turn, too, when it starts the others and when they have ended.
+    "cpu_wait_seconds": Figure("cpu.wait_seconds", "total", 0.1),
     "minor_faults": Figure("cpu.page_faults.minor", "total", 300),
     "elapsed_seconds": Figure("run.elapsed_seconds", "time", 0.25),
     # Not known exactly, see ledger.h.

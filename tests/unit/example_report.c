@@ -161,6 +161,7 @@ static void add_processes(struct example *example)
         .read_bytes = 12 * MB,
         .written_bytes = 0,
         .gpu_bytes = 1 << 30,
+        .wait_ns = 500000000,
     };
     example->process_list[1] = (struct process_entry){
         .pid = 4250,
@@ -173,6 +174,7 @@ static void add_processes(struct example *example)
         .read_bytes = UNKNOWN,
         .written_bytes = UNKNOWN,
         .gpu_bytes = UNKNOWN,
+        .wait_ns = UNKNOWN,
         .has_wait_status = true,
         .wait_status = 9,
     };

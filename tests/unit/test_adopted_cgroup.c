@@ -117,6 +117,26 @@ static void all_processes_in_the_cgroup_are_the_job(void **state)
     end(&a);
 }
 
+static void refaults_of_the_cgroup_are_bytes(void **state)
+{
+    struct adopted a;
+
+    (void)state;
+    begin(&a);
+    look(&a);
+    assert_false(is_known(value(&a, METRIC_JOB_REFAULTED)));
+    assert_non_null(strstr(a.sample.origin[METRIC_JOB_REFAULTED].reason, "does not count"));
+    fake_root_write(&a.fake, JOB "/memory.stat",
+                    "anon 8192\nfile 0\nshmem 0\nworkingset_refault_file 250\n");
+    put_cpu(&a, 91000);
+    look(&a);
+    assert_int_equal(value(&a, METRIC_JOB_REFAULTED), 250 * 4096);
+    assert_string_equal(a.sample.origin[METRIC_JOB_REFAULTED].source, "cgroup.memory.stat");
+    assert_false(
+        a.sample.origin[METRIC_JOB_REFAULTED].is_exact); /* it lags by a batch per CPU */
+    end(&a);
+}
+
 /* Copies on write: the last read shows less than the cgroup does. */
 static void pss_includes_the_anonymous_memory_of_the_cgroup(void **state)
 {
@@ -296,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_processes_in_the_cgroup_are_the_job),
+        cmocka_unit_test(refaults_of_the_cgroup_are_bytes),
         cmocka_unit_test(pss_includes_the_anonymous_memory_of_the_cgroup),
         cmocka_unit_test(a_child_in_another_cgroup_is_not_part_of_the_job),
         cmocka_unit_test(a_process_that_is_moved_out_leaves_the_job),

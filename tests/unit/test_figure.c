@@ -315,6 +315,31 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
     assert_near(figure.high, 400e6);
 }
 
+static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_JOB_THREADS_PEAK].is_exact = true;
+    OBSERVE(&machine, METRIC_JOB_CPU_WAIT, 0, 2 * NS_PER_SECOND, 3 * NS_PER_SECOND);
+    assert_near(find(&machine, "cpu.wait_seconds").low, 3);
+    assert_true(isnan(find(&machine, "cpu.wait_seconds").high)); /* the threads are not known */
+    machine.summary.started_ns = 0;
+    machine.summary.ended_ns = 2 * NS_PER_SECOND;
+    OBSERVE(&machine, METRIC_JOB_THREADS_PEAK, 1, 5, 5);
+    OBSERVE(&machine, METRIC_JOB_CPU, 0, NS_PER_SECOND, 2 * NS_PER_SECOND);
+    figure = find(&machine, "cpu.wait_seconds");
+    assert_near(figure.value, 3);
+    assert_near(figure.low, 3);
+    assert_near(figure.high, 5 * 2 - 2); /* five threads, two seconds, of which two ran */
+    machine.origins[METRIC_JOB_CPU_WAIT].is_exact = true;
+    OBSERVE(&machine, METRIC_JOB_CPU_WAIT, 0, 2 * NS_PER_SECOND, 3 * NS_PER_SECOND);
+    figure = find(&machine, "cpu.wait_seconds");
+    assert_true(figure.is_exact && isnan(figure.low) && isnan(figure.high));
+}
+
 /* The peak of a cgroup that processes left is no bound. */
 static void an_inexact_value_is_not_a_bound(void **state)
 {
@@ -434,6 +459,7 @@ int main(void)
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
         cmocka_unit_test(an_inexact_value_is_not_a_bound),
+        cmocka_unit_test(waiting_for_a_cpu_has_bounds_unless_it_is_exact),
         cmocka_unit_test(a_phase_counts_its_own_processes),
         cmocka_unit_test(context_switches_count_for_the_whole_run),
         cmocka_unit_test(parts_at_the_peak_add_up_to_its_total),

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/unknown.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/cgroup_folder.h"
@@ -76,6 +77,30 @@ static void shared_memory_is_not_page_cache(void **state)
     assert_int_equal(memory.shmem_bytes, 10);
     assert_int_equal(memory.page_cache_bytes, 60);
     assert_int_equal(cgroup_parse_memory_stat("", &memory), -EBADMSG);
+}
+
+static void refaults_are_counted_in_pages(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t pages;
+    } rows[] = {
+        { "anon 1\nfile 5\nworkingset_refault_anon 3\nworkingset_refault_file 7\n", 7 },
+        { "anon 1\nfile 5\nworkingset_refault 8\n", 8 }, /* before Linux 5.9 */
+        { "anon 1\nfile 5\n", UNKNOWN },
+        /* Version 1: the cgroups below count, too. */
+        { "workingset_refault_file 2\ntotal_cache 70\ntotal_rss 200\n"
+          "total_workingset_refault_file 9\n",
+          9 },
+        { "workingset_refault_file 2\ntotal_cache 70\ntotal_rss 200\n", UNKNOWN },
+    };
+    struct cgroup_memory memory;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        assert_int_equal(cgroup_parse_memory_stat(rows[i].text, &memory), 0);
+        assert_int_equal(memory.refaulted_pages, rows[i].pages);
+    }
 }
 
 static void io_is_summed_over_devices(void **state)
@@ -320,6 +345,7 @@ int main(void)
         cmocka_unit_test(sources_are_named_in_a_list),
         cmocka_unit_test(cpu_stat_is_in_microseconds),
         cmocka_unit_test(shared_memory_is_not_page_cache),
+        cmocka_unit_test(refaults_are_counted_in_pages),
         cmocka_unit_test(io_is_summed_over_devices),
         cmocka_unit_test(a_job_cgroup_is_created_and_removed),
         cmocka_unit_test(a_remaining_process_is_moved_to_the_parent),

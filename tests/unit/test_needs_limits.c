@@ -150,6 +150,26 @@ static void files_in_memory_count_and_page_cache_does_not(void **state)
     assert_null(strstr(needs.memory_bytes.why, "cache"));
 }
 
+static void a_full_cgroup_that_reads_files_again_may_need_more(void **state)
+{
+    struct record *run = *state;
+    struct needs needs;
+
+    fake_run_set(run, PEAK, 100 * MIB);
+    fake_run_set(run, "memory.job_peak_bytes", 1 * GIB);
+    fake_run_set(run, "memory.refaulted_bytes", 12e9);
+    fake_run_set(run, "io.read_bytes", 13e9);
+    needs = find_needs(run);
+    assert_null(strstr(needs.memory_bytes.why, "re-read")); /* there is no limit */
+    run->memory_limit_bytes = (uint64_t)GIB;
+    run->memory_limit_source = "cgroup.memory.max";
+    needs = find_needs(run);
+    assert_says(&needs.memory_bytes, "the run re-read 12.0 GB that did not fit in memory");
+    fake_run_set(run, "io.read_bytes", 200e9); /* a small part */
+    needs = find_needs(run);
+    assert_null(strstr(needs.memory_bytes.why, "re-read"));
+}
+
 static void a_throttled_run_gets_more_cpus_than_its_quota(void **state)
 {
     static const struct {
@@ -250,6 +270,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(swapped_memory_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_in_memory_count_and_page_cache_does_not, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_full_cgroup_that_reads_files_again_may_need_more,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_throttled_run_gets_more_cpus_than_its_quota, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_run_that_used_all_cpus_may_use_more, set_up,

@@ -72,6 +72,7 @@ struct fields {
     size_t stats_bytes;
     uint64_t minor_faults;
     uint64_t user_us, system_us, run_ns, group_tick_ns, read_bytes, written_bytes;
+    uint64_t cpu_wait_ns, io_wait_ns;
 };
 
 static void put_thread(struct datagram *d, uint16_t nest_type, const struct fields *fields)
@@ -90,6 +91,8 @@ static void put_thread(struct datagram *d, uint16_t nest_type, const struct fiel
     memcpy(stats + offsetof(struct taskstats, cpu_run_real_total), &fields->group_tick_ns, 8);
     memcpy(stats + offsetof(struct taskstats, read_bytes), &fields->read_bytes, 8);
     memcpy(stats + offsetof(struct taskstats, write_bytes), &fields->written_bytes, 8);
+    memcpy(stats + offsetof(struct taskstats, cpu_delay_total), &fields->cpu_wait_ns, 8);
+    memcpy(stats + offsetof(struct taskstats, blkio_delay_total), &fields->io_wait_ns, 8);
     memcpy(stats + TGID_OFFSET, &fields->tgid, 4);
     put_attribute(
         d, nest_type == TASKSTATS_TYPE_AGGR_PID ? TASKSTATS_TYPE_PID : TASKSTATS_TYPE_TGID,
@@ -174,6 +177,25 @@ static void a_record_has_thread_process_and_peak(void **state)
     assert_int_equal(record.read_bytes, 4096);
     assert_int_equal(record.written_bytes, 8192);
     assert_false(record.is_last_of_several);
+}
+
+static void a_record_has_the_times_of_waiting(void **state)
+{
+    struct fields fields = new_kernel;
+    struct exit_record record;
+    struct datagram d;
+
+    (void)state;
+    fields.cpu_wait_ns = 7000000;
+    fields.io_wait_ns = 3000000;
+    make(&d, &fields);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_int_equal(record.cpu_wait_ns, 7000000);
+    assert_int_equal(record.io_wait_ns, 3000000);
+    fields.cpu_wait_ns = fields.run_ns = 0; /* a kernel without delay accounting */
+    make(&d, &fields);
+    assert_int_equal(taskstats_parse(d.bytes, d.size, FAMILY, &record), 0);
+    assert_false(is_known(record.cpu_wait_ns));
 }
 
 static void the_exit_of_one_thread_does_not_end_its_process(void **state)
@@ -414,6 +436,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_has_thread_process_and_peak),
+        cmocka_unit_test(a_record_has_the_times_of_waiting),
         cmocka_unit_test(an_idle_child_may_have_no_memory_of_its_own),
         cmocka_unit_test(the_exit_of_one_thread_does_not_end_its_process),
         cmocka_unit_test(an_old_kernel_does_not_report_the_process),

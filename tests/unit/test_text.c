@@ -292,13 +292,25 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
     struct tally *swap = &example->summary.tally[METRIC_JOB_SWAP];
+    struct tally *wait = &example->summary.tally[METRIC_JOB_CPU_WAIT];
+    struct tally *refaulted = &example->summary.tally[METRIC_JOB_REFAULTED];
 
     example->summary.tally[METRIC_JOB_CPU_PRESSURE].last = 1200000000;
     swap->first = swap->last = swap->max = 5000000;
+    wait->first_ns = 0;
+    wait->last_ns = 1;
+    wait->first = 0;
+    wait->last = 120000000000;
+    refaulted->first = 0;
+    refaulted->last = 12000000000;
     example->input.late_samples = 2;
     write_text(example, true, &out);
     assert_holds(&out, "Stalled             24 %  of the time waiting for CPU (whole host)\n");
     assert_holds(&out, "  swapped out    5.00 MB  peak\n");
+    assert_holds(&out,
+                 "  waiting     2 min 00 s  at least; ready to run, without a CPU (threads)\n");
+    assert_holds(&out,
+                 "  re-read        12.0 GB  evicted from the page cache, then read again\n");
     assert_holds(&out, "6 samples, 2 late\n");
     buffer_done(&out);
 }

@@ -205,6 +205,10 @@ static void read_usage(const struct bytes *stats, struct exit_record *record)
     record->major_faults = read_u64(stats, offsetof(struct taskstats, ac_majflt));
     record->voluntary_switches = read_u64(stats, offsetof(struct taskstats, nvcsw));
     record->involuntary_switches = read_u64(stats, offsetof(struct taskstats, nivcsw));
+    record->cpu_wait_ns = record->run_ns > 0
+                              ? read_u64(stats, offsetof(struct taskstats, cpu_delay_total))
+                              : UNKNOWN;
+    record->io_wait_ns = read_u64(stats, offsetof(struct taskstats, blkio_delay_total));
 }
 
 static int read_stats(const struct bytes *stats, struct exit_record *record)

@@ -30,6 +30,8 @@ struct exit_record {
     uint64_t read_chars, written_chars;
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
+    uint64_t cpu_wait_ns; /* UNKNOWN: not counted */
+    uint64_t io_wait_ns;  /* 0 unless the kernel counts it */
     bool is_last_of_several;
     /* The process had not called exec and hardly touched a page: its memory may be its parent's, as
      * after vfork. */

@@ -35,6 +35,7 @@ static const char *const names[FIGURE_COUNT] = {
     [UNSEEN_CPU_MICROSECONDS] = "unseen_cpu_microseconds",
     [ELAPSED_SECONDS] = "elapsed_seconds",
     [MINOR_FAULTS] = "minor_faults",
+    [CPU_WAIT_SECONDS] = "cpu_wait_seconds",
     [SHARED_BYTES_AT_MOST] = "shared_bytes_at_most",
 };
 

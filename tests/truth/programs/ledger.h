@@ -42,6 +42,7 @@ enum figure {
     ELAPSED_SECONDS,         /* from the start of the main process to the ledger's last line */
     MINOR_FAULTS,            /* page faults that read from no disk */
     SHARED_BYTES_AT_MOST,    /* an upper bound of SHARED_BYTES, where it is not known exactly */
+    CPU_WAIT_SECONDS,        /* of threads that were ready to run */
     FIGURE_COUNT,
 };
 

@@ -56,6 +56,7 @@ function columnsOf(rows: ProcessRow[], end: number): TableColumn<ProcessRow>[] {
   const columns: TableColumn<ProcessRow>[] = [
     { title: "Name", key: nameOf, text: nameOf, isRowHeader: true },
     numeric("CPU time", either("cpu_seconds"), format.duration),
+    numeric("CPU wait", own("cpu_wait_seconds"), format.duration),
     numeric("Peak memory", either("peak_rss_bytes"), format.bytes),
     numeric("GPU memory", own("gpu_memory_bytes"), format.bytes),
     numeric("Read", own("read_bytes"), format.bytes),

@@ -37,6 +37,7 @@ export interface Process {
   peak_rss_bytes: number | null;
   read_bytes: number | null;
   written_bytes: number | null;
+  cpu_wait_seconds?: number | null;
   gpu_memory_bytes: number | null;
   exit_code: number | null;
   signal: string | null;
@@ -351,6 +352,12 @@ export function hasManyNodes(run: Run): boolean {
 // Is memory with page cache worth a word beside the memory of the processes?
 export function isCacheNotable(withCache: number, peak: number): boolean {
   return withCache > 1.02 * peak;
+}
+
+// Page cache that was evicted and read again; NaN if it is too little to matter.
+export function rereadBytesOf(run: Run): number {
+  const bytes = valueAt(run, "memory.refaulted_bytes");
+  return bytes >= 1e7 && !(bytes < 0.1 * valueAt(run, "io.read_bytes")) ? bytes : Number.NaN;
 }
 
 // What counts against the memory limit. That of a cgroup holds for what is charged to it, page cache

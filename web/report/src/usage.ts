@@ -16,6 +16,7 @@ import {
   number,
   type Quantiles,
   type Run,
+  rereadBytesOf,
   valueAt,
 } from "./report";
 
@@ -87,6 +88,15 @@ function cpuRow(run: Run): UsageRow {
   });
 }
 
+// Threads that were ready to run, but had no CPU: worth a row if they waited a quarter of the time they ran.
+function waitRows(run: Run): UsageRow[] {
+  const path = "cpu.wait_seconds";
+  const wait = valueAt(run, path);
+  if (!(wait > 0.1 && wait >= 0.25 * valueAt(run, "cpu.total_seconds"))) return [];
+  const note = measureAt(run, path)?.exact ? "all threads together" : "at least";
+  return [row("Waiting for a CPU", { note, total: { path, text: format.duration } })];
+}
+
 function memoryOverTime(run: Run): Partial<UsageRow> {
   const mean = firstKnown(meanOfColumn(run, "job_rss_bytes"), meanOfColumn(run, "job_pss_bytes"));
   return {
@@ -138,6 +148,10 @@ function memoryRows(run: Run): UsageRow[] {
     );
   if (valueAt(run, "memory.swap_peak_bytes") > 0)
     rows.push(row("Swapped out", { peak: { path: "memory.swap_peak_bytes", ...bytes } }));
+  if (rereadBytesOf(run) > 0)
+    rows.push(
+      row("Page cache read again", { total: { path: "memory.refaulted_bytes", ...bytes } }),
+    );
   return rows;
 }
 
@@ -228,7 +242,7 @@ function ordered(run: Run, row: UsageRow): UsageRow {
 }
 
 export function usageRows(run: Run): UsageRow[] {
-  const rows = [cpuRow(run), ...memoryRows(run), ...gpuRows(run)];
+  const rows = [cpuRow(run), ...waitRows(run), ...memoryRows(run), ...gpuRows(run)];
   const all = isSystem(run)
     ? [...rows, ...systemTransferRows(run)]
     : [...rows, ...transferRows(run), ...countRows(run)];

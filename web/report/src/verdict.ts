@@ -12,6 +12,7 @@ import {
   measureAt,
   number,
   type Run,
+  rereadBytesOf,
   valueAt,
   wasOutOfMemory,
 } from "./report";
@@ -127,11 +128,24 @@ function wasIdle(run: Run): boolean {
   );
 }
 
+// Pages that were evicted before the run count too: only a job that lacked memory re-read its own.
+function rereads(run: Run): string {
+  const read = rereadBytesOf(run);
+  const isFull = limitedMemoryOf(run) >= 0.95 * number(run.limits?.memory_bytes);
+  const path = "pressure.memory_seconds";
+  const share = isOfHost(run, path) ? 0 : Math.min(1, valueAt(run, path) / elapsedOf(run));
+  if (!(read > 0) || !(isFull || share >= NOTABLE_STALL)) return "";
+  const stall = share >= 0.01 ? ` and waited for memory ${percent(share)} of the time` : "";
+  return `The job re-read ${bytes(read)} that did not fit in memory${stall}.`;
+}
+
 function stalls(run: Run): string {
   const elapsed = elapsedOf(run);
   const throttled = valueAt(run, "events.throttled_seconds");
   if (throttled > NOTABLE_STALL * elapsed)
     return `Its CPU limit throttled the job for ${duration(throttled)}.`;
+  const thrashing = rereads(run);
+  if (thrashing) return thrashing;
   const kinds = [
     ["pressure.io_seconds", "I/O"],
     ["pressure.memory_seconds", "memory"],

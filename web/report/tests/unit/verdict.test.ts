@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { measureAt } from "../../src/report";
+import { usageRows } from "../../src/usage";
 import { endingOf, verdictOf } from "../../src/verdict";
 import {
   cpuJob,
@@ -51,6 +52,43 @@ describe("the verdict", () => {
     expect(verdictOf(run)[0]).toBe(
       "Peak memory 7.90 GB of 8.00 GB allowed (99 %) with page cache; the processes held 5.85 GB.",
     );
+  });
+
+  it("has a row for threads that waited for a CPU", () => {
+    const run = cpuJob();
+    const cpu = run.cpu as Record<string, { value: number; source: string; exact: boolean }>;
+    const rows = () => usageRows(run).filter(({ name }) => name === "Waiting for a CPU");
+    expect(rows()).toEqual([]);
+    cpu.wait_seconds = {
+      value: 0.5 * cpu.total_seconds!.value,
+      source: "procfs.schedstat",
+      exact: false,
+    };
+    expect(rows()[0]!.note).toBe("at least");
+    cpu.wait_seconds.exact = true;
+    expect(rows()[0]!.note).toBe("all threads together");
+  });
+
+  it("names page cache that was read again", () => {
+    const run = cpuJob();
+    const memory = run.memory as Record<string, object>;
+    const pressure = run.pressure as Record<string, object>;
+    memory.refaulted_bytes = { value: 12e9, source: "cgroup.memory.stat", exact: false };
+    expect(verdictOf(run).join()).not.toContain("re-read"); // evicted before the run, perhaps
+    memory.job_peak_bytes = { value: 8e9, source: "cgroup.memory.peak", exact: true };
+    expect(verdictOf(run)[2]).toBe("The job re-read 12.0 GB that did not fit in memory.");
+    const seconds = run.run.elapsed_seconds as number;
+    pressure.memory_seconds = {
+      value: 0.25 * seconds,
+      source: "cgroup.memory.pressure",
+      exact: true,
+    };
+    expect(verdictOf(run)[2]).toBe(
+      "The job re-read 12.0 GB that did not fit in memory and waited for memory 25 % of the time.",
+    );
+    expect(usageRows(run).map(({ name }) => name)).toContain("Page cache read again");
+    memory.refaulted_bytes = { value: 5e6, source: "cgroup.memory.stat", exact: false };
+    expect(verdictOf(run).join()).not.toContain("re-read");
   });
 
   it("never compares resident memory with the limit of a cgroup", () => {
