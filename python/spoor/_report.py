@@ -191,10 +191,20 @@ class Io(Section):
     written_chars: Measure
 
 
+class JobNetwork(Section):
+    """TCP connections of the job; loopback: within the machine."""
+    received_bytes: Measure
+    sent_bytes: Measure
+    loopback_received_bytes: Measure
+    loopback_sent_bytes: Measure
+    connections: Measure
+
+
 class Network(Section):
     received_bytes: Measure
     sent_bytes: Measure
     scope: Optional[str]
+    job: Optional[JobNetwork]
 
 
 class Energy(Section):
@@ -312,6 +322,7 @@ class Spent(Section):
     glances_seconds: float
     sharing_seconds: float
     gpus_seconds: float
+    network_seconds: Optional[float]
 
 
 class Postponed(Section):

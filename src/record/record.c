@@ -342,6 +342,7 @@ static const struct field tracker[] = {
     { "tracker.spent.glances_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_GLANCES]) },
     { "tracker.spent.sharing_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_SHARING]) },
     { "tracker.spent.gpus_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_GPUS]) },
+    { "tracker.spent.network_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_NETWORK]) },
     { "tracker.postponed.glances", FIELD_COUNT, AT(postponed[SPENT_GLANCES]) },
     { "tracker.postponed.sharing", FIELD_COUNT, AT(postponed[SPENT_SHARING]) },
     { "tracker.postponed.gpus", FIELD_COUNT, AT(postponed[SPENT_GPUS]) },

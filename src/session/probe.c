@@ -262,6 +262,11 @@ static const char *probe_exit_records(struct trial *trial)
     return trial->job.process_events.has_peaks ? NULL : "permission denied";
 }
 
+static const char *probe_network(struct trial *trial)
+{
+    return trial->job.network.reason;
+}
+
 static const char *probe_always(struct trial *trial)
 {
     (void)trial;
@@ -492,6 +497,7 @@ static const struct {
 { "peak number of threads", "cgroup.pids.peak", probe_leaf_threads, &delegate, CGROUP, true },
 { "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
+{ "network bytes of a job", "sock_diag", probe_network, NULL, SOURCE_NETWORK, true },
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
 { "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },
 { "pressure stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure, 0, false },

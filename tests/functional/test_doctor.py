@@ -107,6 +107,7 @@ USED = {
     "number of processes started": started,
     "peak number of threads": lambda run: run.source("cpu.threads.combined"),
     "disk I/O": given("io.read_chars", "procfs.io"),
+    "network bytes of a job": given("network.job.received_bytes", "sock_diag"),
     "pressure stalls of the job": lambda run: {"cgroup.cpu.pressure": "cgroup pressure"}.get(
         run.source("pressure.cpu_seconds")),
     "pressure stalls of the machine": lambda run: {"cgroup.cpu.pressure": "host.procfs.pressure"}
@@ -119,7 +120,7 @@ ELSEWHERE = {"NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs", "AM
 
 # Settings that hide a source: each of them, and all above each last resort.
 DISABLED = ["", "cgroup", "perf", "ring", "ring,connector", "taskstats", "clock", "children",
-            "cgroup,perf", "cgroup,ring,connector", "cgroup,ring,connector,children",
+            "network", "cgroup,perf", "cgroup,ring,connector", "cgroup,ring,connector,children",
             "cgroup,perf,ring,connector,taskstats,clock,children"]
 
 
