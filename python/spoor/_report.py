@@ -200,11 +200,20 @@ class JobNetwork(Section):
     connections: Measure
 
 
+class Remote(Section):
+    """TCP connections of the job with one address; None: with several."""
+    address: Optional[str]
+    connections: int
+    received_bytes: int
+    sent_bytes: int
+
+
 class Network(Section):
     received_bytes: Measure
     sent_bytes: Measure
     scope: Optional[str]
     job: Optional[JobNetwork]
+    remotes: Optional[list[Remote]]  # of a run, not of a phase
 
 
 class Energy(Section):

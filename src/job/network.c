@@ -633,3 +633,27 @@ void job_read_network(const struct job *job, struct job_reading *reading)
     reading->origin[METRIC_JOB_CONNECTIONS].is_exact =
         !has_begun || (network->is_final && network->uncertain_connections == 0);
 }
+
+static uint64_t peer_bytes(const struct network_peer *peer)
+{
+    return peer->received_bytes + peer->sent_bytes;
+}
+
+void job_list_remotes(const struct job *job, struct network_remotes *ret)
+{
+    enum { MOST = sizeof(ret->list) / sizeof(ret->list[0]) };
+
+    ret->count = 0;
+    for (size_t i = 0; i < job->network.peer_count; i++) {
+        const struct network_peer *peer = &job->network.peers[i];
+        size_t at = ret->count;
+
+        for (; at > 0 && peer_bytes(&ret->list[at - 1]) < peer_bytes(peer); at--) {
+            if (at < MOST)
+                ret->list[at] = ret->list[at - 1];
+        }
+        if (at < MOST)
+            ret->list[at] = *peer;
+        ret->count += ret->count < MOST;
+    }
+}

@@ -60,6 +60,12 @@ struct network_peer {
 /* The last entry sums up those that do not fit. */
 enum { NETWORK_PEERS_MAX = 64 };
 
+/* The addresses with the most bytes. */
+struct network_remotes {
+    struct network_peer list[10];
+    size_t count;
+};
+
 struct job_network {
     /* For the caller to read. */
     const char *reason; /* why nothing is measured; static; NULL: it is */
@@ -121,6 +127,9 @@ uint64_t job_network_due_ns(const struct job *job);
 
 /* Updates the counts for a sample. `is_last`: waits for pending reports, if there can be any. */
 void job_update_network(struct job *job, uint64_t now_ns, bool is_last);
+
+/* Lists the remote addresses with the most bytes, largest first. */
+void job_list_remotes(const struct job *job, struct network_remotes *ret);
 
 struct job_reading;
 void job_read_network(const struct job *job, struct job_reading *reading);

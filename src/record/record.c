@@ -398,6 +398,13 @@ static const struct field process_sum[] = {
     COUNT(record_process_sum, peak_rss_bytes),
 };
 
+static const struct field remote[] = {
+    TEXT(record_remote, address),
+    COUNT(record_remote, connections),
+    COUNT(record_remote, received_bytes),
+    COUNT(record_remote, sent_bytes),
+};
+
 static const struct field server[] = {
     TEXT(record_server, architecture), TEXT(record_server, vendor),
     TEXT(record_server, model),        TEXT(record_server, hypervisor),
@@ -469,6 +476,7 @@ const struct field_table record_phase_fields = TABLE(phase);
 const struct field_table record_gpu_fields = TABLE(gpu);
 const struct field_table record_process_fields = TABLE(process);
 const struct field_table record_process_sum_fields = TABLE(process_sum);
+const struct field_table record_remote_fields = TABLE(remote);
 const struct field_table record_server_fields = TABLE(server);
 const struct field_table record_cache_fields = TABLE(cache);
 const struct field_table record_server_disk_fields = TABLE(server_disk);

@@ -5,6 +5,7 @@ A connection is held open until the samples show it, so that each is seen whatev
 """
 import contextlib
 import json
+import os
 import signal
 import socket
 import struct
@@ -16,6 +17,8 @@ import pytest
 
 from conftest import IS_FULL, eventually
 
+# Nothing else uses the network namespace: see the last test.
+IS_ALONE = "SPOOR_TEST_ALONE" in os.environ
 COUNTS = ("received_bytes", "sent_bytes", "loopback_received_bytes", "loopback_sent_bytes")
 
 # Asks for N bytes with a request of M bytes: N, M, then the rest of the request.
@@ -112,25 +115,41 @@ def track(spoor, tmp_path, server, code, *arguments, seen=1, status=0):
         server.released.set()
     _, errors = job.communicate(timeout=60)
     assert job.returncode == status, errors.decode()
+    address = server.listener.getsockname()[0]
     server.close()
-    return json.loads(report.read_text())["network"]["job"]
+    network = json.loads(report.read_text())["network"]
+    check_remotes(network, address)
+    return network["job"]
+
+
+def check_remotes(network, address):
+    """All connections have one remote address, which has all of their bytes."""
+    job = network["job"]
+    if job["connections"]["value"] == 0:
+        assert network["remotes"] == []
+        return
+    assert network["remotes"] == [{"address": address, "connections": job["connections"]["value"],
+                                   "received_bytes": job["loopback_received_bytes"]["value"],
+                                   "sent_bytes": job["loopback_sent_bytes"]["value"]}]
 
 
 def assert_within(figure, true):
     """low <= truth <= high, and the same to 1 % if it is exact."""
     if figure["exact"]:
-        assert abs(figure["value"] - true) <= true / 100, figure
+        assert abs(figure["value"] - true) <= max(true / 100, 1), figure
         return
     assert figure["low"] == figure["value"] <= true, figure
     assert figure["high"] is None or figure["high"] >= true, figure
 
 
 def assert_exact(figures, received, sent):
-    """The kernel does not report whether its count of received bytes includes the end of a connection."""
+    """The value is right to the byte, but for the end of a connection: the kernel does not report whether its count
+    of received bytes includes it. Connections of other programs that are closed meanwhile widen the bounds."""
     for name, true, missing in zip(COUNTS, (0, 0, received, sent), (0, 0, 1, 0)):
         figure = figures[name]
-        assert figure["exact"] and figure["source"] == "sock_diag", figures
-        assert true - missing <= figure["value"] <= true, figures
+        assert_within(figure, true)
+        assert true - missing <= figure["value"] <= true and figure["source"] == "sock_diag", figures
+        assert figure["exact"] or not IS_ALONE, figures
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1", "::1"], indirect=True)
@@ -141,7 +160,7 @@ ask(c, 20_000_000, 3_000_000)
 take(c, 20_000_000)
 """, server.listener.getsockname()[0])
     assert_exact(figures, 20_000_000, 3_000_000)
-    assert figures["connections"] == {"value": 1, "source": "sock_diag", "exact": True}
+    assert figures["connections"]["value"] == 1
 
 
 def test_a_connection_that_a_fork_inherits_counts_once(spoor, tmp_path, server):
@@ -259,3 +278,13 @@ take(c, 1_000_000)
 def test_a_job_without_a_socket_has_no_line(spoor):
     done = subprocess.run([spoor.binary, "run", "--", "true"], capture_output=True, text=True, check=True, timeout=60)
     assert "TCP" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_all_is_exact_if_nothing_else_uses_the_network(spoor):
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, "-m", "pytest", "-q", "-x",
+         "-p", "no:cacheprovider", __file__, "-k", "long or inherits or passed or half or server"],
+        env={**os.environ, "SPOOR_BINARY": str(spoor.binary), "SPOOR_TEST_ALONE": "1"}, capture_output=True, text=True,
+        check=False, timeout=300)
+    assert done.returncode == 0, done.stdout

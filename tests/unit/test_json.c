@@ -245,7 +245,7 @@ static void sections_contain_other_values_too(void **state)
     assert_holds(&out, "  \"gpu\": {\n    \"count\": 0,\n    \"selected\": [],\n"
                        "    \"memory\": {\n      \"main_bytes\": {");
     assert_holds(&out, "    },\n    \"devices\": []\n  },\n  \"io\": {");
-    assert_holds(&out, "    \"scope\": \"host\"\n  },\n  \"energy\": {");
+    assert_holds(&out, "    \"scope\": \"host\",\n    \"remotes\": []\n  },\n  \"energy\": {");
     assert_holds(&out, "  \"phases\": [],\n"
                        "  \"recommendation\": {\n"
                        "    \"cpus\": {\"value\": 3, \"guess\": false, \"why\": \"");
