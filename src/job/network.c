@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "job/job.h"
+#include "source/host/devices.h"
 #include "source/proc/pid_files.h"
 
 /* Positions of sockets that are not known to be the job's. A foreign one was alive after all files of the job
@@ -278,6 +279,50 @@ static void add_file(pid_t fd, void *data)
     add_inode(&network->inodes, entry);
 }
 
+/* Adds the traffic of a namespace since the last call. Before the first one, it may have been the job's. */
+static void read_namespace(struct job *job, struct network_namespace *namespace, pid_t pid)
+{
+    struct job_network *network = &job->network;
+    uint64_t *to = namespace->counts.fd < 0 ? network->uncertain_bytes : network->bytes;
+    struct device_bytes loopback, others;
+    char text[16384];
+
+    if (cached_file_read_start(&namespace->counts, job->root, text, sizeof(text),
+                               "proc/%d/net/dev", (int)pid) < 0 ||
+        net_dev_sum(text, &loopback, &others) < 0) {
+        network->is_bounded = false;
+        return;
+    }
+    for (int i = 0; i < NETWORK_COUNTS; i++) {
+        const struct device_bytes *bytes = i < NETWORK_LOOPBACK_RECEIVED ? &others : &loopback;
+        uint64_t now = i % 2 == 0 ? bytes->in : bytes->out;
+
+        to[i] += sub_floor0(now, namespace->bytes[i]);
+        namespace->bytes[i] = now;
+    }
+}
+
+/* Whether the process is in another network namespace. */
+static bool has_own_namespace(struct job *job, pid_t pid)
+{
+    struct job_network *network = &job->network;
+    struct network_namespace new = { .counts = CACHED_FILE_CLOSED };
+    size_t i = 0;
+
+    if (root_read_link(job->root, new.name, sizeof(new.name), "proc/%d/ns/net", (int)pid) < 0 ||
+        strcmp(new.name, network->own_namespace) == 0)
+        return false;
+    while (i < network->namespace_count && strcmp(network->namespaces[i].name, new.name) != 0)
+        i++;
+    if (i == NETWORK_NAMESPACES_MAX)
+        network->is_bounded = false;
+    if (i == NETWORK_NAMESPACES_MAX || i < network->namespace_count)
+        return true;
+    network->namespaces[network->namespace_count++] = new;
+    read_namespace(job, &network->namespaces[i], pid);
+    return true;
+}
+
 static void look_at_files(struct job *job)
 {
     struct job_network *network = &job->network;
@@ -287,11 +332,17 @@ static void look_at_files(struct job *job)
     network->inodes = previous;
     network->inodes.count = 0;
     network->has_awaited = network->is_denied = false;
+    if (!*network->own_namespace &&
+        root_read_link(job->root, network->own_namespace, sizeof(network->own_namespace),
+                       "proc/self/ns/net") < 0)
+        return;
     for (size_t i = 0; i < job->roster.slot_count; i++) {
         const struct process *process = roster_slot(&job->roster, i);
         struct pid_stat stat;
 
         if (!process || process->is_foreign || (process->threads == 0 && process->member == 0))
+            continue;
+        if (has_own_namespace(job, process->pid))
             continue;
         network->listed_pid = process->pid;
         if (proc_each_fd(job->root, process->pid, add_file, job) == -EACCES)
@@ -464,6 +515,8 @@ void job_close_network(struct job *job)
         close(network->reports_fd);
     if (network->requests_fd >= 0)
         close(network->requests_fd);
+    for (size_t i = 0; i < network->namespace_count; i++)
+        cached_file_close(&network->namespaces[i].counts);
     free(network->sockets.list);
     free(network->owners.slots);
     free(network->inodes.list);
@@ -606,8 +659,10 @@ void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
         (is_last || job->is_border ||
          budget_allows(&job->budget, SPENT_NETWORK, network->sockets.count * FIND_COST_NS)))
         read_sockets(network);
-    if (is_last && (network->connections > 0 || network->uncertain_connections > 0 ||
-                    has_sockets(network)))
+    for (size_t i = 0; i < network->namespace_count; i++)
+        read_namespace(job, &network->namespaces[i], 0);
+    if (is_last && (network->connections > 0 || network->namespace_count > 0 ||
+                    network->uncertain_connections > 0 || has_sockets(network)))
         finish(job, now_ns);
 }
 
@@ -626,12 +681,15 @@ void job_read_network(const struct job *job, struct job_reading *reading)
             !has_begun || network->is_finished
                 ? sum_u64(reading->network_bytes[i], bound - network->bytes[i])
                 : UNKNOWN;
+        if (network->namespace_count > 0)
+            origin->source = "procfs.net.dev";
         origin->is_exact =
             !has_begun || (network->is_final && network->uncertain_bytes[i] == 0);
     }
     reading->network_connections = network->reason ? UNKNOWN : network->connections;
     reading->origin[METRIC_JOB_CONNECTIONS].is_exact =
-        !has_begun || (network->is_final && network->uncertain_connections == 0);
+        !has_begun || (network->is_final && network->uncertain_connections == 0 &&
+                       network->namespace_count == 0);
 }
 
 static uint64_t peer_bytes(const struct network_peer *peer)

@@ -7,7 +7,8 @@
  * sockets that are destroyed may have been the job's, unless they were seen to be foreign: they count in the
  * upper bounds.
  *
- * UDP, QUIC and RDMA have no counters.
+ * UDP, QUIC and RDMA have no counters. Of a process in another network namespace, the sockets are not visible: the
+ * interfaces of the namespace are counted instead, with all their traffic.
  */
 #ifndef JOB_NETWORK_H
 #define JOB_NETWORK_H
@@ -60,6 +61,15 @@ struct network_peer {
 /* The last entry sums up those that do not fit. */
 enum { NETWORK_PEERS_MAX = 64 };
 
+/* A network namespace other than the tracker's that a process of the job is in. */
+struct network_namespace {
+    char name[32];             /* "net:[4026531840]" */
+    struct cached_file counts; /* outlives the namespace's last process */
+    uint64_t bytes[NETWORK_COUNTS];
+};
+
+enum { NETWORK_NAMESPACES_MAX = 8 };
+
 /* The addresses with the most bytes. */
 struct network_remotes {
     struct network_peer list[10];
@@ -103,6 +113,9 @@ struct job_network {
     uint64_t looked_ns, look_cost_ns, look_gap_ns;
     uint64_t listed_ns, list_cost_ns, list_gap_ns;
     uint64_t cgroup_id; /* of the job cgroup; 0: none */
+    char own_namespace[32];
+    struct network_namespace namespaces[NETWORK_NAMESPACES_MAX];
+    size_t namespace_count;
     struct network_inodes
         inherited;         /* sockets that the tracker holds: it had them before the job */
     uint64_t flush_cookie; /* of the tracker's own socket; 0: its report has arrived */

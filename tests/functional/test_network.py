@@ -281,6 +281,36 @@ def test_a_job_without_a_socket_has_no_line(spoor):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_a_network_namespace_of_the_job_is_counted(spoor, tmp_path):
+    """The interface counts headers too: 66 bytes of 64 KiB."""
+    samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
+    job = subprocess.Popen(
+        [spoor.binary, "run", "-q", "-i", "0.05", "--samples", str(samples), "-f", "json", "-o", str(report), "--",
+         "unshare", "-n", "sh", "-c", 'ip link set lo up && exec /usr/bin/python3 -c "$1"', "sh", """
+import socket
+with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+    server, _ = listener.accept()
+    client.sendall(bytes(1000))
+    print("ready", flush=True)
+    input()
+    client.sendall(bytes(1_000_000))
+    client.shutdown(socket.SHUT_WR)
+    while server.recv(1 << 20):
+        pass
+"""], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    job.stdout.readline()
+    eventually(lambda: latest(samples), "a sample was taken")
+    before = len(samples.read_bytes().splitlines())
+    eventually(lambda: len(samples.read_bytes().splitlines()) > before + 2, "the namespace is seen")
+    job.communicate(b"\n", timeout=60)
+    figures = json.loads(report.read_text())["network"]["job"]
+    for name in ("loopback_received_bytes", "loopback_sent_bytes"):
+        assert figures[name]["source"] == "procfs.net.dev"
+        assert 1_000_000 <= figures[name]["value"] <= 1_020_000, figures
+        assert_within(figures[name], figures[name]["value"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_all_is_exact_if_nothing_else_uses_the_network(spoor):
     done = subprocess.run(
         ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, "-m", "pytest", "-q", "-x",
