@@ -194,10 +194,29 @@ class Io(Section):
     wait_seconds: Measure
 
 
+class JobNetwork(Section):
+    """TCP connections of the job; loopback: within the machine."""
+    received_bytes: Measure
+    sent_bytes: Measure
+    loopback_received_bytes: Measure
+    loopback_sent_bytes: Measure
+    connections: Measure
+
+
+class Remote(Section):
+    """TCP connections of the job with one address; None: with several."""
+    address: Optional[str]
+    connections: int
+    received_bytes: int
+    sent_bytes: int
+
+
 class Network(Section):
     received_bytes: Measure
     sent_bytes: Measure
     scope: Optional[str]
+    job: Optional[JobNetwork]
+    remotes: Optional[list[Remote]]  # of a run, not of a phase
 
 
 class Energy(Section):
@@ -316,6 +335,7 @@ class Spent(Section):
     glances_seconds: float
     sharing_seconds: float
     gpus_seconds: float
+    network_seconds: Optional[float]
 
 
 class Postponed(Section):

@@ -21,7 +21,7 @@ enum {
 /* The share of the income that each kind of spending may use. */
 static const unsigned shares[SPENDING_COUNT] = {
     [SPENT_SAMPLES] = 1, [SPENT_EVENTS] = 1, [SPENT_GLANCES] = 4,
-    [SPENT_SHARING] = 8, [SPENT_GPUS] = 3,
+    [SPENT_SHARING] = 8, [SPENT_GPUS] = 3,   [SPENT_NETWORK] = 4,
 };
 
 void budget_init(struct budget *budget, uint64_t job_millionths, uint64_t now_ns)

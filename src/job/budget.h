@@ -24,6 +24,7 @@ enum spending {
     SPENT_GLANCES,
     SPENT_SHARING,
     SPENT_GPUS,
+    SPENT_NETWORK,
     SPENDING_COUNT,
 };
 

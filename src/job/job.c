@@ -199,6 +199,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         .main.has_program = !options->caller_spawned,
         .storage_is_local = options->storage_is_local,
         .meters.job_cgroup = CGROUP_TREE_NONE,
+        .network = JOB_NETWORK_CLOSED,
         .meters.events = { UNKNOWN, UNKNOWN },
         .sentinel = { .file = CACHED_FILE_CLOSED, .least_bytes = UNKNOWN },
         .peaks = JOB_PEAKS_NONE,
@@ -218,6 +219,8 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
     else if (options->pid != 0)
         r = begin(job, options, now_ns);
     watch_cgroup(&job->meters);
+    if (r == 0 && job->is_tracked)
+        job_open_network(job, options->disabled);
     return r;
 }
 
@@ -231,6 +234,7 @@ void job_done(struct job *job)
     job_cgroup_close(&job->meters.job_cgroup);
     cgroup_watch_done(&job->meters.cgroup_watch);
     event_set_close(&job->meters.task_clock);
+    job_close_network(job);
     huge_pages_close(&job->meters.huge_pages);
     cached_file_close(&job->sentinel.file);
 }

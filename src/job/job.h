@@ -10,6 +10,7 @@
  * process_notes.c  facts about each process
  * memory_totals.c  memory, and its maximum between two readings
  * glance.c         a look between two samples
+ * network.c        bytes of TCP connections
  * job_cgroup.c     a cgroup for the job alone
  * surrounding.c    the tracker's cgroup instead
  *
@@ -37,6 +38,7 @@
 #include "job/job_cgroup.h"
 #include "job/memory/memory_sharing.h"
 #include "job/memory/shared_memory.h"
+#include "job/network.h"
 #include "job/process_events.h"
 #include "job/roster.h"
 #include "job/source_names.h"
@@ -127,6 +129,9 @@ struct job_reading {
     uint64_t process_count, started_count;
     uint64_t process_peak;  /* the most at once, from events; UNKNOWN: no events */
     uint64_t process_bound; /* upper bound of process_peak */
+
+    uint64_t network_bytes[NETWORK_COUNTS], network_bound_bytes[NETWORK_COUNTS];
+    uint64_t network_connections;
 
     struct origin origin[METRIC_JOB_END]; /* of each value */
 };
@@ -246,6 +251,7 @@ struct job {
     struct memory_sharing sharing;
     struct activity activity;
     struct budget budget;
+    struct job_network network;
 
     /* looks and readings */
     struct clock_span look_span; /* when the clocks of all processes were last read */

@@ -22,6 +22,7 @@
 #define NO_IO_WAIT "requires exit records (root) of a command started by spoor"
 #define NO_CGROUP "requires a cgroup for the job alone"
 #define NO_BOUND "the peak is exact, or no cgroup counts the job's memory"
+#define NO_REPORTS "known at the end of a run, if every closed connection was reported"
 #define NO_IO "cannot read /proc/PID/io"
 #define DENIED                                                                            \
     "permission denied: a process of another user or user namespace, or of a set-uid or " \
@@ -92,6 +93,15 @@ static const struct row {
 [METRIC_JOB_WRITTEN] =              { USED(WRITTEN_BYTES), 0,                      FILES_UNTIL_END, { "procfs.io",            NO_IO,       false } },
 [METRIC_JOB_READ_CHARS] =           { USED(READ_CHARS), 0,                         FILES,           { "procfs.io",            NO_IO,       false } },
 [METRIC_JOB_WRITTEN_CHARS] =        { USED(WRITTEN_CHARS), 0,                      FILES,           { "procfs.io",            NO_IO,       false } },
+[METRIC_JOB_NETWORK_RECEIVED] = { AT(network_bytes[0]), 0, NO_FILES, { "sock_diag", NULL, false } },
+[METRIC_JOB_NETWORK_SENT] = { AT(network_bytes[1]), 0, NO_FILES, { "sock_diag", NULL, false } },
+[METRIC_JOB_LOOPBACK_RECEIVED] = { AT(network_bytes[2]), 0, NO_FILES, { "sock_diag", NULL, false } },
+[METRIC_JOB_LOOPBACK_SENT] = { AT(network_bytes[3]), 0, NO_FILES, { "sock_diag", NULL, false } },
+[METRIC_JOB_NETWORK_RECEIVED_BOUND] = { AT(network_bound_bytes[0]), 0, NO_FILES, { "sock_diag", NO_REPORTS, true } },
+[METRIC_JOB_NETWORK_SENT_BOUND] = { AT(network_bound_bytes[1]), 0, NO_FILES, { "sock_diag", NO_REPORTS, true } },
+[METRIC_JOB_LOOPBACK_RECEIVED_BOUND] = { AT(network_bound_bytes[2]), 0, NO_FILES, { "sock_diag", NO_REPORTS, true } },
+[METRIC_JOB_LOOPBACK_SENT_BOUND] = { AT(network_bound_bytes[3]), 0, NO_FILES, { "sock_diag", NO_REPORTS, true } },
+[METRIC_JOB_CONNECTIONS] = { AT(network_connections), 0, NO_FILES, { "sock_diag", NULL, false } },
 [METRIC_JOB_OOM_KILLS] =            { AT(events.oom_kills_count), 0,               NO_FILES,        { "cgroup.oom_kill",      "no readable cgroup has a memory controller", true } },
 [METRIC_JOB_THROTTLED] =            { AT(events.throttled_ns), 0,                  NO_FILES,        { "cgroup.cpu.stat",      "no readable cgroup has a CPU controller", true } },
 [METRIC_JOB_CPU_PRESSURE] =         { AT(job_cgroup.pressure_ns[PRESSURE_CPU]), 0,       NO_FILES,        { "cgroup.cpu.pressure",  NULL,        true } },
@@ -171,6 +181,10 @@ void job_label(const struct job *job, struct job_reading *reading)
     label_cgroup(job, origins);
     if (job->sharing.mode == SPOOR_DETAIL_NEVER)
         omit_sharing(origins, "disabled by --detail never");
+    for (int i = METRIC_JOB_NETWORK_RECEIVED; i <= METRIC_JOB_CONNECTIONS; i++) {
+        if (job->network.reason)
+            origins[i].reason = job->network.reason;
+    }
     if (job->root->proc_fault)
         label_without_files(job->root, origins);
 }

@@ -19,6 +19,7 @@ static const struct {
     { "clock", SOURCE_CLOCK },
     { "children", SOURCE_CHILDREN },
     { "smaps", SOURCE_SMAPS },
+    { "network", SOURCE_NETWORK },
     { "gpu", SOURCE_GPU },
     { "nvidia", SOURCE_NVIDIA },
     { "amd", SOURCE_AMD },

@@ -16,6 +16,7 @@ enum source_bit {
     SOURCE_CLOCK = 1u << 6,     /* CPU clocks of processes */
     SOURCE_CHILDREN = 1u << 7,  /* children files */
     SOURCE_SMAPS = 1u << 8,     /* the mappings of processes */
+    SOURCE_NETWORK = 1u << 9,   /* TCP sockets */
     SOURCE_GPU = 1u << 10,      /* GPUs of all vendors */
     SOURCE_NVIDIA = 1u << 11,
     SOURCE_AMD = 1u << 12,

@@ -500,5 +500,6 @@ void job_read(struct job *job, uint64_t now_ns, struct job_reading *ret)
         reading.at_peak = (struct memory_split)MEMORY_SPLIT_UNKNOWN;
     job_label_denied(job, &reading);
     read_cgroup(job, &reading);
+    job_read_network(job, &reading);
     *ret = reading;
 }

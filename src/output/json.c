@@ -292,8 +292,12 @@ static void begin_memory(struct json_writer *json, const struct place *place)
 
 static void end_network(struct json_writer *json, const struct place *place)
 {
-    (void)place;
+    const struct record *record = place->record;
+
     json_add_text(json, "scope", "host");
+    if (record && !record->system)
+        add_rows(json, "remotes", &record_remote_fields, record->remotes, record->remote_count,
+                 sizeof(*record->remotes));
 }
 
 static void end_processes(struct json_writer *json, const struct place *place)

@@ -322,20 +322,26 @@ static void transfers_write(const struct record *record, struct page *page)
 {
     static const struct {
         const char *label, *path_in, *in, *path_out, *out;
-        bool is_left_out_if_0; /* a figure of the host, not of the job */
+        bool is_left_out_if_0, is_left_out_if_unknown;
     } transfers[] = {
-        { "Disk I/O", "io.read_bytes", "read", "io.written_bytes", "written", false },
+        { "Disk I/O", "io.read_bytes", "read", "io.written_bytes", "written", false, false },
         { "All I/O", "io.read_chars", "read", "io.written_chars",
-          "written, including cache and pipes", false },
+          "written, including cache and pipes", false, false },
+        { "TCP", "network.job.received_bytes", "received", "network.job.sent_bytes",
+          "sent by the job", true, true },
+        { "TCP, local", "network.job.loopback_received_bytes", "received",
+          "network.job.loopback_sent_bytes", "sent by the job within this machine", true,
+          true },
         { "Network", "network.received_bytes", "received", "network.sent_bytes",
-          "sent by the whole host", true },
+          "sent by the whole host", true, false },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(transfers); i++) {
         double in = record_value(record, transfers[i].path_in);
         double out = record_value(record, transfers[i].path_out);
 
-        if (transfers[i].is_left_out_if_0 && !(in > 0) && !(out > 0) && !isnan(in))
+        if (transfers[i].is_left_out_if_0 && !(in > 0) && !(out > 0) &&
+            (transfers[i].is_left_out_if_unknown || !isnan(in)))
             continue;
         page_row_format(page, transfers[i].label, number_bytes(in).text, "%s, %s %s",
                         transfers[i].in, number_bytes(out).text, transfers[i].out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/fill.h"
 
+#include <arpa/inet.h>
 #include <math.h>
 #include <signal.h>
 #include <stddef.h>
@@ -358,6 +359,26 @@ void fill_processes(struct record *record, const struct record_input *input)
     for (size_t i = 0; i < record->process_count; i++)
         record->processes[i] = make_process(record, input, &table->list[i]);
     fill_others(record, table);
+}
+
+static void fill_remotes(struct record *record, const struct record_input *input)
+{
+    size_t count = input->remotes ? input->remotes->count : 0;
+
+    record->remotes = record_alloc(record, count, sizeof(*record->remotes));
+    record->remote_count = record->remotes ? count : 0;
+    for (size_t i = 0; i < record->remote_count; i++) {
+        const struct network_peer *peer = &input->remotes->list[i];
+        char text[INET6_ADDRSTRLEN];
+
+        record->remotes[i] = (struct record_remote){
+            .address =
+                record_text(record, inet_ntop(peer->family, peer->address, text, sizeof(text))),
+            .connections = peer->connections,
+            .received_bytes = peer->received_bytes,
+            .sent_bytes = peer->sent_bytes,
+        };
+    }
 }
 
 /* ---- fill server ----------------------------------------------------------- */
@@ -833,6 +854,7 @@ int record_fill(const struct record_input *input, struct record *ret)
         ret->launch = launch_copy(ret, input->launch);
     ret->figures = make_figures(ret, input->summary, NULL);
     fill_processes(ret, input);
+    fill_remotes(ret, input);
     fill_phases(ret, input);
     fill_curve(ret, input->series, input->summary);
     record_fill_distribution(ret);

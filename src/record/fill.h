@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "job/gpu/gpu_view.h"
+#include "job/network.h"
 #include "job/process_table.h"
 #include "record/launch.h"
 #include "record/limits.h"
@@ -71,6 +72,7 @@ struct record_input {
     const struct phase *phases;
     size_t phase_count;
     const struct process_table *processes; /* finished table; NULL: unknown */
+    const struct network_remotes *remotes; /* NULL: unknown */
     uint64_t started_ns; /* start of the run, for the times of the processes */
 
     /* without a job: devices at the first and the last sample */

@@ -434,6 +434,8 @@ static int load_rows(struct loader *loader, const json_t *root)
           &record->processes, &record->process_count },
         { "processes.others", &record_process_sum_fields, sizeof(*record->other_processes),
           &record->other_processes, &record->other_process_count },
+        { "network.remotes", &record_remote_fields, sizeof(*record->remotes), &record->remotes,
+          &record->remote_count },
         { "warnings", &record_warning_fields, sizeof(*record->warnings), &record->warnings,
           &record->warning_count },
     };

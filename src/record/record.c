@@ -352,6 +352,7 @@ static const struct field tracker[] = {
     { "tracker.spent.glances_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_GLANCES]) },
     { "tracker.spent.sharing_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_SHARING]) },
     { "tracker.spent.gpus_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_GPUS]) },
+    { "tracker.spent.network_seconds", FIELD_NUMBER, AT(spent_seconds[SPENT_NETWORK]) },
     { "tracker.postponed.glances", FIELD_COUNT, AT(postponed[SPENT_GLANCES]) },
     { "tracker.postponed.sharing", FIELD_COUNT, AT(postponed[SPENT_SHARING]) },
     { "tracker.postponed.gpus", FIELD_COUNT, AT(postponed[SPENT_GPUS]) },
@@ -406,6 +407,13 @@ static const struct field process_sum[] = {
     COUNT(record_process_sum, count),
     NUMBER(record_process_sum, cpu_seconds),
     COUNT(record_process_sum, peak_rss_bytes),
+};
+
+static const struct field remote[] = {
+    TEXT(record_remote, address),
+    COUNT(record_remote, connections),
+    COUNT(record_remote, received_bytes),
+    COUNT(record_remote, sent_bytes),
 };
 
 static const struct field server[] = {
@@ -479,6 +487,7 @@ const struct field_table record_phase_fields = TABLE(phase);
 const struct field_table record_gpu_fields = TABLE(gpu);
 const struct field_table record_process_fields = TABLE(process);
 const struct field_table record_process_sum_fields = TABLE(process_sum);
+const struct field_table record_remote_fields = TABLE(remote);
 const struct field_table record_server_fields = TABLE(server);
 const struct field_table record_cache_fields = TABLE(cache);
 const struct field_table record_server_disk_fields = TABLE(server_disk);

@@ -144,6 +144,12 @@ struct record_process_sum {
     uint64_t peak_rss_bytes; /* the largest peak of one process */
 };
 
+/* The job's TCP connections with one address. */
+struct record_remote {
+    const char *address; /* NULL: several addresses */
+    uint64_t connections, received_bytes, sent_bytes;
+};
+
 /* The distribution of a quantity over the time of the run: means of the points of its curve. NaN: unknown. */
 struct record_quantiles {
     double p50, p95; /* the value was not above these for half, or 95 %, of the time */
@@ -188,6 +194,8 @@ struct record {
     size_t process_count;
     struct record_process_sum *other_processes;
     size_t other_process_count;
+    struct record_remote *remotes; /* those with the most bytes */
+    size_t remote_count;
     /* Number of the largest processes in a text report; SIZE_MAX: three, if there are
      * several; not in JSON. */
     size_t shown_processes;
@@ -297,6 +305,7 @@ extern const struct field_table record_phase_fields; /* before its figures */
 extern const struct field_table record_gpu_fields;
 extern const struct field_table record_process_fields;
 extern const struct field_table record_process_sum_fields;
+extern const struct field_table record_remote_fields;
 
 /* The first of record_gpu_fields identify the GPU. */
 enum { RECORD_GPU_IDENTITY = 5 };

@@ -259,6 +259,7 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     sampler->job.is_border = kind == SAMPLE_BORDER;
     sampler->job.is_early = kind == SAMPLE_EARLY;
     job_refresh(&sampler->job, now.monotonic_ns, kind > SAMPLE_REGULAR);
+    job_update_network(&sampler->job, now.monotonic_ns, kind == SAMPLE_LAST);
     job_read(&sampler->job, now.monotonic_ns, &sampler->reading);
     take_measures(sampler, ret);
     cpu_parts_reconcile(ret, &sampler->descendants_cpu_ns);

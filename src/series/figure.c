@@ -109,6 +109,11 @@ static const struct row rows[] = {
 
     { "network.received_bytes",              TOTAL,     METRIC_HOST_NETWORK_RECEIVED, METRIC_NONE, METRIC_NONE, NULL, HOST },
     { "network.sent_bytes",                  TOTAL,     METRIC_HOST_NETWORK_SENT,    METRIC_NONE, METRIC_NONE, NULL, HOST },
+    { "network.job.received_bytes",          TOTAL,     METRIC_JOB_NETWORK_RECEIVED, METRIC_NONE, METRIC_JOB_NETWORK_RECEIVED_BOUND, NULL, ADD },
+    { "network.job.sent_bytes",              TOTAL,     METRIC_JOB_NETWORK_SENT, METRIC_NONE, METRIC_JOB_NETWORK_SENT_BOUND, NULL, ADD },
+    { "network.job.loopback_received_bytes", TOTAL,     METRIC_JOB_LOOPBACK_RECEIVED, METRIC_NONE, METRIC_JOB_LOOPBACK_RECEIVED_BOUND, NULL, ADD },
+    { "network.job.loopback_sent_bytes",     TOTAL,     METRIC_JOB_LOOPBACK_SENT, METRIC_NONE, METRIC_JOB_LOOPBACK_SENT_BOUND, NULL, ADD },
+    { "network.job.connections",             TOTAL,     METRIC_JOB_CONNECTIONS,      METRIC_NONE, METRIC_NONE, NULL, ADD },
 
     { "energy.cpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_ENERGY, ADD },
     { "energy.gpu_joules",                   GROWTH,    METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, NULL, GPUS },
@@ -225,7 +230,7 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
     enum metric bounded_by = row->bounded_by;
     double bound = nan("");
 
-    if (figure->is_exact || bounded_by == METRIC_NONE)
+    if (figure->is_exact || row->derivation != PEAK || bounded_by == METRIC_NONE)
         return;
     if (bounded_by == METRIC_JOB_MEMORY_PEAK && !summary->tally[bounded_by].max_origin.is_exact)
         bounded_by = METRIC_JOB_MEMORY_BOUND;
@@ -242,7 +247,25 @@ static void bound_peak(struct spoor_figure *figure, const struct row *row,
     figure->high = bound;
 }
 
-/* If both bounds are equal, the peak is exact. */
+/* Sets the bounds of a total. Its bounding metric is known at the start and the end of a run: the true value
+ * lies between the metric and its bound there. */
+static void bound_total(struct spoor_figure *figure, const struct row *row,
+                        const struct summary *summary)
+{
+    const struct tally *value = &summary->tally[row->metric], *bound;
+
+    if (figure->is_exact || row->derivation != TOTAL || row->bounded_by == METRIC_NONE)
+        return;
+    bound = &summary->tally[row->bounded_by];
+    figure->low = is_known(bound->first)
+                      ? metric_value(row->metric, sub_floor0(value->last, bound->first))
+                      : nan("");
+    figure->high = bound->is_lost
+                       ? nan("")
+                       : metric_value(row->metric, sub_known(bound->last, value->first));
+}
+
+/* If both bounds are equal, the figure is exact. */
 static void note_certain(struct spoor_figure *figure)
 {
     if (isnan(figure->high) || figure->low < figure->high)
@@ -568,6 +591,7 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
         return figure;
     }
     bound_peak(&figure, row, summary);
+    bound_total(&figure, row, summary);
     bound_written(&figure, row, summary);
     bound_wait(&figure, row, summary);
     include_parts(&figure, row, summary);

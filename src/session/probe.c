@@ -273,6 +273,11 @@ static const char *probe_exit_records(struct trial *trial)
     return trial->job.process_events.has_peaks ? NULL : "permission denied";
 }
 
+static const char *probe_network(struct trial *trial)
+{
+    return trial->job.network.reason;
+}
+
 static const char *probe_always(struct trial *trial)
 {
     (void)trial;
@@ -514,6 +519,7 @@ static const struct {
 { "waiting for a CPU", "taskstats", probe_exit_records, &be_root, SOURCE_TASKSTATS, true },
 { "waiting for a CPU", "procfs.schedstat", probe_schedstat, NULL, 0, true },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
+{ "network bytes of a job", "sock_diag", probe_network, NULL, SOURCE_NETWORK, true },
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },
 { "pressure stalls of the job", "cgroup pressure", probe_leaf_pressure, &delegate, CGROUP, true },
 { "pressure stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure, 0, false },

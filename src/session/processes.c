@@ -24,17 +24,20 @@ static uint64_t job_cpu_ns(spoor_session *session)
     return ns;
 }
 
-int session_list_processes(spoor_session *session, struct process_table *ret)
+int session_list_processes(spoor_session *session, struct process_table *ret,
+                           struct network_remotes *ret_remotes)
 {
     uint64_t cpu_ns = job_cpu_ns(session);
     int r;
 
     *ret = (struct process_table){ 0 };
+    ret_remotes->count = 0;
     if (!session->has_sampler || !session->sampler.job.is_tracked)
         return 0;
     if (!session_begin_sampling(session, SAMPLE_MOST_NS))
         return -EAGAIN;
     r = job_list_processes(&session->sampler.job, cpu_ns, ret);
+    job_list_remotes(&session->sampler.job, ret_remotes);
     session_end_sampling(session);
     return r;
 }
@@ -68,7 +71,8 @@ ssize_t spoor_session_processes(spoor_session *session, struct spoor_process *li
 {
     struct process_table table;
     struct record record;
-    ssize_t r = session_list_processes(session, &table);
+    struct network_remotes remotes;
+    ssize_t r = session_list_processes(session, &table, &remotes);
 
     if (r < 0)
         return r;

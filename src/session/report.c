@@ -40,7 +40,7 @@ static bool is_job_running(const spoor_session *session)
 }
 
 static int fill_record(spoor_session *session, const struct process_table *processes,
-                       struct record *ret)
+                       const struct network_remotes *remotes, struct record *ret)
 {
     const struct record_input input = {
         .id = session->run.id,
@@ -71,6 +71,7 @@ static int fill_record(spoor_session *session, const struct process_table *proce
         .phases = session->phases,
         .phase_count = session->phase_count,
         .processes = processes,
+        .remotes = remotes,
         .started_ns = session->sampler.started.monotonic_ns,
         .tracker_cpu_ns = session_own_cpu_ns(session),
         .tracker_max_rss_bytes = own_peak_bytes(session),
@@ -87,12 +88,13 @@ static int fill_record(spoor_session *session, const struct process_table *proce
 static int make_record(spoor_session *session, struct record *ret, struct spoor_error *err)
 {
     struct process_table processes;
-    int r = session_list_processes(session, &processes);
+    struct network_remotes remotes;
+    int r = session_list_processes(session, &processes, &remotes);
 
     if (r == -ENOMEM)
         return error_sys(err, r, "cannot make the report");
     pthread_mutex_lock(&session->mutex);
-    r = fill_record(session, &processes, ret);
+    r = fill_record(session, &processes, &remotes, ret);
     if (r == 0)
         ret->shown_processes = session->shown_processes;
     pthread_mutex_unlock(&session->mutex);

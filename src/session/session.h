@@ -187,7 +187,8 @@ int session_refuse_choice(const struct spoor_error *unmatched, const struct gpu_
 
 /* Lists the processes of the job, for the caller to free with process_table_done(). -ENOMEM;
  * -EAGAIN: a sample takes too long. *ret is empty then. */
-int session_list_processes(spoor_session *session, struct process_table *ret);
+int session_list_processes(spoor_session *session, struct process_table *ret,
+                           struct network_remotes *ret_remotes);
 
 /* Returns the CPU time of the tracker; UNKNOWN on a fixture machine. */
 uint64_t session_own_cpu_ns(const spoor_session *session);

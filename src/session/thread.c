@@ -42,6 +42,7 @@ static uint64_t next_wake_ns(const spoor_session *session, struct pace *pace)
     pace->has_no_sentinel =
         launch_ranks_here(&session->run.launch) > 1 && session->sampler.job.started_count == 1;
     pace_ns = session->holds_samples ? pace_glance_ns(pace) : pace_wake_ns(pace);
+    due_ns = smaller(due_ns, job_network_due_ns(&session->sampler.job));
     return smaller(smaller(pace_ns, due_ns), session_gpus_due_ns(session));
 }
 
@@ -199,6 +200,8 @@ static void wake_up(spoor_session *session, struct pace *pace, struct bill *bill
         watch_memory(session, pace, bill);
     if (clock_now().monotonic_ns >= pace->glance_ns)
         glance(session, pace, bill);
+    if (job_look_at_network(job, now_ns))
+        (void)charge(session, bill, SPENT_NETWORK);
     if (session_look_at_gpus(session, now_ns))
         (void)charge(session, bill, SPENT_GPUS);
 }

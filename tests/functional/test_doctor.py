@@ -110,6 +110,7 @@ USED = {
     # The job hardly runs: only exit records have its time.
     "waiting for a CPU": lambda run: run.source("cpu.wait_seconds") or "procfs.schedstat",
     "disk I/O": given("io.read_chars", "procfs.io"),
+    "network bytes of a job": given("network.job.received_bytes", "sock_diag"),
     "pressure stalls of the job": lambda run: {"cgroup.cpu.pressure": "cgroup pressure"}.get(
         run.source("pressure.cpu_seconds")),
     "pressure stalls of the machine": lambda run: {"cgroup.cpu.pressure": "host.procfs.pressure"}
@@ -122,7 +123,7 @@ ELSEWHERE = {"NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs", "AM
 
 # Settings that hide a source: each of them, and all above each last resort.
 DISABLED = ["", "cgroup", "perf", "ring", "ring,connector", "taskstats", "clock", "children",
-            "cgroup,perf", "cgroup,ring,connector", "cgroup,ring,connector,children",
+            "network", "cgroup,perf", "cgroup,ring,connector", "cgroup,ring,connector,children",
             "cgroup,perf,ring,connector,taskstats,clock,children"]
 
 

@@ -147,6 +147,14 @@ def taskstats():
         yield struct.pack("=H", 24) + netlink(24, body)
 
 
+def tcp_diag():
+    for family, state, size in [(2, 1, 280), (10, 8, 280), (2, 7, 104), (10, 10, 0)]:
+        message = struct.pack("=BBBB", family, state, 0, 0) + bytes(range(48)) + bytes(20)
+        body = message + attribute(2, bytes(range(1, 71)) * 4)[:4 + size] + attribute(21, bytes(8))
+        yield netlink(20, body) + netlink(3, bytes(4))
+    yield netlink(2, struct.pack("=i", -2))
+
+
 def task_record():
     def task(kind):
         return struct.pack("=IHHIIIIQ", kind, 0, 32, 42, 7, 42, 8, 123456789)
@@ -273,7 +281,7 @@ def lookup():
 
 
 MAKERS = {maker.__name__: maker for maker in (
-    proc_connector, taskstats, task_record, nvml, tracking_sqlite, sub_tracking_sqlite, cgroup_paths,
+    proc_connector, taskstats, tcp_diag, task_record, nvml, tracking_sqlite, sub_tracking_sqlite, cgroup_paths,
     server, run, keeper, lookup)}
 
 

@@ -8,6 +8,7 @@
 #include "source/events/fork_ring.h"
 #include "source/events/proc_connector.h"
 #include "source/events/taskstats.h"
+#include "source/events/tcp_diag.h"
 
 static void run_proc_connector(char *text, size_t length)
 {
@@ -33,6 +34,20 @@ static void run_taskstats(char *text, size_t length)
     CHECK(r == 0 || r == -ENOMSG || r == -EBADMSG);
     if (r == 0)
         CHECK_ENDED(record.name);
+}
+
+static void see_socket(const struct tcp_socket *tcp, void *data)
+{
+    (void)tcp_socket_is_local(tcp);
+    ++*(size_t *)data;
+}
+
+static void run_tcp_diag(char *text, size_t length)
+{
+    size_t count = 0;
+
+    CHECK(tcp_diag_parse(text, length, see_socket, &count) <= 1);
+    CHECK(count <= length / sizeof(struct inet_diag_msg));
 }
 
 /* The first byte says where in the ring the records begin. Records are in order, and none is longer
@@ -63,6 +78,7 @@ static void run_task_record(char *text, size_t length)
 const struct fuzz_target event_targets[] = {
     { "proc_connector", run_proc_connector, 1 },
     { "taskstats", run_taskstats, 1 },
+    { "tcp_diag", run_tcp_diag, 1 },
     { "task_record", run_task_record, 1 },
     { NULL, NULL, 0 },
 };

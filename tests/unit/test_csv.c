@@ -76,7 +76,7 @@ static void the_summary_is_a_header_and_a_row(void **state)
     write_csv(example, true, &out);
     assert_int_equal(check_lines(&out), 2);
     assert_int_equal(count_cells(out.text, strchr(out.text, '\n')),
-                     figure_count() + 22 + record_launch_fields.count);
+                     figure_count() + 23 + record_launch_fields.count);
     assert_ptr_equal(strstr(out.text,
                             "run_id,name,tags,command,started_at,elapsed_seconds,exit_code,"
                             "signal,samples,cpu_total_seconds,cpu_user_seconds,"),
@@ -92,7 +92,7 @@ static void the_summary_is_a_header_and_a_row(void **state)
                                  "2026-03-14T09:26:53.589Z,5,0,,6,10,9.25,0.75,2,3.5,"),
                      row);
     assert_non_null(
-        strstr(row, ",,,0.012,3200000,0,3,0.3,0.007,0,0.003,0.002,0,5,0,0,,,,,,,,,,,,,,,,\n"));
+        strstr(row, ",,,0.012,3200000,0,3,0.3,0.007,0,0.003,0.002,0,0,5,0,0,,,,,,,,,,,,,,,,\n"));
     buffer_done(&out);
 }
 

@@ -802,9 +802,27 @@ static void the_disk_of_a_mount_is_found(void **state)
     fake_root_done(&fake);
 }
 
+static void interfaces_of_a_namespace_are_summed(void **state)
+{
+    static const char text[] = "heading\nheading\n"
+                               "    lo: 10 1 0 0 0 0 0 0 11 1 0 0 0 0 0 0\n"
+                               "  eth0:100 1 0 0 0 0 0 0 200 1 0 0 0 0 0 0\n"
+                               "  eth1: 1 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n";
+    struct device_bytes loopback, others;
+
+    (void)state;
+    assert_int_equal(net_dev_sum(text, &loopback, &others), 0);
+    assert_int_equal(loopback.in, 10);
+    assert_int_equal(loopback.out, 11);
+    assert_int_equal(others.in, 101);
+    assert_int_equal(others.out, 202);
+    assert_int_equal(net_dev_sum("a\nb\nlo: x\n", &loopback, &others), -EBADMSG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interfaces_of_a_namespace_are_summed),
         cmocka_unit_test_setup(a_device_is_classified_once, begin),
         cmocka_unit_test_setup(earlier_counts_of_a_new_device_are_not_growth, begin),
         cmocka_unit_test_setup(a_removed_device_does_not_reduce_the_sum, begin),

@@ -247,7 +247,7 @@ static void sections_contain_other_values_too(void **state)
     assert_holds(&out, "  \"gpu\": {\n    \"count\": 0,\n    \"selected\": [],\n"
                        "    \"memory\": {\n      \"main_bytes\": {");
     assert_holds(&out, "    },\n    \"devices\": []\n  },\n  \"io\": {");
-    assert_holds(&out, "    \"scope\": \"host\"\n  },\n  \"energy\": {");
+    assert_holds(&out, "    \"scope\": \"host\",\n    \"remotes\": []\n  },\n  \"energy\": {");
     assert_holds(&out, "  \"phases\": [],\n"
                        "  \"recommendation\": {\n"
                        "    \"cpus\": {\"value\": 3, \"guess\": false, \"why\": \"");
@@ -267,7 +267,8 @@ static void sections_contain_other_values_too(void **state)
                        "      \"events_seconds\": 0,\n"
                        "      \"glances_seconds\": 0.003,\n"
                        "      \"sharing_seconds\": 0.002,\n"
-                       "      \"gpus_seconds\": 0\n"
+                       "      \"gpus_seconds\": 0,\n"
+                       "      \"network_seconds\": 0\n"
                        "    },\n"
                        "    \"postponed\": {\n"
                        "      \"glances\": 5,\n"

@@ -344,6 +344,26 @@ int net_dev_parse(const char *text, struct device_table *table, const struct roo
     return device_table_read(table, &kind, root, parse_next_line(parse_next_line(text)), ret);
 }
 
+int net_dev_sum(const char *text, struct device_bytes *ret_loopback,
+                struct device_bytes *ret_others)
+{
+    *ret_loopback = *ret_others = (struct device_bytes){ 0, 0 };
+    for (const char *line = parse_next_line(parse_next_line(text)); *line;
+         line = parse_next_line(line)) {
+        char name[DEVICE_NAME_SIZE];
+        const char *cursor = line;
+        struct device_bytes bytes, *sum;
+
+        if (parse_interface_name(&cursor, name) < 0 ||
+            parse_interface_bytes(cursor, &bytes) < 0)
+            return -EBADMSG;
+        sum = strcmp(name, "lo") == 0 ? ret_loopback : ret_others;
+        *sum =
+            (struct device_bytes){ sum_u64(sum->in, bytes.in), sum_u64(sum->out, bytes.out) };
+    }
+    return 0;
+}
+
 /* ---- devices --------------------------------------------------------------- */
 
 enum {

@@ -95,6 +95,10 @@ int diskstats_parse(const char *text, struct device_table *table, const struct r
 int net_dev_parse(const char *text, struct device_table *table, const struct root *root,
                   struct device_bytes *ret);
 
+/* Sums up the same file of a network namespace. */
+int net_dev_sum(const char *text, struct device_bytes *ret_loopback,
+                struct device_bytes *ret_others);
+
 /* The disks, network interfaces and mounted file systems of the machine, individually.
  *
  * Disks are whole disks, as in diskstats_parse(): no partitions, no dm, md or loop device on top of

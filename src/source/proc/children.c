@@ -95,6 +95,13 @@ int proc_each_thread(const struct root *root, pid_t pid, child_found *found, voi
     return folder < 0 ? folder : each_number(folder, found, data);
 }
 
+int proc_each_fd(const struct root *root, pid_t pid, child_found *found, void *data)
+{
+    AUTO_CLOSE int folder = root_open_dir(root, "proc/%d/fd", (int)pid);
+
+    return folder < 0 ? folder : each_number(folder, found, data);
+}
+
 struct other_threads {
     const struct root *root;
     pid_t pid;

@@ -43,6 +43,9 @@ int children_read(struct cached_file *leader, const struct root *root, pid_t pid
 /* Calls `found` for every thread of a process. */
 int proc_each_thread(const struct root *root, pid_t pid, child_found *found, void *data);
 
+/* Calls `found` for every descriptor of a process. -EACCES: it is not ours. */
+int proc_each_fd(const struct root *root, pid_t pid, child_found *found, void *data);
+
 bool children_are_listed(const struct root *root);
 
 /* Calls `found` for every process of the machine: used if there are no children files. */

@@ -79,6 +79,14 @@ function limits(run: Run): Fact[] {
   ];
 }
 
+function connections(run: Run): Fact[] {
+  return (run.network?.remotes ?? []).map((remote) => [
+    remote.address ?? "others",
+    `${format.bytes(remote.received_bytes)} received, ${format.bytes(remote.sent_bytes)} sent, ` +
+      format.counted(remote.connections, "connection", "connections"),
+  ]);
+}
+
 function energy(run: Run): Fact[] {
   const gpu = valueAt(run, "energy.gpu_joules");
   const cpu = valueAt(run, "energy.cpu_joules");
@@ -123,6 +131,7 @@ export function cardsOf(run: Run): HTMLElement {
     card("Cloud", cloud(run)),
     card("Price", price(run)),
     card("Limits", areLimitsKnown(run) ? limits(run) : []),
+    card("Connections by address", connections(run)),
     card("Energy", energy(run)),
     card("Cost of tracking", tracking(run)),
   );

@@ -166,11 +166,18 @@ const definitions: Definition[] = [
   {
     id: "network",
     title: "Network",
-    note: "whole host",
+    note: "of the job: TCP",
     unit: units.bytesPerSecond,
     lines: [
-      line("host_network_received_bytes", "received", "host", "range"),
-      line("host_network_sent_bytes", "sent", "host", "range", { dashed: true }),
+      line("job_network_received_bytes", "received by the job", "job", "range"),
+      line("job_network_sent_bytes", "sent by the job", "job", "range", { dashed: true }),
+      line("job_loopback_received_bytes", "received locally", "job", "range", { isHidden: true }),
+      line("job_loopback_sent_bytes", "sent locally", "job", "range", {
+        isHidden: true,
+        dashed: true,
+      }),
+      line("host_network_received_bytes", "received by the host", "host", "range"),
+      line("host_network_sent_bytes", "sent by the host", "host", "range", { dashed: true }),
     ],
   },
   {

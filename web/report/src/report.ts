@@ -140,6 +140,14 @@ export interface Quantiles {
   p95?: number | null;
 }
 
+// TCP connections of the job with one address.
+export interface Remote {
+  address: string | null; // null: several
+  connections: number;
+  received_bytes: number;
+  sent_bytes: number;
+}
+
 // The ranks of a job that a launcher started several times, merged into one report.
 export interface MissingRank {
   rank: number | null;
@@ -237,6 +245,7 @@ export interface Run extends Section {
     gpus?: (string | null)[];
   };
   processes?: { largest?: Process[]; others?: ProcessGroup[] };
+  network?: { remotes?: Remote[] };
   phases?: Phase[];
   recommendation?: Recommendation;
   distribution?: {
