@@ -39,9 +39,9 @@ def test_work_is_the_mean_of_the_run(spoor, machine):
         assert device["work"][name]["value"] == pytest.approx(percent / 100 * covered, rel=0.05, abs=1e-5)
         assert device["work"][name]["source"] == "nvml.gpm"
     for name, (_, rate) in RATES.items():
-        amount = value(result, f"gpu.work.{name}_bytes")
-        assert amount == pytest.approx(rate * (1 << 20) * covered * seconds, rel=0.1)
-        assert device["work"][f"{name}_bytes"]["value"] == amount
+        # The last 100 ms may be too short to be read, and are extrapolated.
+        for amount in (result["gpu"]["work"][f"{name}_bytes"], device["work"][f"{name}_bytes"]):
+            assert amount["value"] == pytest.approx(rate * (1 << 20) * covered * seconds, rel=0.1)
     measure = result["gpu"]["work"]["sm_gpus"]
     assert (measure["source"], measure["exact"]) == ("nvml.gpm", False)
     assert warnings_of(result) == []
@@ -76,7 +76,7 @@ def test_gpm_off(spoor, machine):
     run = start(spoor, machine, "--gpm", "off")
     machine.wait_for(SLOW)
     result = run.end()
-    assert machine.calls("nvmlGpmQueryDeviceSupport") == machine.calls(SNAPSHOT) == 0
+    assert machine.calls(SNAPSHOT) == 0
     for measure in (result["gpu"]["work"]["tensor_gpus"], result["gpu"]["devices"][0]["work"]["tensor"]):
         assert measure["reason"] == "--gpm off: performance counters are not read"
 
@@ -117,6 +117,16 @@ def test_work_of_a_process_that_exits_first_counts(spoor, machine):
     machine.wait_for(SLOW)
     assert value(run.end(), "gpu.work.sm_gpus") > 0
     assert machine.calls(SNAPSHOT) == snapshots
+
+
+@pytest.mark.parametrize("has_counters", [True, False])
+def test_doctor_has_a_row(spoor, machine, has_counters):
+    machine.play(*(HOPPER if has_counters else [card(0)]))
+    text = spoor("doctor", env=machine.environment).stdout
+    row = text.partition("work of NVIDIA GPUs: SMs, tensor cores, bandwidth\n")[2].partition("\n\n")[0]
+    assert row.split()[:2] == ["used" if has_counters else "no", "nvml.gpm"]
+    assert has_counters or "Hopper" in row
+    assert machine.calls(SNAPSHOT) == 0
 
 
 def test_samples_have_the_work_of_each_gpu(spoor, machine):

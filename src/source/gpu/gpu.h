@@ -29,6 +29,7 @@ struct gpu_device {
     bool is_part;        /* a MIG device: a part of the preceding device */
     unsigned part;       /* if is_part: the driver's number of the part in that device */
     bool keeps_accounts; /* records the true peak of each process: see accounts() below */
+    bool counts_work;    /* see work() below */
     /* "550.54.15"; empty: the driver has only the version of the kernel. */
     char driver_version[80];
 };

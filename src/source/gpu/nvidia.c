@@ -470,6 +470,8 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         (void)read_memory(nvidia, &nvidia->devices[i], &facts->memory_total_bytes,
                           &used_bytes); /* stays UNKNOWN on failure */
         facts->keeps_accounts = nvidia_has_accounts(nvidia, i);
+        facts->counts_work = !facts->is_part && !nvidia->devices[i].has_parts &&
+                             nvidia_gpm_is_supported(&nvidia->nvml, nvidia->devices[i].whole);
     }
     *ret = take_ptr(nvidia);
     return 0;

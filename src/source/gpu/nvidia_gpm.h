@@ -29,6 +29,9 @@ struct nvidia_gpm {
     struct nvml_gpm_metrics *metrics;
 };
 
+/* Whether the device and the driver have GPM. */
+bool nvidia_gpm_is_supported(const struct nvml *nvml, nvml_device whole);
+
 /* Takes the first snapshot. -ENOTSUP: the device or the driver has no GPM. */
 int nvidia_gpm_open(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns);
 void nvidia_gpm_close(struct nvidia_gpm *gpm, const struct nvml *nvml);
