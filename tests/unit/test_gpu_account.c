@@ -316,9 +316,16 @@ static void work_goes_on_at_its_last_rate(void **state)
     gpu_account_memory(account, &row, 1, MS(4000));
     assert_int_equal(totals[GPU_WORK_SM].value, MS(750));
     assert_int_equal(totals[GPU_WORK_PCIE_SENT].value, 3000);
-    gpu_account_memory(account, NULL, 0, MS(4000)); /* the job has left */
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 750000 / 4);
+    gpu_account_memory(account, NULL, 0, MS(5000)); /* the job has left */
+    gpu_account_work(account, ALONE, &work, MS(5000));
     assert_int_equal(totals[GPU_WORK_SM].value, MS(250));
-    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].measure.value, 250000);
+    assert_false(is_known(figures[GPU_WORK + GPU_WORK_SM].measure.value));
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 250000 / 5);
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_PCIE_SENT].measure.value, 1000);
+    work = work_of(UNKNOWN, UNKNOWN, MS(1000)); /* the counters were lost */
+    gpu_account_work(account, ALONE, &work, MS(9000));
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 250000 / 5);
 }
 
 static void an_estimate_of_energy_may_be_too_high(void **state)

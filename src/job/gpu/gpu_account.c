@@ -152,52 +152,54 @@ void gpu_account_peak(struct gpu_account *account, size_t unit, uint64_t peak_by
 
 /* ---- work ----------------------------------------------------------------- */
 
-static void set_work(struct gpu_unit_account *unit, int kind, const struct gpu_work *work,
-                     uint64_t elapsed_ns)
+/* The amount until now, at the last rate while the job uses the GPU. */
+static uint64_t total_work(const struct gpu_unit_account *unit, int kind, uint64_t now_ns)
 {
-    struct gpu_figure *figure = &unit->view.figures[GPU_WORK + kind];
+    uint64_t count = unit->work.counts[kind];
+    uint64_t since_ns = smaller(sub_floor0(now_ns, unit->work_read_ns), WORK_GOES_ON_NS);
+
+    if (!is_known(count) || unit->work.covered_ns == 0)
+        return UNKNOWN;
+    return count + (unit->present_count > 0
+                        ? (uint64_t)(unit->work_rates[kind] * (double)since_ns)
+                        : 0);
+}
+
+static void set_work(struct gpu_unit_account *unit, int kind, const struct gpu_work *work)
+{
     uint64_t span_ns = sub_floor0(work->covered_ns, unit->work.covered_ns);
     uint64_t count = work->counts[kind];
+    uint64_t value = count;
 
-    if (!is_known(count) || span_ns == 0) {
-        set(unit, GPU_WORK + kind, is_known(count) ? figure->measure.value : UNKNOWN,
-            work->reason);
-        return;
-    }
-    unit->work_rates[kind] =
-        (double)sub_floor0(count, first_known(unit->work.counts[kind], 0)) / (double)span_ns;
-    if (kind >= GPU_WORK_SHARES) {
-        set(unit, GPU_WORK + kind, count, NULL);
-        return;
-    }
-    set(unit, GPU_WORK + kind, (uint64_t)(unit->work_rates[kind] * GPU_SHARE_WHOLE), NULL);
-    figure->mean = (uint64_t)((double)count / (double)elapsed_ns * GPU_SHARE_WHOLE);
+    if (is_known(count) && span_ns > 0)
+        unit->work_rates[kind] =
+            (double)sub_floor0(count, first_known(unit->work.counts[kind], 0)) /
+            (double)span_ns;
+    if (is_known(count) && kind < GPU_WORK_SHARES)
+        value = work->covered_ns > 0 && (span_ns > 0 || unit->present_count > 0)
+                    ? (uint64_t)(unit->work_rates[kind] * GPU_SHARE_WHOLE)
+                    : UNKNOWN; /* not read yet, or not any more */
+    set(unit, GPU_WORK + kind, value, work->reason);
 }
 
 void gpu_account_work(struct gpu_account *account, size_t index, const struct gpu_work *work,
                       uint64_t now_ns)
 {
     struct gpu_unit_account *unit = &account->list[index];
+    double elapsed = (double)larger(sub_floor0(now_ns, account->start_ns), 1);
 
     for (int i = 0; i < GPU_WORK_KINDS; i++)
-        set_work(unit, i, work, larger(sub_floor0(now_ns, account->start_ns), 1));
+        set_work(unit, i, work);
     if (work->covered_ns != unit->work.covered_ns)
         unit->work_read_ns = now_ns;
     unit->work = *work;
-}
+    for (int i = 0; i < GPU_WORK_SHARES; i++) {
+        uint64_t total_ns = total_work(unit, i, now_ns);
 
-/* The amount until now, at the last rate while the job uses the GPU. */
-static uint64_t total_work(const struct gpu_unit_account *unit, int kind, uint64_t now_ns)
-{
-    uint64_t count = unit->work.counts[kind];
-    uint64_t since_ns = sub_floor0(now_ns, unit->work_read_ns);
-
-    if (!is_known(count) || unit->work.covered_ns == 0)
-        return UNKNOWN;
-    return count +
-           (uint64_t)(unit->present_count > 0
-                          ? unit->work_rates[kind] * (double)smaller(since_ns, WORK_GOES_ON_NS)
-                          : 0);
+        if (is_known(total_ns)) /* otherwise the mean until then stays */
+            unit->view.figures[GPU_WORK + i].mean =
+                (uint64_t)((double)total_ns / elapsed * GPU_SHARE_WHOLE);
+    }
 }
 
 /* ---- whether the job's busy time is known --------------------------------- */
