@@ -15,7 +15,7 @@
 #define WORK_EVERY_NS (10 * NS_PER_SECOND)
 
 #define BYTES_PER_MIB 1048576.0
-#define RATE_MAX 1e9 /* MiB/s; no device is as fast */
+#define RATE_MAX 1e7 /* MiB/s; no device is as fast */
 
 bool nvidia_gpm_is_supported(const struct nvml *nvml, nvml_device whole)
 {
