@@ -126,6 +126,8 @@ enum {
     SPOOR_FINE_AT_FIRST = 1u << 8,
     /* List the processes of the job in every sample that sample_seen gets. */
     SPOOR_LIST_PROCESSES = 1u << 9,
+    /* Leave the performance counters of GPUs alone (NVIDIA's GPM): their work is unknown. */
+    SPOOR_NO_GPM = 1u << 10,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
@@ -142,6 +144,11 @@ struct spoor_gpu_sample {
     double power_watts, temperature_celsius, clock_hertz;
     double energy_joules; /* since the start of the run */
     const char *uuid;     /* its PCI address if it has no UUID */
+    /* Shares of the device that worked for any process, 0 to 1, over about the last 10 s. */
+    double sm_active, sm_occupancy, tensor_active, fp64_active, fp32_active, fp16_active,
+        dram_active;
+    /* Bytes moved since the job first used it. */
+    double pcie_sent_bytes, pcie_received_bytes, nvlink_sent_bytes, nvlink_received_bytes;
 };
 
 /* A running process of the job at the moment of a sample. */

@@ -177,10 +177,25 @@ class GpuShare(Section):
     max_gpus: Measure
 
 
+class GpuWork(Section):
+    sm_gpus: Measure
+    occupancy_gpus: Measure
+    tensor_gpus: Measure
+    fp64_gpus: Measure
+    fp32_gpus: Measure
+    fp16_gpus: Measure
+    dram_gpus: Measure
+    pcie_sent_bytes: Measure
+    pcie_received_bytes: Measure
+    nvlink_sent_bytes: Measure
+    nvlink_received_bytes: Measure
+
+
 class Gpu(Section):
     memory: GpuMemory
     utilization: GpuShare
     job_utilization: GpuShare
+    work: GpuWork
     count: Optional[int]
     selected: Optional[list[Any]]
     devices: Optional[list[dict[str, Any]]]

@@ -27,6 +27,17 @@ static const size_t gpu_offsets[GPU_MEASURE_COUNT] = {
     [GPU_TEMPERATURE] = offsetof(struct spoor_gpu_sample, temperature_celsius),
     [GPU_CLOCK] = offsetof(struct spoor_gpu_sample, clock_hertz),
     [GPU_ENERGY] = offsetof(struct spoor_gpu_sample, energy_joules),
+    [GPU_WORK + GPU_WORK_SM] = offsetof(struct spoor_gpu_sample, sm_active),
+    [GPU_WORK + GPU_WORK_OCCUPANCY] = offsetof(struct spoor_gpu_sample, sm_occupancy),
+    [GPU_WORK + GPU_WORK_TENSOR] = offsetof(struct spoor_gpu_sample, tensor_active),
+    [GPU_WORK + GPU_WORK_FP64] = offsetof(struct spoor_gpu_sample, fp64_active),
+    [GPU_WORK + GPU_WORK_FP32] = offsetof(struct spoor_gpu_sample, fp32_active),
+    [GPU_WORK + GPU_WORK_FP16] = offsetof(struct spoor_gpu_sample, fp16_active),
+    [GPU_WORK + GPU_WORK_DRAM] = offsetof(struct spoor_gpu_sample, dram_active),
+    [GPU_WORK + GPU_WORK_PCIE_SENT] = offsetof(struct spoor_gpu_sample, pcie_sent_bytes),
+    [GPU_WORK + GPU_WORK_PCIE_RECEIVED] = offsetof(struct spoor_gpu_sample, pcie_received_bytes),
+    [GPU_WORK + GPU_WORK_NVLINK_SENT] = offsetof(struct spoor_gpu_sample, nvlink_sent_bytes),
+    [GPU_WORK + GPU_WORK_NVLINK_RECEIVED] = offsetof(struct spoor_gpu_sample, nvlink_received_bytes),
 };
 
 struct export_sample export_sample_of(const struct spoor_sample *sample)

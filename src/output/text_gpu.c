@@ -103,6 +103,52 @@ static void use_write(const struct record *record, struct page *page)
                         number_short(of_all).text);
 }
 
+/* A GPU that is busy for at least this share of the time, */
+#define NOTABLE_BUSY 0.5
+/* and of whose SMs less than this share works meanwhile, could do more. */
+#define NOTABLE_SM 0.3
+#define IDLE 0.005
+
+/* Mean of a figure over the GPUs whose work was counted; NaN: there are none. */
+static double mean_of_counted(const struct record *record, enum record_gpu_measure measure)
+{
+    double sum = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < record->gpu_count; i++) {
+        const struct spoor_figure *measures = record->gpus[i].measures;
+
+        if (isnan(measures[RECORD_GPU_WORK + GPU_WORK_SM].value))
+            continue;
+        sum += measures[measure].value;
+        count++;
+    }
+    return count > 0 ? sum / (double)count : (double)NAN;
+}
+
+static void work_write(const struct record *record, struct page *page)
+{
+    double sm = mean_of_counted(record, RECORD_GPU_WORK + GPU_WORK_SM);
+    double busy = mean_of_counted(record, RECORD_GPU_UTILIZATION_MEAN);
+    double tensor = mean_of_counted(record, RECORD_GPU_WORK + GPU_WORK_TENSOR);
+    double dram = mean_of_counted(record, RECORD_GPU_WORK + GPU_WORK_DRAM);
+    struct buffer details = { 0 };
+
+    if (isnan(sm))
+        return;
+    buffer_add_text(&details, "of the SMs worked");
+    if (busy >= NOTABLE_BUSY && sm < NOTABLE_SM * busy)
+        buffer_format(&details, ", though busy %s of the time", number_percent(busy).text);
+    if (tensor < IDLE)
+        buffer_add_text(&details, "; the tensor cores were idle");
+    else if (!isnan(tensor))
+        buffer_format(&details, "; tensor cores %s", number_percent(tensor).text);
+    if (!isnan(dram))
+        buffer_format(page_item(&details), "memory bandwidth %s", number_percent(dram).text);
+    page_row(page, "GPU work", number_percent(sm).text, details.text);
+    buffer_done(&details);
+}
+
 /* "throttled (heat, power)". */
 static void add_throttled(const char *const *throttled, struct buffer *details)
 {
@@ -202,6 +248,7 @@ void text_gpu_write(const struct record *record, struct page *page)
     if (!has_used)
         return;
     use_write(record, page);
+    work_write(record, page);
     for (size_t i = 0; i < record->gpu_count; i++) {
         if (was_used(&record->gpus[i]) && is_described(&record->gpus[i]))
             device_write(&record->gpus[i], page);

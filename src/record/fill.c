@@ -63,7 +63,7 @@ static void fill_measures(struct record *record, const struct gpu_device_view *d
     static const struct {
         enum gpu_measure measure;
         bool is_mean; /* else the peak */
-    } rows[RECORD_GPU_MEASURES] = {
+    } rows[RECORD_GPU_WORK] = {
         [RECORD_GPU_MEMORY] = { GPU_MEMORY, false },
         [RECORD_GPU_JOB_MEMORY] = { GPU_JOB_MEMORY, false },
         [RECORD_GPU_UTILIZATION_MEAN] = { GPU_UTILIZATION, true },
@@ -75,21 +75,25 @@ static void fill_measures(struct record *record, const struct gpu_device_view *d
         [RECORD_GPU_POWER_MAX] = { GPU_POWER, false },
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        const struct gpu_figure *from = &device->figures[rows[i].measure];
+    for (int i = 0; i < RECORD_GPU_MEASURES; i++) {
+        int kind = i - RECORD_GPU_WORK;
+        enum gpu_measure measure =
+            kind < 0 ? rows[i].measure : (enum gpu_measure)(GPU_WORK + kind);
+        bool is_mean = kind < 0 ? rows[i].is_mean : kind < GPU_WORK_SHARES;
+        const struct gpu_figure *from = &device->figures[measure];
         const struct origin *origin = &from->measure.origin;
-        bool is_unused = !has_job && (rows[i].measure == GPU_JOB_MEMORY ||
-                                      rows[i].measure == GPU_JOB_UTILIZATION);
-        uint64_t raw = is_unused ? UNKNOWN : rows[i].is_mean ? from->mean : from->peak;
+        bool is_unused = !has_job && (measure == GPU_JOB_MEMORY ||
+                                      measure == GPU_JOB_UTILIZATION || kind >= 0);
+        uint64_t raw = is_unused ? UNKNOWN : is_mean ? from->mean : from->peak;
         struct spoor_figure figure = record_unknown_figure(is_unused ? "no job is tracked"
                                                            : origin->reason ? origin->reason
                                                                             : gpu_not_reported);
 
         if (is_known(raw)) {
-            figure.value = gpu_measure_value(rows[i].measure, raw);
+            figure.value = gpu_measure_value(measure, raw);
             figure.source = origin->source;
             figure.reason = NULL;
-            figure.is_exact = rows[i].measure == GPU_ENERGY;
+            figure.is_exact = measure == GPU_ENERGY && !device->is_energy_estimated;
         }
         ret[i] = record_figure(record, figure, NULL);
     }

@@ -271,6 +271,17 @@ const char *record_gpu_path(enum record_gpu_measure measure)
         [RECORD_GPU_ENERGY] = "energy_joules",
         [RECORD_GPU_TEMPERATURE_MAX] = "max_temperature_celsius",
         [RECORD_GPU_POWER_MAX] = "max_power_watts",
+        [RECORD_GPU_WORK + GPU_WORK_SM] = "work.sm",
+        [RECORD_GPU_WORK + GPU_WORK_OCCUPANCY] = "work.occupancy",
+        [RECORD_GPU_WORK + GPU_WORK_TENSOR] = "work.tensor",
+        [RECORD_GPU_WORK + GPU_WORK_FP64] = "work.fp64",
+        [RECORD_GPU_WORK + GPU_WORK_FP32] = "work.fp32",
+        [RECORD_GPU_WORK + GPU_WORK_FP16] = "work.fp16",
+        [RECORD_GPU_WORK + GPU_WORK_DRAM] = "work.dram",
+        [RECORD_GPU_WORK + GPU_WORK_PCIE_SENT] = "work.pcie_sent_bytes",
+        [RECORD_GPU_WORK + GPU_WORK_PCIE_RECEIVED] = "work.pcie_received_bytes",
+        [RECORD_GPU_WORK + GPU_WORK_NVLINK_SENT] = "work.nvlink_sent_bytes",
+        [RECORD_GPU_WORK + GPU_WORK_NVLINK_RECEIVED] = "work.nvlink_received_bytes",
     };
 
     return paths[measure];

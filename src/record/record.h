@@ -16,6 +16,7 @@
 
 #include "job/budget.h"
 #include "sample/metric.h"
+#include "source/gpu/gpu.h"
 #include "spoor/spoor.h"
 
 /* The course of a run: points over time, each with the highest, lowest and mean value of
@@ -107,7 +108,8 @@ enum record_gpu_measure {
     RECORD_GPU_ENERGY,
     RECORD_GPU_TEMPERATURE_MAX,
     RECORD_GPU_POWER_MAX,
-    RECORD_GPU_MEASURES,
+    RECORD_GPU_WORK, /* one of each enum gpu_work_kind, in its order */
+    RECORD_GPU_MEASURES = RECORD_GPU_WORK + GPU_WORK_KINDS,
 };
 
 /* A GPU of the machine, or a part of one (MIG device), which follows it. */

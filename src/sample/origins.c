@@ -70,7 +70,7 @@ void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_v
     for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
         const struct origin *from = &view->totals.measures[i].origin;
         const char *reason = is_ready ? from->reason : view->reason;
-        struct origin *origin = &origins[gpu_total_metrics[i]];
+        struct origin *origin = &origins[gpu_total_metric((enum gpu_total)i)];
 
         if (from->source && *from->source)
             origin->source = from->source;
@@ -78,5 +78,5 @@ void origins_update_gpus(struct origin origins[METRIC_COUNT], const struct gpu_v
             origin->reason = reason;
     }
     /* Energy used while a driver does not respond is missing. */
-    origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready;
+    origins[METRIC_HOST_GPU_ENERGY].is_exact = is_ready && !view->totals.is_energy_estimated;
 }

@@ -297,7 +297,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind 
     hide_untracked(sampler, ret);
 }
 
-/* Busy times are extrapolated while a driver's samples are late. If they went too far, they
+/* Counters are extrapolated while a driver's samples are late. If they went too far, they
  * stay until the driver catches up. The last value is final even if it is lower. */
 static uint64_t hold_highest(uint64_t *reported, uint64_t value, bool is_last)
 {
@@ -309,16 +309,15 @@ static uint64_t hold_highest(uint64_t *reported, uint64_t value, bool is_last)
 static void fill_gpus(struct sampler *sampler, const struct gpu_view *view, bool is_last,
                       struct sample *ret)
 {
-    struct measure measures[GPU_TOTAL_COUNT];
-
-    memcpy(measures, view->totals.measures, sizeof(measures));
-    measures[GPU_TOTAL_JOB_BUSY].value = measures[GPU_TOTAL_JOB_BUSY].now =
-        hold_highest(&sampler->job_gpu_busy_ns, measures[GPU_TOTAL_JOB_BUSY].value, is_last);
-    measures[GPU_TOTAL_BUSY].value = measures[GPU_TOTAL_BUSY].now =
-        hold_highest(&sampler->gpu_busy_ns, measures[GPU_TOTAL_BUSY].value, is_last);
     for (int i = 0; i < GPU_TOTAL_COUNT; i++) {
-        ret->value[gpu_total_metrics[i]] = measures[i].value;
-        ret->moment[gpu_total_metrics[i]] = measures[i].now;
+        enum metric metric = gpu_total_metric((enum gpu_total)i);
+        struct measure measure = view->totals.measures[i];
+
+        if (i >= GPU_TOTAL_LEVELS)
+            measure.value = measure.now = hold_highest(
+                &sampler->gpu_counts[i - GPU_TOTAL_LEVELS], measure.value, is_last);
+        ret->value[metric] = measure.value;
+        ret->moment[metric] = measure.now;
     }
 }
 

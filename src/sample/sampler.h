@@ -49,10 +49,10 @@ struct sampler {
     struct untracked_scope untracked;
     struct job_reading reading; /* the latest reading; used by warnings */
     struct host_reading host_reading;
-    uint64_t descendants_cpu_ns;           /* as last reported */
-    uint64_t gpu_busy_ns, job_gpu_busy_ns; /* as last reported */
-    uint64_t first_oom_kills;              /* count of the machine at the first sample */
-    struct cpu_stat first_cpu;             /* CPU times of the machine at the first sample */
+    uint64_t descendants_cpu_ns;                             /* as last reported */
+    uint64_t gpu_counts[GPU_TOTAL_COUNT - GPU_TOTAL_LEVELS]; /* as last reported */
+    uint64_t first_oom_kills;  /* count of the machine at the first sample */
+    struct cpu_stat first_cpu; /* CPU times of the machine at the first sample */
     struct instant started;
     bool has_started;
 };

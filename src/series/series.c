@@ -29,8 +29,15 @@ double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t spa
 /* ---- series ---------------------------------------------------------------- */
 
 static const enum gpu_measure gpu_measures[SERIES_GPU_MEASURES] = {
-    GPU_MEMORY,          GPU_JOB_MEMORY, GPU_UTILIZATION,
-    GPU_JOB_UTILIZATION, GPU_POWER,      GPU_TEMPERATURE,
+    GPU_MEMORY,
+    GPU_JOB_MEMORY,
+    GPU_UTILIZATION,
+    GPU_JOB_UTILIZATION,
+    GPU_POWER,
+    GPU_TEMPERATURE,
+    GPU_WORK + GPU_WORK_SM,
+    GPU_WORK + GPU_WORK_TENSOR,
+    GPU_WORK + GPU_WORK_DRAM,
 };
 
 static const enum metric ending_gauges[] = {

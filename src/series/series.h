@@ -40,7 +40,7 @@ uint64_t counter_delta(uint64_t from, uint64_t to);
  * seconds the result is cores. */
 double counter_rate(enum metric metric, uint64_t from, uint64_t to, uint64_t span_ns);
 
-enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 6 };
+enum { SERIES_POINTS = 1024, SERIES_GPUS_MAX = 8, SERIES_GPU_MEASURES = 9 };
 
 /* Marks a part of memory that is unknown while the whole is known. Merged points keep the
  * mark: a partial value would not add up to the whole. */

@@ -34,6 +34,17 @@ static size_t read_gpus(const struct gpu_view *view, struct spoor_gpu_sample *re
             .clock_hertz = values[GPU_CLOCK],
             .energy_joules = values[GPU_ENERGY],
             .uuid = gpu_unit_id(unit),
+            .sm_active = values[GPU_WORK + GPU_WORK_SM],
+            .sm_occupancy = values[GPU_WORK + GPU_WORK_OCCUPANCY],
+            .tensor_active = values[GPU_WORK + GPU_WORK_TENSOR],
+            .fp64_active = values[GPU_WORK + GPU_WORK_FP64],
+            .fp32_active = values[GPU_WORK + GPU_WORK_FP32],
+            .fp16_active = values[GPU_WORK + GPU_WORK_FP16],
+            .dram_active = values[GPU_WORK + GPU_WORK_DRAM],
+            .pcie_sent_bytes = values[GPU_WORK + GPU_WORK_PCIE_SENT],
+            .pcie_received_bytes = values[GPU_WORK + GPU_WORK_PCIE_RECEIVED],
+            .nvlink_sent_bytes = values[GPU_WORK + GPU_WORK_NVLINK_SENT],
+            .nvlink_received_bytes = values[GPU_WORK + GPU_WORK_NVLINK_RECEIVED],
         };
     }
     return gpus.count;

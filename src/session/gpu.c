@@ -72,6 +72,7 @@ static void open_gpus(spoor_session *session)
         .leaves_drivers = session->flags & SPOOR_LEAVE_DRIVERS,
         .disabled = session->disabled,
         .start_ns = start_ns,
+        .counts_no_work = session->flags & SPOOR_NO_GPM,
     };
     bool is_for_host = !job->is_tracked || streams_read_host_gpus(session);
     bool waits = job->tracker_pid != 0 && !is_for_host && !(session->flags & SPOOR_OPEN_GPUS);

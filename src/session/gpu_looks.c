@@ -159,6 +159,7 @@ static int prepare(struct gpu_look_data *data, const struct gpu_looks_options *o
         .choice = &data->choice,
         .owners = &data->owners,
         .start_ns = options->start_ns,
+        .counts_no_work = options->counts_no_work,
     };
     data->owners = (struct gpu_owners){ .main_pid = options->main_pid,
                                         .tracker_pid = options->tracker_pid,

@@ -29,6 +29,7 @@ struct gpu_looks_options {
     bool leaves_drivers; /* leave the drivers and the thread open at the end */
     unsigned disabled;   /* sources, see job/source_names.h */
     uint64_t start_ns;   /* of the run */
+    bool counts_no_work; /* see gpu_watch_options */
 };
 
 /* For the warnings of a report. */

@@ -89,7 +89,7 @@ struct trial {
         unsigned bit;        /* bit of the GPU vendor in question, see source_names.h */
         unsigned opened_bit; /* bit of the vendor opened last; 0: none */
         const char *why_not, *remedy;
-        bool keeps_accounts;
+        bool keeps_accounts, counts_work;
     } vendor;
 };
 
@@ -381,15 +381,6 @@ static const char *remedy_of_driver(int error)
     }
 }
 
-static bool keep_accounts(const struct gpu_inventory *inventory)
-{
-    for (size_t i = 0; i < inventory->count; i++) {
-        if (inventory->units[i].device.keeps_accounts)
-            return true;
-    }
-    return false;
-}
-
 static const char *open_vendor(struct trial *trial)
 {
     const struct gpu_vendor *vendors[GPU_VENDORS_MAX];
@@ -403,7 +394,10 @@ static const char *open_vendor(struct trial *trial)
         if (sources_find(vendors[i]->name) != trial->vendor.bit)
             continue;
         r = gpu_inquire(trial->root, &vendors[i], 1, "all", &found);
-        trial->vendor.keeps_accounts = keep_accounts(&found);
+        for (size_t k = 0; k < found.count; k++) {
+            trial->vendor.keeps_accounts |= found.units[k].device.keeps_accounts;
+            trial->vendor.counts_work |= found.units[k].device.counts_work;
+        }
         gpu_inventory_close(&found);
         if (found.refusal_count > 0)
             error = &found.refusals[0].error;
@@ -428,15 +422,24 @@ static const char *probe_vendor(struct trial *trial)
     return trial->vendor.why_not;
 }
 
+static const char *probe_of_nvidia(struct trial *trial, const bool *works, const char *why_not)
+{
+    if (!probe_vendor(trial))
+        return *works ? NULL : why_not;
+    trial->remedy = no_remedy; /* as above */
+    return "see 'NVIDIA GPUs' above";
+}
+
 static const char *probe_accounts(struct trial *trial)
 {
-    if (probe_vendor(trial)) {
-        trial->remedy = no_remedy; /* as above */
-        return "see 'NVIDIA GPUs' above";
-    }
-    return trial->vendor.keeps_accounts
-               ? NULL
-               : "accounting mode is off, or not visible in a container";
+    return probe_of_nvidia(trial, &trial->vendor.keeps_accounts,
+                           "accounting mode is off, or not visible in a container");
+}
+
+static const char *probe_work(struct trial *trial)
+{
+    return probe_of_nvidia(trial, &trial->vendor.counts_work,
+                           "no GPU is of the Hopper generation or later, or MIG is on");
 }
 
 static const char *probe_later(struct trial *trial)
@@ -525,6 +528,7 @@ static const struct {
 { "pressure stalls of the machine", "host.procfs.pressure", probe_pressure, &boot_with_pressure, 0, false },
 { "NVIDIA GPUs", "nvml", probe_vendor, &get_nvidia, GPUS(SOURCE_NVIDIA), false },
 { "exact peak memory of processes on NVIDIA GPUs", "nvml.accounting", probe_accounts, &account, GPUS(SOURCE_NVIDIA), false },
+{ "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "nvml.gpm", probe_work, NULL, GPUS(SOURCE_NVIDIA), false },
 { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_vendor, NULL, GPUS(SOURCE_AMD), false },
 { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_vendor, NULL, GPUS(SOURCE_INTEL), false },
 { "CPU energy", "rapl", probe_later, NULL, 0, false },

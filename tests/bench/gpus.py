@@ -24,6 +24,8 @@ PRICES = {
     "nvmlDeviceGetPowerUsage": 400,
     "nvmlDeviceGetTemperature": 300,
     "nvmlDeviceGetClockInfo": 400,
+    "nvmlGpmSampleGet": 100,
+    "nvmlGpmMetricsGet": 1_900,
 }
 CARD = """\
 device 0 uuid GPU-00000000-aaaa
@@ -40,6 +42,7 @@ device 0 throttle 0
 device 0 encoder 0
 device 0 decoder 0
 stream 0 gpu 200 0
+gpm 0 all 0
 """
 ASLEEP = "import time; time.sleep(3600)"
 AWAKE = "import time\nwhile True:\n    time.sleep(0.05)\n    sum(range(20_000))"

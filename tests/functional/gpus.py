@@ -10,7 +10,7 @@ from conftest import eventually, load, read_line
 GIB = 1 << 30
 LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
 QUICK = "nvmlDeviceGetMemoryInfo_v2"  # in every look
-SLOW = "nvmlDeviceGetPowerUsage"  # once in every slow look
+SLOW = "nvmlDeviceGetClockInfo"  # once in every slow look
 # Memory in use on each device with a process, and how much less without.
 USED_BYTES, MOVED_BYTES = 3000000000, 4096
 CARD = """\

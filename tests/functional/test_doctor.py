@@ -118,8 +118,9 @@ USED = {
     "CPU energy": given("energy.cpu_joules", "rapl"),
 }
 # GPU sources need such GPUs: test_gpu_outputs.py; for the last one see the test below.
-ELSEWHERE = {"NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs", "AMD GPUs",
-             "Intel GPUs", "I/O and memory of other users' processes"}
+ELSEWHERE = {"NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs",
+             "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "AMD GPUs", "Intel GPUs",
+             "I/O and memory of other users' processes"}
 
 # Settings that hide a source: each of them, and all above each last resort.
 DISABLED = ["", "cgroup", "perf", "ring", "ring,connector", "taskstats", "clock", "children",

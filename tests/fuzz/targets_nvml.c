@@ -324,6 +324,7 @@ static void read_all(void *state, uint64_t now_ns)
     struct gpu_process processes[CAPACITY];
     struct gpu_record accounts[CAPACITY];
     struct gpu_reading reading;
+    struct gpu_work work;
     size_t count = gpu_nvidia.device_count(state);
     ssize_t n;
 
@@ -331,6 +332,9 @@ static void read_all(void *state, uint64_t now_ns)
         check_device(gpu_nvidia.device(state, i));
         if (gpu_nvidia.read(state, i, now_ns, &reading) == 0)
             CHECK((reading.throttle_reasons & ~7ull) == 0 || !~reading.throttle_reasons);
+        gpu_nvidia.work(state, i, now_ns, true, false, &work);
+        for (int kind = 0; kind < GPU_WORK_SHARES; kind++)
+            CHECK(work.counts[kind] <= work.covered_ns || work.reason);
     }
     n = gpu_nvidia.processes(state, &pids, processes, CAPACITY);
     for (ssize_t i = 0; i < n && i < CAPACITY; i++)

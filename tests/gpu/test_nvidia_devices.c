@@ -186,15 +186,54 @@ static void costly_figures_are_those_of_the_last_time_in_between(void **state)
     machine_done(&machine);
 }
 
-static uint64_t energy_at(struct machine *machine, uint64_t now_ns)
+static struct gpu_reading read_at(struct machine *machine, uint64_t now_ns)
 {
     struct gpu_reading reading;
 
     assert_int_equal(gpu_nvidia.read(machine->vendor, 0, now_ns, &reading), 0);
-    return reading.energy_microjoules;
+    return reading;
 }
 
-static void energy_of_an_idle_device_is_read_every_minute(void **state)
+/* The counter is read once a minute, and at the end. */
+static void energy_is_power_times_time_in_between(void **state)
+{
+    static const struct {
+        uint64_t at_s, expected_microjoules;
+        bool is_estimated;
+        size_t calls;
+    } steps[] = {
+        { 10, 1000000, true, 2 }, /* at 100 mW */
+        { 59, 5900000, true, 2 },
+        { 61, 6100000, false, 3 }, /* the counter */
+        { 71, 7100000, true, 3 },
+    };
+    struct gpu_reading reading;
+    struct machine machine;
+    uint64_t now_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
+    now_ns = clock_now().monotonic_ns;
+    gpu_nvidia.refresh(machine.vendor);
+    assert_int_equal(read_at(&machine, now_ns).energy_microjoules, 0);
+    machine_play(&machine, H200 "device 0 energy 7100\ndevice 0 power 100\n");
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        reading = read_at(&machine, now_ns + steps[i].at_s * NS_PER_SECOND);
+        assert_int_equal(reading.energy_microjoules, steps[i].expected_microjoules);
+        assert_int_equal(reading.is_energy_estimated, steps[i].is_estimated);
+        assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"),
+                         steps[i].calls);
+    }
+    gpu_nvidia.refresh(machine.vendor); /* the end; the estimate was too high */
+    machine_play(&machine, H200 "device 0 energy 7900\ndevice 0 power 100\n");
+    reading = read_at(&machine, now_ns + 72 * NS_PER_SECOND);
+    assert_int_equal(reading.energy_microjoules, 6900000);
+    assert_false(reading.is_energy_estimated);
+    machine_done(&machine);
+}
+
+static void energy_of_a_device_that_tells_no_power_is_read_every_10_s(void **state)
 {
     struct machine machine;
     uint64_t now_ns;
@@ -203,31 +242,37 @@ static void energy_of_an_idle_device_is_read_every_minute(void **state)
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 energy 1000\n");
     now_ns = clock_now().monotonic_ns;
-    machine_play(&machine, H200 "device 0 energy 1001\nsample 0 gpu ~1000 0\n");
-    assert_int_equal(energy_at(&machine, now_ns + 11 * NS_PER_SECOND), 0);
-    machine_play(&machine, H200 "device 0 energy 1002\nsample 0 gpu ~1200 1\n");
-    assert_int_equal(energy_at(&machine, now_ns + 17 * NS_PER_SECOND), 2000); /* busy by now */
-    machine_play(&machine, H200 "device 0 energy 1003\n");
-    assert_int_equal(energy_at(&machine, now_ns + 76 * NS_PER_SECOND), 2000);
-    assert_int_equal(energy_at(&machine, now_ns + 78 * NS_PER_SECOND), 3000);
-    machine_play(&machine, H200 "device 0 energy 1004\n");
-    gpu_nvidia.refresh(machine.vendor); /* the end */
-    assert_int_equal(energy_at(&machine, now_ns + 79 * NS_PER_SECOND), 4000);
+    machine_play(&machine, H200 "device 0 energy 1001\n");
+    assert_int_equal(read_at(&machine, now_ns + 9 * NS_PER_SECOND).energy_microjoules, 0);
+    assert_int_equal(read_at(&machine, now_ns + 11 * NS_PER_SECOND).energy_microjoules, 1000);
     machine_done(&machine);
 }
 
-static void energy_of_a_device_that_tells_no_utilisation_is_read_every_10_s(void **state)
+/* Quick looks read the power of a device that is in use. */
+static void power_is_read_between_readings(void **state)
 {
+    static const struct gpu_pids nobody;
+    struct gpu_reading reading;
     struct machine machine;
     uint64_t now_ns;
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 energy 1000\nfail nvmlDeviceGetSamples 3\n");
+    machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n"
+                                "process 0 compute 7 1000\n");
     now_ns = clock_now().monotonic_ns;
-    machine_play(&machine, H200 "device 0 energy 1001\nfail nvmlDeviceGetSamples 3\n");
-    assert_int_equal(energy_at(&machine, now_ns + 9 * NS_PER_SECOND), 0);
-    assert_int_equal(energy_at(&machine, now_ns + 11 * NS_PER_SECOND), 1000);
+    gpu_nvidia.refresh(machine.vendor);
+    (void)read_at(&machine, now_ns);
+    machine_play(&machine,
+                 H200 "device 0 energy 1000\ndevice 0 power 300\nprocess 0 compute 7 1000\n");
+    for (unsigned i = 1; i <= 10; i++)
+        assert_int_equal(nvidia_processes(machine.vendor, &nobody, machine.processes,
+                                          MACHINE_PROCESSES, now_ns + i * 200 * NS_PER_MS),
+                         1);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetPowerUsage"), 1 + 1 + 2);
+    reading = read_at(&machine, now_ns + 4 * NS_PER_SECOND);
+    /* a second of 200 mW on average, then 300 */
+    assert_int_equal(reading.energy_microjoules, 200000 + 900000);
     machine_done(&machine);
 }
 
@@ -457,8 +502,9 @@ int main(void)
         cmocka_unit_test(not_available_is_unknown),
         cmocka_unit_test(energy_goes_on_when_the_driver_starts_anew),
         cmocka_unit_test(costly_figures_are_those_of_the_last_time_in_between),
-        cmocka_unit_test(energy_of_an_idle_device_is_read_every_minute),
-        cmocka_unit_test(energy_of_a_device_that_tells_no_utilisation_is_read_every_10_s),
+        cmocka_unit_test(energy_is_power_times_time_in_between),
+        cmocka_unit_test(energy_of_a_device_that_tells_no_power_is_read_every_10_s),
+        cmocka_unit_test(power_is_read_between_readings),
         cmocka_unit_test(memory_falls_back_to_the_first_version),
         cmocka_unit_test(integrated_gpu_has_the_machines_memory),
         cmocka_unit_test(name_may_be_garbage_without_an_end),

@@ -178,7 +178,7 @@ static void test_gpus_have_labels(void **state)
     check_written(&sample, EXPOSE_TEXT,
                   "# TYPE spoor_gpu_energy_joules_total counter\n"
                   "# HELP spoor_gpu_energy_joules_total energy used by the device since the "
-                  "start of the run, as of the last counter reading\n"
+                  "start of the run, estimated by its power since the last counter reading\n"
                   "spoor_gpu_energy_joules_total{" LABELS ",gpu=\"0\",uuid=\"GPU-1\"} 5\n"
                   "spoor_gpu_energy_joules_total{" LABELS ",gpu=\"3:1\",uuid=\"MIG-2\"} 5\n");
 }

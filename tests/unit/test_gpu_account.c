@@ -281,6 +281,72 @@ static void a_lost_device_is_unknown_and_keeps_its_peaks(void **state)
     assert_int_equal(account->list[WHOLE].view.figures[GPU_JOB_MEMORY].peak, GB);
 }
 
+static struct gpu_work work_of(uint64_t sm_ns, uint64_t bytes, uint64_t covered_ns)
+{
+    struct gpu_work work = { .covered_ns = covered_ns, .reason = "hidden" };
+
+    for (int i = 0; i < GPU_WORK_KINDS; i++)
+        work.counts[i] = UNKNOWN;
+    work.counts[GPU_WORK_SM] = sm_ns;
+    work.counts[GPU_WORK_PCIE_SENT] = bytes;
+    return work;
+}
+
+static void work_goes_on_at_its_last_rate(void **state)
+{
+    const struct gpu_row row = fake_row(ALONE, 10, GB, 0, 0);
+    const struct gpu_figure *figures = account->list[ALONE].view.figures;
+    const struct measure *totals = &account->totals.measures[GPU_TOTAL_WORK];
+    struct gpu_work work = work_of(0, 0, 0);
+
+    (void)state;
+    gpu_account_work(account, ALONE, &work, MS(1000));
+    gpu_account_memory(account, &row, 1, MS(1000));
+    assert_false(is_known(totals[GPU_WORK_SM].value));
+    work = work_of(MS(250), 1000, MS(1000)); /* nothing before, a quarter in the last second */
+    gpu_account_work(account, ALONE, &work, MS(2000));
+    gpu_account_memory(account, &row, 1, MS(2000));
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].measure.value, 250000);
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 125000);
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_PCIE_SENT].measure.value, 1000);
+    assert_false(is_known(figures[GPU_WORK + GPU_WORK_TENSOR].measure.value));
+    assert_string_equal(figures[GPU_WORK + GPU_WORK_TENSOR].measure.origin.reason, "hidden");
+    assert_int_equal(totals[GPU_WORK_SM].value, MS(250));
+    gpu_account_work(account, ALONE, &work, MS(4000));
+    gpu_account_memory(account, &row, 1, MS(4000));
+    assert_int_equal(totals[GPU_WORK_SM].value, MS(750));
+    assert_int_equal(totals[GPU_WORK_PCIE_SENT].value, 3000);
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 750000 / 4);
+    gpu_account_memory(account, NULL, 0, MS(5000)); /* the job has left */
+    gpu_account_work(account, ALONE, &work, MS(5000));
+    assert_int_equal(totals[GPU_WORK_SM].value, MS(250));
+    assert_false(is_known(figures[GPU_WORK + GPU_WORK_SM].measure.value));
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 250000 / 5);
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_PCIE_SENT].measure.value, 1000);
+    work = work_of(UNKNOWN, UNKNOWN, MS(1000)); /* the counters were lost */
+    gpu_account_work(account, ALONE, &work, MS(9000));
+    assert_int_equal(figures[GPU_WORK + GPU_WORK_SM].mean, 250000 / 5);
+}
+
+static void an_estimate_of_energy_may_be_too_high(void **state)
+{
+    struct gpu_reading reading = fake_reading(GB, 0, 0);
+
+    (void)state;
+    reading.energy_microjoules = 5000;
+    reading.is_energy_estimated = true;
+    fake_see(ALONE, reading, MS(1000));
+    gpu_account_memory(account, NULL, 0, MS(1000));
+    assert_true(account->totals.is_energy_estimated);
+    reading.energy_microjoules = 4000;
+    reading.is_energy_estimated = false;
+    fake_see(ALONE, reading, MS(2000));
+    gpu_account_memory(account, NULL, 0, MS(2000));
+    assert_int_equal(account->totals.measures[GPU_TOTAL_ENERGY].value, 4000);
+    assert_int_equal(account->list[ALONE].view.figures[GPU_ENERGY].peak, 4000);
+    assert_false(account->totals.is_energy_estimated);
+}
+
 static void accounts_raise_peaks(void **state)
 {
     (void)state;
@@ -506,6 +572,8 @@ int main(void)
         TEST(energy_of_a_lost_device_stays_in_the_sum),
         TEST(sensors_keep_their_maximum),
         TEST(a_lost_device_is_unknown_and_keeps_its_peaks),
+        TEST(work_goes_on_at_its_last_rate),
+        TEST(an_estimate_of_energy_may_be_too_high),
         TEST(accounts_raise_peaks),
         TEST(gauges_keep_their_maximum_until_taken),
         TEST(the_busy_time_of_the_job_is_that_of_its_processes),

@@ -175,21 +175,21 @@ static void sparklines_are_the_same_after_loading(void **state)
 /* ---- GPUs ----------------------------------------------------------------- */
 
 static const struct gpu_sources sources = { "nvml.processes", "nvml.samples", "nvml.busy",
-                                            "nvml", false };
+                                            "nvml", false, NULL };
 
 static const struct gpu_unit units[] = {
     { .device = { "GPU-\xff", "NVIDIA H200", "0000:3b:00.0", 150000000000, false, 0, false,
-                  "" },
+                  false, "" },
       .place = { 0, -1 },
       .vendor = "nvidia",
       .sources = &sources,
       .is_selected = true },
-    { .device = { "MIG-1", "", "", 17000000000, true, 1, false, "" },
+    { .device = { "MIG-1", "", "", 17000000000, true, 1, false, false, "" },
       .place = { 0, 1 },
       .vendor = "nvidia",
       .sources = &sources,
       .is_selected = true },
-    { .device = { "", "Radeon \x1b", "0000:5b:00.0", UNKNOWN, false, 0, false, "" },
+    { .device = { "", "Radeon \x1b", "0000:5b:00.0", UNKNOWN, false, 0, false, false, "" },
       .place = { 1, -1 },
       .vendor = "amd",
       .sources = &sources },

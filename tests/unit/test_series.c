@@ -351,12 +351,12 @@ static void gpus_may_appear_late_and_be_lost(void **state)
     add(&run, 2, 1, 0, &no_gpus);
     assert_int_equal(run.series.gpu_count, 2);
     assert_int_equal(run.series.gpus[1].index, 3);
-    assert_true(isnan(run.series.gpu_values[8].high));
-    assert_true(is_flat(run.series.gpu_values[12 + 8], 0.75));
-    assert_true(isnan(run.series.gpu_values[24 + 8].high));
+    assert_true(isnan(run.series.gpu_values[11].high));
+    assert_true(is_flat(run.series.gpu_values[18 + 11], 0.75));
+    assert_true(isnan(run.series.gpu_values[36 + 11].high));
     for (unsigned i = 3; i <= SERIES_POINTS; i++)
         add(&run, i, 1, 0, &gpus);
-    assert_true(is_flat(run.series.gpu_values[8], 0.75)); /* of points 0 and 1 */
+    assert_true(is_flat(run.series.gpu_values[11], 0.75)); /* of points 0 and 1 */
     series_done(&run.series);
 }
 

@@ -104,6 +104,7 @@ struct settings {
     bool is_format_option;
     enum spoor_format format;
     enum spoor_detail detail;
+    enum { GPM_AUTO, GPM_OFF } gpm;
     uint64_t budget_millionths; /* share of the job's CPU time; 0: the default */
     enum color color;
     enum wait_for wait_for;
@@ -183,6 +184,8 @@ static inline struct spoor_options session_options(const struct settings *settin
     options.stream_count = settings->stream_count;
     if (!settings->has_interval)
         options.flags |= SPOOR_FINE_AT_FIRST;
+    if (settings->gpm == GPM_OFF)
+        options.flags |= SPOOR_NO_GPM;
     if (settings->is_append)
         options.flags |= SPOOR_SAMPLES_APPEND;
     if (settings->is_no_clobber)

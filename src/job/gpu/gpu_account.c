@@ -12,6 +12,8 @@
 
 /* Samples read this long after a process was last on the device include it. */
 #define SAMPLES_LATE_NS NS_PER_SECOND
+/* Work is read about as often. */
+#define WORK_GOES_ON_NS (15 * NS_PER_SECOND)
 
 const char gpu_not_reported[] = "the driver does not report it";
 static const char none_selected[] = "none of this machine's GPUs is assigned to the job";
@@ -39,6 +41,10 @@ int gpu_account_init(struct gpu_account *account, const struct gpu_unit *units, 
         gpu_share_begin(&unit->decoder, start_ns);
         gpu_device_view_init(&unit->view, units[i].sources);
         unit->memory_bytes = UNKNOWN;
+        for (int kind = 0; kind < GPU_WORK_KINDS; kind++) {
+            unit->work.counts[kind] = UNKNOWN;
+            unit->view.figures[GPU_WORK + kind].measure.origin.reason = gpu_not_reported;
+        }
         unit->has_parts =
             !units[i].device.is_part && i + 1 < count && units[i + 1].device.is_part;
     }
@@ -124,6 +130,9 @@ void gpu_account_device(struct gpu_account *account, size_t index,
     set(unit, GPU_ENERGY,
         reading->energy_microjoules > 0 ? reading->energy_microjoules : UNKNOWN,
         is_known(reading->energy_microjoules) ? not_read_anew : gpu_not_reported);
+    if (is_known(figures[GPU_ENERGY].measure.value)) /* an estimate may have been too high */
+        figures[GPU_ENERGY].peak = figures[GPU_ENERGY].measure.value;
+    unit->view.is_energy_estimated = reading->is_energy_estimated;
     add_throttle_reasons(&unit->view, reading->throttle_reasons);
 }
 
@@ -139,6 +148,58 @@ void gpu_account_peak(struct gpu_account *account, size_t unit, uint64_t peak_by
 
     raise_to(&figures[GPU_JOB_MEMORY].peak, peak_bytes);
     raise_to(&figures[GPU_MEMORY].peak, figures[GPU_JOB_MEMORY].peak);
+}
+
+/* ---- work ----------------------------------------------------------------- */
+
+/* The amount until now, at the last rate while the job uses the GPU. */
+static uint64_t total_work(const struct gpu_unit_account *unit, int kind, uint64_t now_ns)
+{
+    uint64_t count = unit->work.counts[kind];
+    uint64_t since_ns = smaller(sub_floor0(now_ns, unit->work_read_ns), WORK_GOES_ON_NS);
+
+    if (!is_known(count) || unit->work.covered_ns == 0)
+        return UNKNOWN;
+    return count + (unit->present_count > 0
+                        ? (uint64_t)(unit->work_rates[kind] * (double)since_ns)
+                        : 0);
+}
+
+static void set_work(struct gpu_unit_account *unit, int kind, const struct gpu_work *work)
+{
+    uint64_t span_ns = sub_floor0(work->covered_ns, unit->work.covered_ns);
+    uint64_t count = work->counts[kind];
+    uint64_t value = count;
+
+    if (is_known(count) && span_ns > 0)
+        unit->work_rates[kind] =
+            (double)sub_floor0(count, first_known(unit->work.counts[kind], 0)) /
+            (double)span_ns;
+    if (is_known(count) && kind < GPU_WORK_SHARES)
+        value = work->covered_ns > 0 && (span_ns > 0 || unit->present_count > 0)
+                    ? (uint64_t)(unit->work_rates[kind] * GPU_SHARE_WHOLE)
+                    : UNKNOWN; /* not read yet, or not any more */
+    set(unit, GPU_WORK + kind, value, work->reason);
+}
+
+void gpu_account_work(struct gpu_account *account, size_t index, const struct gpu_work *work,
+                      uint64_t now_ns)
+{
+    struct gpu_unit_account *unit = &account->list[index];
+    double elapsed = (double)larger(sub_floor0(now_ns, account->start_ns), 1);
+
+    for (int i = 0; i < GPU_WORK_KINDS; i++)
+        set_work(unit, i, work);
+    if (work->covered_ns != unit->work.covered_ns)
+        unit->work_read_ns = now_ns;
+    unit->work = *work;
+    for (int i = 0; i < GPU_WORK_SHARES; i++) {
+        uint64_t total_ns = total_work(unit, i, now_ns);
+
+        if (is_known(total_ns)) /* otherwise the mean until then stays */
+            unit->view.figures[GPU_WORK + i].mean =
+                (uint64_t)((double)total_ns / elapsed * GPU_SHARE_WHOLE);
+    }
 }
 
 /* ---- whether the job's busy time is known --------------------------------- */
@@ -504,9 +565,11 @@ static uint64_t value_of(const struct gpu_unit_account *unit, enum gpu_total tot
     case GPU_TOTAL_DESCENDANTS_MEMORY:
     case GPU_TOTAL_JOB_MEMORY:
     case GPU_TOTAL_COUNT:
+        return UNKNOWN;
+    case GPU_TOTAL_WORK:
         break;
     }
-    return UNKNOWN;
+    return total_work(unit, (int)total - GPU_TOTAL_WORK, now_ns);
 }
 
 /* Processes use either the whole GPU or a part, so both count. A figure of the device counts
@@ -565,10 +628,12 @@ static bool note_unreported_busy(struct gpu_account *account)
     bool is_unknown = false;
 
     totals->is_busy_unreported = totals->has_unreported_busy = false;
+    totals->is_energy_estimated = false;
     for (size_t i = 0; i < account->count; i++) {
         if (!account->units[i].is_selected)
             continue;
         is_unknown |= is_job_busy_unknown(&account->list[i]);
+        totals->is_energy_estimated |= account->list[i].view.is_energy_estimated;
         totals->is_busy_unreported |= is_busy_unreported(&account->list[i]);
         totals->has_unreported_busy |= has_unreported_busy(&account->list[i]);
     }
@@ -598,6 +663,13 @@ static void total_others(struct gpu_account *account, uint64_t now_ns)
         account->totals.measures[rows[i].total].origin.reason =
             rows[i].measure == GPU_MEASURE_COUNT ? gpu_not_reported
                                                  : first_reason(account, rows[i].measure);
+    }
+    for (int i = 0; i < GPU_WORK_KINDS; i++) {
+        enum gpu_total total = (enum gpu_total)(GPU_TOTAL_WORK + i);
+
+        set_total(account, total, sum_of(account, total, now_ns));
+        account->totals.measures[total].origin.reason =
+            first_reason(account, (enum gpu_measure)(GPU_WORK + i));
     }
 }
 

@@ -34,7 +34,10 @@ struct gpu_row {
 struct gpu_unit_account {
     struct gpu_share busy, job_busy, encoder, decoder;
     struct gpu_device_view view;
-    bool has_parts;        /* the parts report processes, the whole does not */
+    bool has_parts;                    /* the parts report processes, the whole does not */
+    struct gpu_work work;              /* as last reported */
+    double work_rates[GPU_WORK_KINDS]; /* amounts per ns in the time before that */
+    uint64_t work_read_ns;
     uint64_t memory_bytes; /* in use, as last reported by the device */
     uint64_t job_busy_ns;  /* counter: sum over the job's processes, exited ones included */
     uint64_t job_seen_ns;  /* when a process of the job was last on it; 0: never */
@@ -90,6 +93,10 @@ void gpu_account_device(struct gpu_account *account, size_t index,
 
 /* Adds the memory in use on a GPU, read between readings. UNKNOWN: it was not read. */
 void gpu_account_device_memory(struct gpu_account *account, size_t index, uint64_t used_bytes);
+
+/* Adds what a GPU worked. */
+void gpu_account_work(struct gpu_account *account, size_t index, const struct gpu_work *work,
+                      uint64_t now_ns);
 
 /* Adds the memory of all processes, then computes the totals. */
 void gpu_account_memory(struct gpu_account *account, const struct gpu_row *rows, size_t count,

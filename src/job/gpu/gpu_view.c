@@ -16,11 +16,22 @@ static const struct gpu_measure_row rows[GPU_MEASURE_COUNT] = {
 [GPU_POWER] =               { "power_watts",         "power draw of the device", 1e-3, .otel = "hw.power", .attribute = "hw.type=gpu" },
 [GPU_TEMPERATURE] =         { "temperature_celsius", "temperature of the device", 1, .otel = "hw.temperature", .attribute = "hw.type=gpu" },
 [GPU_CLOCK] =               { "clock_hertz",         "clock rate of its compute cores", 1e6, .otel = "spoor.gpu.clock" },
-[GPU_ENERGY] =              { "energy_joules",       "energy used by the device since the start of the run, as of the last counter reading", 1e-6, .otel = "hw.energy", .attribute = "hw.type=gpu", .is_counter = true },
+[GPU_ENERGY] =              { "energy_joules",       "energy used by the device since the start of the run, estimated by its power since the last counter reading", 1e-6, .otel = "hw.energy", .attribute = "hw.type=gpu", .is_counter = true },
+[GPU_WORK + GPU_WORK_SM] =              { "sm_active",             "share of its multiprocessors (SMs) that worked, 0 to 1, over about the last 10 s; of the whole device, as all work", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=sm" },
+[GPU_WORK + GPU_WORK_OCCUPANCY] =       { "sm_occupancy",          "share of the warps that its SMs can hold", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=warps" },
+[GPU_WORK + GPU_WORK_TENSOR] =          { "tensor_active",         "share of time its tensor cores worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=tensor" },
+[GPU_WORK + GPU_WORK_FP64] =            { "fp64_active",           "share of time its FP64 units worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp64" },
+[GPU_WORK + GPU_WORK_FP32] =            { "fp32_active",           "share of time its FP32 units worked", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp32" },
+[GPU_WORK + GPU_WORK_FP16] =            { "fp16_active",           "share of time its FP16 units worked, without tensor cores", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=fp16" },
+[GPU_WORK + GPU_WORK_DRAM] =            { "dram_active",           "share of the bandwidth of its memory in use", 1e-6, .otel = "spoor.gpu.work", .attribute = "spoor.unit=dram" },
+[GPU_WORK + GPU_WORK_PCIE_SENT] =       { "pcie_sent_bytes",       "bytes that it sent over PCIe while the job used it", 1, .otel = "spoor.gpu.pcie.io", .attribute = "network.io.direction=transmit", .is_counter = true },
+[GPU_WORK + GPU_WORK_PCIE_RECEIVED] =   { "pcie_received_bytes",   "bytes that it received over PCIe", 1, .otel = "spoor.gpu.pcie.io", .attribute = "network.io.direction=receive", .is_counter = true },
+[GPU_WORK + GPU_WORK_NVLINK_SENT] =     { "nvlink_sent_bytes",     "bytes that it sent over NVLink", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=transmit", .is_counter = true },
+[GPU_WORK + GPU_WORK_NVLINK_RECEIVED] = { "nvlink_received_bytes", "bytes that it received over NVLink", 1, .otel = "spoor.gpu.nvlink.io", .attribute = "network.io.direction=receive", .is_counter = true },
 };
 /* clang-format on */
 
-const enum metric gpu_total_metrics[GPU_TOTAL_COUNT] = {
+static const enum metric total_metrics[GPU_TOTAL_WORK] = {
     [GPU_TOTAL_MAIN_MEMORY] = METRIC_MAIN_GPU_MEMORY,
     [GPU_TOTAL_DESCENDANTS_MEMORY] = METRIC_DESCENDANTS_GPU_MEMORY,
     [GPU_TOTAL_JOB_MEMORY] = METRIC_JOB_GPU_MEMORY,
@@ -31,6 +42,13 @@ const enum metric gpu_total_metrics[GPU_TOTAL_COUNT] = {
     [GPU_TOTAL_JOB_BUSY] = METRIC_JOB_GPU_BUSY,
     [GPU_TOTAL_ENERGY] = METRIC_HOST_GPU_ENERGY,
 };
+
+enum metric gpu_total_metric(enum gpu_total total)
+{
+    return total < GPU_TOTAL_WORK
+               ? total_metrics[total]
+               : (enum metric)(METRIC_HOST_GPU_WORK + total - GPU_TOTAL_WORK);
+}
 
 static const struct measure unknown = { .value = UNKNOWN, .now = UNKNOWN };
 
@@ -50,7 +68,8 @@ void gpu_device_view_init(struct gpu_device_view *view, const struct gpu_sources
     for (int i = 0; i < GPU_MEASURE_COUNT; i++) {
         view->figures[i] =
             (struct gpu_figure){ .measure = unknown, .peak = UNKNOWN, .mean = UNKNOWN };
-        view->figures[i].measure.origin.source = sources->device;
+        view->figures[i].measure.origin.source =
+            i >= GPU_WORK && sources->work ? sources->work : sources->device;
     }
     view->figures[GPU_JOB_MEMORY].measure.origin.source = sources->process_memory;
     view->figures[GPU_UTILIZATION].measure.origin.source = sources->device_busy;

@@ -29,7 +29,8 @@ enum gpu_measure {
     GPU_TEMPERATURE,
     GPU_CLOCK,
     GPU_ENERGY,
-    GPU_MEASURE_COUNT,
+    GPU_WORK, /* one of each enum gpu_work_kind, in its order */
+    GPU_MEASURE_COUNT = GPU_WORK + GPU_WORK_KINDS,
 };
 
 struct gpu_measure_row {
@@ -48,12 +49,13 @@ double gpu_measure_value(enum gpu_measure measure, uint64_t raw);
 struct gpu_figure {
     struct measure measure; /* for memory: the largest since it was taken */
     uint64_t peak;          /* peak of the run; for energy: the last known value */
-    uint64_t mean;          /* mean of the run; for utilizations only */
+    uint64_t mean;          /* mean of the run; for utilizations and work only */
 };
 
 struct gpu_device_view {
     struct gpu_figure figures[GPU_MEASURE_COUNT];
     uint64_t throttle_reasons; /* all reasons seen: bits of enum gpu_throttle; or UNKNOWN */
+    bool is_energy_estimated;  /* as in gpu_reading */
     bool was_lost;             /* its driver has lost it, at least for a while */
     bool has_had_job; /* a process of the job was on the device itself, not on a part of it */
 };
@@ -80,11 +82,12 @@ enum gpu_total {
     GPU_TOTAL_BUSY = GPU_TOTAL_LEVELS,
     GPU_TOTAL_JOB_BUSY,
     GPU_TOTAL_ENERGY, /* microjoules */
-    GPU_TOTAL_COUNT,
+    GPU_TOTAL_WORK,   /* one of each enum gpu_work_kind, in its order */
+    GPU_TOTAL_COUNT = GPU_TOTAL_WORK + GPU_WORK_KINDS,
 };
 
-/* The metric of each total in a sample. */
-extern const enum metric gpu_total_metrics[GPU_TOTAL_COUNT];
+/* The metric of a total in a sample. */
+enum metric gpu_total_metric(enum gpu_total total);
 
 struct gpu_totals {
     /* The value of a gauge is the largest since it was taken, so that peaks between two
@@ -96,6 +99,7 @@ struct gpu_totals {
     bool is_memory_unreported, is_busy_unreported;
     /* The same over the whole run, including processes that have exited. */
     bool has_unreported_memory, has_unreported_busy;
+    bool is_energy_estimated; /* of one of the job's GPUs */
     /* Other processes were on a busy GPU of the job, and the driver does not separate them. */
     bool is_busy_mixed;
 };

@@ -29,8 +29,10 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
 {
     int r;
 
-    *watch =
-        (struct gpu_watch){ .root = root, .owners = options->owners, .record_bytes = UNKNOWN };
+    *watch = (struct gpu_watch){ .root = root,
+                                 .owners = options->owners,
+                                 .record_bytes = UNKNOWN,
+                                 .counts_no_work = options->counts_no_work };
     r = gpu_inventory_open(&watch->inventory, root, options->vendors, options->vendor_count,
                            options->choice);
     if (r < 0)
@@ -123,9 +125,41 @@ static void list_processes(struct gpu_watch *watch, uint64_t now_ns)
     read_devices_memory(watch);
 }
 
+static bool is_used(const struct gpu_watch *watch, size_t unit)
+{
+    for (size_t i = 0; i < watch->row_count; i++) {
+        if (watch->rows[i].unit == unit && watch->rows[i].is_job &&
+            !watch->rows[i].process.has_ended)
+            return true;
+    }
+    return false;
+}
+
+/* Counts the work of the job's GPUs. */
+static void count_work(struct gpu_watch *watch, uint64_t now_ns, bool is_quick)
+{
+    struct gpu_work off = { .reason = "--gpm off: performance counters are not read" };
+
+    for (int i = 0; i < GPU_WORK_KINDS; i++)
+        off.counts[i] = UNKNOWN;
+    for (size_t i = 0; i < watch->inventory.count; i++) {
+        const struct gpu_unit *unit = &watch->inventory.units[i];
+        const struct gpu_opened *opened = &watch->inventory.opened[unit->opened];
+        struct gpu_work work = off;
+
+        if (!unit->is_selected || !opened->vendor->work)
+            continue;
+        if (!watch->counts_no_work)
+            opened->vendor->work(opened->state, unit->number, now_ns, is_used(watch, i),
+                                 is_quick, &work);
+        gpu_account_work(&watch->account, i, &work, now_ns);
+    }
+}
+
 void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
 {
     list_processes(watch, now_ns);
+    count_work(watch, now_ns, true);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
 }
 
@@ -176,6 +210,7 @@ void gpu_watch_read(struct gpu_watch *watch, uint64_t now_ns, bool is_fresh)
     }
     list_processes(watch, now_ns);
     read_devices(watch, now_ns, is_fresh);
+    count_work(watch, now_ns, false);
     gpu_account_busy(&watch->account, watch->rows, watch->row_count, now_ns);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
 }
@@ -216,7 +251,7 @@ void gpu_watch_accounts(struct gpu_watch *watch)
 }
 
 /* The figure of each GPU that provides the sources of a total. */
-static const enum gpu_measure source_measures[GPU_TOTAL_COUNT] = {
+static const enum gpu_measure source_measures[GPU_TOTAL_WORK] = {
     [GPU_TOTAL_MAIN_MEMORY] = GPU_JOB_MEMORY,
     [GPU_TOTAL_DESCENDANTS_MEMORY] = GPU_JOB_MEMORY,
     [GPU_TOTAL_JOB_MEMORY] = GPU_JOB_MEMORY,
@@ -233,12 +268,14 @@ static const enum gpu_measure source_measures[GPU_TOTAL_COUNT] = {
 static const char *join_sources(struct gpu_watch *watch, enum gpu_total total,
                                 bool is_known_only)
 {
+    enum gpu_measure measure = total < GPU_TOTAL_WORK
+                                   ? source_measures[total]
+                                   : (enum gpu_measure)(GPU_WORK + total - GPU_TOTAL_WORK);
     char text[sizeof(watch->sources[0])] = "";
     const char *source = NULL;
 
     for (size_t i = 0; i < watch->inventory.count; i++) {
-        const struct gpu_figure *figure =
-            &watch->account.list[i].view.figures[source_measures[total]];
+        const struct gpu_figure *figure = &watch->account.list[i].view.figures[measure];
         const char *name = figure->measure.origin.source;
         size_t length = strlen(text);
 

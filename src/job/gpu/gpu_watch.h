@@ -21,6 +21,7 @@ struct gpu_watch {
     size_t process_capacity;
     struct gpu_row *rows; /* owned */
     size_t row_count, row_capacity;
+    bool counts_no_work;
     bool holds_context;    /* a process of the job uses a GPU */
     uint64_t others_ns;    /* when the other GPUs were last read */
     uint64_t record_bytes; /* largest accounting record of one process; or UNKNOWN */
@@ -33,6 +34,7 @@ struct gpu_watch_options {
     const struct gpu_choice *choice;
     struct gpu_owners *owners; /* the caller may change them between two readings */
     uint64_t start_ns;         /* of the run */
+    bool counts_no_work;       /* leave the counters of work alone */
 };
 
 /* As gpu_inventory_open(). */

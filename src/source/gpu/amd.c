@@ -267,7 +267,8 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
 
 const struct gpu_vendor gpu_amd = {
     .name = "amd",
-    .sources = { "drm.fdinfo", "drm.fdinfo", "amdgpu.gpu_busy_percent", "amdgpu.sysfs", false },
+    .sources = { "drm.fdinfo", "drm.fdinfo", "amdgpu.gpu_busy_percent", "amdgpu.sysfs", false,
+                 NULL },
     .may_be_here = drm_may_be_here,
     .open = amd_open,
     .close = amd_close,

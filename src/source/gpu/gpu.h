@@ -29,6 +29,7 @@ struct gpu_device {
     bool is_part;        /* a MIG device: a part of the preceding device */
     unsigned part;       /* if is_part: the driver's number of the part in that device */
     bool keeps_accounts; /* records the true peak of each process: see accounts() below */
+    bool counts_work;    /* see work() below */
     /* "550.54.15"; empty: the driver has only the version of the kernel. */
     char driver_version[80];
 };
@@ -45,6 +46,7 @@ struct gpu_reading {
     uint64_t encoder_busy_ns, decoder_busy_ns;       /* counters, as busy_ns */
     uint64_t encoder_covered_ns, decoder_covered_ns; /* counters, as busy_covered_ns */
     uint64_t energy_microjoules;                     /* counter */
+    bool is_energy_estimated; /* includes power times time since the counter was last read */
     uint64_t power_milliwatts;
     uint64_t temperature_celsius;
     uint64_t clock_mhz;        /* clock of the compute cores */
@@ -57,6 +59,32 @@ struct gpu_reading {
     /* Why the memory of processes is unknown on this device: static text, or NULL. Their busy
      * time may be known nevertheless. */
     const char *process_memory_reason;
+};
+
+/* The work of a device. */
+enum gpu_work_kind {
+    /* Shares of time, weighted by the part of the device that worked: */
+    GPU_WORK_SM,        /* multiprocessors that had work */
+    GPU_WORK_OCCUPANCY, /* warps on them, of the most they can hold */
+    GPU_WORK_TENSOR,    /* tensor cores */
+    GPU_WORK_FP64,
+    GPU_WORK_FP32,
+    GPU_WORK_FP16,
+    GPU_WORK_DRAM, /* bandwidth of its memory */
+    GPU_WORK_SHARES,
+    /* Bytes: */
+    GPU_WORK_PCIE_SENT = GPU_WORK_SHARES,
+    GPU_WORK_PCIE_RECEIVED,
+    GPU_WORK_NVLINK_SENT,
+    GPU_WORK_NVLINK_RECEIVED,
+    GPU_WORK_KINDS,
+};
+
+/* Counters of the whole device, which run only while the job uses it. */
+struct gpu_work {
+    uint64_t counts[GPU_WORK_KINDS]; /* ns and bytes; UNKNOWN: not counted, or not any more */
+    uint64_t covered_ns;             /* counter: the time that they cover */
+    const char *reason;              /* why a count is UNKNOWN: static text */
 };
 
 enum gpu_throttle {
@@ -109,6 +137,7 @@ struct gpu_sources {
     /* Each driver sample names only one of the processes that were busy in a fraction of a
      * second, so busy times of processes that run at the same time are mixed up. */
     bool names_one;
+    const char *work; /* NULL: the vendor does not count work */
 };
 
 struct gpu_vendor {
@@ -151,6 +180,12 @@ struct gpu_vendor {
 
     /* Updates the busy_ns of processes. Called about once a second. NULL: processes() does it. */
     int (*read_busy)(void *vendor, const struct gpu_pids *pids, uint64_t now_ns);
+
+    /* Counts the work of a device. `is_used`: a process of the job is on it. Quick looks only
+     * start the counters of a device that is used, which is cheap; others also read them, after
+     * a while, and stop them if the device is no longer used. NULL: the vendor counts none. */
+    void (*work)(void *vendor, size_t device, uint64_t now_ns, bool is_used, bool is_quick,
+                 struct gpu_work *ret);
 
     /* Values that take milliseconds to read (energy, driver samples) are cached for a few
      * seconds. This call invalidates them; it is made before the first and the last reading.

@@ -133,7 +133,7 @@ static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_re
 
 const struct gpu_vendor gpu_intel = {
     .name = "intel",
-    .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs", false },
+    .sources = { "drm.fdinfo", "drm.fdinfo", "drm.fdinfo", "intel.sysfs", false, NULL },
     .may_be_here = drm_may_be_here,
     .open = intel_open,
     .close = intel_close,

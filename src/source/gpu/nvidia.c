@@ -27,10 +27,10 @@
 #define SENSOR_GPU 0
 #define CLOCK_SM 1
 
-/* Reading the energy is the most expensive call: 3 to 4 ms. */
-#define ENERGY_LEAST_NS (10 * NS_PER_SECOND)
-#define ENERGY_MOST_NS (10 * NS_PER_SECOND)
-#define ENERGY_IDLE_NS (60 * NS_PER_SECOND)
+/* Reading the energy is the most expensive call: 3 to 4 ms. In between, energy is power times
+ * time. */
+#define ENERGY_EVERY_NS (60 * NS_PER_SECOND)
+#define ENERGY_WITHOUT_POWER_NS (10 * NS_PER_SECOND)
 
 /* ---- finding devices ------------------------------------------------------ */
 
@@ -81,7 +81,7 @@ static struct nvidia_device *add(struct nvidia *nvidia, nvml_device handle, nvml
                    .memory_total_bytes = UNKNOWN },
         .handle = handle,
         .whole = whole,
-        .energy.last_millijoules = UNKNOWN,
+        .energy = { .last_millijoules = UNKNOWN, .last_milliwatts = UNKNOWN },
     };
     read_text(nvml->uuid, handle, device->facts.uuid, sizeof(device->facts.uuid));
     read_text(nvml->name, handle, device->facts.name, sizeof(device->facts.name));
@@ -303,43 +303,52 @@ static uint64_t read_throttle(const struct nvml *nvml, nvml_device handle)
     return result;
 }
 
-/* The power draw of an idle device hardly changes. */
-static bool may_rest(const struct nvidia_device *device, uint64_t now_ns)
+void nvidia_device_note_power(struct nvidia_device *device, const struct nvml *nvml,
+                              uint64_t now_ns)
 {
-    return now_ns < device->energy.idle_due_ns &&
-           nvidia_meters_idle_since(&device->meters, device->energy.gpu_busy_ns);
-}
+    struct nvidia_energy *energy = &device->energy;
+    uint64_t milliwatts = read_power(nvml, device->handle);
 
-static int call_energy(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
-                       unsigned long long *ret_millijoules)
-{
-    int status = nvml->energy(device->handle, ret_millijoules);
-
-    nvidia_pace_end(&device->energy.pace, now_ns, ENERGY_LEAST_NS, ENERGY_MOST_NS);
-    device->energy.idle_due_ns = now_ns + ENERGY_IDLE_NS;
-    device->energy.gpu_busy_ns = device->meters.list[METER_GPU].busy.busy_ns;
-    return status;
+    if (is_known(milliwatts) && is_known(energy->last_milliwatts) && energy->powered_ns != 0)
+        energy->since_microjoules +=
+            (uint64_t)((double)(milliwatts + energy->last_milliwatts) / 2 *
+                       (double)sub_floor0(now_ns, energy->powered_ns) / 1e6);
+    energy->last_milliwatts = milliwatts;
+    energy->powered_ns = now_ns;
 }
 
 /* The driver counts from when it was loaded; a reloaded driver starts at 0 again, and the
  * energy since the last reading is lost. */
-static uint64_t read_energy(struct nvidia_device *device, const struct nvml *nvml,
-                            uint64_t now_ns)
+static void read_counter(struct nvidia_energy *energy, nvml_device handle,
+                         const struct nvml *nvml, uint64_t now_ns)
 {
-    struct nvidia_energy *energy = &device->energy;
     unsigned long long millijoules = 0;
 
-    if (!nvml->energy)
-        return UNKNOWN;
-    if (!may_rest(device, now_ns) && nvidia_pace_begin(&energy->pace, now_ns) &&
-        call_energy(device, nvml, now_ns, &millijoules) == NVML_SUCCESS &&
-        millijoules != NVML_NOT_AVAILABLE_64) {
-        if (is_known(energy->last_millijoules) && millijoules > energy->last_millijoules)
-            energy->grown_microjoules +=
-                product_u64(millijoules - energy->last_millijoules, 1000);
-        energy->last_millijoules = millijoules;
-    }
-    return is_known(energy->last_millijoules) ? energy->grown_microjoules : UNKNOWN;
+    if (!nvml->energy || now_ns < energy->due_ns)
+        return;
+    energy->due_ns = now_ns + (is_known(energy->last_milliwatts) ? ENERGY_EVERY_NS
+                                                                 : ENERGY_WITHOUT_POWER_NS);
+    if (nvml->energy(handle, &millijoules) != NVML_SUCCESS ||
+        millijoules == NVML_NOT_AVAILABLE_64)
+        return;
+    if (is_known(energy->last_millijoules) && millijoules > energy->last_millijoules)
+        energy->grown_microjoules += product_u64(millijoules - energy->last_millijoules, 1000);
+    energy->last_millijoules = millijoules;
+    energy->since_microjoules = 0;
+}
+
+static void read_energy(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
+                        struct gpu_reading *ret)
+{
+    struct nvidia_energy *energy = &device->energy;
+
+    nvidia_device_note_power(device, nvml, now_ns);
+    read_counter(energy, device->handle, nvml, now_ns);
+    ret->power_milliwatts = energy->last_milliwatts;
+    ret->is_energy_estimated = energy->since_microjoules > 0;
+    ret->energy_microjoules = is_known(energy->last_millijoules)
+                                  ? energy->grown_microjoules + energy->since_microjoules
+                                  : UNKNOWN;
 }
 
 static const char *busy_reason(const struct nvidia_device *device)
@@ -381,8 +390,7 @@ static int read_device(void *vendor, size_t index, uint64_t now_ns, struct gpu_r
     copy_meter(&meters[METER_DECODER], &reading.decoder_busy_ns, &reading.decoder_covered_ns);
     reading.busy_reason = is_known(reading.busy_ns) ? NULL : busy_reason(device);
     reading.busy_source = nvidia_meters_source(&device->meters);
-    reading.energy_microjoules = read_energy(device, nvml, now_ns);
-    reading.power_milliwatts = read_power(nvml, device->handle);
+    read_energy(device, nvml, now_ns, &reading);
     reading.temperature_celsius = read_temperature(nvml, device->handle);
     reading.clock_mhz = read_clock(nvml, device->handle);
     reading.throttle_reasons = read_throttle(nvml, device->handle);
@@ -401,6 +409,7 @@ static void close_vendor(void *vendor)
         return;
     for (size_t i = 0; i < nvidia->count; i++) {
         nvidia_meters_done(&nvidia->devices[i].meters);
+        nvidia_gpm_close(&nvidia->devices[i].work.gpm, &nvidia->nvml);
         nvidia_lists_done(&nvidia->devices[i].lists);
         nvidia_clients_done(&nvidia->devices[i].clients);
     }
@@ -461,6 +470,8 @@ static int open_vendor(const struct root *root, void **ret, struct spoor_error *
         (void)read_memory(nvidia, &nvidia->devices[i], &facts->memory_total_bytes,
                           &used_bytes); /* stays UNKNOWN on failure */
         facts->keeps_accounts = nvidia_has_accounts(nvidia, i);
+        facts->counts_work = !facts->is_part && !nvidia->devices[i].has_parts &&
+                             nvidia_gpm_is_supported(&nvidia->nvml, nvidia->devices[i].whole);
     }
     *ret = take_ptr(nvidia);
     return 0;
@@ -476,7 +487,9 @@ static void begin_device(struct nvidia *nvidia, struct nvidia_device *device, ui
     nvidia_meters_init(&device->meters, &of, now_ns);
     if (is_part || device->has_parts) /* GPM counts from its first reading */
         nvidia_meters_find_sources(&device->meters, now_ns);
-    (void)read_energy(device, nvml, now_ns); /* starts the counter */
+    nvidia_work_init(&device->work);
+    nvidia_device_note_power(device, nvml, now_ns);
+    read_counter(&device->energy, device->handle, nvml, now_ns);
     if (device->has_parts)
         return;
     device->has_usage = nvml->process_usage;
@@ -527,6 +540,18 @@ static uint64_t memory_used(const void *vendor, size_t device)
     return nvidia->devices[device].has_parts ? UNKNOWN : nvidia->devices[device].listed_bytes;
 }
 
+/* MIG devices have counters of their own, which DCGM reads: they are left alone. */
+static void work(void *vendor, size_t index, uint64_t now_ns, bool is_used, bool is_quick,
+                 struct gpu_work *ret)
+{
+    struct nvidia *nvidia = vendor;
+    struct nvidia_device *device = &nvidia->devices[index];
+
+    if (!device->facts.is_part && !device->has_parts)
+        nvidia_work_look(&device->work, &device->meters.of, now_ns, is_used, is_quick);
+    *ret = device->work.counted;
+}
+
 static void refresh(void *vendor)
 {
     struct nvidia *nvidia = vendor;
@@ -536,15 +561,15 @@ static void refresh(void *vendor)
 
         nvidia_meters_refresh(&device->meters);
         device->listed_ns = 0;
-        device->energy.pace.due_ns = device->energy.idle_due_ns = 0;
+        device->energy.due_ns = device->work.due_ns = 0;
         device->clients_pace.due_ns = 0;
     }
 }
 
 const struct gpu_vendor gpu_nvidia = {
     .name = "nvidia",
-    .sources = { "nvml.processes", "nvml.process_samples", "nvml.samples", "nvml.device",
-                 true },
+    .sources = { "nvml.processes", "nvml.process_samples", "nvml.samples", "nvml.device", true,
+                 "nvml.gpm" },
     .may_be_here = may_be_here,
     .open = open_vendor,
     .close = close_vendor,
@@ -556,6 +581,7 @@ const struct gpu_vendor gpu_nvidia = {
     .begin = begin,
     .memory_used = memory_used,
     .read_busy = nvidia_read_busy,
+    .work = work,
     .refresh = refresh,
     .accounts = nvidia_accounts,
 };

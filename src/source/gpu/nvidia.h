@@ -4,7 +4,7 @@
  * gpu_nvidia.
  *
  * nvidia_nvml.c opens the driver's library, nvidia.c finds the devices and reads their figures,
- * nvidia_meters.c reads their utilization; nvidia_processes.c reads the usage of processes, and
+ * nvidia_meters.c reads their utilization, nvidia_gpm.c their work; nvidia_processes.c reads the usage of processes, and
  * nvidia_clients.c counts their busy time.
  */
 #ifndef SOURCE_GPU_NVIDIA_H
@@ -61,9 +61,11 @@ void nvidia_lists_done(struct nvidia_lists *lists);
 struct nvidia_energy {
     uint64_t last_millijoules; /* UNKNOWN: never read */
     uint64_t grown_microjoules;
-    struct nvidia_pace pace;
-    uint64_t idle_due_ns; /* when it must be read although the device is idle */
-    uint64_t gpu_busy_ns; /* count of METER_GPU at the last reading */
+    uint64_t due_ns;
+    /* Since then: power times time. */
+    uint64_t since_microjoules;
+    uint64_t powered_ns;      /* when the power was last read; 0: never */
+    uint64_t last_milliwatts; /* or UNKNOWN */
 };
 
 /* A device, or a part (MIG device) of it. */
@@ -76,6 +78,7 @@ struct nvidia_device {
 
     struct nvidia_meters meters;
     struct nvidia_energy energy;
+    struct nvidia_work work;
 
     struct nvidia_lists lists;
     uint64_t listed_ns;    /* when the lists were last read; monotonic */
@@ -107,6 +110,10 @@ struct nvidia {
  * report it. */
 uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
                                        const struct nvidia_device *device);
+
+/* Adds the energy since the last call, by the power draw. */
+void nvidia_device_note_power(struct nvidia_device *device, const struct nvml *nvml,
+                              uint64_t now_ns);
 
 /* Returns the reported memory of a process; UNKNOWN if that is more than the device has. */
 uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,

@@ -17,7 +17,6 @@
 #define ELEMENTS_AT_FIRST 128u
 #define SAMPLES_MAX 65536
 #define TRIES_MAX 8
-#define GPM_APART_NS (100 * NS_PER_MS)
 
 /* The driver keeps samples for 14 s or more. Encoders are idle in most jobs. */
 static const struct {
@@ -232,87 +231,6 @@ ssize_t nvidia_usage_get(struct nvidia_rooms *rooms, const struct nvml *nvml,
     return n;
 }
 
-/* ---- GPM ------------------------------------------------------------------ */
-
-static bool has_gpm(const struct nvidia_subject *of)
-{
-    const struct nvml *nvml = of->nvml;
-    struct nvml_gpm_support support = { .version = 1 };
-
-    return nvml->gpm_support && nvml->gpm_alloc && nvml->gpm_free && nvml->gpm_get &&
-           nvml->gpm_mig_get && nvml->gpm_metrics &&
-           nvml->gpm_support(of->whole, &support) == NVML_SUCCESS && support.is_supported;
-}
-
-static int take_snapshot(const struct nvidia_subject *of, nvml_gpm_sample sample)
-{
-    return nvml_errno(of->gpu_instance
-                          ? of->nvml->gpm_mig_get(of->whole, *of->gpu_instance, sample)
-                          : of->nvml->gpm_get(of->whole, sample));
-}
-
-static void gpm_done(struct nvidia_gpm *gpm, const struct nvml *nvml)
-{
-    for (int i = 0; i < 2; i++)
-        if (gpm->samples[i])
-            (void)nvml->gpm_free(gpm->samples[i]); /* errors are ignored */
-    free(gpm->metrics);
-    *gpm = (struct nvidia_gpm){ 0 };
-}
-
-/* Takes the first snapshot. -ENOTSUP: the device or the driver has no GPM. */
-static int gpm_init(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns)
-{
-    int r = 0;
-
-    if (!has_gpm(of))
-        return -ENOTSUP;
-    gpm->metrics = calloc(1, sizeof(*gpm->metrics));
-    if (!gpm->metrics)
-        return -ENOMEM;
-    for (int i = 0; i < 2 && r == 0; i++)
-        r = nvml_errno(of->nvml->gpm_alloc(&gpm->samples[i]));
-    if (r == 0)
-        r = take_snapshot(of, gpm->samples[0]);
-    if (r < 0)
-        gpm_done(gpm, of->nvml);
-    gpm->taken_ns = now_ns;
-    return r;
-}
-
-/* Measures the share of the time since the last successful call in which a kernel ran.
- * -EAGAIN: the last call was less than 100 ms ago, which is too short. */
-static int gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns,
-                    struct busy_meter *busy)
-{
-    nvml_gpm_sample next = gpm->samples[1 - gpm->newest];
-    struct nvml_gpm_metrics *metrics = gpm->metrics;
-    uint64_t span_ns = now_ns - gpm->taken_ns;
-    int r;
-
-    if (now_ns < gpm->taken_ns + GPM_APART_NS)
-        return -EAGAIN;
-    r = take_snapshot(of, next);
-    if (r < 0)
-        return r;
-    memset(metrics, 0, sizeof(*metrics));
-    metrics->version = 1;
-    metrics->count = 1;
-    metrics->sample1 = gpm->samples[gpm->newest];
-    metrics->sample2 = next;
-    metrics->metrics[0].id = NVML_GPM_GRAPHICS_UTILISATION;
-    r = nvml_errno(of->nvml->gpm_metrics(metrics));
-    if (r < 0)
-        return r;
-    /* If only this metric failed, the new snapshot is as good a start as the old. */
-    gpm->newest = 1 - gpm->newest;
-    gpm->taken_ns = now_ns;
-    r = nvml_errno(metrics->metrics[0].status);
-    if (r == 0)
-        busy_meter_add_span(busy, span_ns, metrics->metrics[0].value);
-    return r;
-}
-
 /* ---- the meters of a device ---------------------------------------------- */
 
 static uint64_t time_of_day_us(void)
@@ -364,7 +282,7 @@ void nvidia_meters_init(struct nvidia_meters *ret, const struct nvidia_subject *
 
 void nvidia_meters_done(struct nvidia_meters *meters)
 {
-    gpm_done(&meters->gpm, meters->of.nvml);
+    nvidia_gpm_close(&meters->gpm, meters->of.nvml);
 }
 
 /* At the first reading all samples are fetched, to check whether the driver has any. */
@@ -405,14 +323,23 @@ static int read_rate(struct nvidia_meter *meter, enum nvidia_meter_kind kind,
     return r;
 }
 
-/* The first reading takes the snapshot that the second one is compared with. */
+/* Reads the share of the time in which a kernel ran. The first reading takes the snapshot that the
+ * second one is compared with. */
 static int read_gpm(struct nvidia_meters *meters, uint64_t now_ns)
 {
+    static const enum nvml_gpm_id id = NVML_GPM_GRAPHICS_UTILISATION;
     struct nvidia_meter *meter = &meters->list[METER_GPU];
+    uint64_t span_ns = 0;
+    int r;
 
     if (meter->source == METER_UNTRIED)
-        return gpm_init(&meters->gpm, &meters->of, now_ns);
-    return gpm_read(&meters->gpm, &meters->of, now_ns, &meter->busy);
+        return nvidia_gpm_open(&meters->gpm, &meters->of, now_ns);
+    r = nvidia_gpm_read(&meters->gpm, &meters->of, now_ns, &id, 1, &span_ns);
+    if (r == 0)
+        r = nvml_errno(meters->gpm.metrics->metrics[0].status);
+    if (r == 0)
+        busy_meter_add_span(&meter->busy, span_ns, meters->gpm.metrics->metrics[0].value);
+    return r;
 }
 
 static int read_from(struct nvidia_meters *meters, enum nvidia_meter_kind kind,

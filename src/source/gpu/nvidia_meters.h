@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "source/gpu/nvidia_gpm.h"
 #include "source/gpu/nvidia_nvml.h"
 
 /* ---- how often an expensive call is made --------------------------------- */
@@ -143,23 +144,6 @@ struct nvidia_meter {
     uint64_t polled_ns;   /* METER_POLLED: when it was last polled */
     uint64_t gpu_busy_ns; /* count of METER_GPU when this one was last read */
     bool may_have_worked; /* samples of processes show work since polled_ns or gpu_busy_ns */
-};
-
-/* A zeroed struct is closed. */
-struct nvidia_gpm {
-    nvml_gpm_sample samples[2]; /* the driver's */
-    unsigned newest;            /* index of the newest one */
-    uint64_t taken_ns;          /* time of the snapshot; monotonic */
-    struct nvml_gpm_metrics *metrics;
-};
-
-/* The measured device; all pointers are borrowed. */
-struct nvidia_subject {
-    const struct nvml *nvml;
-    nvml_device device;
-    nvml_device whole;            /* the device that a part belongs to, or itself */
-    const unsigned *gpu_instance; /* GPU instance of a part; NULL: a whole device */
-    struct nvidia_rooms *rooms;
 };
 
 /* A zeroed struct is closed. */

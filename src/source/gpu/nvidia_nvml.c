@@ -143,6 +143,7 @@ int nvml_errno(int status)
         { NVML_FUNCTION_NOT_FOUND, -ENOSYS },
         { NVML_GPU_IS_LOST, -ENODEV },
         { NVML_VERSION_MISMATCH, -ELIBBAD },
+        { NVML_IN_USE, -EBUSY },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(codes); i++)

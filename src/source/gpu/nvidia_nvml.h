@@ -39,6 +39,7 @@ enum nvml_return {
     NVML_FUNCTION_NOT_FOUND = 13,
     NVML_GPU_IS_LOST = 15,
     NVML_VERSION_MISMATCH = 18,
+    NVML_IN_USE = 19,
 };
 
 /* Values of 32 and 64 bits for "not reported". */
@@ -136,7 +137,21 @@ struct nvml_gpm_metrics {
     struct nvml_gpm_metric metrics[512];
 };
 
-enum { NVML_GPM_GRAPHICS_UTILISATION = 1 };
+/* Percentages, or MiB/s between the two snapshots. */
+enum nvml_gpm_id {
+    NVML_GPM_GRAPHICS_UTILISATION = 1,
+    NVML_GPM_SM_UTILISATION = 2,
+    NVML_GPM_SM_OCCUPANCY = 3,
+    NVML_GPM_ANY_TENSOR = 5,
+    NVML_GPM_DRAM_BANDWIDTH = 10,
+    NVML_GPM_FP64 = 11,
+    NVML_GPM_FP32 = 12,
+    NVML_GPM_FP16 = 13,
+    NVML_GPM_PCIE_TX = 20,
+    NVML_GPM_PCIE_RX = 21,
+    NVML_GPM_NVLINK_RX = 60,
+    NVML_GPM_NVLINK_TX = 61,
+};
 
 /* Bits of the reasons for low clocks. */
 enum {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpm.c - the stand-in's performance monitor: snapshots that know how busy it is. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,16 +57,18 @@ EXPORT int nvmlGpmMigSampleGet(nvml_device device, unsigned gpu_instance,
     return standin_enter("nvmlGpmMigSampleGet", device);
 }
 
-/* "gpm N INSTANCE PERCENT"; the whole device has INSTANCE "all". */
-static bool find_percent(const struct snapshot *snapshot, double *ret)
+/* "gpm N INSTANCE PERCENT", of the whole device "all"; its other metrics: "gpm N metric ID VALUE". */
+static bool find_value(const struct snapshot *snapshot, unsigned id, double *ret)
 {
+    char words[96], rest[16] = "all";
     const char *line;
-    char words[96];
 
+    if (id != 1)
+        (void)snprintf(rest, sizeof(rest), "metric %u", id);
     if (!snapshot->is_part) {
         line =
-            script_last(standin_script(), standin_words(words, "gpm", snapshot->device, "all"));
-        *ret = line ? (double)script_number(&line, 0) : 0;
+            script_last(standin_script(), standin_words(words, "gpm", snapshot->device, rest));
+        *ret = line ? strtod(line, NULL) : 0;
         return line != NULL;
     }
     (void)standin_words(words, "gpm", snapshot->device, "");
@@ -73,7 +76,7 @@ static bool find_percent(const struct snapshot *snapshot, double *ret)
         if (script_number(&line, UINT64_MAX) != snapshot->gpu_instance)
             continue;
         *ret = (double)script_number(&line, 0);
-        return true;
+        return id == 1;
     }
     return false;
 }
@@ -81,15 +84,18 @@ static bool find_percent(const struct snapshot *snapshot, double *ret)
 EXPORT int nvmlGpmMetricsGet(struct nvml_gpm_metrics *metrics)
 {
     int status = standin_enter("nvmlGpmMetricsGet", NULL);
-    double percent = 0;
 
-    if (status || metrics->version != 1 || metrics->count != 1 || !metrics->sample1)
+    if (status || metrics->version != 1 || metrics->count == 0 || !metrics->sample1)
         return status ? status : NVML_INVALID_ARGUMENT;
-    metrics->metrics[0].status =
-        metrics->metrics[0].id == 1 && find_percent(snapshot_of(metrics->sample2), &percent)
-            ? NVML_SUCCESS
-            : NVML_NOT_SUPPORTED;
-    metrics->metrics[0].value = percent;
+    for (unsigned i = 0; i < metrics->count; i++) {
+        struct nvml_gpm_metric *metric = &metrics->metrics[i];
+        double value = 0;
+
+        metric->status = find_value(snapshot_of(metrics->sample2), metric->id, &value)
+                             ? NVML_SUCCESS
+                             : NVML_NOT_SUPPORTED;
+        metric->value = value;
+    }
     return NVML_SUCCESS;
 }
 #else

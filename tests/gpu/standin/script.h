@@ -25,6 +25,7 @@
  *     encoding PERCENT            that samples of processes say of the encoder
  *     account N PID PEAK MS START RUNNING PERCENT
  *     gpm N INSTANCE PERCENT      the performance monitor; INSTANCE "all" is the whole device
+ *     gpm N metric ID VALUE       another metric of the whole device, by NVML's number
  *     value_type TYPE             the type the samples are said to have
  *     fail CALL STATUS            that call returns STATUS; CALL@N for one device alone
  *     block CALL MS               that call takes so long, or until the script is gone or has less

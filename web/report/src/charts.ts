@@ -259,10 +259,27 @@ function gpuUse(curve: Curve): Definition {
   };
 }
 
-function gpuDefinitions(curve: Curve): Record<"utilization" | "power" | "temperature", Definition> {
+// One GPU: what worked on it; several: the SMs of each.
+function gpuWork(curve: Curve): Definition {
+  const [only, ...others] = gpuNames(curve);
+  const lines =
+    only && others.length === 0
+      ? [
+          line(`${only[0]}_sm_active`, "SMs", "first", "range"),
+          line(`${only[0]}_tensor_active`, "tensor cores", "second", "range"),
+          line(`${only[0]}_dram_active`, "memory bandwidth", "third", "range"),
+        ]
+      : gpuLines(curve, "sm_active");
+  return { id: "gpu-work", title: "GPU work", unit: units.percent, maximum: 1, lines };
+}
+
+function gpuDefinitions(
+  curve: Curve,
+): Record<"utilization" | "work" | "power" | "temperature", Definition> {
   const power = gpuLines(curve, "power_watts");
   return {
     utilization: gpuUse(curve),
+    work: gpuWork(curve),
     power: {
       id: "power",
       title: "GPU power",
@@ -289,6 +306,7 @@ function allDefinitions(curve: Curve): Definition[] {
   return [
     ...definitions.slice(0, before),
     gpu.utilization,
+    gpu.work,
     { ...memory, lines: [...memory.lines, ...hidden] },
     gpu.power,
     gpu.temperature,

@@ -155,6 +155,19 @@ function memoryRows(run: Run): UsageRow[] {
   return rows;
 }
 
+function gpuWorkRows(run: Run, gpus: number): UsageRow[] {
+  const kinds: [string, string][] = [
+    ["GPU SMs", "gpu.work.sm_gpus"],
+    ["GPU tensor cores", "gpu.work.tensor_gpus"],
+    ["GPU memory bandwidth", "gpu.work.dram_gpus"],
+  ];
+  return kinds
+    .filter(([, path]) => !Number.isNaN(valueAt(run, path)))
+    .map(([name, path]) =>
+      row(name, { mean: { path, text: gpuCount }, share: valueAt(run, path) / gpus }),
+    );
+}
+
 function gpuRows(run: Run): UsageRow[] {
   const gpus = gpusOf(run).length;
   if (gpus === 0) return [];
@@ -169,6 +182,7 @@ function gpuRows(run: Run): UsageRow[] {
       allowedText: (value) => format.counted(value, "GPU"),
       share: valueAt(run, `${use}.mean_gpus`) / gpus,
     }),
+    ...gpuWorkRows(run, gpus),
     row("GPU memory", {
       mean: { value: meanOfColumn(run, "job_gpu_memory_bytes"), text: format.bytes },
       peak: { path: "gpu.memory.combined_bytes", text: format.bytes },

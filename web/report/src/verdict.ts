@@ -22,6 +22,10 @@ const SENTENCES_OF_GROUP = 7;
 const NOTABLE_STALL = 0.1; // of the time
 const NOTABLE_CORES = 0.01; // less is an idle job
 const NOTABLE_FOREIGN = 0.05; // of a GPU
+// A GPU that is busy for this share of the time, and of whose SMs less than that share works, could do more.
+const NOTABLE_BUSY = 0.5;
+const NOTABLE_SM = 0.3;
+const IDLE = 0.005;
 
 export type Outcome = "good" | "bad" | "unknown";
 
@@ -111,6 +115,13 @@ function gpu(run: Run): string {
     peak > 0 && total > 0 ? `; ${bytes(peak)} of ${bytes(total)} of GPU memory was used` : "";
   // A GPU that others kept busy was not idle.
   if (isShared) return `The job used ${which} ${percent(own / gpus)} of the time${filled}.`;
+  const sm = valueAt(run, "gpu.work.sm_gpus");
+  if (busy / gpus >= NOTABLE_BUSY && sm < NOTABLE_SM * busy) {
+    const [verb, whose] = gpus === 1 ? ["was", "its"] : ["were", "their"];
+    const isTensorIdle = valueAt(run, "gpu.work.tensor_gpus") < IDLE * gpus;
+    const tensor = isTensorIdle ? ` and ${whose} tensor cores were idle` : "";
+    return `${capitalized(which)} ${verb} busy ${percent(busy / gpus)} of the time, but ${percent(sm / gpus)} of ${whose} SMs worked${tensor}${filled}.`;
+  }
   const idle = percent(Math.max(0, 1 - busy / gpus));
   return `${capitalized(which)} ${gpus === 1 ? "was" : "were"} idle ${idle} of the time${filled}.`;
 }

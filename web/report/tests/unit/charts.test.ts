@@ -62,6 +62,22 @@ describe("the charts of a run", () => {
     expect(memory()).toContain("job_pss_bytes");
   });
 
+  it("show the work of one GPU, or the SMs of several", () => {
+    const columns = (run: Run) =>
+      chartsOf(run)
+        .charts.find(({ id }) => id === "gpu-work")
+        ?.lines.map(({ column }) => column);
+    const one = gpuJob();
+    expect(columns(one)).toBeUndefined();
+    for (const name of ["sm", "tensor", "dram"])
+      one.curve!.columns[`gpu0_${name}_active`] = one.curve!.columns.gpu0_utilization!;
+    expect(columns(one)).toEqual(["gpu0_sm_active", "gpu0_tensor_active", "gpu0_dram_active"]);
+    const many = manyGpusJob();
+    many.curve!.columns.gpu1_sm_active = many.curve!.columns.gpu1_utilization!;
+    many.curve!.columns.gpu1_dram_active = many.curve!.columns.gpu1_utilization!;
+    expect(columns(many)).toEqual(["gpu1_sm_active"]);
+  });
+
   it("energy stands in for power that is not known", () => {
     const run = gpuJob();
     delete run.curve!.columns.gpu0_power_watts;

@@ -109,6 +109,24 @@ describe("the verdict", () => {
     expect(verdictOf(manyGpusJob())[2]).toMatch(/^The 8 GPUs were idle 96 % of the time/);
   });
 
+  it("points out a busy GPU whose SMs do little", () => {
+    const run = gpuJob();
+    const of = (value: number) => ({ value, source: "nvml", exact: false });
+    const use = { mean_gpus: of(0.97), max_gpus: of(1) };
+    const work = { sm_gpus: of(0.11), tensor_gpus: of(0.001) };
+    Object.assign(run.gpu as object, { utilization: use, job_utilization: use, work });
+    const memory = "; 58.3 GB of 150 GB of GPU memory was used.";
+    expect(verdictOf(run)[2]).toBe(
+      `The GPU was busy 97 % of the time, but 11 % of its SMs worked and its tensor cores were idle${memory}`,
+    );
+    work.tensor_gpus = of(0.05);
+    expect(verdictOf(run)[2]).toBe(
+      `The GPU was busy 97 % of the time, but 11 % of its SMs worked${memory}`,
+    );
+    work.sm_gpus = of(0.3);
+    expect(verdictOf(run)[2]).toBe(`The GPU was idle 3.0 % of the time${memory}`);
+  });
+
   it("a GPU that others kept busy was not idle", () => {
     const run = gpuJob();
     const use = (value: number) => ({ mean_gpus: { value, source: "nvml", exact: false } });

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvidia_gpm.h - NVIDIA's performance monitor (GPM, Hopper and later): means over the time
+ * between two snapshots of the device's counters. Needs no privileges.
+ *
+ * A snapshot takes 50 us, comparing two takes 1 to 5 ms. The counters are those of DCGM and of
+ * profilers, which may refuse to share them.
+ */
+#ifndef SOURCE_GPU_NVIDIA_GPM_H
+#define SOURCE_GPU_NVIDIA_GPM_H
+
+#include "source/gpu/gpu.h"
+#include "source/gpu/nvidia_nvml.h"
+
+/* The measured device; all pointers are borrowed. */
+struct nvidia_subject {
+    const struct nvml *nvml;
+    nvml_device device;
+    nvml_device whole;            /* the device that a part belongs to, or itself */
+    const unsigned *gpu_instance; /* GPU instance of a part; NULL: a whole device */
+    struct nvidia_rooms *rooms;
+};
+
+/* A zeroed struct is closed. */
+struct nvidia_gpm {
+    nvml_gpm_sample samples[2]; /* the driver's */
+    unsigned newest;            /* index of the newest one */
+    uint64_t taken_ns;          /* time of the snapshot; monotonic */
+    struct nvml_gpm_metrics *metrics;
+};
+
+/* Whether the device and the driver have GPM. */
+bool nvidia_gpm_is_supported(const struct nvml *nvml, nvml_device whole);
+
+/* Takes the first snapshot. -ENOTSUP: the device or the driver has no GPM. */
+int nvidia_gpm_open(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns);
+void nvidia_gpm_close(struct nvidia_gpm *gpm, const struct nvml *nvml);
+
+/* Measures the time since the last successful call: gpm->metrics has the status and value of
+ * each metric. -EAGAIN: that was less than 100 ms ago, which is too short. */
+int nvidia_gpm_read(struct nvidia_gpm *gpm, const struct nvidia_subject *of, uint64_t now_ns,
+                    const enum nvml_gpm_id *ids, unsigned count, uint64_t *ret_span_ns);
+
+struct nvidia_work {
+    struct gpu_work counted;
+
+    /* Private. */
+    struct nvidia_gpm gpm; /* open while the job uses the device */
+    uint64_t due_ns;       /* when to read it next; 0: at once */
+    bool is_off;           /* it cannot be used */
+};
+
+void nvidia_work_init(struct nvidia_work *work);
+
+/* See gpu_vendor. After a failure the counters are left alone for the rest of the run. */
+void nvidia_work_look(struct nvidia_work *work, const struct nvidia_subject *of,
+                      uint64_t now_ns, bool is_used, bool is_quick);
+
+#endif

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The work of GPUs, from the performance counters of a stand-in for NVIDIA's library."""
+import re
+
+import pytest
+
+from conftest import eventually, value
+from gpus import GIB, QUICK, SLOW, Run, card, rows_of, warnings_of
+
+SHARES = {"sm": (2, 11), "occupancy": (3, 5), "tensor": (5, 0), "fp64": (11, 1), "fp32": (12, 8),
+          "fp16": (13, 2), "dram": (10, 40)}
+RATES = {"pcie_sent": (20, 70), "pcie_received": (21, 1000), "nvlink_sent": (61, 3),
+         "nvlink_received": (60, 5)}
+HOPPER = [card(0), "gpm 0 all 97", "stream 0 gpu 200 97"] + \
+    [f"gpm 0 metric {number} {amount}" for number, amount in [*SHARES.values(), *RATES.values()]]
+SNAPSHOT, METRICS, IN_USE = "nvmlGpmSampleGet", "nvmlGpmMetricsGet", 19
+
+
+def start(spoor, machine, *options, **more):
+    """A job on a GPU whose counters were read."""
+    machine.play(*HOPPER)
+    run = Run(spoor, machine, *options, **more)
+    machine.play(f"process 0 compute {run.pid} {GIB}", f"busy 0 {run.pid} 200 97")
+    return run
+
+
+def test_work_is_the_mean_of_the_run(spoor, machine):
+    run = start(spoor, machine)
+    machine.wait_for(METRICS)
+    result = run.end()
+    device = result["gpu"]["devices"][0]
+    seconds = result["run"]["elapsed_seconds"]
+    shares = {name: value(result, f"gpu.work.{name}_gpus") for name in SHARES}
+    # The same time is missing from all: that before the first snapshot.
+    covered = shares["sm"] / 0.11
+    assert 0 < covered <= 1
+    for name, (_, percent) in SHARES.items():
+        assert shares[name] == pytest.approx(percent / 100 * covered, rel=0.01, abs=1e-5)
+        assert device["work"][name]["value"] == pytest.approx(percent / 100 * covered, rel=0.05, abs=1e-5)
+        assert device["work"][name]["source"] == "nvml.gpm"
+    for name, (_, rate) in RATES.items():
+        # The last 100 ms may be too short to be read, and are extrapolated.
+        for amount in (result["gpu"]["work"][f"{name}_bytes"], device["work"][f"{name}_bytes"]):
+            assert amount["value"] == pytest.approx(rate * (1 << 20) * covered * seconds, rel=0.1)
+    measure = result["gpu"]["work"]["sm_gpus"]
+    assert (measure["source"], measure["exact"]) == ("nvml.gpm", False)
+    assert warnings_of(result) == []
+    text = spoor("report", "-f", "text", run.path).stdout
+    assert re.search(r"GPU work +\d+(\.\d+)? % +of the SMs worked, though busy \d+(\.\d+)? % of the\s+time; "
+                     r"the\s+tensor\s+cores\s+were\s+idle,\s+memory\s+bandwidth", text)
+
+
+def test_no_counters_no_row(spoor, machine):
+    machine.play(card(0))
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for()
+    work = run.end()["gpu"]["work"]["sm_gpus"]
+    assert (work["value"], work["reason"]) == \
+        (None, "the driver counts it on Hopper and later devices only")
+    assert "GPU work" not in spoor("report", "-f", "text", run.path).stdout
+
+
+def test_counters_are_left_alone_unless_the_job_uses_the_gpu(spoor, machine):
+    machine.play(*HOPPER, f"process 0 compute 1 {GIB}")
+    run = Run(spoor, machine)
+    machine.wait_for(SLOW)
+    machine.wait_for(QUICK)
+    result = run.end()
+    assert (machine.calls(SNAPSHOT), machine.calls(METRICS)) == (0, 0)
+    assert result["gpu"]["work"]["sm_gpus"]["reason"] == "counted only while the job uses the GPU"
+    assert result["gpu"]["devices"][0]["work"]["sm"]["value"] is None
+
+
+def test_gpm_off(spoor, machine):
+    run = start(spoor, machine, "--gpm", "off")
+    machine.wait_for(SLOW)
+    result = run.end()
+    assert machine.calls(SNAPSHOT) == 0
+    for measure in (result["gpu"]["work"]["tensor_gpus"], result["gpu"]["devices"][0]["work"]["tensor"]):
+        assert measure["reason"] == "--gpm off: performance counters are not read"
+
+
+@pytest.mark.parametrize("call", [SNAPSHOT, METRICS])
+def test_a_profiler_keeps_its_counters(spoor, machine, call):
+    """They are tried once and then left alone."""
+    machine.play(f"fail {call} {IN_USE}")
+    run = start(spoor, machine)
+    machine.wait_for(call)
+    machine.wait_for(SLOW)
+    result = run.end()
+    assert machine.calls(call) == 1 if call == METRICS else machine.calls(METRICS) == 0
+    assert machine.calls(SNAPSHOT) == (1 if call == SNAPSHOT else 2)
+    measure = result["gpu"]["work"]["sm_gpus"]
+    assert measure["value"] is None
+    assert measure["reason"] == "the device's performance counters are in use, as by DCGM or a profiler"
+    assert value(result, "gpu.memory.combined_bytes") == GIB
+
+
+def test_a_metric_that_the_driver_lacks_is_unknown(spoor, machine):
+    machine.play(*(line for line in HOPPER if "metric 61" not in line))
+    run = Run(spoor, machine)
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for(METRICS)
+    work = run.end()["gpu"]["work"]
+    assert work["nvlink_sent_bytes"]["reason"] == "the driver does not report it"
+    assert work["nvlink_received_bytes"]["value"] > 0
+
+
+def test_work_of_a_process_that_exits_first_counts(spoor, machine):
+    """The counters are read once more when it is gone, and then left alone."""
+    run = start(spoor, machine)
+    machine.wait_for(SNAPSHOT)
+    machine.play(f"process 0 compute {run.pid} gone")
+    machine.wait_for(METRICS)
+    snapshots = machine.calls(SNAPSHOT)
+    machine.wait_for(SLOW)
+    assert value(run.end(), "gpu.work.sm_gpus") > 0
+    assert machine.calls(SNAPSHOT) == snapshots
+
+
+@pytest.mark.parametrize("has_counters", [True, False])
+def test_doctor_has_a_row(spoor, machine, has_counters):
+    machine.play(*(HOPPER if has_counters else [card(0)]))
+    text = spoor("doctor", env=machine.environment).stdout
+    row = text.partition("work of NVIDIA GPUs: SMs, tensor cores, bandwidth\n")[2].partition("\n\n")[0]
+    assert row.split()[:2] == ["used" if has_counters else "no", "nvml.gpm"]
+    assert has_counters or "Hopper" in row
+    assert machine.calls(SNAPSHOT) == 0
+
+
+def test_samples_have_the_work_of_each_gpu(spoor, machine):
+    samples = spoor.new_path("samples.csv")
+    run = start(spoor, machine, "-i", "0.1", "--samples", samples)
+    eventually(lambda: rows_of(samples)[-1:] and rows_of(samples)[-1]["gpu0_sm_active"], "its work")
+    row = rows_of(samples)[-1]
+    assert float(row["gpu0_sm_active"]) == pytest.approx(0.11, abs=1e-4)
+    assert float(row["gpu0_dram_active"]) == pytest.approx(0.4, abs=1e-4)
+    assert float(row["gpu0_pcie_received_bytes"]) > 0
+    assert float(row["host_gpu_sm_seconds"]) > 0
+    run.end()
