@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/reserve.h"
+#include "base/unknown.h"
 #include "job/job.h"
 #include "source/host/devices.h"
 #include "source/proc/pid_files.h"
@@ -480,6 +481,8 @@ static void list_sockets(struct job *job, uint64_t now_ns)
         network->is_bounded = false;
         return;
     }
+    job_take_events(job, now_ns,
+                    false); /* a process that was just forked may hold one of them */
     look_at_files(job);
     take_held(job, is_first);
     mark_foreign(job);
@@ -539,18 +542,23 @@ static bool has_sockets(const struct job_network *network)
     return network->sockets.count > 0 || is_incomplete(network);
 }
 
-/* A job that has not run since the last look has no new sockets. */
-static bool may_have_changed(const struct job *job)
+/* A job that has not run since the last look has no new sockets. While it is idle, only its CPU time is read. */
+static bool may_have_changed(struct job *job)
 {
-    return is_incomplete(&job->network) || !job->activity.is_at_rest ||
-           job->activity.cpu_ns != job->network.looked_cpu_ns;
+    uint64_t cpu_ns;
+
+    if (is_incomplete(&job->network) || !job->activity.is_at_rest)
+        return true;
+    cpu_ns = job_quick_cpu_ns(job);
+    return !is_known(cpu_ns) || cpu_ns != job->network.looked_cpu_ns;
 }
 
 uint64_t job_network_due_ns(const struct job *job)
 {
     const struct job_network *network = &job->network;
 
-    if (network->reason || !has_sockets(network) || !may_have_changed(job))
+    if (network->reason || !has_sockets(network) ||
+        (job->activity.is_at_rest && !is_incomplete(network)))
         return UINT64_MAX;
     return network->due_ns;
 }
@@ -561,32 +569,38 @@ static bool needs_list(const struct job_network *network, uint64_t now_ns)
            (is_incomplete(network) && now_ns >= network->listed_ns + network->list_gap_ns);
 }
 
+/* Expects the latest cost next time, but not at once if it was much higher: the hypervisor may have had the CPU. */
+static void expect_cost(uint64_t *expected_ns, uint64_t cost_ns)
+{
+    *expected_ns = smaller(cost_ns, 4 * larger(*expected_ns, LOOK_COST_NS));
+}
+
 /* Returns the CPU time that it took. */
 static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
 {
     struct job_network *network = &job->network;
     uint64_t before_ns = cpu_spent_ns(job->root), looked_ns;
 
-    network->looked_cpu_ns = job->activity.cpu_ns;
+    network->looked_cpu_ns = job_quick_cpu_ns(job);
     look_at_files(job);
     looked_ns = cpu_spent_ns(job->root);
-    network->look_cost_ns = looked_ns - before_ns;
+    expect_cost(&network->look_cost_ns, looked_ns - before_ns);
     if (may_list && needs_list(network, now_ns)) {
         list_sockets(job, now_ns);
-        network->list_cost_ns = cpu_spent_ns(job->root) - looked_ns;
+        expect_cost(&network->list_cost_ns, cpu_spent_ns(job->root) - looked_ns);
     }
     return cpu_spent_ns(job->root) - before_ns;
 }
 
-/* Expensive looks are rare, and jobs without a TCP socket are looked at less often. */
-static uint64_t look_gap_ns(const struct job *job, uint64_t cost_ns)
+/* Looks at many descriptors are rare, and jobs without a TCP socket are looked at less often. */
+static uint64_t look_gap_ns(const struct job *job)
 {
     const struct job_network *network = &job->network;
     uint64_t gap_ns = !has_sockets(network)      ? LOOK_GAP_MOST_NS
                       : job->activity.is_at_rest ? network->list_gap_ns
                                                  : LOOK_GAP_NS;
 
-    return larger(gap_ns, LOOK_SHARE * cost_ns);
+    return larger(gap_ns, LOOK_SHARE * network->look_cost_ns);
 }
 
 /* The first list of a job that has a connection may be made on credit: it may need no other one. A look that finds
@@ -609,7 +623,7 @@ static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
         look(job, now_ns,
              on_credit || budget_allows(&job->budget, SPENT_NETWORK, network->list_cost_ns));
     (on_credit ? budget_borrow : budget_charge)(&job->budget, SPENT_NETWORK, cost_ns);
-    network->due_ns = now_ns + look_gap_ns(job, cost_ns);
+    network->due_ns = now_ns + look_gap_ns(job);
     return true;
 }
 
@@ -618,7 +632,7 @@ static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
     if (job->network.reason)
         return false;
     drain(&job->network);
-    return may_have_changed(job) && (is_sample || now_ns >= job->network.due_ns) &&
+    return (is_sample || now_ns >= job->network.due_ns) && may_have_changed(job) &&
            look_if_affordable(job, now_ns, is_sample);
 }
 

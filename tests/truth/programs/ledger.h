@@ -42,6 +42,8 @@ enum figure {
     ELAPSED_SECONDS,         /* from the start of the main process to the ledger's last line */
     MINOR_FAULTS,            /* page faults that read from no disk */
     SHARED_BYTES_AT_MOST,    /* an upper bound of SHARED_BYTES, where it is not known exactly */
+    LOOPBACK_RECEIVED_BYTES, /* by TCP connections within the machine, both ends of which are the job's */
+    LOOPBACK_SENT_BYTES,
     FIGURE_COUNT,
 };
 
