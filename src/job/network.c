@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/reserve.h"
+#include "base/unknown.h"
 #include "job/job.h"
 #include "source/host/devices.h"
 #include "source/proc/pid_files.h"
@@ -32,6 +33,8 @@ enum {
 /* A connection of 20 ms is seen. While the job has no TCP socket, it is looked at with the sentinel. */
 #define LOOK_GAP_NS (10 * NS_PER_MS)
 #define LOOK_GAP_MOST_NS (20 * NS_PER_MS)
+/* A look takes at most this part of the time. */
+enum { LOOK_SHARE = 32 };
 /* A socket that is not connected yet is in no list. */
 #define LIST_GAP_NS (5 * NS_PER_MS)
 #define LIST_GAP_MOST_NS NS_PER_SECOND
@@ -478,6 +481,8 @@ static void list_sockets(struct job *job, uint64_t now_ns)
         network->is_bounded = false;
         return;
     }
+    job_take_events(job, now_ns,
+                    false); /* a process that was just forked may hold one of them */
     look_at_files(job);
     take_held(job, is_first);
     mark_foreign(job);
@@ -490,7 +495,7 @@ void job_open_network(struct job *job, unsigned disabled)
     struct job_network *network = &job->network;
 
     *network = (struct job_network)JOB_NETWORK_CLOSED;
-    network->look_gap_ns = network->list_gap_ns = LOOK_GAP_NS;
+    network->list_gap_ns = LIST_GAP_NS;
     network->look_cost_ns = LOOK_COST_NS;
     network->list_cost_ns = LIST_COST_NS;
     network->reason = disabled & SOURCE_NETWORK ? "disabled by SPOOR_DISABLE"
@@ -537,59 +542,103 @@ static bool has_sockets(const struct job_network *network)
     return network->sockets.count > 0 || is_incomplete(network);
 }
 
-/* A job that has not run since the last look has no new sockets. */
-static bool may_have_changed(const struct job *job)
+/* A job that has not run since the last look has no new sockets. While it is idle, only its CPU time is read. */
+static bool may_have_changed(struct job *job)
 {
-    return is_incomplete(&job->network) || !job->activity.is_at_rest ||
-           job->activity.cpu_ns != job->network.looked_cpu_ns;
+    uint64_t cpu_ns;
+
+    if (is_incomplete(&job->network) || !job->activity.is_at_rest)
+        return true;
+    cpu_ns = job_quick_cpu_ns(job);
+    return !is_known(cpu_ns) || cpu_ns != job->network.looked_cpu_ns;
 }
 
 uint64_t job_network_due_ns(const struct job *job)
 {
     const struct job_network *network = &job->network;
 
-    if (network->reason || !has_sockets(network) || !may_have_changed(job))
+    if (network->reason || !has_sockets(network) ||
+        (job->activity.is_at_rest && !is_incomplete(network)))
         return UINT64_MAX;
-    return network->looked_ns +
-           larger(network->look_gap_ns,
-                  budget_wait_ns(&job->budget, SPENT_NETWORK, network->look_cost_ns));
+    return network->due_ns;
 }
 
-static void look(struct job *job, uint64_t now_ns)
+static bool needs_list(const struct job_network *network, uint64_t now_ns)
+{
+    return network->has_new ||
+           (is_incomplete(network) && now_ns >= network->listed_ns + network->list_gap_ns);
+}
+
+/* Expects the latest cost next time, but not at once if it was much higher: the hypervisor may have had the CPU. */
+static void expect_cost(uint64_t *expected_ns, uint64_t cost_ns)
+{
+    *expected_ns = smaller(cost_ns, 4 * larger(*expected_ns, LOOK_COST_NS));
+}
+
+/* Returns the CPU time that it took. */
+static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
 {
     struct job_network *network = &job->network;
     uint64_t before_ns = cpu_spent_ns(job->root), looked_ns;
 
-    network->looked_ns = now_ns;
-    network->looked_cpu_ns = job->activity.cpu_ns;
+    network->looked_cpu_ns = job_quick_cpu_ns(job);
     look_at_files(job);
     looked_ns = cpu_spent_ns(job->root);
-    network->look_cost_ns = smoothed(network->look_cost_ns, looked_ns - before_ns);
-    network->look_gap_ns = !has_sockets(network)      ? LOOK_GAP_MOST_NS
-                           : job->activity.is_at_rest ? network->list_gap_ns
-                                                      : LOOK_GAP_NS;
-    if ((network->has_new ||
-         (is_incomplete(network) && now_ns >= network->listed_ns + network->list_gap_ns)) &&
-        budget_allows(&job->budget, SPENT_NETWORK, network->list_cost_ns)) {
+    expect_cost(&network->look_cost_ns, looked_ns - before_ns);
+    if (may_list && needs_list(network, now_ns)) {
         list_sockets(job, now_ns);
-        network->list_cost_ns =
-            smoothed(network->list_cost_ns, cpu_spent_ns(job->root) - looked_ns);
+        expect_cost(&network->list_cost_ns, cpu_spent_ns(job->root) - looked_ns);
     }
-    budget_charge(&job->budget, SPENT_NETWORK, cpu_spent_ns(job->root) - before_ns);
+    return cpu_spent_ns(job->root) - before_ns;
+}
+
+/* Looks at many descriptors are rare, and jobs without a TCP socket are looked at less often. */
+static uint64_t look_gap_ns(const struct job *job)
+{
+    const struct job_network *network = &job->network;
+    uint64_t gap_ns = !has_sockets(network)      ? LOOK_GAP_MOST_NS
+                      : job->activity.is_at_rest ? network->list_gap_ns
+                                                 : LOOK_GAP_NS;
+
+    return larger(gap_ns, LOOK_SHARE * network->look_cost_ns);
+}
+
+/* The first list of a job that has a connection may be made on credit: it may need no other one. A look that finds
+ * new sockets is of no use if no list can be paid for. */
+static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
+{
+    struct job_network *network = &job->network;
+    uint64_t cost_ns =
+        network->look_cost_ns + (needs_list(network, now_ns) ? network->list_cost_ns : 0);
+    bool on_credit = (is_sample || network->connections == 0) && network->has_new &&
+                     !budget_allows(&job->budget, SPENT_NETWORK, cost_ns) &&
+                     budget_lends(&job->budget, cost_ns);
+
+    if (!on_credit && !budget_allows(&job->budget, SPENT_NETWORK, cost_ns)) {
+        network->due_ns =
+            now_ns + larger(LOOK_GAP_NS, budget_wait_ns(&job->budget, SPENT_NETWORK, cost_ns));
+        return false;
+    }
+    cost_ns =
+        look(job, now_ns,
+             on_credit || budget_allows(&job->budget, SPENT_NETWORK, network->list_cost_ns));
+    (on_credit ? budget_borrow : budget_charge)(&job->budget, SPENT_NETWORK, cost_ns);
+    network->due_ns = now_ns + look_gap_ns(job);
+    return true;
+}
+
+static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
+{
+    if (job->network.reason)
+        return false;
+    drain(&job->network);
+    return (is_sample || now_ns >= job->network.due_ns) && may_have_changed(job) &&
+           look_if_affordable(job, now_ns, is_sample);
 }
 
 bool job_look_at_network(struct job *job, uint64_t now_ns)
 {
-    struct job_network *network = &job->network;
-
-    if (network->reason)
-        return false;
-    drain(network);
-    if (!may_have_changed(job) || now_ns - network->looked_ns < network->look_gap_ns ||
-        !budget_allows(&job->budget, SPENT_NETWORK, network->look_cost_ns))
-        return false;
-    look(job, now_ns);
-    return true;
+    return look_if_due(job, now_ns, false);
 }
 
 static void read_sockets(struct job_network *network)
@@ -654,7 +703,7 @@ void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
 
     if (network->reason)
         return;
-    (void)job_look_at_network(job, now_ns);
+    (void)look_if_due(job, now_ns, true);
     if (network->requests_fd >= 0 &&
         (is_last || job->is_border ||
          budget_allows(&job->budget, SPENT_NETWORK, network->sockets.count * FIND_COST_NS)))

@@ -109,8 +109,9 @@ struct job_network {
     bool has_awaited;       /* a process holds a TCP socket that no list contained */
     bool has_unsettled;     /* the owner of a socket is not known yet */
     bool is_denied;         /* the files of a process could not be listed */
-    uint64_t looked_cpu_ns; /* CPU time of the job at that time */
-    uint64_t looked_ns, look_cost_ns, look_gap_ns;
+    uint64_t looked_cpu_ns; /* CPU time of the job at the last look */
+    uint64_t due_ns;        /* of the next look */
+    uint64_t look_cost_ns;
     uint64_t listed_ns, list_cost_ns, list_gap_ns;
     uint64_t cgroup_id; /* of the job cgroup; 0: none */
     char own_namespace[32];

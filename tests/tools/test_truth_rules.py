@@ -46,6 +46,13 @@ def test_bounds_of_a_sampled_peak_hold_the_truth(low, high, is_right):
     assert (found == "") == is_right
 
 
+@pytest.mark.parametrize("value, low, high, is_right", [
+    (50, 50, 110, True), (0, 0, 100, True), (0, 0, None, True), (101, 101, 110, False), (50, 50, 99, False),
+    (50, None, None, False)])
+def test_bounds_of_network_bytes_hold_the_truth(value, low, high, is_right):
+    assert (fault("loopback_sent_bytes", 100, value=value, low=low, high=high) == "") == is_right
+
+
 def test_sampled_total_may_miss_but_not_add():
     assert fault("written_chars", 64 * MB, value=10 * MB) == ""
     assert fault("written_chars", 64 * MB, value=128 * MB) != ""

@@ -80,6 +80,8 @@ DAEMON = {"cpu_seconds": 0.02, "peak_rss_bytes": 0.03, "descendants_rss_bytes": 
 TREE = {"cpu_seconds": 0.02, "processes": 0.02}
 WRITTEN = {"written_chars": 0.02, "written_bytes": 0.02, "processes": 0.02}
 
+NETWORK = {"loopback_received_bytes": 0.02, "loopback_sent_bytes": 0.02}
+
 # Once with and once without a cgroup: it is long, and only about how fast processes start.
 STORM_RUNGS = (("default", "root"), ("no cgroup", "root"))
 
@@ -200,6 +202,10 @@ CASES = [
     Case("churn", "churn 1000", "sharing"),
     # Its pages are merged before the first look: a tracker from its start has seen them unmerged.
     Case("merged pages", "merged", "sharing", can_run=False, needs="ksm"),
+    Case("1000 connections", "tcp 1000 100000 0", "", is_heavy=True),
+    Case("10000 connections", "tcp 10000 1000 0", "", is_heavy=True, is_quick=False),
+    Case("held connections", "tcp 5 5000000 100", "", NETWORK),
+    Case("held connections, IPv6", "tcp 5 5000000 100 6", "", NETWORK, is_quick=False),
     *BURSTS,
     *FAULTS,
     *GENERATED,

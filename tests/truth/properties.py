@@ -26,6 +26,10 @@ CURVE_TOTALS = {
     "job_cpu_pressure_seconds": "pressure.cpu_seconds",
     "job_memory_pressure_seconds": "pressure.memory_seconds",
     "job_io_pressure_seconds": "pressure.io_seconds",
+    "job_network_received_bytes": "network.job.received_bytes",
+    "job_network_sent_bytes": "network.job.sent_bytes",
+    "job_loopback_received_bytes": "network.job.loopback_received_bytes",
+    "job_loopback_sent_bytes": "network.job.loopback_sent_bytes",
     "host_network_received_bytes": "network.received_bytes",
     "host_network_sent_bytes": "network.sent_bytes",
 }

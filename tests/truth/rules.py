@@ -4,6 +4,7 @@
 - A figure marked exact is within 1 % of the truth.
 - A sampled peak of memory has bounds, and they hold the truth. An upper bound that nobody can
   know is null: then the peak is said to be at least so much.
+- So has a sampled count of network bytes: it is the lower bound itself, and may be 0.
 - A sampled total or count is never above the truth: what was not seen is missing, nothing is
   counted twice.
 - Nothing is 0 where the truth is not; what is null has a reason.
@@ -50,7 +51,7 @@ class Figure:
     """A figure written by a job, and its path in the report."""
     path: str
     # total: a counter; peak: memory at its worst; count: most at once, or ever; time: elapsed;
-    # ceiling: the truth is at most this much
+    # ceiling: the truth is at most this much; bounded: a counter with bounds, which hold it
     kind: str
     floor: float
 
@@ -74,6 +75,8 @@ FIGURES = {
     "cpu_wait_seconds": Figure("cpu.wait_seconds", "total", 0.1),
     "minor_faults": Figure("cpu.page_faults.minor", "total", 300),
     "elapsed_seconds": Figure("run.elapsed_seconds", "time", 0.25),
+    "loopback_received_bytes": Figure("network.job.loopback_received_bytes", "bounded", 0),
+    "loopback_sent_bytes": Figure("network.job.loopback_sent_bytes", "bounded", 0),
     # Not known exactly, see ledger.h.
     "shared_bytes_at_most": Figure("memory.combined.shared_rss_bytes", "ceiling", MEMORY_FLOOR),
     # A thread that was joined may take the kernel a moment to end.
@@ -150,6 +153,9 @@ def is_near(row, slack):
 def broken_rule(row, kind, floor):
     """The rule that a row breaks, in words; "" if none."""
     slack = max(EXACT_TOLERANCE * row.true, floor)
+    if kind == "bounded" and not row.exact:
+        high = row.high if row.high is not None else float("inf")
+        return "" if row.low is not None and row.low <= row.true <= high else "the truth is not within the bounds"
     if row.value == 0 and row.true > floor:
         return "0 where the truth is not"
     if kind == "ceiling":

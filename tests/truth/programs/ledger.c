@@ -37,6 +37,8 @@ static const char *const names[FIGURE_COUNT] = {
     [MINOR_FAULTS] = "minor_faults",
     [CPU_WAIT_SECONDS] = "cpu_wait_seconds",
     [SHARED_BYTES_AT_MOST] = "shared_bytes_at_most",
+    [LOOPBACK_RECEIVED_BYTES] = "loopback_received_bytes",
+    [LOOPBACK_SENT_BYTES] = "loopback_sent_bytes",
 };
 
 enum { LINE_BYTES = 2048, ENDS_MAX = 4096 };

@@ -43,6 +43,8 @@ enum figure {
     MINOR_FAULTS,            /* page faults that read from no disk */
     SHARED_BYTES_AT_MOST,    /* an upper bound of SHARED_BYTES, where it is not known exactly */
     CPU_WAIT_SECONDS,        /* of threads that were ready to run */
+    LOOPBACK_RECEIVED_BYTES, /* by TCP connections within the machine, both ends of which are the job's */
+    LOOPBACK_SENT_BYTES,
     FIGURE_COUNT,
 };
 

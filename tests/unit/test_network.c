@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "job/job.h"
+
+#define NOW_NS NS_PER_SECOND
+
+/* A job that waits for a list of sockets and runs. */
+static void prepare(struct job *job, const struct root *root)
+{
+    *job = (struct job){ .root = root, .network = JOB_NETWORK_CLOSED };
+    budget_init(&job->budget, BUDGET_MILLIONTHS, NOW_NS);
+    job->network.has_awaited = true;
+    job->network.connections = 1;
+}
+
+static void a_look_that_is_refused_waits_for_the_budget(void **state)
+{
+    const struct root root = ROOT_CLOSED;
+    static struct job job;
+
+    (void)state;
+    prepare(&job, &root);
+    budget_charge(&job.budget, SPENT_NETWORK, 100 * NS_PER_MS);
+    assert_false(job_look_at_network(&job, NOW_NS));
+    assert_true(job_network_due_ns(&job) >= NOW_NS + 10 * NS_PER_MS);
+    assert_true(job_look_at_network(&job, NOW_NS + NS_PER_SECOND) ||
+                job_network_due_ns(&job) > NOW_NS + NS_PER_SECOND);
+}
+
+static void an_idle_job_without_sockets_causes_no_wake_up(void **state)
+{
+    const struct root root = ROOT_CLOSED;
+    static struct job job;
+
+    (void)state;
+    prepare(&job, &root);
+    job.network.has_awaited = false;
+    job.activity.is_at_rest = true;
+    assert_true(job_network_due_ns(&job) == UINT64_MAX);
+}
+
+static void remotes_are_sorted_by_their_bytes(void **state)
+{
+    static struct job job;
+    struct network_remotes remotes;
+
+    (void)state;
+    for (size_t i = 0; i < 25; i++)
+        job.network.peers[job.network.peer_count++] =
+            (struct network_peer){ .connections = i, .received_bytes = (i * 7) % 25 };
+    job_list_remotes(&job, &remotes);
+    assert_int_equal(remotes.count, 10);
+    for (size_t i = 0; i < remotes.count; i++)
+        assert_int_equal(remotes.list[i].received_bytes, 24 - i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_look_that_is_refused_waits_for_the_budget),
+        cmocka_unit_test(an_idle_job_without_sockets_causes_no_wake_up),
+        cmocka_unit_test(remotes_are_sorted_by_their_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
