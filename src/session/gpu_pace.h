@@ -32,8 +32,9 @@ enum gpu_look {
     GPU_LOOK_NONE,
     GPU_LOOK_QUICK,
     GPU_LOOK_SLOW,
-    GPU_LOOK_KINDS, /* the kinds below are not paced */
-    GPU_LOOK_LAST = GPU_LOOK_KINDS,
+    GPU_LOOK_KINDS,                   /* the kinds below are not paced */
+    GPU_LOOK_BORDER = GPU_LOOK_KINDS, /* where a phase starts or stops */
+    GPU_LOOK_LAST,
     GPU_LOOK_CLOSE,
 };
 
