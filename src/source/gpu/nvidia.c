@@ -35,6 +35,8 @@
 #define ENERGY_BORDER_NS (2 * NS_PER_SECOND)
 /* The driver reports the mean of the last second. */
 #define POWER_EVERY_NS NS_PER_SECOND
+/* Estimates are a little low, so that the energy need not fall when its counter is read. */
+#define ESTIMATED_SHARE 0.95
 
 /* ---- finding devices ------------------------------------------------------ */
 
@@ -318,7 +320,8 @@ static void note_power(struct nvidia_device *device, const struct nvml *nvml, ui
 
     if (is_known(milliwatts) && is_known(energy->last_milliwatts))
         energy->since_microjoules +=
-            (uint64_t)(((double)(milliwatts + energy->last_milliwatts) / 2 *
+            (uint64_t)(ESTIMATED_SHARE *
+                       ((double)(milliwatts + energy->last_milliwatts) / 2 *
                             (double)changing_ns +
                         (double)milliwatts * (double)(span_ns - changing_ns)) /
                        1e6);
