@@ -107,7 +107,11 @@ static void use_write(const struct record *record, struct page *page)
 #define NOTABLE_BUSY 0.5
 /* and of whose SMs less than this share works meanwhile, could do more. */
 #define NOTABLE_SM 0.3
+/* The tensor cores are idle below these shares of the time and of the work of the SMs. */
 #define IDLE 0.005
+#define TENSOR_OF_SM 0.1
+/* Shown as less than the smallest percentage, as little work is. */
+#define NO_WORK 1e-9
 
 /* Mean of a figure over the GPUs whose work was counted; NaN: there are none. */
 static double mean_of_counted(const struct record *record, enum record_gpu_measure measure)
@@ -139,13 +143,13 @@ static void work_write(const struct record *record, struct page *page)
     buffer_add_text(&details, "of the SMs worked");
     if (busy >= NOTABLE_BUSY && sm < NOTABLE_SM * busy)
         buffer_format(&details, ", though busy %s of the time", number_percent(busy).text);
-    if (tensor < IDLE)
+    if (tensor < IDLE && tensor < TENSOR_OF_SM * sm)
         buffer_add_text(&details, "; the tensor cores were idle");
     else if (!isnan(tensor))
         buffer_format(&details, "; tensor cores %s", number_percent(tensor).text);
     if (!isnan(dram))
         buffer_format(page_item(&details), "memory bandwidth %s", number_percent(dram).text);
-    page_row(page, "GPU work", number_percent(sm).text, details.text);
+    page_row(page, "GPU work", number_percent(fmax(sm, NO_WORK)).text, details.text);
     buffer_done(&details);
 }
 

@@ -253,6 +253,23 @@ bool session_look_at_gpus(spoor_session *session, uint64_t now_ns)
            gpu_looks_start(&session->gpu_looks, look, &job->roster) == 0;
 }
 
+/* The sample of a border waits for the drivers, but not for one that hangs. */
+#define BORDER_WAIT_NS (50 * NS_PER_MS)
+
+void session_look_at_gpus_at_border(spoor_session *session)
+{
+    uint64_t now_ns = clock_now().monotonic_ns, until_ns = now_ns + BORDER_WAIT_NS;
+    struct gpu_looks *looks = &session->gpu_looks;
+
+    if (!has_gpus(session) || looks->state != GPU_READY)
+        return;
+    gpu_looks_wait(looks, until_ns);
+    collect(session, now_ns);
+    if (gpu_looks_are_idle(looks) &&
+        gpu_looks_start(looks, GPU_LOOK_BORDER, &session->sampler.job.roster) == 0)
+        gpu_looks_wait(looks, until_ns);
+}
+
 void session_begin_last_look_at_gpus(spoor_session *session)
 {
     collect(session, clock_now().monotonic_ns);

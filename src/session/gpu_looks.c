@@ -83,8 +83,8 @@ static void look(struct gpu_look_data *data)
     if (data->error < 0)
         return;
     now_ns = is_first ? clock_now().monotonic_ns : now_ns;
-    if (data->request == GPU_LOOK_QUICK)
-        gpu_watch_poll(&data->watch, now_ns);
+    if (data->request == GPU_LOOK_QUICK || data->request == GPU_LOOK_BORDER)
+        gpu_watch_poll(&data->watch, now_ns, data->request == GPU_LOOK_BORDER);
     else
         gpu_watch_read(&data->watch, now_ns, data->request == GPU_LOOK_LAST);
     if (data->request == GPU_LOOK_LAST)
@@ -305,6 +305,12 @@ int gpu_looks_start(struct gpu_looks *looks, enum gpu_look look, const struct ro
     if (looks->reason == origins_gpus_not_opened)
         looks->reason = too_early;
     return start_call(looks, look);
+}
+
+void gpu_looks_wait(const struct gpu_looks *looks, uint64_t until_ns)
+{
+    if (looks->started_ns != 0)
+        (void)helper_wait(looks->helper, until_ns); /* gpu_looks_collect() checks it */
 }
 
 bool gpu_looks_are_idle(const struct gpu_looks *looks)

@@ -16,6 +16,9 @@
 /* A quick look waits this long for the budget. A slow one waits until samples might be lost. */
 #define POSTPONED_MOST_NS NS_PER_SECOND
 
+/* A GPU that an idle job holds draws power: it is read this often. */
+#define REST_GAP_NS (2 * NS_PER_SECOND)
+
 /* A change of the address space causes a look that the budget cannot pay, this often at most. */
 #define FORCED_GAP_NS (100 * NS_PER_MS)
 
@@ -107,8 +110,13 @@ static bool quick_is_due(struct gpu_pace *pace, uint64_t now_ns, struct budget *
     uint64_t cost_ns = pace->cost_ns[GPU_LOOK_QUICK];
 
     if (pace->job.rests && !pace->owes_look && !space_has_changed(pace)) {
-        pace->due_ns = larger(pace->slow_ns + slow_gap_ns(pace), now_ns + WAIT_MOST_NS);
-        return false;
+        uint64_t slow_ns = larger(pace->slow_ns + slow_gap_ns(pace), now_ns + WAIT_MOST_NS);
+        uint64_t power_ns = pace->found.holds_context ? pace->looked_ns + REST_GAP_NS : slow_ns;
+
+        if (now_ns < power_ns) {
+            pace->due_ns = smaller(slow_ns, power_ns);
+            return false;
+        }
     }
     if (sub_floor0(now_ns, pace->looked_ns) >= POSTPONED_MOST_NS ||
         allows(pace, GPU_LOOK_QUICK, budget))

@@ -9,7 +9,7 @@
  *   to every 250 ms, while it does not; a new process brings the short gap back. While no
  *   process of the job uses a GPU, the gaps are 100 and 400 ms. An idle job allocates nothing:
  *   there is one quick look when it becomes idle, as soon as the budget can pay for it (at once if no process
- *   is known to use a GPU), and none until it runs again.
+ *   is known to use a GPU), and then one every 2 s, for the power of the GPUs it holds, until it runs again.
  * - If the address space of the processes that use GPUs changes, a quick look comes at once:
  *   GPU memory is mapped there when much of it is allocated. Reading the size takes 15 us after a rest of 20 ms, a
  *   call of the driver 60 us and more. The job may have rested, and the opening of the drivers is still to be paid, so
@@ -32,8 +32,9 @@ enum gpu_look {
     GPU_LOOK_NONE,
     GPU_LOOK_QUICK,
     GPU_LOOK_SLOW,
-    GPU_LOOK_KINDS, /* the kinds below are not paced */
-    GPU_LOOK_LAST = GPU_LOOK_KINDS,
+    GPU_LOOK_KINDS,                   /* the kinds below are not paced */
+    GPU_LOOK_BORDER = GPU_LOOK_KINDS, /* where a phase starts or stops */
+    GPU_LOOK_LAST,
     GPU_LOOK_CLOSE,
 };
 

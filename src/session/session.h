@@ -160,6 +160,9 @@ uint64_t session_gpus_due_ns(const spoor_session *session);
 /* Collects the result of a look that has ended, and starts another if one is due: then
  * returns true. Never waits. */
 bool session_look_at_gpus(spoor_session *session, uint64_t now_ns);
+/* Called where a phase starts or stops: makes a look for the sample that follows, and waits
+ * for it, but not for a driver that hangs. */
+void session_look_at_gpus_at_border(spoor_session *session);
 void session_note_gpu_process_end(spoor_session *session, pid_t pid);
 /* Called at the end: starts the last look, then waits for it. */
 void session_begin_last_look_at_gpus(spoor_session *session);

@@ -135,6 +135,7 @@ static void take_requested_sample(spoor_session *session, const struct pace *pac
     pthread_mutex_unlock(&session->mutex);
     if (asked == given)
         return;
+    session_look_at_gpus_at_border(session);
     take_sample(session, SAMPLE_BORDER, pace);
     pthread_mutex_lock(&session->mutex);
     session->taken_samples = asked;

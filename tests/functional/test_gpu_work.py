@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import eventually, value
+from conftest import eventually, read_line, value
 from gpus import GIB, QUICK, SLOW, Run, card, rows_of, warnings_of
 
 SHARES = {"sm": (2, 11), "occupancy": (3, 5), "tensor": (5, 0), "fp64": (11, 1), "fp32": (12, 8),
@@ -117,6 +117,37 @@ def test_work_of_a_process_that_exits_first_counts(spoor, machine):
     machine.wait_for(SLOW)
     assert value(run.end(), "gpu.work.sm_gpus") > 0
     assert machine.calls(SNAPSHOT) == snapshots
+
+
+POWER = "nvmlDeviceGetPowerUsage"
+MARKS = "echo $$; while read -r mark; do \"$SPOOR\" phase $mark; echo marked; done"
+
+
+def test_energy_of_phases_is_that_of_the_counter(spoor, machine):
+    """It grows by more here than power times time."""
+    machine.play(card(0), "device 0 power 700000", "device 0 energy 1000000")
+    run = Run(spoor, machine, command=("bash", "-c", MARKS), SPOOR=spoor.binary)
+    machine.play(f"process 0 compute {run.pid} {GIB}")
+    machine.wait_for()
+
+    def mark(words, millijoules):
+        # Power is read once a second at most, the counter every two.
+        before = machine.calls(POWER)
+        eventually(lambda: machine.calls(POWER) >= before + 3, "seconds")
+        machine.play(f"device 0 energy {millijoules}")
+        for word in words:
+            run.process.stdin.write(f"{word}\n".encode())
+            run.process.stdin.flush()
+            assert read_line(run.process.stdout) == "marked"
+
+    mark(["start work"], 101000000)
+    mark(["stop work", "start rest"], 181000000)
+    machine.play("device 0 power 100000")
+    mark(["stop rest"], 211000000)
+    work, rest = run.end()["phases"]
+    assert work["energy"]["gpu_joules"]["value"] == pytest.approx(80000, rel=0.05)
+    assert rest["energy"]["gpu_joules"]["value"] == pytest.approx(30000, rel=0.05)
+    assert work["energy"]["gpu_joules"]["exact"]
 
 
 @pytest.mark.parametrize("has_counters", [True, False])

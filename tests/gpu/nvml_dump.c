@@ -82,8 +82,8 @@ static void print_readings(struct open_vendor *open)
         print_figure("covered_ns", reading.busy_covered_ns);
         print_figure("encoder_ns", reading.encoder_busy_ns);
         print_figure("decoder_ns", reading.decoder_busy_ns);
-        print_figure("energy_uj", reading.energy_microjoules);
-        print_figure("power_mw", reading.power_milliwatts);
+        print_figure("energy_uj", reading.energy.microjoules);
+        print_figure("power_mw", reading.energy.milliwatts);
         print_figure("celsius", reading.temperature_celsius);
         print_figure("mhz", reading.clock_mhz);
         print_figure("throttle", reading.throttle_reasons);

@@ -104,11 +104,11 @@ static void figures_are_read_in_their_units(void **state)
                                 "device 0 energy 1250\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.memory_used_bytes, 543162368); /* without what is reserved */
-    assert_int_equal(reading.power_milliwatts, 76543);
+    assert_int_equal(reading.energy.milliwatts, 76543);
     assert_int_equal(reading.temperature_celsius, 33);
     assert_int_equal(reading.clock_mhz, 1980);
     assert_int_equal(reading.throttle_reasons, GPU_THROTTLE_POWER | GPU_THROTTLE_HARDWARE);
-    assert_int_equal(reading.energy_microjoules, 250000); /* in our time */
+    assert_int_equal(reading.energy.microjoules, 250000); /* in our time */
     machine_done(&machine);
 }
 
@@ -127,8 +127,8 @@ static void figure_without_a_source_is_unknown_not_0(void **state)
     assert_non_null(reading.busy_reason);
     assert_false(is_known(reading.encoder_busy_ns));
     assert_false(is_known(reading.decoder_busy_ns));
-    assert_false(is_known(reading.energy_microjoules));
-    assert_false(is_known(reading.power_milliwatts));
+    assert_false(is_known(reading.energy.microjoules));
+    assert_false(is_known(reading.energy.milliwatts));
     assert_false(is_known(reading.temperature_celsius));
     assert_false(is_known(reading.clock_mhz));
     assert_false(is_known(reading.throttle_reasons));
@@ -146,9 +146,9 @@ static void not_available_is_unknown(void **state)
                                 "device 0 energy 18446744073709551615\n"
                                 "device 0 temperature 4294967295\n");
     reading = machine_read(&machine, 0);
-    assert_false(is_known(reading.power_milliwatts));
+    assert_false(is_known(reading.energy.milliwatts));
     assert_false(is_known(reading.clock_mhz));
-    assert_false(is_known(reading.energy_microjoules));
+    assert_false(is_known(reading.energy.microjoules));
     assert_false(is_known(reading.temperature_celsius));
     machine_done(&machine);
 }
@@ -161,11 +161,11 @@ static void energy_goes_on_when_the_driver_starts_anew(void **state)
     machine_init(&machine, false);
     machine_open(&machine, H200 "device 0 energy 5000\n");
     machine_play(&machine, H200 "device 0 energy 5400\n");
-    assert_int_equal(machine_read(&machine, 0).energy_microjoules, 400000);
+    assert_int_equal(machine_read(&machine, 0).energy.microjoules, 400000);
     machine_play(&machine, H200 "device 0 energy 100\n");
-    assert_int_equal(machine_read(&machine, 0).energy_microjoules, 400000);
+    assert_int_equal(machine_read(&machine, 0).energy.microjoules, 400000);
     machine_play(&machine, H200 "device 0 energy 150\n");
-    assert_int_equal(machine_read(&machine, 0).energy_microjoules, 450000);
+    assert_int_equal(machine_read(&machine, 0).energy.microjoules, 450000);
     machine_done(&machine);
 }
 
@@ -181,8 +181,8 @@ static void costly_figures_are_those_of_the_last_time_in_between(void **state)
     now_ns = clock_now().monotonic_ns;
     machine_play(&machine, H200 "device 0 energy 1001\ndevice 0 power 5\n");
     assert_int_equal(gpu_nvidia.read(machine.vendor, 0, now_ns, &reading), 0);
-    assert_int_equal(reading.energy_microjoules, 0); /* known: it was read at the opening */
-    assert_int_equal(reading.power_milliwatts, 5);
+    assert_int_equal(reading.energy.microjoules, 0); /* known: it was read at the opening */
+    assert_int_equal(reading.energy.milliwatts, 5);
     machine_done(&machine);
 }
 
@@ -202,10 +202,10 @@ static void energy_is_power_times_time_in_between(void **state)
         bool is_estimated;
         size_t calls;
     } steps[] = {
-        { 10, 1000000, true, 2 }, /* at 100 mW */
-        { 59, 5900000, true, 2 },
+        { 10, 950000, true, 2 }, /* at 100 mW; 5 % less */
+        { 59, 5605000, true, 2 },
         { 61, 6100000, false, 3 }, /* the counter */
-        { 71, 7100000, true, 3 },
+        { 71, 7050000, true, 3 },
     };
     struct gpu_reading reading;
     struct machine machine;
@@ -216,20 +216,20 @@ static void energy_is_power_times_time_in_between(void **state)
     machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     now_ns = clock_now().monotonic_ns;
     gpu_nvidia.refresh(machine.vendor);
-    assert_int_equal(read_at(&machine, now_ns).energy_microjoules, 0);
+    assert_int_equal(read_at(&machine, now_ns).energy.microjoules, 0);
     machine_play(&machine, H200 "device 0 energy 7100\ndevice 0 power 100\n");
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         reading = read_at(&machine, now_ns + steps[i].at_s * NS_PER_SECOND);
-        assert_int_equal(reading.energy_microjoules, steps[i].expected_microjoules);
-        assert_int_equal(reading.is_energy_estimated, steps[i].is_estimated);
+        assert_int_equal(reading.energy.microjoules, steps[i].expected_microjoules);
+        assert_int_equal(reading.energy.is_estimated, steps[i].is_estimated);
         assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"),
                          steps[i].calls);
     }
     gpu_nvidia.refresh(machine.vendor); /* the end; the estimate was too high */
     machine_play(&machine, H200 "device 0 energy 7900\ndevice 0 power 100\n");
     reading = read_at(&machine, now_ns + 72 * NS_PER_SECOND);
-    assert_int_equal(reading.energy_microjoules, 6900000);
-    assert_false(reading.is_energy_estimated);
+    assert_int_equal(reading.energy.microjoules, 6900000);
+    assert_false(reading.energy.is_estimated);
     machine_done(&machine);
 }
 
@@ -243,36 +243,66 @@ static void energy_of_a_device_that_tells_no_power_is_read_every_10_s(void **sta
     machine_open(&machine, H200 "device 0 energy 1000\n");
     now_ns = clock_now().monotonic_ns;
     machine_play(&machine, H200 "device 0 energy 1001\n");
-    assert_int_equal(read_at(&machine, now_ns + 9 * NS_PER_SECOND).energy_microjoules, 0);
-    assert_int_equal(read_at(&machine, now_ns + 11 * NS_PER_SECOND).energy_microjoules, 1000);
+    assert_int_equal(read_at(&machine, now_ns + 9 * NS_PER_SECOND).energy.microjoules, 0);
+    assert_int_equal(read_at(&machine, now_ns + 11 * NS_PER_SECOND).energy.microjoules, 1000);
     machine_done(&machine);
 }
 
-/* Quick looks read the power of a device that is in use. */
+static struct gpu_energy energy_at(struct machine *machine, uint64_t now_ns, bool is_border)
+{
+    struct gpu_energy energy;
+
+    gpu_nvidia.energy(machine->vendor, 0, now_ns, is_border, &energy);
+    return energy;
+}
+
+/* Quick looks read the power once a second. */
 static void power_is_read_between_readings(void **state)
 {
-    static const struct gpu_pids nobody;
-    struct gpu_reading reading;
     struct machine machine;
     uint64_t now_ns;
 
     (void)state;
     machine_init(&machine, false);
-    machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n"
-                                "process 0 compute 7 1000\n");
+    machine_open(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
     now_ns = clock_now().monotonic_ns;
     gpu_nvidia.refresh(machine.vendor);
     (void)read_at(&machine, now_ns);
-    machine_play(&machine,
-                 H200 "device 0 energy 1000\ndevice 0 power 300\nprocess 0 compute 7 1000\n");
+    machine_play(&machine, H200 "device 0 energy 1000\ndevice 0 power 300\n");
     for (unsigned i = 1; i <= 10; i++)
-        assert_int_equal(nvidia_processes(machine.vendor, &nobody, machine.processes,
-                                          MACHINE_PROCESSES, now_ns + i * 200 * NS_PER_MS),
-                         1);
+        (void)energy_at(&machine, now_ns + i * 200 * NS_PER_MS, false);
     assert_int_equal(machine_calls(&machine, "nvmlDeviceGetPowerUsage"), 1 + 1 + 2);
-    reading = read_at(&machine, now_ns + 4 * NS_PER_SECOND);
     /* a second of 200 mW on average, then 300 */
-    assert_int_equal(reading.energy_microjoules, 200000 + 900000);
+    assert_int_equal(read_at(&machine, now_ns + 4 * NS_PER_SECOND).energy.microjoules,
+                     (200000 + 900000) / 20 * 19);
+    /* If nothing was read for long, the device has been idle for most of it. */
+    machine_play(&machine, H200 "device 0 energy 1000\ndevice 0 power 100\n");
+    assert_int_equal(energy_at(&machine, now_ns + 14 * NS_PER_SECOND, false).microjoules,
+                     (1100000 + 200000 + 900000) / 20 * 19);
+    machine_done(&machine);
+}
+
+/* The counter of energy and that of work, unless they were read two seconds ago. */
+static void borders_of_phases_read_the_counters(void **state)
+{
+    struct machine machine;
+    struct gpu_work work;
+    uint64_t now_ns;
+
+    (void)state;
+    machine_init(&machine, false);
+    machine_open(&machine,
+                 H200 "device 0 energy 1000\ndevice 0 power 100\ngpm 0 metric 2 50\n");
+    now_ns = clock_now().monotonic_ns;
+    gpu_nvidia.work(machine.vendor, 0, now_ns, true, true, &work);
+    gpu_nvidia.work(machine.vendor, 0, now_ns + NS_PER_SECOND, true, false, &work);
+    machine_play(&machine,
+                 H200 "device 0 energy 1800\ndevice 0 power 100\ngpm 0 metric 2 50\n");
+    assert_true(energy_at(&machine, now_ns + 1500 * NS_PER_MS, true).is_estimated);
+    assert_int_equal(energy_at(&machine, now_ns + 3 * NS_PER_SECOND, true).microjoules, 800000);
+    gpu_nvidia.work(machine.vendor, 0, now_ns + 3 * NS_PER_SECOND, true, false, &work);
+    assert_int_equal(work.counts[GPU_WORK_SM], 1500 * NS_PER_MS);
+    assert_int_equal(machine_calls(&machine, "nvmlDeviceGetTotalEnergyConsumption"), 2);
     machine_done(&machine);
 }
 
@@ -485,7 +515,7 @@ static void call_that_blocks_is_waited_for(void **state)
     machine_open(&machine, H200 "device 0 power 5\n");
     machine_play(&machine, H200 "device 0 power 6\nblock nvmlDeviceGetPowerUsage 50\n");
     before_ns = clock_now().monotonic_ns;
-    assert_int_equal(machine_read(&machine, 0).power_milliwatts, 6);
+    assert_int_equal(machine_read(&machine, 0).energy.milliwatts, 6);
     assert_true(clock_now().monotonic_ns - before_ns >= 50 * NS_PER_MS);
     machine_done(&machine);
 }
@@ -505,6 +535,7 @@ int main(void)
         cmocka_unit_test(energy_is_power_times_time_in_between),
         cmocka_unit_test(energy_of_a_device_that_tells_no_power_is_read_every_10_s),
         cmocka_unit_test(power_is_read_between_readings),
+        cmocka_unit_test(borders_of_phases_read_the_counters),
         cmocka_unit_test(memory_falls_back_to_the_first_version),
         cmocka_unit_test(integrated_gpu_has_the_machines_memory),
         cmocka_unit_test(name_may_be_garbage_without_an_end),

@@ -100,7 +100,7 @@ static void figures_are_known_as_far_as_there_are_calls(void **state)
     machine_play(&machine, MACHINE "sample 0 gpu ~1000 0\nsample 0 gpu ~1200 50\n");
     reading = machine_read(&machine, 0);
     assert_int_equal(reading.memory_used_bytes, generation->used_bytes);
-    assert_int_equal(reading.power_milliwatts, is_bare ? UNKNOWN : 5);
+    assert_int_equal(reading.energy.milliwatts, is_bare ? UNKNOWN : 5);
     assert_int_equal(reading.throttle_reasons, is_bare ? UNKNOWN : GPU_THROTTLE_POWER);
     assert_false(is_known(reading.temperature_celsius));
     assert_int_equal(is_known(reading.busy_ns), !is_bare);

@@ -148,10 +148,10 @@ static void a_reading_has_every_value_of_the_driver(void **state)
     assert_int_equal(amd->read(machine.vendor, 0, 1000 * MS, &reading), 0);
     assert_int_equal(reading.memory_used_bytes, 1 << 30);
     assert_int_equal(reading.busy_ns, 0);
-    assert_int_equal(reading.power_milliwatts, 241000);
+    assert_int_equal(reading.energy.milliwatts, 241000);
     assert_int_equal(reading.temperature_celsius, 63);
     assert_int_equal(reading.clock_mhz, 2304);
-    assert_int_equal(reading.energy_microjoules, 600000); /* since it was opened */
+    assert_int_equal(reading.energy.microjoules, 600000); /* since it was opened */
     assert_true(reading.encoder_busy_ns == UNKNOWN && reading.decoder_busy_ns == UNKNOWN);
     assert_true(reading.throttle_reasons == UNKNOWN);
     assert_null(reading.busy_reason);
@@ -205,13 +205,13 @@ static void missing_files_make_only_their_figure_unknown(void **state)
     fake_drm_file(&machine.fake, 0, "device/mem_info_vram_used", "0\n");
     open_it(&machine);
     assert_int_equal(amd->read(machine.vendor, 0, MS, &reading), 0);
-    assert_int_equal(reading.power_milliwatts, 9000); /* the newer name of the sensor */
+    assert_int_equal(reading.energy.milliwatts, 9000); /* the newer name of the sensor */
     assert_true(reading.temperature_celsius == UNKNOWN);
     assert_true(reading.busy_ns == UNKNOWN);
     assert_non_null(reading.busy_reason);
     assert_true(reading.memory_used_bytes == UNKNOWN); /* it has no memory of its own */
     assert_true(amd->device(machine.vendor, 0)->memory_total_bytes == UNKNOWN);
-    assert_true(reading.energy_microjoules == UNKNOWN);
+    assert_true(reading.energy.microjoules == UNKNOWN);
     tear_down(&machine);
 }
 
@@ -229,17 +229,17 @@ static void a_sleeping_device_is_not_woken(void **state)
         fake_drm_file(&machine.fake, 1, "device/power/runtime_status", asleep[i]);
         assert_int_equal(amd->read(machine.vendor, 0, (i + 1) * 1000 * MS, &reading), 0);
         assert_int_equal(reading.busy_ns, 0);
-        assert_true(reading.power_milliwatts == UNKNOWN);
-        assert_true(reading.energy_microjoules == UNKNOWN);
+        assert_true(reading.energy.milliwatts == UNKNOWN);
+        assert_true(reading.energy.microjoules == UNKNOWN);
         /* Read without waking the device. */
         assert_int_equal(reading.memory_used_bytes, 1 << 30);
     }
     fake_drm_file(&machine.fake, 1, "device/power/runtime_status", "active\n");
     assert_int_equal(amd->read(machine.vendor, 0, 3000 * MS, &reading), 0);
     assert_int_equal(reading.busy_ns, 400 * MS);
-    assert_true(reading.energy_microjoules == UNKNOWN); /* the first value it has */
+    assert_true(reading.energy.microjoules == UNKNOWN); /* the first value it has */
     assert_int_equal(amd->read(machine.vendor, 0, 4000 * MS, &reading), 0);
-    assert_int_equal(reading.energy_microjoules, 0);
+    assert_int_equal(reading.energy.microjoules, 0);
     tear_down(&machine);
 }
 

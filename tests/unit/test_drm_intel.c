@@ -78,13 +78,13 @@ static void a_missing_busy_time_has_a_reason(void **state)
     assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
     assert_true(reading.busy_ns == UNKNOWN);
     assert_non_null(reading.busy_reason);
-    assert_int_equal(reading.energy_microjoules, 3000000);
+    assert_int_equal(reading.energy.microjoules, 3000000);
     assert_int_equal(reading.temperature_celsius, 48);
     assert_int_equal(reading.clock_mhz, 2850);
     assert_true(reading.memory_used_bytes == UNKNOWN);
     assert_int_equal(intel->read(vendor, 0, 1000 * MS, &reading), 0);
     assert_int_equal(reading.clock_mhz, 1300);
-    assert_true(reading.energy_microjoules == UNKNOWN); /* integrated: no sensors of its own */
+    assert_true(reading.energy.microjoules == UNKNOWN); /* integrated: no sensors of its own */
     close_both(&fake, vendor);
 }
 
@@ -99,7 +99,7 @@ static void energy_continues_after_a_reset(void **state)
     assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "500000\n");
     assert_int_equal(intel->read(vendor, 1, 2000 * MS, &reading), 0);
-    assert_int_equal(reading.energy_microjoules, 3500000);
+    assert_int_equal(reading.energy.microjoules, 3500000);
     close_both(&fake, vendor);
 }
 
@@ -113,10 +113,10 @@ static void energy_of_another_sensor_is_not_mixed_in(void **state)
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy1_input", "9000000\n"); /* comes late */
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "4000000\n");
     assert_int_equal(intel->read(vendor, 1, 1000 * MS, &reading), 0);
-    assert_int_equal(reading.energy_microjoules, 3000000);
+    assert_int_equal(reading.energy.microjoules, 3000000);
     fake_drm_file(&fake, 0, "device/hwmon/hwmon3/energy2_input", "");
     assert_int_equal(intel->read(vendor, 1, 2000 * MS, &reading), 0);
-    assert_true(reading.energy_microjoules == UNKNOWN);
+    assert_true(reading.energy.microjoules == UNKNOWN);
     close_both(&fake, vendor);
 }
 

@@ -214,7 +214,7 @@ static void energy_counts_from_the_first_reading(void **state)
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
     (void)state;
-    reading.energy_microjoules = 0;
+    reading.energy.microjoules = 0;
     for (uint64_t i = 0; i < 2; i++) { /* read seldom, viewed often */
         fake_see(WHOLE, reading, MS(i));
         gpu_account_memory(account, NULL, 0, MS(i));
@@ -225,7 +225,7 @@ static void energy_counts_from_the_first_reading(void **state)
         strstr(account->totals.measures[GPU_TOTAL_ENERGY].origin.reason, "not read again"));
     assert_string_equal(account->list[WHOLE].view.figures[GPU_ENERGY].measure.origin.reason,
                         account->totals.measures[GPU_TOTAL_ENERGY].origin.reason);
-    reading.energy_microjoules = 5000;
+    reading.energy.microjoules = 5000;
     fake_see(WHOLE, reading, MS(1000));
     gpu_account_memory(account, NULL, 0, MS(1000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_ENERGY].value, 5000);
@@ -236,9 +236,9 @@ static void energy_of_a_lost_device_stays_in_the_sum(void **state)
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
     (void)state;
-    reading.energy_microjoules = 5000;
+    reading.energy.microjoules = 5000;
     fake_see(WHOLE, reading, 0);
-    reading.energy_microjoules = 100;
+    reading.energy.microjoules = 100;
     fake_see(ALONE, reading, 0);
     gpu_account_device(account, WHOLE, NULL, MS(1000));
     gpu_account_memory(account, NULL, 0, MS(1000));
@@ -251,11 +251,11 @@ static void sensors_keep_their_maximum(void **state)
     struct gpu_reading reading = fake_reading(GB, UNKNOWN, UNKNOWN);
 
     (void)state;
-    reading.power_milliwatts = 400000;
+    reading.energy.milliwatts = 400000;
     reading.temperature_celsius = 70;
     reading.throttle_reasons = GPU_THROTTLE_POWER;
     fake_see(WHOLE, reading, 0);
-    reading.power_milliwatts = 90000;
+    reading.energy.milliwatts = 90000;
     reading.temperature_celsius = UNKNOWN;
     reading.throttle_reasons = GPU_THROTTLE_THERMAL;
     fake_see(WHOLE, reading, MS(1000));
@@ -333,13 +333,13 @@ static void an_estimate_of_energy_may_be_too_high(void **state)
     struct gpu_reading reading = fake_reading(GB, 0, 0);
 
     (void)state;
-    reading.energy_microjoules = 5000;
-    reading.is_energy_estimated = true;
+    reading.energy.microjoules = 5000;
+    reading.energy.is_estimated = true;
     fake_see(ALONE, reading, MS(1000));
     gpu_account_memory(account, NULL, 0, MS(1000));
     assert_true(account->totals.is_energy_estimated);
-    reading.energy_microjoules = 4000;
-    reading.is_energy_estimated = false;
+    reading.energy.microjoules = 4000;
+    reading.energy.is_estimated = false;
     fake_see(ALONE, reading, MS(2000));
     gpu_account_memory(account, NULL, 0, MS(2000));
     assert_int_equal(account->totals.measures[GPU_TOTAL_ENERGY].value, 4000);

@@ -131,7 +131,7 @@ static void a_new_process_shortens_the_gap(void **state)
     assert_in_range(run.pace.due_ns, run.now_ns, run.now_ns + MS(27));
 }
 
-static void an_idle_job_is_not_read_until_it_runs(void **state)
+static void an_idle_job_is_read_every_2_s_if_it_holds_a_gpu(void **state)
 {
     struct run run;
     unsigned quick, slow;
@@ -145,11 +145,16 @@ static void an_idle_job_is_not_read_until_it_runs(void **state)
     assert_int_equal(run.quick, quick + 1);
     slow = run.slow;
     go_on_until(&run, S(23));
-    assert_int_equal(run.quick, quick + 1);
-    assert_in_range(run.slow, slow + 3, slow + 5); /* its GPU is busy */
+    assert_in_range(run.quick, quick + 6, quick + 10); /* for the power of the GPU it holds */
+    assert_in_range(run.slow, slow + 3, slow + 5);     /* its GPU is busy */
+    run.found.holds_context = false;
+    go_on_until(&run, S(25));
+    quick = run.quick;
+    go_on_until(&run, S(45));
+    assert_int_equal(run.quick, quick);
     run.job.rests = false;
     look(&run);
-    assert_int_equal(run.pace.due_ns, run.now_ns + MS(27));
+    assert_int_equal(run.pace.due_ns, run.now_ns + MS(100));
 }
 
 static void a_quiet_gpu_is_read_every_10_seconds(void **state)
@@ -315,7 +320,7 @@ int main(void)
         cmocka_unit_test(looks_become_rare_while_memory_is_unchanged),
         cmocka_unit_test(a_job_without_a_gpu_is_looked_at_rarely),
         cmocka_unit_test(a_new_process_shortens_the_gap),
-        cmocka_unit_test(an_idle_job_is_not_read_until_it_runs),
+        cmocka_unit_test(an_idle_job_is_read_every_2_s_if_it_holds_a_gpu),
         cmocka_unit_test(a_quiet_gpu_is_read_every_10_seconds),
         cmocka_unit_test(the_machines_gpus_are_read_even_if_the_job_is_idle),
         cmocka_unit_test(a_change_of_the_address_space_causes_a_look),

@@ -157,7 +157,7 @@ static void figures_of_all_drivers_add_up(void **state)
     fake_drm_fd(&machine.fake, 41, 7, "/dev/dri/renderD130", I915("2", "0", "8 MiB"));
     fake_drm_fd(&machine.fake, 99, 3, "/dev/dri/renderD128", AMDGPU("9", "0", "512 MiB"));
     update(&machine, 2, MS(500));
-    gpu_watch_poll(&machine.watch, MS(500));
+    gpu_watch_poll(&machine.watch, MS(500), false);
     assert_true(machine.watch.holds_context);
     assert_int_equal(totals->measures[GPU_TOTAL_MAIN_MEMORY].value,
                      72 * MIB); /* a shared client once */

@@ -94,6 +94,21 @@ static void add_throttle_reasons(struct gpu_device_view *view, uint64_t reasons)
         view->throttle_reasons = first_known(view->throttle_reasons, 0) | reasons;
 }
 
+void gpu_account_energy(struct gpu_account *account, size_t index,
+                        const struct gpu_energy *energy)
+{
+    struct gpu_unit_account *unit = &account->list[index];
+    struct gpu_figure *figure = &unit->view.figures[GPU_ENERGY];
+
+    set(unit, GPU_POWER, energy->milliwatts, NULL);
+    /* Every device uses energy: a counter of 0 was read only once, at its start. */
+    set(unit, GPU_ENERGY, energy->microjoules > 0 ? energy->microjoules : UNKNOWN,
+        is_known(energy->microjoules) ? not_read_anew : gpu_not_reported);
+    if (is_known(figure->measure.value)) /* an estimate may have been too high */
+        figure->peak = figure->measure.value;
+    unit->view.is_energy_estimated = energy->is_estimated;
+}
+
 void gpu_account_device(struct gpu_account *account, size_t index,
                         const struct gpu_reading *reading, uint64_t now_ns)
 {
@@ -123,16 +138,9 @@ void gpu_account_device(struct gpu_account *account, size_t index,
                              : account->units[index].sources->device_busy;
     set_share(unit, GPU_ENCODER_UTILIZATION, &unit->encoder, start_ns, NULL);
     set_share(unit, GPU_DECODER_UTILIZATION, &unit->decoder, start_ns, NULL);
-    set(unit, GPU_POWER, reading->power_milliwatts, NULL);
     set(unit, GPU_TEMPERATURE, reading->temperature_celsius, NULL);
     set(unit, GPU_CLOCK, reading->clock_mhz, NULL);
-    /* Every device uses energy: a counter of 0 was read only once, at its start. */
-    set(unit, GPU_ENERGY,
-        reading->energy_microjoules > 0 ? reading->energy_microjoules : UNKNOWN,
-        is_known(reading->energy_microjoules) ? not_read_anew : gpu_not_reported);
-    if (is_known(figures[GPU_ENERGY].measure.value)) /* an estimate may have been too high */
-        figures[GPU_ENERGY].peak = figures[GPU_ENERGY].measure.value;
-    unit->view.is_energy_estimated = reading->is_energy_estimated;
+    gpu_account_energy(account, index, &reading->energy);
     add_throttle_reasons(&unit->view, reading->throttle_reasons);
 }
 

@@ -94,6 +94,10 @@ void gpu_account_device(struct gpu_account *account, size_t index,
 /* Adds the memory in use on a GPU, read between readings. UNKNOWN: it was not read. */
 void gpu_account_device_memory(struct gpu_account *account, size_t index, uint64_t used_bytes);
 
+/* Adds the energy of a GPU, read between readings. */
+void gpu_account_energy(struct gpu_account *account, size_t index,
+                        const struct gpu_energy *energy);
+
 /* Adds what a GPU worked. */
 void gpu_account_work(struct gpu_account *account, size_t index, const struct gpu_work *work,
                       uint64_t now_ns);

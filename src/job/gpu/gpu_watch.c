@@ -156,10 +156,25 @@ static void count_work(struct gpu_watch *watch, uint64_t now_ns, bool is_quick)
     }
 }
 
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns)
+static void read_energy(struct gpu_watch *watch, uint64_t now_ns, bool is_border)
+{
+    for (size_t i = 0; i < watch->inventory.count; i++) {
+        const struct gpu_unit *unit = &watch->inventory.units[i];
+        const struct gpu_opened *opened = &watch->inventory.opened[unit->opened];
+        struct gpu_energy energy;
+
+        if (!unit->is_selected || !opened->vendor->energy || (!is_border && !is_used(watch, i)))
+            continue;
+        opened->vendor->energy(opened->state, unit->number, now_ns, is_border, &energy);
+        gpu_account_energy(&watch->account, i, &energy);
+    }
+}
+
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border)
 {
     list_processes(watch, now_ns);
-    count_work(watch, now_ns, true);
+    read_energy(watch, now_ns, is_border);
+    count_work(watch, now_ns, !is_border);
     gpu_account_memory(&watch->account, watch->rows, watch->row_count, now_ns);
 }
 

@@ -42,8 +42,9 @@ int gpu_watch_open(struct gpu_watch *watch, const struct root *root,
                    const struct gpu_watch_options *options);
 void gpu_watch_close(struct gpu_watch *watch);
 
-/* The quick reading. */
-void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns);
+/* The quick reading. `is_border`: with the counters of energy and work, where a phase starts or
+ * stops. */
+void gpu_watch_poll(struct gpu_watch *watch, uint64_t now_ns, bool is_border);
 
 /* Makes the slow reading. `is_fresh`: bypasses cached values, for the first and the last
  * reading. Drops processes that exited long ago, after reading their accounting records. */

@@ -255,8 +255,8 @@ static int amd_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_read
     }
     advance_busy(amd, index, drm_device_number(root, device, "device/gpu_busy_percent"), now_ns,
                  &reading);
-    reading.energy_microjoules = drm_device_energy(root, device, energy);
-    reading.power_milliwatts = drm_device_sensor(root, device, power, 1000);
+    reading.energy.microjoules = drm_device_energy(root, device, energy);
+    reading.energy.milliwatts = drm_device_sensor(root, device, power, 1000);
     reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
     reading.clock_mhz = drm_device_sensor(root, device, frequency, 1000000);
     if (!is_known(reading.busy_ns))

@@ -102,8 +102,8 @@ struct gpu_reading drm_reading_unknown(void)
                                  .busy_covered_ns = UNKNOWN,
                                  .encoder_covered_ns = UNKNOWN,
                                  .decoder_covered_ns = UNKNOWN,
-                                 .energy_microjoules = UNKNOWN,
-                                 .power_milliwatts = UNKNOWN,
+                                 .energy.microjoules = UNKNOWN,
+                                 .energy.milliwatts = UNKNOWN,
                                  .temperature_celsius = UNKNOWN,
                                  .clock_mhz = UNKNOWN,
                                  .throttle_reasons = UNKNOWN };

@@ -34,6 +34,12 @@ struct gpu_device {
     char driver_version[80];
 };
 
+struct gpu_energy {
+    uint64_t microjoules; /* counter */
+    bool is_estimated;    /* includes power times time since the counter was last read */
+    uint64_t milliwatts;  /* power draw */
+};
+
 /* One reading of a device. Counters start when the vendor is opened. */
 struct gpu_reading {
     uint64_t memory_used_bytes;
@@ -45,9 +51,7 @@ struct gpu_reading {
     uint64_t busy_covered_ns;
     uint64_t encoder_busy_ns, decoder_busy_ns;       /* counters, as busy_ns */
     uint64_t encoder_covered_ns, decoder_covered_ns; /* counters, as busy_covered_ns */
-    uint64_t energy_microjoules;                     /* counter */
-    bool is_energy_estimated; /* includes power times time since the counter was last read */
-    uint64_t power_milliwatts;
+    struct gpu_energy energy;
     uint64_t temperature_celsius;
     uint64_t clock_mhz;        /* clock of the compute cores */
     uint64_t throttle_reasons; /* bits of enum gpu_throttle */
@@ -177,6 +181,12 @@ struct gpu_vendor {
     /* Returns the memory in use on a device, if the last processes() call read it; does not
      * query the driver. UNKNOWN: it did not. NULL: it never does. */
     uint64_t (*memory_used)(const void *vendor, size_t device);
+
+    /* Reads the power of a device, and its energy by that. Called between readings, for devices
+     * that the job uses. `is_border`: a phase starts or stops: reads the counter too, unless that
+     * was done moments ago. NULL: read() is enough. */
+    void (*energy)(void *vendor, size_t device, uint64_t now_ns, bool is_border,
+                   struct gpu_energy *ret);
 
     /* Updates the busy_ns of processes. Called about once a second. NULL: processes() does it. */
     int (*read_busy)(void *vendor, const struct gpu_pids *pids, uint64_t now_ns);

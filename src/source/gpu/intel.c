@@ -122,8 +122,8 @@ static int intel_read(void *vendor, size_t index, uint64_t now_ns, struct gpu_re
         return -ENODEV;
     if (!drm_device_is_suspended(root, device)) {
         reading.memory_used_bytes = memory_used(root, device);
-        reading.energy_microjoules = drm_device_energy(root, device, energy);
-        reading.power_milliwatts = drm_device_sensor(root, device, power, 1000);
+        reading.energy.microjoules = drm_device_energy(root, device, energy);
+        reading.energy.milliwatts = drm_device_sensor(root, device, power, 1000);
         reading.temperature_celsius = drm_device_sensor(root, device, temperature, 1000);
         reading.clock_mhz = first_number(root, device, clock_mhz);
     }

@@ -31,6 +31,12 @@
  * time. */
 #define ENERGY_EVERY_NS (60 * NS_PER_SECOND)
 #define ENERGY_WITHOUT_POWER_NS (10 * NS_PER_SECOND)
+/* Phases that are shorter share a reading. */
+#define ENERGY_BORDER_NS (2 * NS_PER_SECOND)
+/* The driver reports the mean of the last second. */
+#define POWER_EVERY_NS NS_PER_SECOND
+/* Estimates are a little low, so that the energy need not fall when its counter is read. */
+#define ESTIMATED_SHARE 0.95
 
 /* ---- finding devices ------------------------------------------------------ */
 
@@ -303,16 +309,22 @@ static uint64_t read_throttle(const struct nvml *nvml, nvml_device handle)
     return result;
 }
 
-void nvidia_device_note_power(struct nvidia_device *device, const struct nvml *nvml,
-                              uint64_t now_ns)
+/* The power draw changes within a second when a device starts or stops to work: a longer time
+ * was spent at the later one. */
+static void note_power(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns)
 {
     struct nvidia_energy *energy = &device->energy;
     uint64_t milliwatts = read_power(nvml, device->handle);
+    uint64_t span_ns = sub_floor0(now_ns, energy->powered_ns);
+    uint64_t changing_ns = smaller(span_ns, NS_PER_SECOND);
 
-    if (is_known(milliwatts) && is_known(energy->last_milliwatts) && energy->powered_ns != 0)
+    if (is_known(milliwatts) && is_known(energy->last_milliwatts))
         energy->since_microjoules +=
-            (uint64_t)((double)(milliwatts + energy->last_milliwatts) / 2 *
-                       (double)sub_floor0(now_ns, energy->powered_ns) / 1e6);
+            (uint64_t)(ESTIMATED_SHARE *
+                       ((double)(milliwatts + energy->last_milliwatts) / 2 *
+                            (double)changing_ns +
+                        (double)milliwatts * (double)(span_ns - changing_ns)) /
+                       1e6);
     energy->last_milliwatts = milliwatts;
     energy->powered_ns = now_ns;
 }
@@ -326,6 +338,7 @@ static void read_counter(struct nvidia_energy *energy, nvml_device handle,
 
     if (!nvml->energy || now_ns < energy->due_ns)
         return;
+    energy->read_ns = now_ns;
     energy->due_ns = now_ns + (is_known(energy->last_milliwatts) ? ENERGY_EVERY_NS
                                                                  : ENERGY_WITHOUT_POWER_NS);
     if (nvml->energy(handle, &millijoules) != NVML_SUCCESS ||
@@ -337,18 +350,21 @@ static void read_counter(struct nvidia_energy *energy, nvml_device handle,
     energy->since_microjoules = 0;
 }
 
-static void read_energy(struct nvidia_device *device, const struct nvml *nvml, uint64_t now_ns,
-                        struct gpu_reading *ret)
+static struct gpu_energy read_energy(struct nvidia_device *device, const struct nvml *nvml,
+                                     uint64_t now_ns, uint64_t power_gap_ns)
 {
     struct nvidia_energy *energy = &device->energy;
 
-    nvidia_device_note_power(device, nvml, now_ns);
+    if (now_ns >= energy->powered_ns + power_gap_ns)
+        note_power(device, nvml, now_ns);
     read_counter(energy, device->handle, nvml, now_ns);
-    ret->power_milliwatts = energy->last_milliwatts;
-    ret->is_energy_estimated = energy->since_microjoules > 0;
-    ret->energy_microjoules = is_known(energy->last_millijoules)
-                                  ? energy->grown_microjoules + energy->since_microjoules
-                                  : UNKNOWN;
+    return (struct gpu_energy){
+        .microjoules = is_known(energy->last_millijoules)
+                           ? energy->grown_microjoules + energy->since_microjoules
+                           : UNKNOWN,
+        .is_estimated = energy->since_microjoules > 0,
+        .milliwatts = energy->last_milliwatts,
+    };
 }
 
 static const char *busy_reason(const struct nvidia_device *device)
@@ -390,7 +406,7 @@ static int read_device(void *vendor, size_t index, uint64_t now_ns, struct gpu_r
     copy_meter(&meters[METER_DECODER], &reading.decoder_busy_ns, &reading.decoder_covered_ns);
     reading.busy_reason = is_known(reading.busy_ns) ? NULL : busy_reason(device);
     reading.busy_source = nvidia_meters_source(&device->meters);
-    read_energy(device, nvml, now_ns, &reading);
+    reading.energy = read_energy(device, nvml, now_ns, 0);
     reading.temperature_celsius = read_temperature(nvml, device->handle);
     reading.clock_mhz = read_clock(nvml, device->handle);
     reading.throttle_reasons = read_throttle(nvml, device->handle);
@@ -488,7 +504,7 @@ static void begin_device(struct nvidia *nvidia, struct nvidia_device *device, ui
     if (is_part || device->has_parts) /* GPM counts from its first reading */
         nvidia_meters_find_sources(&device->meters, now_ns);
     nvidia_work_init(&device->work);
-    nvidia_device_note_power(device, nvml, now_ns);
+    note_power(device, nvml, now_ns);
     read_counter(&device->energy, device->handle, nvml, now_ns);
     if (device->has_parts)
         return;
@@ -540,6 +556,18 @@ static uint64_t memory_used(const void *vendor, size_t device)
     return nvidia->devices[device].has_parts ? UNKNOWN : nvidia->devices[device].listed_bytes;
 }
 
+static void energy(void *vendor, size_t index, uint64_t now_ns, bool is_border,
+                   struct gpu_energy *ret)
+{
+    struct nvidia *nvidia = vendor;
+    struct nvidia_device *device = &nvidia->devices[index];
+    bool reads_all = is_border && now_ns >= device->energy.read_ns + ENERGY_BORDER_NS;
+
+    if (reads_all)
+        device->energy.due_ns = device->work.due_ns = 0;
+    *ret = read_energy(device, &nvidia->nvml, now_ns, reads_all ? 0 : POWER_EVERY_NS);
+}
+
 /* MIG devices have counters of their own, which DCGM reads: they are left alone. */
 static void work(void *vendor, size_t index, uint64_t now_ns, bool is_used, bool is_quick,
                  struct gpu_work *ret)
@@ -581,6 +609,7 @@ const struct gpu_vendor gpu_nvidia = {
     .begin = begin,
     .memory_used = memory_used,
     .read_busy = nvidia_read_busy,
+    .energy = energy,
     .work = work,
     .refresh = refresh,
     .accounts = nvidia_accounts,

@@ -61,7 +61,7 @@ void nvidia_lists_done(struct nvidia_lists *lists);
 struct nvidia_energy {
     uint64_t last_millijoules; /* UNKNOWN: never read */
     uint64_t grown_microjoules;
-    uint64_t due_ns;
+    uint64_t read_ns, due_ns;
     /* Since then: power times time. */
     uint64_t since_microjoules;
     uint64_t powered_ns;      /* when the power was last read; 0: never */
@@ -110,10 +110,6 @@ struct nvidia {
  * report it. */
 uint64_t nvidia_device_own_memory_used(const struct nvidia *nvidia,
                                        const struct nvidia_device *device);
-
-/* Adds the energy since the last call, by the power draw. */
-void nvidia_device_note_power(struct nvidia_device *device, const struct nvml *nvml,
-                              uint64_t now_ns);
 
 /* Returns the reported memory of a process; UNKNOWN if that is more than the device has. */
 uint64_t nvidia_device_plausible_bytes(const struct nvidia_device *device,

@@ -33,9 +33,6 @@
 #define PASSING_NS NS_PER_SECOND
 
 #define USAGE_MOST_NS (4 * NS_PER_SECOND)
-
-/* The driver reports the mean of the last second. */
-#define POWER_EVERY_NS NS_PER_SECOND
 /* Maximum age of the lists: two processes could exchange the same amount of memory. */
 #define LISTED_MOST_NS (2 * NS_PER_SECOND)
 /* The driver uses some MiB per process that are in no list; a compute process holds 100 MiB. */
@@ -394,9 +391,6 @@ ssize_t nvidia_processes(struct nvidia *nvidia, const struct gpu_pids *pids,
             continue;
         if (must_list(nvidia, device, now_ns))
             read_lists(nvidia, device, now_ns);
-        if (device->lists.merged.count > 0 &&
-            now_ns >= device->energy.powered_ns + POWER_EVERY_NS)
-            nvidia_device_note_power(device, &nvidia->nvml, now_ns);
     }
     for (size_t i = 0; i < nvidia->count; i++) {
         if (!nvidia->devices[i].has_parts)

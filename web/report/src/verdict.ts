@@ -25,7 +25,9 @@ const NOTABLE_FOREIGN = 0.05; // of a GPU
 // A GPU that is busy for this share of the time, and of whose SMs less than that share works, could do more.
 const NOTABLE_BUSY = 0.5;
 const NOTABLE_SM = 0.3;
+// Its tensor cores are idle below these shares of the time and of the work of its SMs.
 const IDLE = 0.005;
+const TENSOR_OF_SM = 0.1;
 
 export type Outcome = "good" | "bad" | "unknown";
 
@@ -118,7 +120,8 @@ function gpu(run: Run): string {
   const sm = valueAt(run, "gpu.work.sm_gpus");
   if (busy / gpus >= NOTABLE_BUSY && sm < NOTABLE_SM * busy) {
     const [verb, whose] = gpus === 1 ? ["was", "its"] : ["were", "their"];
-    const isTensorIdle = valueAt(run, "gpu.work.tensor_gpus") < IDLE * gpus;
+    const tensorGpus = valueAt(run, "gpu.work.tensor_gpus");
+    const isTensorIdle = tensorGpus < IDLE * gpus && tensorGpus < TENSOR_OF_SM * sm;
     const tensor = isTensorIdle ? ` and ${whose} tensor cores were idle` : "";
     return `${capitalized(which)} ${verb} busy ${percent(busy / gpus)} of the time, but ${percent(sm / gpus)} of ${whose} SMs worked${tensor}${filled}.`;
   }
