@@ -648,8 +648,7 @@ const char *figure_derivation(size_t index)
         [AT_PEAK] = "value when `job_rss_bytes` was largest",
         [LATER_PEAK] = "largest value after the first sample",
         [SEEN] = "those at the first sample and all later ones",
-        [CARBON] = "of `energy.cpu_joules` and `energy.gpu_joules`, by `--carbon-intensity` "
-                   "and `--pue`",
+        [CARBON] = "CO2 equivalent of CPU and GPU energy",
     };
 
     return texts[rows[index].derivation];
