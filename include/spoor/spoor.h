@@ -225,11 +225,12 @@ struct spoor_options {
     uint64_t budget_millionths; /* of the job's CPU time: the tracker's limit, see
                                    --budget; UINT64_MAX: without limit; 0: the default */
     const char *id;             /* of the run: 32 hexadecimal digits; NULL: a random one */
+    double co2e_grams_per_kwh;  /* carbon intensity times PUE; 0: unknown */
 };
 #define SPOOR_OPTIONS_INIT                                                                \
     {                                                                                     \
         sizeof(struct spoor_options), 0, 0, 1000000000ull, SPOOR_DETAIL_AUTO, NULL, NULL, \
-            NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL    \
+            NULL, NULL, SPOOR_CGROUP_AUTO, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, 0 \
     }
 
 /* Checks the syntax of a list for options.gpus. Does not query any driver. */

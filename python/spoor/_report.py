@@ -237,6 +237,7 @@ class Network(Section):
 class Energy(Section):
     cpu_joules: Measure
     gpu_joules: Measure
+    co2e_grams: Measure  # with --carbon-intensity
 
 
 class Process(Section):

@@ -399,6 +399,25 @@ static void pressure_write(const struct record *record, struct page *page)
     buffer_done(&details);
 }
 
+/* "1.25 kJ  of the CPUs, 812 J to 3.10 kJ; 0.13 g CO2e". */
+static void energy_write(const struct record *record, struct page *page)
+{
+    struct spoor_figure cpu = record_find(record->figures, "energy.cpu_joules");
+    double grams = record_value(record, "energy.co2e_grams");
+    struct buffer details = { 0 };
+
+    if (!isnan(cpu.value)) {
+        buffer_format(&details, "of the CPUs, at least %s", number_energy(cpu.low).text);
+        if (!isnan(cpu.high))
+            buffer_format(&details, ", at most %s", number_energy(cpu.high).text);
+    }
+    if (!isnan(grams))
+        buffer_format(page_item(&details), "%s g CO2e", number_short(grams).text);
+    if (details.length > 0)
+        page_row(page, "Energy", number_energy(cpu.value).text, details.text);
+    buffer_done(&details);
+}
+
 /* "1 thread", "12 threads". */
 static void add_counted(struct buffer *out, double count, const char *noun)
 {
@@ -526,6 +545,7 @@ static void job_write(const struct record *record, struct page *page)
     transfers_write(record, page);
     processes_write(record, page);
     pressure_write(record, page);
+    energy_write(record, page);
 }
 
 /* ---- requested against used, in six lines ---------------------------------- */

@@ -124,6 +124,8 @@ int sampler_init(struct sampler *sampler, const struct root *root,
     sampler->root = root;
     sampler->has_started = false;
     host_init(&sampler->host);
+    sampler->energy = (struct energy){ 0 };
+    sampler->cpu_energy = (struct cpu_energy){ 0 };
     sampler->host.counts_processes = options->pid == 0 && !options->adopted;
     job.storage_is_local = host_storage_is_local(&sampler->host, root);
     r = job_init(&sampler->job, root, &job, now.monotonic_ns);
@@ -136,6 +138,7 @@ void sampler_done(struct sampler *sampler)
 {
     job_done(&sampler->job);
     host_done(&sampler->host);
+    energy_close(&sampler->energy);
 }
 
 static uint64_t middle_ns(struct clock_span span)
@@ -273,6 +276,31 @@ static void read_job(struct sampler *sampler, struct instant now, enum sample_ki
     ret->job_cgroup_cpu_ns = sampler->reading.job_cgroup.cpu_ns;
 }
 
+/* After the CPU time of job and machine. */
+static void read_energy(struct sampler *sampler, uint64_t now_ns, bool is_last,
+                        struct sample *ret)
+{
+    struct energy *energy = &sampler->energy;
+    uint64_t *value = ret->value, energy_uj = energy_read(energy, sampler->root, now_ns);
+    const struct energy_point point = { now_ns, energy_uj, value[METRIC_JOB_CPU],
+                                        value[METRIC_HOST_CPU] };
+
+    ret->origin[METRIC_HOST_CPU_ENERGY] =
+        (struct origin){ energy->source, energy->reason, energy->is_complete };
+    value[METRIC_HOST_CPU_ENERGY] = ret->moment[METRIC_HOST_CPU_ENERGY] = energy_uj;
+    if (!sampler->job.is_tracked)
+        return;
+    cpu_energy_add(&sampler->cpu_energy, &point, is_last);
+    ret->origin[METRIC_JOB_CPU_ENERGY] = ret->origin[METRIC_JOB_CPU_ENERGY_LOW] =
+        (struct origin){ energy->source, energy->reason, false };
+    if (!sampler->cpu_energy.has_begun)
+        return;
+    value[METRIC_JOB_CPU_ENERGY] = ret->moment[METRIC_JOB_CPU_ENERGY] =
+        (uint64_t)sampler->cpu_energy.job_uj;
+    value[METRIC_JOB_CPU_ENERGY_LOW] = ret->moment[METRIC_JOB_CPU_ENERGY_LOW] =
+        (uint64_t)cpu_energy_low_uj(&sampler->cpu_energy);
+}
+
 void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind kind,
                   struct sample *ret)
 {
@@ -294,6 +322,7 @@ void sampler_tick(struct sampler *sampler, struct instant now, enum sample_kind 
     memcpy(ret->moment, ret->value, sizeof(ret->moment));
     if (sampler->job.is_tracked)
         read_job(sampler, now, kind, ret);
+    read_energy(sampler, now.monotonic_ns, kind == SAMPLE_LAST, ret);
     hide_untracked(sampler, ret);
 }
 

@@ -15,8 +15,10 @@
 #include "base/root.h"
 #include "job/gpu/gpu_view.h"
 #include "job/job.h"
+#include "sample/cpu_energy.h"
 #include "sample/sample.h"
 #include "source/host/devices.h"
+#include "source/host/energy.h"
 #include "source/host/host.h"
 
 /* Makes private and shared memory of a sample consistent with the total.
@@ -49,6 +51,8 @@ struct sampler {
     struct untracked_scope untracked;
     struct job_reading reading; /* the latest reading; used by warnings */
     struct host_reading host_reading;
+    struct energy energy; /* of the machine */
+    struct cpu_energy cpu_energy;
     uint64_t descendants_cpu_ns;                             /* as last reported */
     uint64_t gpu_counts[GPU_TOTAL_COUNT - GPU_TOTAL_LEVELS]; /* as last reported */
     uint64_t first_oom_kills;  /* count of the machine at the first sample */

@@ -20,7 +20,7 @@ enum derivation {
     AT_PEAK,    /* the value of a memory gauge when the job's memory was largest */
     LATER_PEAK, /* the largest value after the first sample */
     SEEN,       /* processes at the first sample, and those started since */
-    NOT_YET,    /* reserved in the report; not measured */
+    CARBON,     /* CO2 equivalent of all energy */
 };
 
 struct row {
@@ -29,7 +29,7 @@ struct row {
     enum metric metric;
     enum metric raised_by;  /* high-water mark of the kernel, or METRIC_NONE */
     enum metric bounded_by; /* upper bound of the peak, or METRIC_NONE */
-    const char *reason;     /* for NOT_YET */
+    const char *reason;     /* for CARBON */
     enum figure_merge merge;
 };
 
@@ -48,7 +48,7 @@ struct row {
 #define SAME_SHARE 0.01
 #define SAME_BYTES 1048576.0
 
-#define NO_ENERGY "CPU energy is not measured yet"
+#define NO_CARBON "requires --carbon-intensity"
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -126,8 +126,9 @@ static const struct row rows[] = {
     { "network.job.loopback_sent_bytes",     TOTAL,     METRIC_JOB_LOOPBACK_SENT, METRIC_NONE, METRIC_JOB_LOOPBACK_SENT_BOUND, NULL, ADD },
     { "network.job.connections",             TOTAL,     METRIC_JOB_CONNECTIONS,      METRIC_NONE, METRIC_NONE, NULL, ADD },
 
-    { "energy.cpu_joules",                   NOT_YET,   METRIC_NONE, METRIC_NONE, METRIC_NONE, NO_ENERGY, ADD },
+    { "energy.cpu_joules",                   SPAN,      METRIC_JOB_CPU_ENERGY,       METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "energy.gpu_joules",                   GROWTH,    METRIC_HOST_GPU_ENERGY,      METRIC_NONE, METRIC_NONE, NULL, GPUS },
+    { "energy.co2e_grams",                   CARBON,    METRIC_JOB_CPU_ENERGY,       METRIC_NONE, METRIC_NONE, NO_CARBON, ADD },
 
     { "processes.max_concurrent",            PEAK,      METRIC_JOB_PROCESSES,        METRIC_JOB_PROCESSES_PEAK, METRIC_NONE, NULL, ALIGN },
     { "processes.started",                   SEEN,      METRIC_JOB_STARTED,          METRIC_NONE, METRIC_NONE, NULL, ADD },
@@ -323,6 +324,23 @@ static void bound_wait(struct spoor_figure *figure, const struct row *row,
                               sub_floor0(room_ns, counter_delta(cpu->first, cpu->last))));
 }
 
+/* All energy of the packages bounds the job's share; the energy at rest may belong to nobody. */
+static void bound_energy(struct spoor_figure *figure, const struct row *row,
+                         const struct summary *summary)
+{
+    const struct tally *low = &summary->tally[METRIC_JOB_CPU_ENERGY_LOW];
+    const struct tally *all = &summary->tally[METRIC_HOST_CPU_ENERGY];
+
+    if (row->metric != METRIC_JOB_CPU_ENERGY)
+        return;
+    figure->low = 0;
+    if (is_known(low->first) && low->last > low->first)
+        figure->low = fmin(figure->value, metric_value(row->metric, low->last - low->first));
+    if (tally_growth_origin(all).is_exact)
+        figure->high = fmax(figure->value,
+                            metric_value(row->metric, counter_delta(all->first, all->last)));
+}
+
 static double derive_seen(const struct summary *summary, enum metric metric)
 {
     const struct tally *tally = &summary->tally[metric];
@@ -470,7 +488,7 @@ static double derive(const struct row *row, const struct summary *summary)
     case LATER_PEAK:
         return metric_value(row->metric,
                             is_known(tally->later_max) ? tally->later_max : tally->max);
-    case NOT_YET:
+    case CARBON:
         break;
     }
     return nan("");
@@ -576,10 +594,33 @@ static struct origin value_origin(const struct row *row, const struct summary *s
     case SPAN:
     case MEAN_RATE:
     case SEEN:
-    case NOT_YET:
+    case CARBON:
         break;
     }
     return origin;
+}
+
+static struct spoor_figure find_figure(const char *path, const struct summary *summary);
+
+/* If the energy of CPUs or GPUs is unknown, it is missing in the sum, which is then a lower bound. */
+static struct spoor_figure make_carbon(const struct row *row, const struct summary *summary)
+{
+    struct spoor_figure cpu = find_figure("energy.cpu_joules", summary);
+    struct spoor_figure gpu = find_figure("energy.gpu_joules", summary);
+    double factor = summary->grams_per_joule;
+    double of_gpu = isnan(gpu.value) ? 0 : gpu.value * factor;
+    bool has_cpu = !isnan(cpu.value);
+
+    if (!(factor > 0))
+        return not_measured(row->reason);
+    if (!has_cpu && isnan(gpu.value))
+        return not_measured(cpu.reason);
+    return (struct spoor_figure){
+        .value = of_gpu + (has_cpu ? cpu.value * factor : 0),
+        .low = of_gpu + (has_cpu ? cpu.low * factor : 0),
+        .high = has_cpu ? of_gpu + cpu.high * factor : nan(""),
+        .source = has_cpu ? cpu.source : gpu.source,
+    };
 }
 
 static struct spoor_figure make_figure(const struct row *row, const struct summary *summary)
@@ -587,8 +628,8 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
     struct spoor_figure figure = { .low = nan(""), .high = nan("") };
     struct origin origin;
 
-    if (row->derivation == NOT_YET)
-        return not_measured(row->reason);
+    if (row->derivation == CARBON)
+        return make_carbon(row, summary);
     figure.value = derive(row, summary);
     origin = value_origin(row, summary);
     figure.source = origin.source;
@@ -605,6 +646,7 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
     bound_total(&figure, row, summary);
     bound_written(&figure, row, summary);
     bound_wait(&figure, row, summary);
+    bound_energy(&figure, row, summary);
     include_parts(&figure, row, summary);
     note_certain(&figure);
     return figure;
@@ -613,6 +655,11 @@ static struct spoor_figure make_figure(const struct row *row, const struct summa
 struct spoor_figure figure_get(size_t index, const struct summary *summary)
 {
     return make_figure(&rows[index], summary);
+}
+
+static struct spoor_figure find_figure(const char *path, const struct summary *summary)
+{
+    return figure_get((size_t)figure_index(path), summary);
 }
 
 struct spoor_figure figure_mean_rate(enum metric metric, const struct summary *summary)
@@ -655,7 +702,7 @@ const char *figure_derivation(size_t index)
         [AT_PEAK] = "value when `job_rss_bytes` was largest",
         [LATER_PEAK] = "largest value after the first sample",
         [SEEN] = "those at the first sample and all later ones",
-        [NOT_YET] = "not measured yet",
+        [CARBON] = "CO2 equivalent of CPU and GPU energy",
     };
 
     return texts[rows[index].derivation];

@@ -20,6 +20,7 @@
 #include "job/gpu/gpu_inventory.h"
 #include "job/job.h"
 #include "session/session.h"
+#include "source/host/energy.h"
 #include "source/perf/event_set.h"
 #include "source/proc/pid_files.h"
 #include "source/proc/smaps.h"
@@ -442,10 +443,21 @@ static const char *probe_work(struct trial *trial)
                            "no GPU is of the Hopper generation or later, or MIG is on");
 }
 
-static const char *probe_later(struct trial *trial)
+/* powercap/README of the kernel: the files are of mode 0400 since Linux 5.10. */
+#define UDEV_LINE                                                                     \
+    "run as root, or as root add to /etc/udev/rules.d/90-energy.rules: SUBSYSTEM==\"" \
+    "powercap\", ACTION==\"add\", RUN+=\"/bin/chmod a+r /sys%p/energy_uj\""
+
+static const char *probe_energy(struct trial *trial)
 {
-    (void)trial;
-    return "not implemented yet";
+    struct energy energy = { 0 };
+    const char *reason;
+
+    energy_search(&energy, trial->root);
+    reason = energy.source ? NULL : energy.reason;
+    trial->remedy = reason == energy_is_denied ? UDEV_LINE : no_remedy;
+    energy_close(&energy);
+    return reason;
 }
 
 /* A remedy for a user, and one for root, which may be refused in a container. */
@@ -531,7 +543,7 @@ static const struct {
 { "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "nvml.gpm", probe_work, NULL, GPUS(SOURCE_NVIDIA), false },
 { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_vendor, NULL, GPUS(SOURCE_AMD), false },
 { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_vendor, NULL, GPUS(SOURCE_INTEL), false },
-{ "CPU energy", "rapl", probe_later, NULL, 0, false },
+{ "CPU energy", "powercap, cray.pm_counters, hwmon or perf.power", probe_energy, NULL, 0, false },
 };
 /* clang-format on */
 

@@ -187,6 +187,7 @@ void session_init_summary(const spoor_session *session, struct summary *ret)
     summary_init(ret, session->flags & SPOOR_FINE_AT_FIRST
                           ? smaller(session->interval_ns, FINE_INTERVAL_NS)
                           : session->interval_ns);
+    ret->grams_per_joule = session->grams_per_joule;
 }
 
 static void close_session(spoor_session **session)
@@ -211,6 +212,7 @@ int spoor_session_open(const struct spoor_options *options, spoor_session **ret,
     session->flags = copy.flags;
     session->holds_samples = copy.flags & SPOOR_HOLD_SAMPLES;
     session->interval_ns = copy.interval_ns;
+    session->grams_per_joule = copy.co2e_grams_per_kwh / 3.6e6;
     session->second_sample_ns = copy.second_sample_ns;
     session->sample_seen = copy.sample_seen;
     session->sample_data = copy.sample_data;

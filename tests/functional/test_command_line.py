@@ -237,7 +237,8 @@ def test_a_wrong_template_is_refused_before_the_job_starts(spoor, tmp_path, temp
 
 
 WRONG = {"interval": "soon", "format": "xml", "report": "a.txt", "print": "{", "processes": "many", "tag": "x",
-         "samples-format": "xml", "dialect": "none", "budget": "much", "gpus": "0,,1", "detail": "some", "gpm": "on",
+         "samples-format": "xml", "dialect": "none", "budget": "much", "carbon-intensity": "much", "pue": "0.5",
+         "gpus": "0,,1", "detail": "some", "gpm": "on",
          "color": "red", "quiet": "maybe", "live": "maybe", "append": "maybe", "no-clobber": "maybe",
          "max": "much", "save": "maybe", "history": "maybe", "config": "/nonexistent",
          "listen": "x", "label": "1", "push": "x", "otlp": "x", "export-interval": "soon"}

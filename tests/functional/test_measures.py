@@ -264,6 +264,20 @@ def memory_group():
     pytest.skip("no memory controller")
 
 
+def test_footprint_needs_energy_and_intensity(spoor):
+    _, result = spoor.result("sleep", "0.2")
+    assert result["energy"]["co2e_grams"]["reason"] == "requires --carbon-intensity"
+    path = spoor.new_path("result.json")
+    spoor("run", "-q", "--carbon-intensity", "380", "--pue", "1.5", "-o", path, "--", "sleep", "0.2")
+    energy = load(path)["energy"]
+    cpu, gpu, grams = energy["cpu_joules"], energy["gpu_joules"], energy["co2e_grams"]
+    if cpu["value"] is None and gpu["value"] is None:
+        assert grams["value"] is None and grams["reason"] == cpu["reason"]
+    else:
+        joules = (cpu["value"] or 0) + (gpu["value"] or 0)
+        assert grams["value"] == pytest.approx(joules * 380 * 1.5 / 3.6e6)
+
+
 READ_TWICE = """
 import os, sys
 for _ in range(2):

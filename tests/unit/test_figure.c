@@ -42,8 +42,8 @@ static void an_unknown_figure_has_the_reason_of_its_source(void **state)
     machine_init(&machine);
     machine.origins[METRIC_JOB_READ] = (struct origin){ NULL, "not ours to read", false };
     assert_string_equal(find(&machine, "io.read_bytes").reason, "not ours to read");
-    assert_string_equal(find(&machine, "energy.cpu_joules").reason,
-                        "CPU energy is not measured yet");
+    assert_string_equal(find(&machine, "energy.co2e_grams").reason,
+                        "requires --carbon-intensity");
     assert_int_equal(figure_index("no.such"), -ENOENT);
 }
 
@@ -315,6 +315,34 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
     assert_near(figure.high, 400e6);
 }
 
+static void energy_has_bounds_and_a_footprint(void **state)
+{
+    struct machine machine;
+    struct spoor_figure figure;
+
+    (void)state;
+    machine_init(&machine);
+    OBSERVE(&machine, METRIC_JOB_CPU_ENERGY, 0, 300 * MB);
+    OBSERVE(&machine, METRIC_JOB_CPU_ENERGY_LOW, 0, 200 * MB);
+    OBSERVE(&machine, METRIC_HOST_CPU_ENERGY, 0, 500 * MB);
+    figure = find(&machine, "energy.cpu_joules");
+    assert_near(figure.value, 300);
+    assert_near(figure.low, 200);
+    assert_true(isnan(figure.high)); /* a package was missing for a while */
+    machine.origins[METRIC_HOST_CPU_ENERGY].is_exact = true;
+    OBSERVE(&machine, METRIC_HOST_CPU_ENERGY, 0, 500 * MB);
+    machine.summary.tally[METRIC_HOST_CPU_ENERGY].first_is_exact = true;
+    assert_near(find(&machine, "energy.cpu_joules").high, 500);
+    assert_true(isnan(find(&machine, "energy.co2e_grams").value));
+    machine.summary.grams_per_joule = 380 * 1.5 / 3.6e6;
+    figure = find(&machine, "energy.co2e_grams");
+    assert_near(figure.value, 300 * 380 * 1.5 / 3.6e6);
+    assert_near(figure.low, 200 * 380 * 1.5 / 3.6e6);
+    assert_near(figure.high, 500 * 380 * 1.5 / 3.6e6);
+    OBSERVE(&machine, METRIC_HOST_GPU_ENERGY, 0, 100 * MB);
+    assert_near(find(&machine, "energy.co2e_grams").value, 400 * 380 * 1.5 / 3.6e6);
+}
+
 static void waiting_for_a_cpu_has_bounds_unless_it_is_exact(void **state)
 {
     struct machine machine;
@@ -459,6 +487,7 @@ int main(void)
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
         cmocka_unit_test(an_inexact_value_is_not_a_bound),
+        cmocka_unit_test(energy_has_bounds_and_a_footprint),
         cmocka_unit_test(waiting_for_a_cpu_has_bounds_unless_it_is_exact),
         cmocka_unit_test(a_phase_counts_its_own_processes),
         cmocka_unit_test(context_switches_count_for_the_whole_run),

@@ -292,6 +292,7 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
     struct example *example = *state;
     struct buffer out = { 0 };
     struct tally *swap = &example->summary.tally[METRIC_JOB_SWAP];
+    struct tally *energy = &example->summary.tally[METRIC_JOB_CPU_ENERGY]; /* and its bound */
     struct tally *wait = &example->summary.tally[METRIC_JOB_CPU_WAIT];
     struct tally *refaulted = &example->summary.tally[METRIC_JOB_REFAULTED];
 
@@ -301,6 +302,12 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
     wait->last_ns = 1;
     wait->first = 0;
     wait->last = 120000000000;
+    example->summary.grams_per_joule = 1e-4;
+    energy[0].first = energy[1].first = 0;
+    energy[0].last = 1250000000;
+    energy[1].last = 812000000;
+    energy[0].first_ns = 0;
+    energy[0].last_ns = 1;
     refaulted->first = 0;
     refaulted->last = 12000000000;
     example->input.late_samples = 2;
@@ -311,6 +318,7 @@ static void notable_pressure_swap_and_lateness_are_shown(void **state)
                  "  waiting     2 min 00 s  at least; ready to run, without a CPU (threads)\n");
     assert_holds(&out,
                  "  re-read        12.0 GB  evicted from the page cache, then read again\n");
+    assert_holds(&out, "Energy           1.25 kJ  of the CPUs, at least 812 J, 0.13 g CO2e\n");
     assert_holds(&out, "6 samples, 2 late\n");
     buffer_done(&out);
 }

@@ -288,6 +288,37 @@ static int apply_duration(void *target, const struct option *option, const char 
                       err);
 }
 
+static int parse_range(const char *value, double least, double most, const char *expected,
+                       double *ret, struct spoor_error *err)
+{
+    double number;
+
+    if (decimal_parse(value, &number) < 0 || number < least || number > most)
+        return error_set(err, EINVAL, "invalid value '%s': expected %s", value, expected);
+    *ret = number;
+    return 0;
+}
+
+static int apply_carbon(void *target, const struct option *option, const char *value,
+                        struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    return parse_range(value, 1e-3, 1e5, "grams of CO2e per kWh, such as 380",
+                       &settings->carbon_intensity, err);
+}
+
+static int apply_pue(void *target, const struct option *option, const char *value,
+                     struct spoor_error *err)
+{
+    struct settings *settings = target;
+
+    (void)option;
+    return parse_range(value, 1, 100, "a factor of at least 1, such as 1.4", &settings->pue,
+                       err);
+}
+
 /* A percentage of the job's CPU time, or "none". */
 static int apply_budget(void *target, const struct option *option, const char *value,
                         struct spoor_error *err)
@@ -500,6 +531,8 @@ static const struct option rows[] = {
 { '\0', "dialect",    "NAME",              "columns of the --samples files: those of spoor (the default), resource-tracker, resource-tracker-0.3, resource-tracker-0.1 or resource-tracker-rs; NAME:TABLE selects a table, such as resource-tracker:combined (process, system or combined); for -f snakemake: snakemake-7 (the default), snakemake-8 or snakemake-9", BOTH | SYSTEM, SAMPLING, TEXT(dialect), .check = check_dialect, .complete = "spoor resource-tracker resource-tracker-0.3 resource-tracker-0.1 resource-tracker-rs snakemake-7 snakemake-8 snakemake-9" },
 { '\0', "dialect",    "NAME",              "version of -f snakemake: snakemake-7 (the default), snakemake-8 or snakemake-9", REPORT | LINE_ONLY, OUTPUT, TEXT(dialect), .check = check_version, .complete = "snakemake-7 snakemake-8 snakemake-9" },
 { '\0', "budget",     "PERCENT|none",      "limit the tracker to PERCENT of the job's CPU time (default: 0.3); samples are always taken, and beyond the limit readings of memory and GPUs between them are skipped; none: no limit", TRACK | BENCH, SAMPLING, .apply = apply_budget, .complete = "none" },
+{ '\0', "carbon-intensity", "G_PER_KWH",    "grams of CO2 equivalent that a kilowatt-hour of the machine's power causes: adds energy.co2e_grams to the report", TRACK, SAMPLING, .apply = apply_carbon },
+{ '\0', "pue",        "FACTOR",            "with --carbon-intensity: power usage effectiveness of the data center, its whole energy divided by the energy of its machines (default: 1)", TRACK, SAMPLING, .apply = apply_pue },
 { '\0', "listen",     "[ADDRESS:]PORT",    "serve the latest sample to Prometheus at http://ADDRESS:PORT/metrics while the run lasts (default address: 127.0.0.1; port 0: a free one, which is printed)", BOTH | SYSTEM, METRICS, TEXT(listen), .check = metrics_server_check },
 { '\0', "metrics",    "FILE",              "replace FILE (.prom) at each interval by the latest sample in the text format of Prometheus, for the textfile collector of its node exporter", BOTH | SYSTEM, METRICS, TEXT(metrics_path), .complete = COMPLETE_FILES },
 { '\0', "push",       "URL",               "push samples to a Pushgateway (http://HOST:9091, or a URL with /metrics/job/...) or to VictoriaMetrics (http://HOST:8428/api/v1/import/prometheus); if the server is down, they wait on disk for it or for the next run", BOTH | SYSTEM, METRICS, TEXT(push), .check = export_check_push },

@@ -106,6 +106,8 @@ struct settings {
     enum spoor_detail detail;
     enum { GPM_AUTO, GPM_OFF } gpm;
     uint64_t budget_millionths; /* share of the job's CPU time; 0: the default */
+    double carbon_intensity;    /* grams of CO2 equivalent per kWh; 0: unknown */
+    double pue;                 /* power usage effectiveness; 0: 1 */
     enum color color;
     enum wait_for wait_for;
     bool wants_charts; /* charts of text */
@@ -168,6 +170,8 @@ static inline struct spoor_options session_options(const struct settings *settin
     options.interval_ns = settings->interval_ns;
     options.detail = settings->detail;
     options.budget_millionths = settings->budget_millionths;
+    options.co2e_grams_per_kwh =
+        settings->carbon_intensity * (settings->pue > 0 ? settings->pue : 1);
     if (settings->cgroup && strchr(settings->cgroup, '/')) {
         options.cgroup = SPOOR_CGROUP_REQUIRE;
         options.cgroup_folder = settings->cgroup;

@@ -90,12 +90,14 @@ function connections(run: Run): Fact[] {
 function energy(run: Run): Fact[] {
   const gpu = valueAt(run, "energy.gpu_joules");
   const cpu = valueAt(run, "energy.cpu_joules");
+  const carbon = valueAt(run, "energy.co2e_grams");
   const text = (joules: number) =>
     `${format.energy(joules)}, ${format.watts(joules / elapsedOf(run))} on average`;
   if (Number.isNaN(gpu) && Number.isNaN(cpu)) return [];
   return known([
     ["GPUs", Number.isNaN(gpu) ? "" : text(gpu)],
     ["CPUs", Number.isNaN(cpu) ? (measureAt(run, "energy.cpu_joules")?.reason ?? "") : text(cpu)],
+    ["CO2 equivalent", Number.isNaN(carbon) ? "" : `${format.short(carbon)} g`],
   ]);
 }
 

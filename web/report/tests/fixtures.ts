@@ -189,7 +189,7 @@ function job(options: JobOptions): Run {
       scope: "host",
     },
     energy: {
-      cpu_joules: unknown("CPU energy is not measured yet"),
+      cpu_joules: unknown("no energy counter of the CPUs (a virtual machine, or no driver)"),
       gpu_joules: noGpu,
     },
     processes: {
