@@ -120,6 +120,9 @@ enum {
     SPOOR_FINE_AT_FIRST = 1u << 8,
     /* List the processes of the job in every sample that sample_seen gets. */
     SPOOR_LIST_PROCESSES = 1u << 9,
+    /* Count cycles, instructions, cache and branch misses of the job in user space. Only with
+     * SPOOR_CALLER_SPAWNED. It slows down context switches of the job. */
+    SPOOR_COUNTERS = 1u << 10,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */
