@@ -128,6 +128,9 @@ enum {
     SPOOR_LIST_PROCESSES = 1u << 9,
     /* Leave the performance counters of GPUs alone (NVIDIA's GPM): their work is unknown. */
     SPOOR_NO_GPM = 1u << 10,
+    /* Count cycles, instructions, cache and branch misses of the job in user space. Only with
+     * SPOOR_CALLER_SPAWNED. It slows down context switches of the job. */
+    SPOOR_COUNTERS = 1u << 11,
 };
 
 #define SPOOR_INTERVAL_MIN_NS 1000000ull       /* 1 ms */

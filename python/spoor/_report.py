@@ -130,6 +130,15 @@ class ContextSwitches(Section):
     involuntary: Measure
 
 
+class Counters(Section):
+    """Of the hardware, in user space; with --counters."""
+    cycles: Measure
+    instructions: Measure
+    cache_misses: Measure
+    branch_misses: Measure
+    instructions_per_cycle: Measure
+
+
 class Cpu(Section):
     total_seconds: Measure
     user_seconds: Measure
@@ -143,6 +152,7 @@ class Cpu(Section):
     page_faults: PageFaults
     context_switches: ContextSwitches
     wait_seconds: Measure
+    counters: Counters
 
 
 class Rss(Section):

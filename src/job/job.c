@@ -72,11 +72,41 @@ static void open_task_clock(struct job *job, const struct job_options *options)
     (void)thread_events_open(&events);
 }
 
+static const char *why_not_counted(int error)
+{
+    switch (-error) {
+    case EACCES:
+    case EPERM:
+        return "hardware counters are not permitted (kernel.perf_event_paranoid above 2, or a "
+               "container)";
+    case ENOENT:
+    case EOPNOTSUPP:
+    case ENODEV:
+        return "this machine has no hardware counters (most virtual machines have none)";
+    default:
+        return "the kernel refused to open the hardware counters";
+    }
+}
+
+static void open_counters(struct job *job, const struct job_options *options)
+{
+    int r;
+
+    if (!options->has_counters)
+        return;
+    r = options->disabled & SOURCE_PERF ? -ECANCELED
+                                        : counters_open(&job->meters.counters, options->pid);
+    job->meters.why_no_counters = r == -ECANCELED ? "disabled by SPOOR_DISABLE"
+                                  : r < 0         ? why_not_counted(r)
+                                                  : "this CPU does not count it";
+}
+
 /* Prepares everything that must be in place before the job's program runs. */
 static int prepare_spawned(struct job *job, const struct job_options *options)
 {
     process_events_open(&job->process_events, job->root, &job->roster, options->pid,
                         options->disabled);
+    open_counters(job, options);
     if (options->cgroup == SPOOR_CGROUP_OFF)
         job->meters.job_cgroup.reason = "disabled by --cgroup off";
     else if (options->disabled & SOURCE_CGROUP)
@@ -235,6 +265,7 @@ void job_done(struct job *job)
     cgroup_watch_done(&job->meters.cgroup_watch);
     event_set_close(&job->meters.task_clock);
     job_close_network(job);
+    counters_close(&job->meters.counters);
     huge_pages_close(&job->meters.huge_pages);
     cached_file_close(&job->sentinel.file);
 }

@@ -45,6 +45,7 @@
 #include "job/surrounding.h"
 #include "job/usage.h"
 #include "source/host/meminfo.h"
+#include "source/perf/counters.h"
 #include "source/perf/event_set.h"
 #include "source/proc/children.h"
 #include "spoor/spoor.h"
@@ -54,6 +55,7 @@ struct job_options {
     const struct cgroup *adopted; /* a cgroup that is the job; NULL: the job is a process */
     bool caller_spawned;          /* see SPOOR_CALLER_SPAWNED */
     bool is_main_only;            /* see SPOOR_MAIN_ONLY */
+    bool has_counters;            /* see SPOOR_COUNTERS */
     enum spoor_detail detail;
     enum spoor_cgroup cgroup;
     /* The job's before it gets its own, or those of `adopted`; NULL: none are visible. */
@@ -116,6 +118,7 @@ struct job_reading {
     struct memory_split at_peak;
     uint64_t anon_bytes; /* in the job cgroup, including shared memory */
     uint64_t refaulted_bytes;
+    uint64_t hardware[COUNTER_COUNT];
     uint64_t swap_bytes;
     uint64_t rss_peak_bytes; /* the larger of the next two */
     uint64_t main_rss_peak_bytes;
@@ -146,6 +149,8 @@ struct job_meters {
     struct cgroup_escape escape;
     bool has_pressure[PRESSURE_COUNT]; /* counted by the job cgroup */
     struct event_set task_clock;       /* perf's count of the job's CPU time; empty: none */
+    struct counters counters;          /* of the hardware; closed: none */
+    const char *why_no_counters;       /* NULL: they were not requested */
     uint64_t attached_cpu_ns;          /* usage of the processes when perf began to count */
     uint64_t swap_used_bytes; /* swap in use on the machine; at samples set by the caller */
     uint64_t swap_read_bytes; /* its value when the job's part was last read */

@@ -20,6 +20,7 @@
 #define AT_END "known only at the end of a job started by spoor"
 #define NO_SWITCHES "known only at the end of a command started by spoor"
 #define NO_IO_WAIT "requires exit records (root) of a command started by spoor"
+#define NO_COUNTERS "requires --counters"
 #define NO_CGROUP "requires a cgroup for the job alone"
 #define NO_BOUND "the peak is exact, or no cgroup counts the job's memory"
 #define NO_REPORTS "known at the end of a run, if every closed connection was reported"
@@ -71,6 +72,10 @@ static const struct row {
 [METRIC_JOB_INVOLUNTARY_SWITCHES] = { USED(INVOLUNTARY_SWITCHES), 0,               NO_FILES,        { "wait4",                NO_SWITCHES, false } },
 [METRIC_JOB_CPU_WAIT] =             { USED(CPU_WAIT_NS), 0,                        NO_FILES,        { "procfs.schedstat",     "no process ran long enough to be read", false } },
 [METRIC_JOB_IO_WAIT] =              { USED(IO_WAIT_NS), 0,                         NO_FILES,        { "taskstats",            NO_IO_WAIT,  true } },
+[METRIC_JOB_CYCLES] =               { AT(hardware[COUNTER_CYCLES]), 0,             NO_FILES,        { "perf.hardware",        NO_COUNTERS, true } },
+[METRIC_JOB_INSTRUCTIONS] =         { AT(hardware[COUNTER_INSTRUCTIONS]), 0,       NO_FILES,        { "perf.hardware",        NO_COUNTERS, true } },
+[METRIC_JOB_CACHE_MISSES] =         { AT(hardware[COUNTER_CACHE_MISSES]), 0,       NO_FILES,        { "perf.hardware",        NO_COUNTERS, true } },
+[METRIC_JOB_BRANCH_MISSES] =        { AT(hardware[COUNTER_BRANCH_MISSES]), 0,      NO_FILES,        { "perf.hardware",        NO_COUNTERS, true } },
 [METRIC_JOB_RSS] =                  { MEMORY(combined.total_bytes),                FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
 [METRIC_JOB_PRIVATE] =              { MEMORY(combined.private_bytes),              FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
 [METRIC_JOB_SHARED] =               { MEMORY(combined.shared_bytes),               FILES,           { "procfs.smaps_rollup",  ALL_EXITED,  false } },
@@ -112,6 +117,10 @@ static const struct row {
 static const enum metric of_cgroup[] = {
     METRIC_JOB_MEMORY_PEAK, METRIC_JOB_ANON,         METRIC_JOB_PAGE_CACHE,
     METRIC_JOB_REFAULTED,   METRIC_JOB_THREADS_PEAK,
+};
+
+static const enum metric of_hardware[] = {
+    METRIC_JOB_CYCLES, METRIC_JOB_INSTRUCTIONS, METRIC_JOB_CACHE_MISSES, METRIC_JOB_BRANCH_MISSES,
 };
 
 static const enum metric of_sharing[] = {
@@ -179,6 +188,7 @@ void job_label(const struct job *job, struct job_reading *reading)
     for (size_t i = 0; job->is_spawned && i < ARRAY_SIZE(of_wait4); i++)
         origins[of_wait4[i]].source = "wait4";
     label_cgroup(job, origins);
+    explain(origins, of_hardware, ARRAY_SIZE(of_hardware), job->meters.why_no_counters);
     if (job->sharing.mode == SPOOR_DETAIL_NEVER)
         omit_sharing(origins, "disabled by --detail never");
     for (int i = METRIC_JOB_NETWORK_RECEIVED; i <= METRIC_JOB_CONNECTIONS; i++) {

@@ -252,6 +252,14 @@ static void read_waits(struct job *job, struct job_reading *reading)
     }
 }
 
+static void read_hardware(const struct job *job, struct job_reading *reading)
+{
+    bool is_exact = counters_read(&job->meters.counters, reading->hardware);
+
+    for (int i = 0; i < COUNTER_COUNT; i++)
+        reading->origin[METRIC_JOB_CYCLES + i].is_exact = is_exact;
+}
+
 /* A counter of the whole job is read after all processes, which may take long. Main's clock
  * is read again after that counter: main may be ahead of it, but the rest is never more than
  * the descendants have used. */
@@ -301,6 +309,7 @@ static void add_up(struct job *job, uint64_t now_ns, struct job_reading *reading
     read_main_cpu(job, now_ns, reading);
     read_events(job, reading);
     read_waits(job, reading);
+    read_hardware(job, reading);
     forget_denied_io(job, reading);
     forget_uncertain_zeros(job, reading);
     job_read_memory(job, false, &reading->memory);

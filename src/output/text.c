@@ -160,6 +160,21 @@ static void wait_write(const struct record *record, struct page *page)
                         wait.is_exact ? "" : "at least; ");
 }
 
+/* "1.87  instructions per cycle, 12.3 cache misses and 4.5 branch misses per 1,000 instructions". */
+static void counters_write(const struct record *record, struct page *page)
+{
+    double instructions = record_value(record, "cpu.counters.instructions");
+    double cycles = record_value(record, "cpu.counters.instructions_per_cycle");
+    double cache = record_value(record, "cpu.counters.cache_misses");
+    double branch = record_value(record, "cpu.counters.branch_misses");
+
+    if (!isnan(cycles))
+        page_row_format(page, "  per cycle", number_short(cycles).text,
+                        "instructions; of 1000, %s missed the cache, %s a branch",
+                        number_short(1000 * cache / instructions).text,
+                        number_short(1000 * branch / instructions).text);
+}
+
 static void cpu_write(const struct record *record, struct page *page)
 {
     double mean_cores = record_value(record, "cpu.mean_cores");
@@ -173,6 +188,7 @@ static void cpu_write(const struct record *record, struct page *page)
     page_row(page, "CPU time", number_duration(record_value(record, "cpu.total_seconds")).text,
              details.text);
     wait_write(record, page);
+    counters_write(record, page);
     buffer_clear(&details);
     buffer_format(&details, "on average, %s at peak",
                   number_short(record_value(record, "cpu.max_cores")).text);

@@ -20,6 +20,7 @@ enum derivation {
     AT_PEAK,    /* the value of a memory gauge when the job's memory was largest */
     LATER_PEAK, /* the largest value after the first sample */
     SEEN,       /* processes at the first sample, and those started since */
+    PER_CYCLE,  /* TOTAL divided by the cycles */
     CARBON,     /* CO2 equivalent of all energy */
 };
 
@@ -71,6 +72,11 @@ static const struct row rows[] = {
     { "cpu.context_switches.voluntary",      SPAN,      METRIC_JOB_VOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "cpu.context_switches.involuntary",    SPAN,      METRIC_JOB_INVOLUNTARY_SWITCHES, METRIC_NONE, METRIC_NONE, NULL, ADD },
     { "cpu.wait_seconds",                    SPAN,      METRIC_JOB_CPU_WAIT,         METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.counters.cycles",                TOTAL,     METRIC_JOB_CYCLES,            METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.counters.instructions",          TOTAL,     METRIC_JOB_INSTRUCTIONS,      METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.counters.cache_misses",          TOTAL,     METRIC_JOB_CACHE_MISSES,      METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.counters.branch_misses",         TOTAL,     METRIC_JOB_BRANCH_MISSES,     METRIC_NONE, METRIC_NONE, NULL, ADD },
+    { "cpu.counters.instructions_per_cycle", PER_CYCLE, METRIC_JOB_INSTRUCTIONS,     METRIC_NONE, METRIC_NONE, NULL, NO_MERGE },
 
     { "memory.main.total_rss_bytes",         PEAK,      METRIC_MAIN_RSS,             METRIC_MAIN_RSS_PEAK, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
     { "memory.main.private_rss_bytes",       PEAK,      METRIC_MAIN_PRIVATE,         METRIC_NONE, METRIC_MAIN_RSS_BOUND, NULL, PER_NODE },
@@ -461,6 +467,7 @@ static bool is_resolved(const struct row *row, const struct summary *summary)
 static double derive(const struct row *row, const struct summary *summary)
 {
     const struct tally *tally = &summary->tally[row->metric];
+    const struct tally *cycles = &summary->tally[METRIC_JOB_CYCLES];
     double mean = counter_rate(row->metric, tally->first, tally->last,
                                mean_span_ns(summary, row->metric));
     double max;
@@ -488,6 +495,9 @@ static double derive(const struct row *row, const struct summary *summary)
     case LATER_PEAK:
         return metric_value(row->metric,
                             is_known(tally->later_max) ? tally->later_max : tally->max);
+    case PER_CYCLE:
+        return metric_value(row->metric, counter_delta(tally->first, tally->last)) /
+               metric_value(row->metric, counter_delta(cycles->first, cycles->last));
     case CARBON:
         break;
     }
@@ -594,6 +604,7 @@ static struct origin value_origin(const struct row *row, const struct summary *s
     case SPAN:
     case MEAN_RATE:
     case SEEN:
+    case PER_CYCLE:
     case CARBON:
         break;
     }
@@ -702,6 +713,7 @@ const char *figure_derivation(size_t index)
         [AT_PEAK] = "value when `job_rss_bytes` was largest",
         [LATER_PEAK] = "largest value after the first sample",
         [SEEN] = "those at the first sample and all later ones",
+        [PER_CYCLE] = "that increase per cycle of `job_cycles`",
         [CARBON] = "CO2 equivalent of CPU and GPU energy",
     };
 

@@ -62,6 +62,7 @@ int session_job_options(const struct spoor_options *options, struct job_options 
         .pid = options->pid,
         .caller_spawned = options->flags & SPOOR_CALLER_SPAWNED,
         .is_main_only = options->flags & SPOOR_MAIN_ONLY,
+        .has_counters = options->flags & SPOOR_COUNTERS,
         .detail = options->detail,
         .cgroup = options->cgroup,
         .cgroup_folder = options->cgroup_folder,

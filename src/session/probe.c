@@ -231,6 +231,18 @@ static const char *probe_task_clock(struct trial *trial)
     return why(trial, r);
 }
 
+static const char *probe_counters(struct trial *trial)
+{
+    struct counters counters;
+    int r = counters_open(&counters, trial->pid);
+
+    counters_close(&counters);
+    if (r != -ENOENT && r != -EOPNOTSUPP && r != -ENODEV)
+        return why(trial, r);
+    trial->remedy = no_remedy;
+    return "this machine has no hardware counters";
+}
+
 static const char *probe_ring(struct trial *trial)
 {
     struct fork_ring ring;
@@ -533,6 +545,7 @@ static const struct {
 { "peak number of threads", "procfs.stat", probe_files, NULL, 0, false },
 { "waiting for a CPU", "taskstats", probe_exit_records, &be_root, SOURCE_TASKSTATS, true },
 { "waiting for a CPU", "procfs.schedstat", probe_schedstat, NULL, 0, true },
+{ "instructions per cycle, with --counters", "perf.hardware", probe_counters, &allow_perf, SOURCE_PERF, true },
 { "disk I/O", "procfs.io", probe_io, &show_proc, 0, true },
 { "network bytes of a job", "sock_diag", probe_network, NULL, SOURCE_NETWORK, true },
 { "I/O and memory of other users' processes", "procfs.io, procfs.smaps", probe_foreign, &allow_ptrace, 0, true },

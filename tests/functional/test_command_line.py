@@ -244,7 +244,7 @@ WRONG = {"interval": "soon", "format": "xml", "report": "a.txt", "print": "{", "
          "listen": "x", "label": "1", "push": "x", "otlp": "x", "export-interval": "soon"}
 
 
-@pytest.mark.parametrize("command, own", [("run", {"wait": "none", "cgroup": "some"}),
+@pytest.mark.parametrize("command, own", [("run", {"wait": "none", "cgroup": "some", "counters": "maybe"}),
                                           ("attach", {"duration": "long", "pid": "x"})])
 def test_a_variable_sets_each_option_of_run_and_attach(spoor, command, own):
     """As in spoor(1): all but --help, --version, and --cgroup of attach."""

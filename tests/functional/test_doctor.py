@@ -118,7 +118,7 @@ USED = {
     "CPU energy": given("energy.cpu_joules", "powercap, cray.pm_counters, hwmon or perf.power"),
 }
 # GPU sources need such GPUs: test_gpu_outputs.py; for the last one see the test below.
-ELSEWHERE = {"NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs",
+ELSEWHERE = {"instructions per cycle, with --counters", "NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs",
              "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "AMD GPUs", "Intel GPUs",
              "I/O and memory of other users' processes"}
 

@@ -278,6 +278,26 @@ def test_footprint_needs_energy_and_intensity(spoor):
         assert grams["value"] == pytest.approx(joules * 380 * 1.5 / 3.6e6)
 
 
+def test_hardware_counters_have_values_or_a_reason(spoor, workload):
+    _, result = spoor.result("true")
+    for figure in result["cpu"]["counters"].values():
+        assert figure["value"] is None and figure["reason"] == "requires --counters"
+    path = spoor.new_path("result.json")
+    for disabled, reason in (("perf", "disabled by SPOOR_DISABLE"), ("", None)):
+        spoor("run", "-q", "--counters", "-o", path, "--", workload("burn"), "0.2",
+              env={**os.environ, "SPOOR_DISABLE": disabled})
+        counters = load(path)["cpu"]["counters"]
+        if reason:
+            assert {figure["reason"] for figure in counters.values()} == {reason}
+    if counters["cycles"]["value"] is None:
+        assert "hardware counters" in counters["cycles"]["reason"]
+        pytest.skip(f"no PMU: {counters['cycles']['reason']}")
+    assert counters["cycles"]["source"] == "perf.hardware"
+    assert counters["instructions"]["value"] > 1e6
+    assert counters["instructions_per_cycle"]["value"] == pytest.approx(
+        counters["instructions"]["value"] / counters["cycles"]["value"])
+
+
 READ_TWICE = """
 import os, sys
 for _ in range(2):

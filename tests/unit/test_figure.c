@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "fake_summary.h"
+#include "source/perf/counters.h"
 
 static void paths_are_unique_and_found(void **state)
 {
@@ -315,6 +316,26 @@ static void a_lower_bound_raises_the_peak_and_stays_inexact(void **state)
     assert_near(figure.high, 400e6);
 }
 
+static void instructions_are_counted_per_cycle(void **state)
+{
+    struct machine machine;
+
+    (void)state;
+    machine_init(&machine);
+    machine.origins[METRIC_JOB_INSTRUCTIONS].reason = "requires --counters";
+    assert_string_equal(find(&machine, "cpu.counters.instructions_per_cycle").reason,
+                        "requires --counters");
+    OBSERVE(&machine, METRIC_JOB_INSTRUCTIONS, 10, 310);
+    OBSERVE(&machine, METRIC_JOB_CYCLES, 20, 220);
+    assert_near(find(&machine, "cpu.counters.instructions_per_cycle").value, 1.5);
+    assert_near(find(&machine, "cpu.counters.cycles").value, 200);
+    assert_int_equal(counter_scale(100, 200, 50),
+                     400); /* a quarter of the time on the hardware */
+    assert_int_equal(counter_scale(100, 200, 200), 100);
+    assert_int_equal(counter_scale(0, 0, 0), 0);
+    assert_int_equal(counter_scale(0, 200, 0), UNKNOWN);
+}
+
 static void energy_has_bounds_and_a_footprint(void **state)
 {
     struct machine machine;
@@ -487,6 +508,7 @@ int main(void)
         cmocka_unit_test(sampled_peaks_have_bounds),
         cmocka_unit_test(a_lower_bound_raises_the_peak_and_stays_inexact),
         cmocka_unit_test(an_inexact_value_is_not_a_bound),
+        cmocka_unit_test(instructions_are_counted_per_cycle),
         cmocka_unit_test(energy_has_bounds_and_a_footprint),
         cmocka_unit_test(waiting_for_a_cpu_has_bounds_unless_it_is_exact),
         cmocka_unit_test(a_phase_counts_its_own_processes),

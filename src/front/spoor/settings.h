@@ -106,8 +106,9 @@ struct settings {
     enum spoor_detail detail;
     enum { GPM_AUTO, GPM_OFF } gpm;
     uint64_t budget_millionths; /* share of the job's CPU time; 0: the default */
-    double carbon_intensity;    /* grams of CO2 equivalent per kWh; 0: unknown */
-    double pue;                 /* power usage effectiveness; 0: 1 */
+    bool has_counters;
+    double carbon_intensity; /* grams of CO2 equivalent per kWh; 0: unknown */
+    double pue;              /* power usage effectiveness; 0: 1 */
     enum color color;
     enum wait_for wait_for;
     bool wants_charts; /* charts of text */
@@ -190,6 +191,8 @@ static inline struct spoor_options session_options(const struct settings *settin
         options.flags |= SPOOR_FINE_AT_FIRST;
     if (settings->gpm == GPM_OFF)
         options.flags |= SPOOR_NO_GPM;
+    if (settings->has_counters)
+        options.flags |= SPOOR_COUNTERS;
     if (settings->is_append)
         options.flags |= SPOOR_SAMPLES_APPEND;
     if (settings->is_no_clobber)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * counters.h - hardware counters of a job: one group of perf events, inherited by all that it starts.
+ *
+ * User space alone is counted, which an ordinary user may do if kernel.perf_event_paranoid is 2 or
+ * less. Most virtual machines have no such counters.
+ */
+#ifndef SOURCE_PERF_COUNTERS_H
+#define SOURCE_PERF_COUNTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum hardware_counter {
+    COUNTER_CYCLES,
+    COUNTER_INSTRUCTIONS,
+    COUNTER_CACHE_MISSES,
+    COUNTER_BRANCH_MISSES,
+    COUNTER_COUNT,
+};
+
+struct counters {
+    bool is_open;
+    int fds[COUNTER_COUNT];
+};
+
+/* Counts a thread and all that it starts from now on. -ENOENT: the machine has no such counters;
+ * -EACCES, -EPERM: refused. */
+int counters_open(struct counters *counters, pid_t tid);
+void counters_close(struct counters *counters);
+
+/* UNKNOWN: not counted. Returns whether each count is exact: if other programs use the counters too,
+ * they are shared by time, and counts are extrapolated. */
+bool counters_read(const struct counters *counters, uint64_t ret[COUNTER_COUNT]);
+
+/* The count of an event that was on the hardware for `running` of `enabled` nanoseconds. */
+uint64_t counter_scale(uint64_t count, uint64_t enabled, uint64_t running);
+
+#endif
