@@ -250,7 +250,7 @@ int job_init(struct job *job, const struct root *root, const struct job_options 
         r = begin(job, options, now_ns);
     watch_cgroup(&job->meters);
     if (r == 0 && job->is_tracked)
-        job_open_network(job, options->disabled);
+        job_open_network(job, options->disabled, now_ns);
     return r;
 }
 

@@ -33,6 +33,8 @@ enum {
 /* A connection of 20 ms is seen. While the job has no TCP socket, it is looked at with the sentinel. */
 #define LOOK_GAP_NS (10 * NS_PER_MS)
 #define LOOK_GAP_MOST_NS (20 * NS_PER_MS)
+/* A shorter job has hardly been loaded. */
+#define FIRST_LOOK_NS (5 * NS_PER_MS)
 /* A look takes at most this part of the time. */
 enum { LOOK_SHARE = 32 };
 /* A socket that is not connected yet is in no list. */
@@ -490,18 +492,18 @@ static void list_sockets(struct job *job, uint64_t now_ns)
 
 /* ---- when --------------------------------------------------------------------- */
 
-void job_open_network(struct job *job, unsigned disabled)
+void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns)
 {
     struct job_network *network = &job->network;
 
     *network = (struct job_network)JOB_NETWORK_CLOSED;
     network->list_gap_ns = LIST_GAP_NS;
+    network->due_ns = now_ns + FIRST_LOOK_NS;
     network->look_cost_ns = LOOK_COST_NS;
     network->list_cost_ns = LIST_COST_NS;
     network->reason = disabled & SOURCE_NETWORK ? "disabled by SPOOR_DISABLE"
-                      : !job->root->is_live || job->root->proc_fault
-                          ? "the descriptors of processes are not visible"
-                          : NULL;
+                      : !job->root->is_live     ? "sockets are read on a live machine only"
+                                                : job->root->proc_fault;
     if (network->reason)
         return;
     network->reports_fd = tcp_diag_listen();
@@ -632,7 +634,7 @@ static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
     if (job->network.reason)
         return false;
     drain(&job->network);
-    return (is_sample || now_ns >= job->network.due_ns) && may_have_changed(job) &&
+    return now_ns >= job->network.due_ns && may_have_changed(job) &&
            look_if_affordable(job, now_ns, is_sample);
 }
 

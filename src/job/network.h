@@ -130,7 +130,7 @@ struct job_network {
 struct job;
 
 /* Listens for reports. Must be called before the job's program starts. */
-void job_open_network(struct job *job, unsigned disabled);
+void job_open_network(struct job *job, unsigned disabled, uint64_t now_ns);
 void job_close_network(struct job *job);
 
 /* Reads the reports, and looks for new sockets if it is time and the budget allows it. False: it did not. */

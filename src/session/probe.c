@@ -288,7 +288,7 @@ static const char *probe_exit_records(struct trial *trial)
 
 static const char *probe_network(struct trial *trial)
 {
-    return trial->job.network.reason;
+    return trial->root->proc_fault ? why(trial, -ESRCH) : trial->job.network.reason;
 }
 
 static const char *probe_always(struct trial *trial)

@@ -166,7 +166,8 @@ NO_PROC_DOCTOR = {row: MOUNT_PROC for row in [
     ("CPU time of a process", "procfs.stat"), ("peak memory of a job", "procfs.statm, between samples"),
     ("private and shared memory", "procfs.smaps_rollup"), ("processes of a job", "procfs.children"),
     ("processes of a job", "scan of /proc"), ("number of processes started", "processes seen by samples"),
-    ("peak number of threads", "procfs.stat"), ("disk I/O", "procfs.io"), FOREIGN]}
+    ("peak number of threads", "procfs.stat"), ("disk I/O", "procfs.io"),
+    ("network bytes of a job", "sock_diag"), FOREIGN]}
 
 # ---- how to get there ---------------------------------------------------------
 

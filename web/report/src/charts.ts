@@ -166,7 +166,8 @@ const definitions: Definition[] = [
   {
     id: "network",
     title: "Network",
-    note: "of the job: TCP",
+    note: (run) =>
+      run.curve?.columns.job_network_received_bytes ? "of the job: TCP only" : "whole host",
     unit: units.bytesPerSecond,
     lines: [
       line("job_network_received_bytes", "received by the job", "job", "range"),

@@ -217,8 +217,18 @@ function transferRows(run: Run): UsageRow[] {
     ["Disk written", "", "io.written_bytes", "job_written_bytes"],
     ["TCP received", "job", "network.job.received_bytes", "job_network_received_bytes"],
     ["TCP sent", "job", "network.job.sent_bytes", "job_network_sent_bytes"],
-    ["TCP received", "within the machine", "network.job.loopback_received_bytes", "job_loopback_received_bytes"],
-    ["TCP sent", "within the machine", "network.job.loopback_sent_bytes", "job_loopback_sent_bytes"],
+    [
+      "TCP received",
+      "within the machine",
+      "network.job.loopback_received_bytes",
+      "job_loopback_received_bytes",
+    ],
+    [
+      "TCP sent",
+      "within the machine",
+      "network.job.loopback_sent_bytes",
+      "job_loopback_sent_bytes",
+    ],
     ["Network received", "host", "network.received_bytes", "host_network_received_bytes"],
     ["Network sent", "host", "network.sent_bytes", "host_network_sent_bytes"],
   ];
