@@ -11,18 +11,12 @@ static const struct {
     const char *name;
     enum source_bit source;
 } names[] = {
-    { "cgroup", SOURCE_CGROUP },
-    { "perf", SOURCE_PERF },
-    { "ring", SOURCE_RING },
-    { "connector", SOURCE_CONNECTOR },
-    { "taskstats", SOURCE_TASKSTATS },
-    { "clock", SOURCE_CLOCK },
-    { "children", SOURCE_CHILDREN },
-    { "smaps", SOURCE_SMAPS },
-    { "network", SOURCE_NETWORK },
-    { "gpu", SOURCE_GPU },
-    { "nvidia", SOURCE_NVIDIA },
-    { "amd", SOURCE_AMD },
+    { "cgroup", SOURCE_CGROUP },       { "perf", SOURCE_PERF },
+    { "ring", SOURCE_RING },           { "connector", SOURCE_CONNECTOR },
+    { "taskstats", SOURCE_TASKSTATS }, { "clock", SOURCE_CLOCK },
+    { "children", SOURCE_CHILDREN },   { "smaps", SOURCE_SMAPS },
+    { "network", SOURCE_NETWORK },     { "gpu", SOURCE_GPU },
+    { "nvidia", SOURCE_NVIDIA },       { "amd", SOURCE_AMD },
     { "intel", SOURCE_INTEL },
 };
 

@@ -35,9 +35,11 @@ static const size_t gpu_offsets[GPU_MEASURE_COUNT] = {
     [GPU_WORK + GPU_WORK_FP16] = offsetof(struct spoor_gpu_sample, fp16_active),
     [GPU_WORK + GPU_WORK_DRAM] = offsetof(struct spoor_gpu_sample, dram_active),
     [GPU_WORK + GPU_WORK_PCIE_SENT] = offsetof(struct spoor_gpu_sample, pcie_sent_bytes),
-    [GPU_WORK + GPU_WORK_PCIE_RECEIVED] = offsetof(struct spoor_gpu_sample, pcie_received_bytes),
+    [GPU_WORK + GPU_WORK_PCIE_RECEIVED] =
+        offsetof(struct spoor_gpu_sample, pcie_received_bytes),
     [GPU_WORK + GPU_WORK_NVLINK_SENT] = offsetof(struct spoor_gpu_sample, nvlink_sent_bytes),
-    [GPU_WORK + GPU_WORK_NVLINK_RECEIVED] = offsetof(struct spoor_gpu_sample, nvlink_received_bytes),
+    [GPU_WORK + GPU_WORK_NVLINK_RECEIVED] =
+        offsetof(struct spoor_gpu_sample, nvlink_received_bytes),
 };
 
 struct export_sample export_sample_of(const struct spoor_sample *sample)

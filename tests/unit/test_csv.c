@@ -91,8 +91,8 @@ static void the_summary_is_a_header_and_a_row(void **state)
                                  "python3 train.py --name 'it'\\''s me',"
                                  "2026-03-14T09:26:53.589Z,5,0,,6,10,9.25,0.75,2,3.5,"),
                      row);
-    assert_non_null(
-        strstr(row, ",,,0.012,3200000,0,3,0.3,0.007,0,0.003,0.002,0,0,5,0,0,,,,,,,,,,,,,,,,\n"));
+    assert_non_null(strstr(
+        row, ",,,0.012,3200000,0,3,0.3,0.007,0,0.003,0.002,0,0,5,0,0,,,,,,,,,,,,,,,,\n"));
     buffer_done(&out);
 }
 

@@ -175,7 +175,7 @@ static void sparklines_are_the_same_after_loading(void **state)
 /* ---- GPUs ----------------------------------------------------------------- */
 
 static const struct gpu_sources sources = { "nvml.processes", "nvml.samples", "nvml.busy",
-                                            "nvml", false, NULL };
+                                            "nvml",           false,          NULL };
 
 static const struct gpu_unit units[] = {
     { .device = { "GPU-\xff", "NVIDIA H200", "0000:3b:00.0", 150000000000, false, 0, false,
