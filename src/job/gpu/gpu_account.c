@@ -187,7 +187,7 @@ static void set_work(struct gpu_unit_account *unit, int kind, const struct gpu_w
         value = work->covered_ns > 0 && (span_ns > 0 || unit->present_count > 0)
                     ? (uint64_t)(unit->work_rates[kind] * GPU_SHARE_WHOLE)
                     : UNKNOWN; /* not read yet, or not any more */
-    set(unit, GPU_WORK + kind, value, work->reason);
+    set(unit, (enum gpu_measure)(GPU_WORK + kind), value, work->reason);
 }
 
 void gpu_account_work(struct gpu_account *account, size_t index, const struct gpu_work *work,
