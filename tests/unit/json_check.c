@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { KEYS_MAX = 128 };
+enum { KEYS_MAX = 256 };
 
 /* Each reader returns the text after the value, or NULL. */
 static const char *read_value(const char *text);
