@@ -37,6 +37,8 @@ bool row_has_figure(size_t index)
         "gpu.memory.system_",
         "network.received_",
         "network.sent_",
+        ".loopback_",
+        ".connections",
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {

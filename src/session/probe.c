@@ -556,7 +556,7 @@ static const struct {
 { "work of NVIDIA GPUs: SMs, tensor cores, bandwidth", "nvml.gpm", probe_work, NULL, GPUS(SOURCE_NVIDIA), false },
 { "AMD GPUs", "amdgpu sysfs, drm.fdinfo, kfd", probe_vendor, NULL, GPUS(SOURCE_AMD), false },
 { "Intel GPUs", "i915 or xe sysfs, drm.fdinfo", probe_vendor, NULL, GPUS(SOURCE_INTEL), false },
-{ "CPU energy", "powercap, cray.pm_counters, hwmon or perf.power", probe_energy, NULL, 0, false },
+{ "CPU energy", "powercap, Cray, hwmon or perf", probe_energy, NULL, 0, false },
 };
 /* clang-format on */
 

@@ -115,7 +115,7 @@ USED = {
         run.source("pressure.cpu_seconds")),
     "pressure stalls of the machine": lambda run: {"cgroup.cpu.pressure": "host.procfs.pressure"}
         .get(run.source("pressure.cpu_seconds"), run.source("pressure.cpu_seconds")),
-    "CPU energy": given("energy.cpu_joules", "powercap, cray.pm_counters, hwmon or perf.power"),
+    "CPU energy": given("energy.cpu_joules", "powercap, Cray, hwmon or perf"),
 }
 # GPU sources need such GPUs: test_gpu_outputs.py; for the last one see the test below.
 ELSEWHERE = {"instructions per cycle, with --counters", "NVIDIA GPUs", "exact peak memory of processes on NVIDIA GPUs",

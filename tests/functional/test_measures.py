@@ -342,7 +342,9 @@ def test_page_cache_that_does_not_fit_is_read_again(spoor, tmp_path):
     assert refaulted["source"] == "cgroup.memory.stat" and not refaulted["exact"]
     assert size / 2 < refaulted["value"] < size + 4 * MIB  # the second pass; libraries
     assert "evicted from the page cache, then read again" in done.stderr
-    assert "that did not fit in memory" in result["recommendation"]["memory_bytes"]["why"]
+    # The tracker is under the limit too, and large with sanitizers: then the job alone does not reach it.
+    is_full = result["memory"]["job_peak_bytes"]["value"] >= 0.95 * 64 * MIB
+    assert ("that did not fit in memory" in result["recommendation"]["memory_bytes"]["why"]) is is_full
 
 
 def test_oom_kill_is_reported(spoor, workload):

@@ -125,6 +125,7 @@ ATTACHED_FROM_NAMESPACE = {
 OF_CGROUP = [
     ("CPU time of a job", "cgroup.cpu.stat"),
     ("peak memory of a job, with page cache", "cgroup.memory.peak"),
+    ("page cache read again", "cgroup.memory.stat"),
     ("processes of a job", "cgroup.procs"),
     ("peak number of threads", "cgroup.pids.peak"),
     ("pressure stalls of the job", "cgroup pressure"),
@@ -134,6 +135,7 @@ CONNECTOR = ("number of processes started", "proc-connector")
 RING_STARTED = ("number of processes started", "perf.fork-ring")
 RING_THREADS = ("peak number of threads", "perf.fork-ring")
 EXIT_RECORDS = ("peak memory of processes never waited for", "taskstats")
+WAITING = ("waiting for a CPU", "taskstats")  # works where EXIT_RECORDS does
 FOREIGN = ("I/O and memory of other users' processes", "procfs.io, procfs.smaps")
 
 CONNECTOR_IS_USED = {RING_THREADS: ("proc-connector is used", "")}
@@ -147,8 +149,8 @@ NAMESPACE = {CONNECTOR: ("not available in this namespace, or not supported by t
                          "run outside containers and user namespaces")}
 
 
-def no_cgroup(reason, fix, but=""):
-    return {row: (reason, fix) for row in OF_CGROUP if row[1] != but}
+def no_cgroup(reason, fix, but=()):
+    return {row: (reason, fix) for row in OF_CGROUP if row[1] not in but}
 
 
 def no_perf(reason, fix):
@@ -166,7 +168,7 @@ NO_PROC_DOCTOR = {row: MOUNT_PROC for row in [
     ("CPU time of a process", "procfs.stat"), ("peak memory of a job", "procfs.statm, between samples"),
     ("private and shared memory", "procfs.smaps_rollup"), ("processes of a job", "procfs.children"),
     ("processes of a job", "scan of /proc"), ("number of processes started", "processes seen by samples"),
-    ("peak number of threads", "procfs.stat"), ("disk I/O", "procfs.io"),
+    ("peak number of threads", "procfs.stat"), ("disk I/O", "procfs.io"), ("waiting for a CPU", "procfs.schedstat"),
     ("network bytes of a job", "sock_diag"), FOREIGN]}
 
 # ---- how to get there ---------------------------------------------------------
@@ -220,7 +222,7 @@ HERE = [
                 needs=(*NEEDS_V1, *NEEDS_USER), delegated=("memory", "pids", "cpuacct", "unified")),
     Surrounding("user, --cgroup DIRECTORY (v1 memory)", AS_USER,
                 {**USER, "memory.job_peak_bytes": BEST["memory.job_peak_bytes"]},
-                {**CONNECTOR_IS_USED, **NOT_ROOT, **no_cgroup(UNCOUNTED, "", but="cgroup.memory.peak")},
+                {**CONNECTOR_IS_USED, **NOT_ROOT, **no_cgroup(UNCOUNTED, "", but=("cgroup.memory.peak", "cgroup.memory.stat"))},
                 needs=(*NEEDS_V1, *NEEDS_USER), given="memory"),
     Surrounding("user, delegated cgroup (v2, no controllers)", AS_USER,
                 {**USER, "cpu.total_seconds": BEST["cpu.total_seconds"],
@@ -228,6 +230,7 @@ HERE = [
                  "pressure.cpu_seconds": BEST["pressure.cpu_seconds"]},
                 {**CONNECTOR_IS_USED, **NOT_ROOT, **{row: (OTHERS, "run as root, or " + DELEGATE) for row in (
                     ("peak memory of a job, with page cache", "cgroup.memory.peak"),
+                    ("page cache read again", "cgroup.memory.stat"),
                     ("peak number of threads", "cgroup.pids.peak"))}},
                 needs=(*NEEDS_V1, *NEEDS_USER), delegated=("unified",)),
     Surrounding("user namespace", IN_USER_NAMESPACE, {**USER, **RING},

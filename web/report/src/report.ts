@@ -245,7 +245,7 @@ export interface Run extends Section {
     gpus?: (string | null)[];
   };
   processes?: { largest?: Process[]; others?: ProcessGroup[] };
-  network?: { remotes?: Remote[] };
+  network?: { remotes?: Remote[]; [figure: string]: unknown };
   phases?: Phase[];
   recommendation?: Recommendation;
   distribution?: {
