@@ -28,7 +28,7 @@ static const struct {
 
 static void add_line(const char *name, double value, struct buffer *out)
 {
-    if (!isnan(value))
+    if (isfinite(value))
         buffer_format(out, "%s=%.0f\n", name, value);
 }
 

@@ -71,7 +71,7 @@ static void add_text(const char *label, const char *text, struct buffer *out)
 /* "1-02:03:04" */
 static void add_time(double time_seconds, struct buffer *out)
 {
-    uint64_t seconds = time_seconds > 0 ? (uint64_t)time_seconds : 0;
+    uint64_t seconds = (uint64_t)fmin(fmax(time_seconds, 0), 0x1p53);
 
     if (isnan(time_seconds)) {
         buffer_add_text(out, "unknown");

@@ -38,7 +38,7 @@ void snakemake_header(struct buffer *out)
 /* As Snakemake prints a time: "1 day, 2:03:04". */
 static void add_clock(double elapsed_seconds, struct buffer *out)
 {
-    uint64_t seconds = elapsed_seconds > 0 ? (uint64_t)elapsed_seconds : 0;
+    uint64_t seconds = (uint64_t)fmin(fmax(elapsed_seconds, 0), 0x1p53);
     uint64_t days = seconds / 86400;
 
     if (days > 0)

@@ -23,7 +23,7 @@ struct trace {
 
 static uint64_t microseconds(const struct trace *trace, double seconds)
 {
-    return (uint64_t)((trace->shift_seconds + fmax(seconds, 0)) * 1e6 + 0.5);
+    return (uint64_t)fmin((trace->shift_seconds + fmax(seconds, 0)) * 1e6 + 0.5, 0x1p53);
 }
 
 /* Begins an event at a time since the start of its run, or without one (NaN). */

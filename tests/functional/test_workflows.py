@@ -298,3 +298,20 @@ def test_a_process_that_ran_before_begins_with_the_trace(spoor):
     path.write_text(json.dumps(report))
     [event] = events_of(spoor("report", "-f", "trace", "-o", "-", path).stdout)["X"]
     assert (event["ts"], event["dur"]) == (0, 5000000)
+
+
+# ---- all of them ------------------------------------------------------------
+
+def test_a_report_with_absurd_numbers_breaks_no_format(spoor):
+    path, report = report_of(spoor, "true", elapsed_seconds=1e300)
+    report["host"]["memory_bytes"] = 0
+    report["processes"]["largest"][0].update(started_seconds=-1e300, ended_seconds=1e300)
+    path.write_text(json.dumps(report))
+
+    def written(name):
+        return spoor("report", "-f", name, "-o", "-", path).stdout
+    assert "%mem" not in parse_trace(written("nextflow"))
+    assert rows_of(written("snakemake"))[0]["h:m:s"] == "104249991374 days, 7:36:32"
+    assert "Job Wall-clock time: 104249991374-07:36:32\n" in written("seff")
+    assert statistics_of(written("jobstats"))["total_time"] == 1e300
+    assert max(event["ts"] + event["dur"] for event in events_of(written("trace"))["X"]) == 1 << 53
