@@ -166,7 +166,8 @@ int option_parse_pid(const char *text, pid_t *ret, struct spoor_error *err)
 
 int option_find_choice(const struct option *option, const char *value, struct spoor_error *err)
 {
-    const char *word = option->value;
+    const char *words = strchr(option->value, '|') ? option->value : option->complete;
+    const char *word = words;
 
     for (int i = 0;; i++) {
         size_t length = strcspn(word, "|");
@@ -174,8 +175,7 @@ int option_find_choice(const struct option *option, const char *value, struct sp
         if (strlen(value) == length && memcmp(word, value, length) == 0)
             return i;
         if (word[length] == '\0')
-            return error_set(err, EINVAL, "invalid value '%s': expected %s", value,
-                             option->value);
+            return error_set(err, EINVAL, "invalid value '%s': expected %s", value, words);
         word += length + 1;
     }
 }

@@ -66,7 +66,7 @@ struct option {
     const char *complete; /* see below; NULL: the words of `value`, if it lists them */
 };
 
-/* Completions of a value in a shell: one of these, or words separated by spaces. */
+/* Completions of a value in a shell: one of these, or words separated by spaces or bars. */
 #define COMPLETE_FILES "<files>"
 #define COMPLETE_COMMANDS "<commands>"
 #define COMPLETE_PIDS "<processes>"
@@ -104,7 +104,7 @@ int option_check_tag(const char *value, struct spoor_error *err);
 /* Parses a process ID. -EINVAL: it is not one. */
 int option_parse_pid(const char *text, pid_t *ret, struct spoor_error *err);
 
-/* Returns the index of a word in option->value, from 0. -EINVAL: it is not one of them. */
+/* Returns the index of a word in option->value or, if that lists none, in option->complete. -EINVAL: it is not one of them. */
 int option_find_choice(const struct option *option, const char *value, struct spoor_error *err);
 
 #define OPTION_MEMBER(function, is_right, type, member) \

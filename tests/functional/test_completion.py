@@ -56,8 +56,8 @@ def test_bash_completes_gpu_tracker(complete, words, choices):
 
 @pytest.mark.parametrize("words, choices", [
     (["at"], ["attach"]), (["ag"], [""]), (["--v"], ["--version"]),
-    (["run", "--interv"], ["--interval"]), (["run", "--format", "j"], ["json"]),
-    (["run", "-f", "c"], ["csv"]), (["run", "--format", "=", "t"], ["text"]),
+    (["run", "--interv"], ["--interval"]), (["run", "--format", "j"], ["json", "jobstats"]),
+    (["run", "-f", "c"], ["csv"]), (["run", "--format", "=", "t"], ["text", "trace"]),
     (["info", "--format", ""], ["text", "json"]), (["attach", "--wa"], [""]),
     (["phase", "st"], ["start", "stop"]), (["run", "-o", "comp"], ["completion"]),
     (["report", "comp"], ["completion"]), (["recommend", "--for", "sn"], ["snakemake"]),
@@ -79,7 +79,7 @@ def test_spoor_offers_processes(complete):
 
 SHELL_CASES = [
     (["spoor", "at"], ["attach"]), (["spoor", "run", "--interv"], ["--interval"]),
-    (["spoor", "run", "--format", "j"], ["json"]), (["spoor", "info", "-f", "t"], ["text"]),
+    (["spoor", "run", "--format", "js"], ["json"]), (["spoor", "info", "-f", "t"], ["text"]),
     (["spoor", "attach", "--wai"], []), (["spoor", "phase", "sto"], ["stop"]),
     (["spoor", "report", "some_f"], ["some_file"]),
     (["spoor", "run", "-i", "5", "cat", "some_f"], ["some_file"]),
@@ -88,7 +88,7 @@ SHELL_CASES = [
     (["spoor", "run", "-o", "some_f"], ["some_file"]),
     (["spoor", "run", "cat", "--interv"], []),
     (["spoor", "run", "--budget", "n"], ["none"]),
-    (["spoor", "run", "--format=j"], ["--format=json"]),
+    (["spoor", "run", "--format=js"], ["--format=json"]),
     (["spoor", "run", "--output=some_f"], ["--output=some_file"]),
     (["gpu-tracker", "--disable-l"], ["--disable-logs"]), (["gpu-tracker", "sub-t"], ["sub-track"]),
     (["gpu-tracker", "sub-track", "ana"], ["analyze"]),

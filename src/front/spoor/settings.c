@@ -411,7 +411,11 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define FLAG(member) OPTION_FLAG(struct settings, member)
 #define LIST(member) OPTION_LIST(struct settings, member)
 #define CHOICE(member) OPTION_CHOICE(struct settings, member)
-#define REPORT_FORMATS "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats|trace"
+#define REPORT_FORMATS \
+    "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats|trace"
+#define FORMAT_NAMES                                                                     \
+    "text, json, csv, html, markdown, openmetrics, or that of another tool: snakemake, " \
+    "nextflow, seff, jobstats or trace"
 #define LIVE .apply = apply_live, .offset = offsetof(struct settings, is_live)
 
 /* Most used first; help lists the groups in the order of their first rows. */
@@ -447,9 +451,9 @@ static const struct option rows[] = {
 { '\0', "report",     "FILE",              "also write a page with all runs and box plots to FILE (.html)", BENCH | LINE_ONLY, OUTPUT, TEXT(report_path), .check = check_page, .complete = COMPLETE_FILES },
 { 'q',  "quiet",      NULL,                "do not show the progress", BENCH | LINE_ONLY, OUTPUT, FLAG(is_quiet) },
 { '\0', "name",       "NAME",              "a label for the command; repeat it for the commands after --vs; {NAME} is replaced as in the command", BENCH | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(names) },
-{ 'f',  "format",     REPORT_FORMATS, "format of the report (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     REPORT_FORMATS, "output format (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format },
-{ 'f',  "format",     REPORT_FORMATS, "output format (default: from the suffix of the -o file, otherwise text)", SYSTEM | SCOPE_MERGE | LINE_ONLY, OUTPUT, .apply = apply_format },
+{ 'f',  "format",     "FORMAT",            "format of the report: " FORMAT_NAMES " (default: from the suffix of the -o file, otherwise text); with several -o files, only for those without a known suffix; without -o, the report replaces the summary on stderr, even with -q", TRACK, OUTPUT, .apply = apply_format, .complete = REPORT_FORMATS },
+{ 'f',  "format",     "FORMAT",            "output format: " FORMAT_NAMES " (default: from the suffix of the -o file, otherwise text; without -o, html)", REPORT | LINE_ONLY, OUTPUT, .apply = apply_format, .complete = REPORT_FORMATS },
+{ 'f',  "format",     "FORMAT",            "output format: " FORMAT_NAMES " (default: from the suffix of the -o file, otherwise text)", SYSTEM | SCOPE_MERGE | LINE_ONLY, OUTPUT, .apply = apply_format, .complete = REPORT_FORMATS },
 { 'f',  "format",     "text|markdown|json|csv|html", "output format; html: a page with the runs side by side (default: from the suffix of the -o file, otherwise text)", SCOPE_COMPARE | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'f',  "format",     "text|json",         "output format (default: from the suffix of the -o file, otherwise text)", OTHERS | LINE_ONLY, OUTPUT, .apply = apply_format },
 { 'o',  "output",     "FILE",              "write to FILE instead of stdout; may be repeated", HISTORY | LINE_ONLY | OPTION_REPEATABLE, OUTPUT, LIST(outputs), .complete = COMPLETE_FILES },
