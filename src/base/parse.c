@@ -91,7 +91,8 @@ const char *parse_key(const char *text, const char *key)
     size_t length = strlen(key);
 
     for (; *text; text = parse_next_line(text)) {
-        if (strncmp(text, key, length) == 0 && (is_blank(text[length]) || text[length] == '='))
+        if (*text == *key && strncmp(text, key, length) == 0 &&
+            (is_blank(text[length]) || text[length] == '='))
             return skip_blanks(text + length + (text[length] == '='));
     }
     return NULL;
@@ -194,7 +195,9 @@ static const struct keyed_field *find_field(const char *line, const struct keyed
                                             size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strncmp(line, fields[i].key, strlen(fields[i].key)) == 0)
+        const char *key = fields[i].key;
+
+        if (*line == *key && strncmp(line, key, strlen(key)) == 0)
             return &fields[i];
     }
     return NULL;

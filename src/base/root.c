@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arithmetic.h"
 #include "base/cleanup.h"
 
 /* ---- file limit ------------------------------------------------------------ */
@@ -195,12 +196,18 @@ ssize_t root_read_start(const struct root *root, char *buf, size_t size, const c
  * line beyond `line_size`. Returns the new end. */
 static size_t shorten_lines(char *buf, size_t *line, size_t used, size_t end, size_t line_size)
 {
-    for (size_t i = used; i < end; i++) {
-        if (buf[i] != '\n' && used - *line >= line_size)
-            continue;
-        buf[used++] = buf[i];
-        if (buf[i] == '\n')
+    for (size_t from = used; from < end;) {
+        const char *newline = memchr(buf + from, '\n', end - from);
+        size_t stop = newline ? (size_t)(newline - buf) : end;
+        size_t kept = smaller(stop - from, line_size - (used - *line));
+
+        memmove(buf + used, buf + from, kept);
+        used += kept;
+        from = stop;
+        if (newline) {
+            buf[used++] = buf[from++];
             *line = used;
+        }
     }
     return used;
 }

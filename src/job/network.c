@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,16 +19,18 @@
 #include "source/host/devices.h"
 #include "source/proc/pid_files.h"
 
-/* Positions of sockets that are not known to be the job's. A foreign one was alive after all files of the job
- * had been listed without it; a candidate was in a list of sockets before that. */
+/* Positions of sockets that are not known to be the job's. A candidate was in a list of sockets, and the files of the
+ * job, which were listed after that, did not contain it. A foreign one was still alive after that. */
 #define FOREIGN UINT32_MAX
 #define CANDIDATE (UINT32_MAX - 1)
+/* The tracker's own, made to be destroyed. */
+#define MARKER (UINT32_MAX - 2)
 
 enum {
     OWNERS_MAX = 1 << 17,
-    CHECKED_MAX = 64,   /* candidates that are looked up at once */
-    FINAL_WAIT_MS = 50, /* the longest wait for reports at the end */
-    QUIET_MS = 2,       /* each CPU sends its own reports */
+    CHECKED_MAX = 64,    /* candidates that are looked up at once */
+    FINAL_WAIT_MS = 250, /* the longest wait for reports at the end */
+    FINAL_STEP_MS = 2,
 };
 
 /* A connection of 20 ms is seen. While the job has no TCP socket, it is looked at with the sentinel. */
@@ -37,9 +40,11 @@ enum {
 #define FIRST_LOOK_NS (5 * NS_PER_MS)
 /* A look takes at most this part of the time. */
 enum { LOOK_SHARE = 32 };
-/* A socket that is not connected yet is in no list. */
+/* A socket that is not connected yet is in no list: the list is repeated, ever less often. Lists that only show which
+ * sockets are foreign make the bounds narrower, but not the value better. */
 #define LIST_GAP_NS (5 * NS_PER_MS)
 #define LIST_GAP_MOST_NS NS_PER_SECOND
+#define LIST_GAP_UNSETTLED_NS (60 * NS_PER_SECOND)
 /* Expected costs, until they are measured. */
 #define LOOK_COST_NS (20 * NS_PER_US)
 #define LIST_COST_NS (500 * NS_PER_US)
@@ -163,6 +168,7 @@ static void update_socket(struct job_network *network, struct network_socket *so
     raise_to(&socket->tcp.received_bytes, tcp->received_bytes);
     raise_to(&socket->tcp.sent_bytes, tcp->sent_bytes);
     socket->tcp.inode = tcp->inode;
+    socket->tcp.is_closing = tcp->is_closing;
 }
 
 /* `is_older`: its counts may include bytes from before the job. */
@@ -205,14 +211,11 @@ static void take_report(const struct tcp_socket *tcp, void *data)
     struct job_network *network = data;
     struct network_owner *owner = find_owner(network, tcp->cookie);
 
-    if (tcp->cookie == network->flush_cookie) {
-        network->flush_cookie = 0;
-        return;
-    }
-    if (owner && owner->position < CANDIDATE) {
+    if (owner && owner->position < MARKER) {
         end_socket(network, owner, tcp);
         return;
     }
+    network->pending_markers -= owner && owner->position == MARKER;
     if ((!owner || owner->position == CANDIDATE) &&
         tcp->received_bytes + tcp->sent_bytes + tcp->may_count_fin > 0) {
         add_bytes(network->uncertain_bytes, tcp, tcp->received_bytes + tcp->may_count_fin,
@@ -364,11 +367,16 @@ static void take_listed(const struct tcp_socket *tcp, void *data)
     struct job_network *network = data;
     const struct network_owner *owner = find_owner(network, tcp->cookie);
 
-    if (owner && owner->position < CANDIDATE)
+    if (owner && owner->position < MARKER) {
         update_socket(network, &network->sockets.list[owner->position], tcp);
-    else if ((!owner || owner->position == CANDIDATE) &&
-             reserve(&network->found.list, &network->found.capacity, network->found.count + 1,
-                     sizeof(*tcp)) == 0)
+        network->sockets.list[owner->position].is_gone = false;
+        return;
+    }
+    /* The job may have been given a foreign socket, over a Unix socket for example. */
+    if (owner && owner->position != CANDIDATE && !find_inode(&network->inodes, tcp->inode))
+        return;
+    if (reserve(&network->found.list, &network->found.capacity, network->found.count + 1,
+                sizeof(*tcp)) == 0)
         network->found.list[network->found.count++] = *tcp;
 }
 
@@ -421,8 +429,8 @@ static void take_held(struct job *job, bool is_first)
         network->has_awaited |= network->inodes.list[i].is_awaited;
 }
 
-/* The files of all processes were listed after the sockets: a socket that is still held by a process is
- * foreign. */
+/* The files of all processes were listed after the sockets, and none of these is among them. accept() shows a socket
+ * just before the process has its descriptor: take_listed() corrects that. */
 static void mark_foreign(struct job *job)
 {
     struct job_network *network = &job->network;
@@ -438,7 +446,7 @@ static void mark_foreign(struct job *job)
         if (network->found.count <= CHECKED_MAX)
             is_known = tcp_diag_find(network->requests_fd, tcp, &now) == 0 && now.inode != 0;
         network->has_unsettled |= !is_known || tcp->inode == 0;
-        if (tcp->inode != 0)
+        if (tcp->inode != 0) /* accepted */
             (void)set_owner(network, tcp->cookie, is_known ? FOREIGN : CANDIDATE);
     }
 }
@@ -475,7 +483,10 @@ static void list_sockets(struct job *job, uint64_t now_ns)
     network->found.count = 0;
     network->listed_ns = now_ns;
     network->list_gap_ns =
-        network->has_new ? LIST_GAP_NS : smaller(2 * network->list_gap_ns, LIST_GAP_MOST_NS);
+        network->has_new
+            ? LIST_GAP_NS
+            : smaller(2 * network->list_gap_ns,
+                      network->has_awaited ? LIST_GAP_MOST_NS : LIST_GAP_UNSETTLED_NS);
     network->has_new = false;
     if (network->requests_fd < 0 ||
         tcp_diag_list(network->requests_fd, is_filtered ? network->cgroup_id : 0, take_listed,
@@ -562,7 +573,7 @@ uint64_t job_network_due_ns(const struct job *job)
     if (network->reason || !has_sockets(network) ||
         (job->activity.is_at_rest && !is_incomplete(network)))
         return UINT64_MAX;
-    return network->due_ns;
+    return larger(network->due_ns, network->affordable_ns);
 }
 
 static bool needs_list(const struct job_network *network, uint64_t now_ns)
@@ -598,26 +609,29 @@ static uint64_t look(struct job *job, uint64_t now_ns, bool may_list)
 static uint64_t look_gap_ns(const struct job *job)
 {
     const struct job_network *network = &job->network;
-    uint64_t gap_ns = !has_sockets(network)      ? LOOK_GAP_MOST_NS
-                      : job->activity.is_at_rest ? network->list_gap_ns
-                                                 : LOOK_GAP_NS;
+    uint64_t gap_ns = !has_sockets(network) ? LOOK_GAP_MOST_NS
+                      : job->activity.is_at_rest
+                          ? smaller(network->list_gap_ns, LIST_GAP_MOST_NS)
+                          : LOOK_GAP_NS;
 
     return larger(gap_ns, LOOK_SHARE * network->look_cost_ns);
 }
 
-/* The first list of a job that has a connection may be made on credit: it may need no other one. A look that finds
- * new sockets is of no use if no list can be paid for. */
+/* A sample may look on credit: otherwise samples that cost more than the income, as short intervals do, would leave
+ * nothing. So may the first list of a job that has a connection: it may need no other one. A look that finds new
+ * sockets is of no use if no list can be paid for. */
 static bool look_if_affordable(struct job *job, uint64_t now_ns, bool is_sample)
 {
     struct job_network *network = &job->network;
     uint64_t cost_ns =
         network->look_cost_ns + (needs_list(network, now_ns) ? network->list_cost_ns : 0);
-    bool on_credit = (is_sample || network->connections == 0) && network->has_new &&
-                     !budget_allows(&job->budget, SPENT_NETWORK, cost_ns) &&
+    bool is_allowed = budget_allows(&job->budget, SPENT_NETWORK, cost_ns);
+    bool on_credit = !is_allowed &&
+                     (is_sample || (network->connections == 0 && network->has_new)) &&
                      budget_lends(&job->budget, cost_ns);
 
-    if (!on_credit && !budget_allows(&job->budget, SPENT_NETWORK, cost_ns)) {
-        network->due_ns =
+    if (!is_allowed && !on_credit) {
+        network->affordable_ns =
             now_ns + larger(LOOK_GAP_NS, budget_wait_ns(&job->budget, SPENT_NETWORK, cost_ns));
         return false;
     }
@@ -634,7 +648,8 @@ static bool look_if_due(struct job *job, uint64_t now_ns, bool is_sample)
     if (job->network.reason)
         return false;
     drain(&job->network);
-    return now_ns >= job->network.due_ns && may_have_changed(job) &&
+    return now_ns >= job->network.due_ns &&
+           (is_sample || now_ns >= job->network.affordable_ns) && may_have_changed(job) &&
            look_if_affordable(job, now_ns, is_sample);
 }
 
@@ -654,41 +669,78 @@ static void read_sockets(struct job_network *network)
     }
 }
 
-/* Destroys a socket of our own: reports that the same CPU has to send come before it. */
-static void begin_flush(struct job_network *network)
+/* Destroys a socket of the tracker on each CPU: reports that this CPU has to send come before that of the socket. */
+static void send_markers(struct job_network *network)
 {
-    socklen_t size = sizeof(network->flush_cookie);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cpu_set_t allowed, one;
 
-    if (fd < 0)
-        return;
-    if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &network->flush_cookie, &size) < 0)
-        network->flush_cookie = 0;
-    close(fd);
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+        CPU_ZERO(&allowed); /* more CPUs than the set has */
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        AUTO_CLOSE int fd = -1;
+        uint64_t cookie;
+        socklen_t size = sizeof(cookie);
+
+        if (!CPU_ISSET(cpu, &allowed))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        fd = sched_setaffinity(0, sizeof(one), &one) == 0
+                 ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)
+                 : -1;
+        if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) < 0 ||
+            set_owner(network, cookie, MARKER) < 0)
+            network->is_bounded = false;
+        else
+            network->pending_markers++;
+    }
+    (void)sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
-/* Returns false if not all reports can have arrived. */
-static bool await_reports(struct job_network *network)
+/* Whether a report is due: of a marker, of a socket of the job that was destroyed, or of one that still sends what the
+ * job wrote. */
+static bool awaits_report(struct job_network *network)
+{
+    bool awaits = network->pending_markers > 0;
+
+    for (size_t i = 0; i < network->sockets.count; i++) {
+        struct network_socket *socket = &network->sockets.list[i];
+        struct tcp_socket now;
+
+        if (!socket->is_gone && !socket->tcp.is_closing)
+            continue;
+        socket->is_gone = tcp_diag_find(network->requests_fd, &socket->tcp, &now) < 0;
+        if (!socket->is_gone)
+            update_socket(network, socket, &now);
+        awaits |= socket->is_gone || socket->tcp.is_closing;
+    }
+    return awaits;
+}
+
+static void await_reports(struct job_network *network)
 {
     struct pollfd fd = { .fd = network->reports_fd, .events = POLLIN };
     uint64_t until_ns = clock_now().monotonic_ns + FINAL_WAIT_MS * NS_PER_MS;
 
-    begin_flush(network);
-    do
+    drain(network);
+    while (awaits_report(network) && clock_now().monotonic_ns < until_ns) {
+        (void)poll(&fd, 1, FINAL_STEP_MS);
         drain(network);
-    while (poll(&fd, 1, network->flush_cookie != 0 ? FINAL_WAIT_MS : QUIET_MS) > 0 &&
-           clock_now().monotonic_ns < until_ns);
-    return network->flush_cookie == 0;
+    }
 }
 
-/* The kernel still sends data of sockets that no process holds any more: they may be the job's. */
+/* A socket that no process holds any more may have been the job's. */
 static void finish(struct job *job, uint64_t now_ns)
 {
     struct job_network *network = &job->network;
 
-    network->is_bounded &= await_reports(network);
+    send_markers(network);
+    await_reports(network);
+    for (size_t i = 0; i < network->sockets.count; i++)
+        network->sockets.list[i].is_gone = true; /* unless the list has it */
     list_sockets(job, now_ns);
-    drain(network);
+    await_reports(network);
+    network->is_bounded &= !awaits_report(network);
     for (size_t i = 0; i < network->found.count; i++) {
         const struct tcp_socket *tcp = &network->found.list[i];
 
@@ -699,6 +751,15 @@ static void finish(struct job *job, uint64_t now_ns)
     network->is_final = network->is_bounded && network->sockets.count == 0;
 }
 
+/* Sockets that were destroyed before the first sample do not count. */
+static void begin_count(struct job_network *network)
+{
+    memset(network->uncertain_bytes, 0, sizeof(network->uncertain_bytes));
+    memset(network->mark_bytes, 0, sizeof(network->mark_bytes));
+    network->uncertain_connections = 0;
+    network->has_begun = true;
+}
+
 void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
 {
     struct job_network *network = &job->network;
@@ -706,6 +767,8 @@ void job_update_network(struct job *job, uint64_t now_ns, bool is_last)
     if (network->reason)
         return;
     (void)look_if_due(job, now_ns, true);
+    if (!network->has_begun)
+        begin_count(network);
     if (network->requests_fd >= 0 &&
         (is_last || job->is_border ||
          budget_allows(&job->budget, SPENT_NETWORK, network->sockets.count * FIND_COST_NS)))

@@ -32,12 +32,13 @@ enum network_count {
 struct network_socket {
     struct tcp_socket tcp; /* as last read */
     size_t peer;           /* its index */
+    bool is_gone;          /* the last list did not contain it */
 };
 
 /* The owner of a socket. */
 struct network_owner {
     uint64_t cookie;   /* 0: a free slot */
-    uint32_t position; /* among the sockets of the job, or one of enum network_other */
+    uint32_t position; /* among the sockets of the job, or one of the marks in network.c */
 };
 
 /* A socket that a process of the job holds. */
@@ -83,6 +84,7 @@ struct job_network {
     /* Bytes of sockets that may have been the job's, and end marks that may be data. */
     uint64_t uncertain_bytes[NETWORK_COUNTS], mark_bytes[NETWORK_COUNTS];
     uint64_t connections, uncertain_connections;
+    bool has_begun;   /* the first sample was taken */
     bool is_bounded;  /* every destroyed socket was reported */
     bool is_finished; /* the last reading was made, and its bounds hold */
     bool is_final;    /* and all connections of the job were closed */
@@ -111,6 +113,7 @@ struct job_network {
     bool is_denied;         /* the files of a process could not be listed */
     uint64_t looked_cpu_ns; /* CPU time of the job at the last look */
     uint64_t due_ns;        /* of the next look */
+    uint64_t affordable_ns; /* the budget refuses looks until then, except for a sample */
     uint64_t look_cost_ns;
     uint64_t listed_ns, list_cost_ns, list_gap_ns;
     uint64_t cgroup_id; /* of the job cgroup; 0: none */
@@ -118,8 +121,8 @@ struct job_network {
     struct network_namespace namespaces[NETWORK_NAMESPACES_MAX];
     size_t namespace_count;
     struct network_inodes
-        inherited;         /* sockets that the tracker holds: it had them before the job */
-    uint64_t flush_cookie; /* of the tracker's own socket; 0: its report has arrived */
+        inherited;          /* sockets that the tracker holds: it had them before the job */
+    size_t pending_markers; /* sockets of the tracker whose report has not arrived */
 };
 
 #define JOB_NETWORK_CLOSED                  \

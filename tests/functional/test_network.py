@@ -19,6 +19,7 @@ from conftest import IS_FULL, eventually
 
 # Nothing else uses the network namespace: see the last test.
 IS_ALONE = "SPOOR_TEST_ALONE" in os.environ
+BUDGET = ("--budget", "none") if IS_ALONE else ()
 COUNTS = ("received_bytes", "sent_bytes", "loopback_received_bytes", "loopback_sent_bytes")
 
 # Asks for N bytes with a request of M bytes: N, M, then the rest of the request.
@@ -91,13 +92,22 @@ def fixture_server(request):
     server.close()
 
 
+def count_rows(path):
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
 def latest(path):
     """The last complete row of samples."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return {}
-    return json.loads(lines[-2]) if len(lines) > 1 else {}
+    return json.loads(path.read_bytes().split(b"\n")[-2]) if count_rows(path) > 0 else {}
+
+
+def await_seen(samples, count):
+    """Waits until the samples contain the connections. If nothing else uses the network, the figures must be exact: so
+    the tracker must also have seen that the other ends, which were accepted before, belong to another program."""
+    eventually(lambda: latest(samples).get("job_network_connections", 0) >= count, "the connections are seen")
+    if IS_ALONE:
+        rows = count_rows(samples)
+        eventually(lambda: count_rows(samples) >= rows + 4, "more samples are taken")
 
 
 def track(spoor, tmp_path, server, code, *arguments, seen=1, status=0):
@@ -107,11 +117,12 @@ def track(spoor, tmp_path, server, code, *arguments, seen=1, status=0):
     if seen == 0:
         server.released.set()
     job = subprocess.Popen(
-        [spoor.binary, "run", "-q", "-i", "0.05", "--samples", str(samples), "-f", "json", "-o", str(report),
+        [spoor.binary, "run", "-q", "-i", "0.05", *BUDGET, "--samples", str(samples), "-f", "json", "-o", str(report),
          "--", "/usr/bin/python3", "-c", CLIENT + code, str(server.port), *map(str, arguments)],
         stderr=subprocess.PIPE)
     if seen > 0:
-        eventually(lambda: latest(samples).get("job_network_connections", 0) >= seen, "the connections are seen")
+        eventually(lambda: server.open >= seen, "the connections are accepted")
+        await_seen(samples, seen)
         server.released.set()
     _, errors = job.communicate(timeout=60)
     assert job.returncode == status, errors.decode()
@@ -142,10 +153,10 @@ def assert_within(figure, true):
     assert figure["high"] is None or figure["high"] >= true, figure
 
 
-def assert_exact(figures, received, sent):
+def assert_exact(figures, received, sent, ends=1):
     """The value is right to the byte, but for the end of a connection: the kernel does not report whether its count
     of received bytes includes it. Connections of other programs that are closed meanwhile widen the bounds."""
-    for name, true, missing in zip(COUNTS, (0, 0, received, sent), (0, 0, 1, 0)):
+    for name, true, missing in zip(COUNTS, (0, 0, received, sent), (0, 0, ends, 0)):
         figure = figures[name]
         assert_within(figure, true)
         assert true - missing <= figure["value"] <= true and figure["source"] == "sock_diag", figures
@@ -192,6 +203,35 @@ os.wait()
     assert_exact(figures, 5_000_000, 1000)
 
 
+def test_a_connection_that_the_job_is_given_becomes_the_jobs(spoor, tmp_path, server):
+    """It was seen as a connection of another program before."""
+    samples, report, door = tmp_path / "samples.jsonl", tmp_path / "report.json", tmp_path / "door"
+    with socket.socket(socket.AF_UNIX) as listener, \
+            socket.create_connection(("127.0.0.1", server.port)) as given:
+        listener.bind(str(door))
+        listener.listen()
+        job = subprocess.Popen(
+            [spoor.binary, "run", "-q", "-i", "0.05", *BUDGET, "--samples", str(samples), "-f", "json",
+             "-o", str(report), "--", "/usr/bin/python3", "-c", CLIENT + """
+own = connect(int(sys.argv[1]), "127.0.0.1")
+with socket.socket(socket.AF_UNIX) as door:
+    door.connect(sys.argv[2])
+    given = socket.socket(fileno=socket.recv_fds(door, 1, 1)[1][0])
+for c in own, given:
+    ask(c, 1_000_000, 1000)
+for c in own, given:
+    take(c, 1_000_000)
+""", str(server.port), str(door)])
+        connection, _ = listener.accept()
+        await_seen(samples, 1)
+        socket.send_fds(connection, [b"x"], [given.fileno()])
+        connection.close()
+    await_seen(samples, 2)
+    server.released.set()
+    assert job.wait(timeout=60) == 0
+    assert_exact(json.loads(report.read_text())["network"]["job"], 2_000_000, 2000, ends=2)
+
+
 def test_a_connection_that_is_half_closed_is_exact(spoor, tmp_path, server):
     figures = track(spoor, tmp_path, server, """
 c = connect(int(sys.argv[1]), "127.0.0.1")
@@ -232,8 +272,8 @@ def test_a_server_has_the_bytes_of_its_clients(spoor, tmp_path):
     """The job accepts connections; its clients are foreign."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     job = subprocess.Popen(
-        [spoor.binary, "run", "-q", "-i", "0.05", "--samples", str(samples), "-f", "json", "-o", str(report), "--",
-         "/usr/bin/python3", "-c", """
+        [spoor.binary, "run", "-q", "-i", "0.05", *BUDGET, "--samples", str(samples), "-f", "json", "-o", str(report),
+         "--", "/usr/bin/python3", "-c", """
 import socket
 with socket.create_server(("127.0.0.1", 0)) as listener:
     print(listener.getsockname()[1], flush=True)
@@ -244,7 +284,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
     c.sendall(bytes(1000))
 """], stdout=subprocess.PIPE)
     with socket.create_connection(("127.0.0.1", int(job.stdout.readline()))) as client:
-        eventually(lambda: latest(samples).get("job_network_connections", 0) == 1, "the connection is seen")
+        await_seen(samples, 1)
         client.sendall(bytes(2_000_000))
         client.shutdown(socket.SHUT_WR)
         while client.recv(4096):
@@ -299,9 +339,8 @@ with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connectio
         pass
 """], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     job.stdout.readline()
-    eventually(lambda: latest(samples), "a sample was taken")
-    before = len(samples.read_bytes().splitlines())
-    eventually(lambda: len(samples.read_bytes().splitlines()) > before + 2, "the namespace is seen")
+    before = count_rows(samples)
+    eventually(lambda: count_rows(samples) > before + 2, "the namespace is seen")
     job.communicate(b"\n", timeout=60)
     figures = json.loads(report.read_text())["network"]["job"]
     for name in ("loopback_received_bytes", "loopback_sent_bytes"):
@@ -314,7 +353,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connectio
 def test_all_is_exact_if_nothing_else_uses_the_network(spoor):
     done = subprocess.run(
         ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable, "-m", "pytest", "-q", "-x",
-         "-p", "no:cacheprovider", __file__, "-k", "long or inherits or passed or half or server"],
+         "-p", "no:cacheprovider", __file__, "-k", "long or inherits or passed or given or half or server"],
         env={**os.environ, "SPOOR_BINARY": str(spoor.binary), "SPOOR_TEST_ALONE": "1"}, capture_output=True, text=True,
         check=False, timeout=300)
     assert done.returncode == 0, done.stdout

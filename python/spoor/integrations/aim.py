@@ -11,7 +11,7 @@ from ._logger import PERCENT, SampleLogger, Value
 class AimLogger(SampleLogger):
     """Logs samples under Aim's names of system metrics, which the page of a run shows on its tab "System".
 
-    ``cpu`` and ``p_memory_percent`` are those of the tracked process and all its descendants; 100 % of ``cpu`` is one
+    ``cpu`` and ``p_memory_percent`` include the tracked process and all its descendants; 100 % of ``cpu`` is one
     CPU. Values of a GPU have the context ``{"gpu": number}``.
 
     Parameters

@@ -21,7 +21,7 @@ class MlflowLogger(SampleLogger):
     tracker : Tracker
         A running tracker.
     run_id : str, optional
-        By default that of the active run.
+        By default, the active run.
     interval : float, default 10
         Seconds between two samples.
     client : mlflow.MlflowClient, optional

@@ -13,7 +13,7 @@ from ._logger import MEBIBYTE, PERCENT, SampleLogger, Value
 class WandbLogger(SampleLogger):
     """Logs samples under W&B's names of system metrics, with the prefix ``system/``; ``system/seconds`` is their axis.
 
-    ``cpu`` and ``proc.*`` are those of the tracked process and all its descendants, as are ``gpu.process.*``.
+    ``cpu``, ``proc.*`` and ``gpu.process.*`` include the tracked process and all its descendants.
 
     Parameters
     ----------

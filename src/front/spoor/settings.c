@@ -444,8 +444,8 @@ static int apply_pid(void *target, const struct option *option, const char *valu
 #define CHOICE(member) OPTION_CHOICE(struct settings, member)
 #define REPORT_FORMATS \
     "text|json|csv|html|markdown|openmetrics|snakemake|nextflow|seff|jobstats|trace"
-#define FORMAT_NAMES                                                                     \
-    "text, json, csv, html, markdown, openmetrics, or that of another tool: snakemake, " \
+#define FORMAT_NAMES                                                                         \
+    "text, json, csv, html, markdown, openmetrics, or a format of another tool: snakemake, " \
     "nextflow, seff, jobstats or trace"
 #define LIVE .apply = apply_live, .offset = offsetof(struct settings, is_live)
 

@@ -18,6 +18,7 @@
 /* States that linux/tcp.h does not define. */
 enum {
     STATE_SYN_RECEIVED = 3,
+    STATE_FIN_WAIT_1 = 4,
     STATE_TIME_WAIT = 6,
     STATE_CLOSED = 7,
     STATE_CLOSE_WAIT = 8,
@@ -65,6 +66,9 @@ static bool parse_socket(struct bytes payload, struct tcp_socket *ret)
         .id = message.id,
         .family = message.idiag_family,
         .is_listening = message.idiag_state == STATE_LISTEN,
+        .is_closing = message.idiag_state == STATE_FIN_WAIT_1 ||
+                      message.idiag_state == STATE_LAST_ACK ||
+                      message.idiag_state == STATE_CLOSING,
     };
     payload.at += sizeof(message);
     payload.left -= sizeof(message);

@@ -28,6 +28,7 @@ struct tcp_socket {
     struct inet_diag_sockid id;          /* both addresses and ports, in network byte order */
     uint8_t family;                      /* AF_INET or AF_INET6 */
     bool is_listening;
+    bool is_closing;    /* closed here; the other end has not acknowledged all data */
     bool may_count_fin; /* received_bytes may include one byte that is not payload */
 };
 
