@@ -28,8 +28,8 @@
 
 enum {
     OWNERS_MAX = 1 << 17,
-    CHECKED_MAX = 64,    /* candidates that are looked up at once */
-    FINAL_WAIT_MS = 250, /* the longest wait for reports at the end */
+    CHECKED_MAX = 64,     /* candidates that are looked up at once */
+    FINAL_WAIT_MS = 1000, /* the longest wait for reports at the end */
     FINAL_STEP_MS = 2,
 };
 
@@ -169,6 +169,7 @@ static void update_socket(struct job_network *network, struct network_socket *so
     raise_to(&socket->tcp.sent_bytes, tcp->sent_bytes);
     socket->tcp.inode = tcp->inode;
     socket->tcp.is_closing = tcp->is_closing;
+    socket->tcp.may_count_fin = tcp->may_count_fin;
 }
 
 /* `is_older`: its counts may include bytes from before the job. */
@@ -717,10 +718,9 @@ static bool awaits_report(struct job_network *network)
     return awaits;
 }
 
-static void await_reports(struct job_network *network)
+static void await_reports(struct job_network *network, uint64_t until_ns)
 {
     struct pollfd fd = { .fd = network->reports_fd, .events = POLLIN };
-    uint64_t until_ns = clock_now().monotonic_ns + FINAL_WAIT_MS * NS_PER_MS;
 
     drain(network);
     while (awaits_report(network) && clock_now().monotonic_ns < until_ns) {
@@ -733,14 +733,20 @@ static void await_reports(struct job_network *network)
 static void finish(struct job *job, uint64_t now_ns)
 {
     struct job_network *network = &job->network;
+    uint64_t until_ns = clock_now().monotonic_ns + FINAL_WAIT_MS * NS_PER_MS;
 
     send_markers(network);
-    await_reports(network);
+    await_reports(network, until_ns);
     for (size_t i = 0; i < network->sockets.count; i++)
         network->sockets.list[i].is_gone = true; /* unless the list has it */
     list_sockets(job, now_ns);
-    await_reports(network);
+    await_reports(network, until_ns);
     network->is_bounded &= !awaits_report(network);
+    for (size_t i = 0; i < network->sockets.count; i++) {
+        const struct tcp_socket *tcp = &network->sockets.list[i].tcp;
+
+        add_bytes(network->mark_bytes, tcp, tcp->may_count_fin, 0);
+    }
     for (size_t i = 0; i < network->found.count; i++) {
         const struct tcp_socket *tcp = &network->found.list[i];
 

@@ -31,13 +31,13 @@ enum {
 /* Reports of some thousand sockets; an ordinary user gets fewer. */
 enum { REPORTS_BYTES = 4 << 20, ANSWER_MAX = 32 << 10 };
 
-/* The count includes the FIN of the other end, in these states and after a regular end. */
+/* The count includes the FIN of the other end in some states, and after a regular end. In all others it may, as the
+ * kernel reads the state before the count. */
 static void subtract_fin(struct tcp_socket *tcp, uint8_t state)
 {
-    tcp->may_count_fin = state == STATE_CLOSED && tcp->received_bytes > 0;
-    if (tcp->may_count_fin || state == STATE_CLOSE_WAIT || state == STATE_LAST_ACK ||
-        state == STATE_CLOSING)
-        tcp->received_bytes = sub_floor0(tcp->received_bytes, 1);
+    tcp->may_count_fin = tcp->received_bytes > 0 && state != STATE_CLOSE_WAIT &&
+                         state != STATE_LAST_ACK && state != STATE_CLOSING;
+    tcp->received_bytes = sub_floor0(tcp->received_bytes, 1);
 }
 
 static void take_info(struct tcp_socket *tcp, const struct bytes *value)
