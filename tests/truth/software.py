@@ -100,7 +100,7 @@ SQLITE = """sqlite3 x.db 'create table t(a,b);
 with recursive n(i) as (select 1 union all select i+1 from n where i<400000)
 insert into t select i, hex(randomblob(50)) from n; create index x on t(b); select count(distinct b) from t;'
 """
-# Its own cgroup in another place, as container runtimes make one.
+# Its own cgroup elsewhere, as container runtimes create one.
 LEAVING = f"""for d in /sys/fs/cgroup /sys/fs/cgroup/*; do
   [ -e $d/cgroup.procs ] && mkdir -p $d/spoor-elsewhere 2>/dev/null && echo $$ >$d/spoor-elsewhere/cgroup.procs
 done 2>/dev/null
@@ -352,7 +352,7 @@ class Unavailable(Exception):
 
 
 def observe(case, arguments):
-    """Prepares and runs a case. Returns the observations; raises Unavailable if it does not work
+    """Prepares and runs a case. Returns the observations; raises Unavailable if the case cannot run
     here."""
     if why_not(case):
         raise Unavailable(why_not(case))

@@ -37,8 +37,8 @@ CANNOT = 77  # a job's exit code: it cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")
 COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]
 LIGHT_WORKERS, HEAVY_WORKERS = 4, 1
-# A sampled figure is near only if the tracker gets a CPU. A run that is far is repeated, alone;
-# if other programs keep the machine busy then too, that is reported and is no fault.
+# A sampled figure is near only if the tracker gets a CPU. A run with a far value is repeated alone;
+# if other programs keep the machine busy even then, that is reported and is no fault.
 TRIALS = 2
 BUSY = 0.3
 
@@ -51,7 +51,7 @@ class Outcome:
     rows: list = dataclasses.field(default_factory=list)
     faults: list = dataclasses.field(default_factory=list)
     skip: str = ""
-    busy: float = 0.0  # the part of its time in which some process waited for a CPU
+    busy: float = 0.0  # fraction of its time in which some process waited for a CPU
 
     @property
     def is_far(self):
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def build_programs(folder):
-    """Compiles programs/*.c statically: their own memory is small and the same everywhere."""
+    """Compiles programs/*.c statically: their own memory is small and equal on all machines."""
     compiler = shutil.which("cc") or "gcc"
     sources = sorted((HERE / "programs").glob("*.c"))
     objects = {source: folder / f"{source.stem}.o" for source in sources}
@@ -390,7 +390,7 @@ def main():
     parser.add_argument("--rung", default="", help="rungs whose name or user is this")
     parser.add_argument("--json", help="write what counts to this file")
     arguments = parser.parse_args()
-    # A requested end restores kernel settings, too.
+    # A requested exit restores kernel settings, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     users = ["root", "user"] if os.geteuid() == 0 else ["user"]
     is_full = bool(arguments.full or arguments.only or arguments.rung)

@@ -56,7 +56,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[3], "together") == 0)
             break;
         meet_ranks(
-            ranks); /* the memory of one rank is released before the next one has its own */
+            ranks); /* the memory of one rank is released before the next rank allocates its
+                     * own */
     }
     ledger_set_lone_memory(base + (double)bytes);
     ledger_set(PROCESSES, 1);

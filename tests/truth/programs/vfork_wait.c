@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vfork_wait - a child that has not yet become another program uses the memory of its parent:
- * two processes of 100 MB that are 100 MB.
+ * vfork_wait - a child of vfork() uses the memory of its parent until its exec: two processes
+ * of 100 MB each together have 100 MB.
  */
 #include <poll.h>
 #include <unistd.h>
