@@ -138,7 +138,7 @@ def test_cgroup_that_is_removed_ends_the_tracking(spoor, group, workload):
 
 @pytest.mark.parametrize("tree", HIERARCHIES)
 def test_spoor_in_the_cgroup_does_not_keep_it_populated(spoor, group, workload, tree):
-    """Nor does the process that writes its samples."""
+    """Its samples writer does not keep it populated either."""
     path, samples = spoor.new_path("result.json"), spoor.new_path("s.csv")
     job = group(tree)
     held = group.start(job, workload("hold"), "1", below="sub")

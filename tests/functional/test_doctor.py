@@ -146,7 +146,7 @@ def test_doctor_shows_used_if_and_only_if_a_run_uses_it(spoor, disabled):
 @pytest.mark.parametrize("better", ["cgroup", "cgroup,perf", "ring", "ring,connector", "clock",
                                     "cgroup,children"])
 def test_a_source_that_would_work_is_used_once_the_better_ones_are_disabled(spoor, better):
-    """So "yes" is as reliable as "used"."""
+    """This test makes "yes" as reliable as "used"."""
     before, after = doctor(spoor), doctor(spoor, SPOOR_DISABLE=better)
     for quantity, sources in before.items():
         left = [source for source, word in sources.items()

@@ -31,7 +31,7 @@ def test_work_is_the_mean_of_the_run(spoor, machine):
     device = result["gpu"]["devices"][0]
     seconds = result["run"]["elapsed_seconds"]
     shares = {name: value(result, f"gpu.work.{name}_gpus") for name in SHARES}
-    # The same time is missing from all: that before the first snapshot.
+    # All lack the same time: the time before the first snapshot.
     covered = shares["sm"] / 0.11
     assert 0 < covered <= 1
     for name, (_, percent) in SHARES.items():

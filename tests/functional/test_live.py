@@ -342,7 +342,7 @@ def test_run_shows_the_view_while_the_command_runs(spoor, terminal, tmp_path):
     window = terminal(["sh", "-c", script])
     frame = window.wait_for(FRAME)
     assert "sh -c 'echo job; read x <" in frame
-    assert "q or Ctrl-C" not in frame  # the command has the keys
+    assert "q or Ctrl-C" not in frame  # the command reads the keys
     assert termios.tcgetattr(window.slave) == window.modes
     fifo.write_text("go\n", encoding="ascii")
     code, text = window.end()

@@ -21,7 +21,7 @@ from conftest import IS_FULL, eventually
 IS_ALONE = "SPOOR_TEST_ALONE" in os.environ
 COUNTS = ("received_bytes", "sent_bytes", "loopback_received_bytes", "loopback_sent_bytes")
 
-# Asks for N bytes with a request of M bytes: N, M, then the rest of the request.
+# Requests N bytes with a request of M bytes: N, M, then the rest of the request.
 CLIENT = """
 import os, socket, struct, sys, time
 def connect(port, host):
@@ -101,8 +101,8 @@ def latest(path):
 
 
 def track(spoor, tmp_path, server, code, *arguments, seen=1, status=0):
-    """Runs a Python program under spoor, releases the server when so many connections were seen, and
-    returns the network figures of the job."""
+    """Runs a Python program under spoor, releases the server once this many connections were seen,
+    and returns the network figures of the job."""
     samples, report = tmp_path / "samples.jsonl", tmp_path / "report.json"
     if seen == 0:
         server.released.set()
@@ -143,8 +143,8 @@ def assert_within(figure, true):
 
 
 def assert_exact(figures, received, sent):
-    """The value is right to the byte, but for the end of a connection: the kernel does not report whether its count
-    of received bytes includes it. Connections of other programs that are closed meanwhile widen the bounds."""
+    """The value is exact except for the end of a connection: the kernel does not report whether its count of
+    received bytes includes it. Connections of other programs that are closed meanwhile widen the bounds."""
     for name, true, missing in zip(COUNTS, (0, 0, received, sent), (0, 0, 1, 0)):
         figure = figures[name]
         assert_within(figure, true)

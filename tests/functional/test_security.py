@@ -47,7 +47,7 @@ def plant_link(path, target):
 # ---- planted files in a public folder ------------------------------------------------
 
 def test_planted_file_does_not_get_the_report(spoor, public):
-    """Nor can it be read through a descriptor that was opened before."""
+    """It cannot be read through a descriptor that was opened before, either."""
     path = plant(public / "report.json")
     with open(path, encoding="utf-8") as before:
         assert spoor("run", "-q", "-o", path, "--", "true", umask=0o022).returncode == 0

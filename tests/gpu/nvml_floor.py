@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver itself takes for the figures of one sample: the calls, and nothing else."""
+"""The cost of the driver itself for the figures of one sample: only the calls."""
 import ctypes
 import time
 

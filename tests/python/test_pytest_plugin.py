@@ -282,7 +282,7 @@ def test_forked_child_that_leaves_the_test_does_not_end_the_measurement(run, pyt
 
 
 @pytest.mark.any_user
-def test_unknown_figures_are_stated(run):
+def test_unknown_figures_are_named(run):
     result = run("""
         @pytest.mark.spoor(max_memory=1, max_time=100)
         def test_it():

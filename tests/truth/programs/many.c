@@ -45,8 +45,7 @@ static double measure_end(struct many *many)
     char token;
 
     for (int i = 0; i < TRIALS; i++) {
-        waitpid(start(act, many), NULL,
-                0); /* not wait_for(), which adds the cost of the exit */
+        waitpid(start(act, many), NULL, 0); /* not wait_for(), which adds the exit */
         if (read(many->tokens[0], &token, 1) != 1)
             ledger_fail("token");
     }
