@@ -72,7 +72,7 @@ def test_counters_are_left_alone_unless_the_job_uses_the_gpu(spoor, machine):
     assert result["gpu"]["devices"][0]["work"]["sm"]["value"] is None
 
 
-def test_gpm_off(spoor, machine):
+def test_disabled_counters_are_not_read(spoor, machine):
     run = start(spoor, machine, "--gpm", "off")
     machine.wait_for(SLOW)
     result = run.end()

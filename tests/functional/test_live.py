@@ -442,7 +442,7 @@ def test_many_processes_keep_to_the_screen(spoor, tree, terminal, columns, lines
     eventually(is_full, "a view as tall as the screen")
 
 
-def test_cpus_that_are_allowed_are_shown(spoor, terminal):
+def test_allowed_cpus_are_shown(spoor, terminal):
     """Beside the CPU in use."""
     cpus = {min(os.sched_getaffinity(0))}
     job = subprocess.Popen(["sleep", "600"], preexec_fn=lambda: os.sched_setaffinity(0, cpus))
