@@ -97,7 +97,7 @@ def test_unwritable_output_is_refused(resource_tracker):
     assert not pathlib.Path("started").exists()
 
 
-# ---- what is tracked ----------------------------------------------------------
+# ---- tracked processes ---------------------------------------------------------
 
 def test_children_are_counted_in_full(resource_tracker, workload):
     """R1: the predecessor found 3.7 to 6.1 of 9 seconds."""

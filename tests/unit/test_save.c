@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linked with --wrap=fsync: the disk is the test's. */
+/* Linked with --wrap=fsync: the test replaces the disk. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -150,7 +150,7 @@ static void calls_of_different_processes_are_separate(void **state)
     CHECK(2, 7, { 8, "b", 'S', 0 }, { 7, "b", 'S', 1 }, { 8, "b", 'E', 5 }, { 7, "b", 'E', 3 });
 }
 
-/* A call may start in the tick in which the previous one ended. */
+/* A call may start in the same tick as the end of the previous one. */
 static void rows_of_the_same_time_keep_their_order(void **state)
 {
     const struct step steps[] = {

@@ -100,7 +100,7 @@ static void a_socket_has_its_payload_and_its_names(void **state)
     assert_int_equal(tcp.inode, 4711);
     assert_int_equal(tcp.cgroup_id, 77);
     assert_int_equal(tcp.received_bytes, 1001);
-    assert_int_equal(tcp.sent_bytes, 500); /* without what was sent again */
+    assert_int_equal(tcp.sent_bytes, 500); /* without retransmitted bytes */
     assert_false(tcp.is_listening);
     assert_true(parsed(LISTEN, &carried, sizeof(carried)).is_listening);
 }
@@ -169,7 +169,7 @@ static struct tcp_socket between(int family, const char *from, const char *to)
     return tcp;
 }
 
-static void local_connections_are_told_by_their_addresses(void **state)
+static void local_connections_are_recognized_by_their_addresses(void **state)
 {
     static const struct {
         int family;
@@ -270,7 +270,7 @@ int main(void)
         cmocka_unit_test(an_old_kernel_counts_acknowledged_bytes),
         cmocka_unit_test(a_list_has_an_end_and_may_fail),
         cmocka_unit_test(a_damaged_datagram_is_refused),
-        cmocka_unit_test(local_connections_are_told_by_their_addresses),
+        cmocka_unit_test(local_connections_are_recognized_by_their_addresses),
         cmocka_unit_test(a_connection_is_listed_looked_up_and_reported),
     };
 
