@@ -2,12 +2,11 @@
 /*
  * network.h - the bytes that the TCP connections of the job carried.
  *
- * A socket belongs to the job if one of its processes was seen to hold it, or if it was created in the job
- * cgroup. From then on the kernel's reports give its final counts, so a connection needs to be seen once. Other
- * sockets that are destroyed may have been the job's, unless they were seen to be foreign: they count in the
- * upper bounds.
+ * A socket belongs to the job if one of its processes was seen to hold it, or if it was created in the job cgroup.
+ * From then on the kernel's reports give its final counts, so a connection needs to be seen once. Other sockets
+ * that are destroyed may have been the job's, unless they were seen to be foreign: they count in the upper bounds.
  *
- * UDP, QUIC and RDMA have no counters. Of a process in another network namespace, the sockets are not visible: the
+ * UDP, QUIC and RDMA have no counters. The sockets of a process in another network namespace are not visible: the
  * interfaces of the namespace are counted instead, with all their traffic.
  */
 #ifndef JOB_NETWORK_H

@@ -72,7 +72,7 @@ struct launcher {
     const char *job[2];  /* a job of this scheduler has all of these; none: not a scheduler */
     const char *rank[4]; /* a rank has these and a number in the variable of RANK */
     uint64_t first;      /* the lowest number of a rank and of an array */
-    const char *variables[FACTS][2]; /* of two, the first that is set counts */
+    const char *variables[FACTS][2]; /* the first of the two that is set counts */
 };
 
 /* clang-format off: one fact per line */

@@ -13,7 +13,7 @@
 enum derivation {
     TOTAL,      /* growth of a counter from the first to the last sample */
     GROWTH,     /* as TOTAL, for counters that always rise: unknown if unchanged */
-    SPAN,       /* as TOTAL, for counters that few samples have: unknown from a single value */
+    SPAN,       /* as TOTAL, for counters that few samples have: unknown if only one does */
     MEAN_RATE,  /* TOTAL divided by the time */
     MAX_RATE,   /* the largest growth over one interval */
     PEAK,       /* the largest value of a gauge */

@@ -84,7 +84,7 @@ static void set_own_price(struct server_search *search, double price)
     search->table.run_reason = search->run_failure.message;
 }
 
-/* ---- where servers are listed --------------------------------------------- */
+/* ---- lists of servers ----------------------------------------------------- */
 
 static int search_catalog(struct server_search *search, const char *path,
                           struct spoor_error *err)

@@ -182,8 +182,8 @@ int live_screen_open_line(struct live_screen *screen)
     return r;
 }
 
-/* The cursor and the colors of the job are kept. If the size is new, the cursor must first leave the last row,
- * and the remains of the line below it are removed. */
+/* The cursor and the colors of the job are kept. After a change of the size, the cursor must first leave the
+ * last row, and the remains of the old line are removed. */
 void live_screen_draw_line(struct live_screen *screen, const char *text, size_t rows)
 {
     struct buffer *out = &screen->line->text;

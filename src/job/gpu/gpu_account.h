@@ -98,7 +98,7 @@ void gpu_account_device_memory(struct gpu_account *account, size_t index, uint64
 void gpu_account_energy(struct gpu_account *account, size_t index,
                         const struct gpu_energy *energy);
 
-/* Adds what a GPU worked. */
+/* Adds the work of a GPU. */
 void gpu_account_work(struct gpu_account *account, size_t index, const struct gpu_work *work,
                       uint64_t now_ns);
 

@@ -69,11 +69,11 @@ struct upload_settings {
     uint64_t wait_ns;
 };
 
-/* Fails with a message if a variable is not valid, which has the default then. */
+/* Fails with a message if a variable is not valid; the setting has its default then. */
 int upload_settings_read(environment_get *get, struct upload_settings *ret,
                          struct spoor_error *err);
 
-/* Single values, for other places that they come from. -EINVAL with a message; untouched then. */
+/* Parse single values from other sources. -EINVAL with a message; `settings` is untouched then. */
 int upload_settings_set_token(struct upload_settings *settings, const char *token,
                               struct spoor_error *err);
 int upload_settings_set_url(struct upload_settings *settings, const char *url,
