@@ -21,7 +21,7 @@ Names = Mapping[str, tuple[str, float]]
 
 
 class Value(NamedTuple):
-    name: str                   # that of the tool
+    name: str                   # name in the tool
     gpu: Union[int, str, None]  # the GPU that it belongs to: 0, or "0_1" for the part 0:1
     value: float
 
