@@ -423,8 +423,8 @@ static int write_merged(const char *folder, struct spoor_error *err)
 }
 
 /*
- * Writes the merged report, 1 if it did. Where runs share a folder, the first rank of a run finds the ranks of the run
- * before, all of them ended, and merges those: so whoever wrote looks again whether a rank began or ended meanwhile.
+ * Writes the merged report; returns 1 if it did. If runs share a folder, the first rank of a run finds the ranks of the
+ * run before, all of them ended, and merges those: so the writer checks again whether a rank began or ended meanwhile.
  * A rank that cannot take the lock has added its lines before, so that the owner of the lock finds them.
  */
 static int merge_all_ended(const char *folder, uint64_t ranks, struct spoor_error *err)
@@ -471,7 +471,8 @@ int group_begin(const char *folder, const struct record *record, struct spoor_er
 
     rank_write_begin(record, &line);
     r = append_line(folder, &line, path, err);
-    /* Of an earlier run, or of a rank that was killed while it merged. A rank that merges now finds the new line. */
+    /* Files of an earlier run, or of a rank that was killed while it merged. A rank that merges now finds the new
+     * line. */
     remove_merged(folder, "lock");
     remove_merged(folder, "json");
     remove_merged(folder, "html");

@@ -330,7 +330,7 @@ static void bound_wait(struct spoor_figure *figure, const struct row *row,
                               sub_floor0(room_ns, counter_delta(cpu->first, cpu->last))));
 }
 
-/* All energy of the packages bounds the job's share; the energy at rest may belong to nobody. */
+/* All energy of the packages bounds the job's share; the energy at rest may not be the job's at all. */
 static void bound_energy(struct spoor_figure *figure, const struct row *row,
                          const struct summary *summary)
 {

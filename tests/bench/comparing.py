@@ -22,7 +22,7 @@ from rows import Row, spread_of
 
 MARKS = 2
 LOSSES = {"cpu_lost_percent": "job_cpu", "wall_lost_percent": "job_wall"}
-NOISE_LIMIT_PERCENT = 2.0  # more would hide what a tracker costs
+NOISE_LIMIT_PERCENT = 2.0  # more would hide the cost of a tracker
 LEAST_ROUNDS = 3  # for a verdict: fewer rounds do not show the noise
 WORTH_SAYING_SECONDS = 0.005
 

@@ -194,7 +194,7 @@ def test_processes_may_be_moved_in_and_out(spoor, group, workload, held):
 
 
 @pytest.mark.parametrize("lists, selected", [([None, "1"], [1]), (["", "2", "0"], [0, 2]), ([None], [0, 1, 2])])
-def test_gpus_are_those_of_the_processes(spoor, group, machine, monkeypatch, lists, selected):
+def test_gpus_are_selected_by_the_environment_of_the_processes(spoor, group, machine, monkeypatch, lists, selected):
     machine.play(*map(card, range(3)))
     path, job = spoor.new_path("result.json"), group()
     for each in lists:

@@ -167,7 +167,7 @@ def test_doctor_uses_the_settings_of_a_run(spoor, name, value, option, quantity)
         " ".join(spoor("doctor", option, value).stdout.split())
 
 
-def test_doctor_refuses_what_a_run_refuses(spoor):
+def test_doctor_refuses_the_same_settings_as_a_run(spoor):
     for command in (["doctor"], ["run", "true"]):
         done = spoor(*command, env={**os.environ, "SPOOR_DISABLE": "cgruop"})
         assert done.returncode == 125

@@ -123,7 +123,7 @@ POWER = "nvmlDeviceGetPowerUsage"
 MARKS = "echo $$; while read -r mark; do \"$SPOOR\" phase $mark; echo marked; done"
 
 
-def test_energy_of_phases_is_that_of_the_counter(spoor, machine):
+def test_energy_of_phases_comes_from_the_counter(spoor, machine):
     """It grows by more here than power times time."""
     machine.play(card(0), "device 0 power 700000", "device 0 energy 1000000")
     run = Run(spoor, machine, command=("bash", "-c", MARKS), SPOOR=spoor.binary)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on what docs/SECURITY.md claims. Others are in test_hostile_text.py (terminals),
-test_output_files.py (links and pipes) and test_upload*.py (what is sent)."""
+"""Attacks on the claims of docs/SECURITY.md. Others are in test_hostile_text.py (terminals),
+test_output_files.py (links and pipes) and test_upload*.py (uploads)."""
 import json
 import os
 import pathlib

@@ -353,7 +353,7 @@ static void name_may_be_garbage_without_an_end(void **state)
     machine_done(&machine);
 }
 
-static void lost_device_fails_and_the_other_goes_on(void **state)
+static void lost_device_fails_and_the_other_continues(void **state)
 {
     const char *script = "device 0 total 100\ndevice 0 used 1\ndevice 1 total 100\n"
                          "device 1 used 2\nfail nvmlDeviceGetMemoryInfo_v2@0 15\n"
@@ -540,7 +540,7 @@ int main(void)
         cmocka_unit_test(memory_falls_back_to_the_first_version),
         cmocka_unit_test(integrated_gpu_has_the_machines_memory),
         cmocka_unit_test(name_may_be_garbage_without_an_end),
-        cmocka_unit_test(lost_device_fails_and_the_other_goes_on),
+        cmocka_unit_test(lost_device_fails_and_the_other_continues),
         cmocka_unit_test(library_without_a_driver_is_no_gpu),
         cmocka_unit_test(driver_failure_is_reported_with_its_own_text),
         cmocka_unit_test(device_that_cannot_be_opened_is_reported),

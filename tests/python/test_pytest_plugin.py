@@ -234,7 +234,7 @@ def test_mark_that_is_not_valid_fails_the_test(run, limits, message):
 
 
 @pytest.mark.any_user
-def test_outcomes_stay_as_they_are(run):
+def test_outcomes_do_not_change(run):
     """A test that fails anyway shows its own error; xfail covers a limit."""
     result = run("""
         @pytest.mark.spoor(max_memory=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.py - where the long tests write what they found: docs/RELIABILITY.md.
+"""results.py - writes the results of the long tests to docs/RELIABILITY.md.
 
 That page has a section per test, each with a pair of markers. A test replaces the text between its
 own markers and leaves the rest of the page alone:

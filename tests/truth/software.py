@@ -4,9 +4,9 @@
 
 Runs the programs of this list that are installed, others are named as skipped; installs nothing. The
 truth comes from outside: CPU time from an outer cgroup and from the rusage of the tracker, whichever is
-more, less what the tracker itself used; processes from the proc connector; memory from the outer
-cgroup's peak and from PSS, which is sampled and so a lower bound. Prints a table, and below it what is
-wrong. For root, on an otherwise idle machine. The status is 1 if something is wrong.
+more, minus the tracker's own usage; processes from the proc connector; memory from the outer
+cgroup's peak and from PSS, which is sampled and so a lower bound. Prints a table, and below it the
+faults. For root, on an otherwise idle machine. The status is 1 if there is a fault.
 """
 import argparse
 import contextlib

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """truth.py [--full] [--only TEXT] [--rung TEXT] [--json FILE] [BINARY] - reports against the truth.
 
-Builds the jobs of programs/, which write down what they use, runs them on the rungs of the ladder
+Builds the jobs of programs/, which record their own usage, runs them on the rungs of the ladder
 (SPOOR_DISABLE), as root and as an ordinary user, and compares. Without --full, or --only or --rung,
 each job runs on the best rung and each other rung has a few jobs (cases.py). Prints a table; the last
 line is "N passed, N failed, N skipped", where each figure of each run counts as one. The status is 0

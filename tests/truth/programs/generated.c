@@ -213,7 +213,7 @@ int main(int argc, char **argv)
         live(&main_node);
     }
     close(job->alive[1]);
-    signal(SIGCHLD, SIG_IGN); /* reaps the children that nobody waited for */
+    signal(SIGCHLD, SIG_IGN); /* reaps the children that were not waited for */
     while (read(job->alive[0], &byte, 1) < 0 && errno == EINTR)
         ;
     release(job->inherited, inherited_bytes);
