@@ -37,7 +37,7 @@ static int read_lines(const char *path, line_see *see, void *data, struct spoor_
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     CLEANUP(line_reader_done) struct line_reader reader = { .fd = fd };
-    bool is_rest = false; /* of a line that is too long */
+    bool is_rest = false; /* the rest of a line that is too long */
     struct line line;
     int r = 0;
 
@@ -64,7 +64,7 @@ static int read_lines(const char *path, line_see *see, void *data, struct spoor_
 /* Files are parsed by several threads, which takes most of the time; the group has one user at a time. */
 struct loading {
     struct group group;
-    pthread_mutex_t lock; /* of the group and the error */
+    pthread_mutex_t lock; /* guards the group and the error */
     char **paths;
     size_t count;
     atomic_size_t next;

@@ -714,7 +714,7 @@ static void add_known(uint64_t *sum, uint64_t value)
         *sum = sum_u64(known_or_0(*sum), value);
 }
 
-/* The exit of the group is that of the first rank that failed. */
+/* The first rank that failed decides the exit of the group. */
 static void sum_ranks(struct merge *merge)
 {
     struct record *ret = merge->ret;

@@ -49,7 +49,7 @@ struct merge {
     struct group_rank **ended; /* those of them that have an end */
     size_t count, ended_count;
     uint64_t size;              /* ranks of the job */
-    double started_at, seconds; /* of the first rank; until the last one ended */
+    double started_at, seconds; /* start of the first rank; time until the last one ended */
     struct node *nodes;         /* by index, then by name */
     size_t node_count, deciding;
     struct sweep sweep;  /* of all ranks */

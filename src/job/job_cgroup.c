@@ -590,8 +590,8 @@ static bool is_unlimited(const struct root *root, const struct cgroup *cgroup)
     return true;
 }
 
-/* Checks all cgroups that the job would leave. The manager of a user is in the user's slice,
- * that of the machine may be anywhere. */
+/* Checks all cgroups that the job would leave. The manager of a user is in the user's slice;
+ * the machine's manager may be anywhere. */
 static bool leaves_no_limit(const struct root *root, struct cgroup cgroup, uid_t uid)
 {
     char slice[32];

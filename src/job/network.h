@@ -109,16 +109,16 @@ struct job_network {
     bool has_unsettled;     /* the owner of a socket is not known yet */
     bool is_denied;         /* the files of a process could not be listed */
     uint64_t looked_cpu_ns; /* CPU time of the job at the last look */
-    uint64_t due_ns;        /* of the next look */
+    uint64_t due_ns;        /* time of the next look */
     uint64_t look_cost_ns;
     uint64_t listed_ns, list_cost_ns, list_gap_ns;
-    uint64_t cgroup_id; /* of the job cgroup; 0: none */
+    uint64_t cgroup_id; /* ID of the job cgroup; 0: none */
     char own_namespace[32];
     struct network_namespace namespaces[NETWORK_NAMESPACES_MAX];
     size_t namespace_count;
     struct network_inodes
         inherited;         /* sockets that the tracker holds: it had them before the job */
-    uint64_t flush_cookie; /* of the tracker's own socket; 0: its report has arrived */
+    uint64_t flush_cookie; /* cookie of the tracker's own socket; 0: its report has arrived */
 };
 
 #define JOB_NETWORK_CLOSED                  \

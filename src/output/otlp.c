@@ -12,7 +12,7 @@
 #include "output/export.h"
 #include "text/json_writer.h"
 
-enum { CUMULATIVE = 2 }; /* of AggregationTemporality */
+enum { CUMULATIVE = 2 }; /* value of AggregationTemporality */
 
 struct otlp {
     struct json_writer json;

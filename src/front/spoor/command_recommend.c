@@ -32,7 +32,7 @@ struct server_search {
     size_t runs;
     bool is_here; /* the longest run was made on this machine */
     struct catalog catalog;
-    struct cloud_facts cloud;                /* of this machine */
+    struct cloud_facts cloud;                /* facts of this machine */
     struct spoor_error failure, run_failure; /* why an entry of `table` was not found */
 };
 

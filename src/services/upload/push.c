@@ -281,7 +281,7 @@ static int read_rows(const struct spool_batch *batch, const struct push_state *s
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* An object of texts. The texts are those of `object`. */
+/* An object of texts, which are borrowed from `object`. */
 static size_t list_labels(json_t *object, struct export_label *ret)
 {
     size_t count = 0;

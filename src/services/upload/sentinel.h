@@ -37,7 +37,7 @@ struct s3_credentials {
     char access_key[256];
     char secret_key[256];
     char session_token[4096];    /* empty: there is none */
-    char region[S3_REGION_SIZE]; /* of the bucket; empty: unknown */
+    char region[S3_REGION_SIZE]; /* region of the bucket; empty: unknown */
     double expires_at;           /* seconds since 1970; INFINITY: unknown */
 };
 
@@ -85,7 +85,7 @@ int upload_settings_set_interval(struct upload_settings *settings, double second
 
 struct sentinel {
     struct http *http;
-    const char *url; /* of the service, without a slash at the end */
+    const char *url; /* URL of the service, without a slash at the end */
     const char *token;
     uint64_t timeout_ms;
 };

@@ -35,10 +35,10 @@ struct json_t;
 
 struct spool {
     char path[PATH_MAX];
-    int lock_fd; /* of the directory; -1: closed */
+    int lock_fd; /* descriptor of the directory; -1: closed */
     /* run.json */
     char api_url[1024];
-    char service[16];    /* of push.h; empty: Sentinel */
+    char service[16];    /* a service of push.h; empty: Sentinel */
     bool has_short_keys; /* objects are named as by the Python package */
     /* state.json */
     struct sentinel_run run;     /* its id is empty until it is registered */

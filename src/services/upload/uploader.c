@@ -440,7 +440,7 @@ struct child {
     struct uploader uploader;
     bool is_over;          /* the run has ended, or its tracker has exited */
     bool is_refused;       /* the service refused the run: `err` has the reason */
-    uint64_t dropped_rows; /* of other runs */
+    uint64_t dropped_rows; /* dropped rows of other runs */
     uint64_t back_off_ns;
     struct spoor_error err; /* the last failure */
 };

@@ -19,7 +19,7 @@
 
 struct uploader {
     struct sentinel api; /* its http is owned, and NULL until the first request */
-    const char *service; /* of the spools; NULL or empty: Sentinel */
+    const char *service; /* service of the spools; NULL or empty: Sentinel */
     /* Adds members about this machine to the description of a run. NULL: none. */
     void (*add_machine)(struct json_writer *json);
     /* Whether to leave the rest for later; called before each batch, which then fails with -ECANCELED.
