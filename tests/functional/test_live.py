@@ -128,8 +128,8 @@ def test_signal_ends_with_the_report(spoor, held, terminal, keys, number):
     assert termios.tcgetattr(window.slave) == window.modes
 
 
-# All that end a program, except those that end this one with a report, SIGPIPE, which is ignored, and
-# SIGIO, which the sampling thread may take. A sanitizer handles those of faults.
+# All signals that end a program, except those that end this one with a report, SIGPIPE, which is
+# ignored, and SIGIO, which the sampling thread may take. A sanitizer handles the signals of faults.
 KILLING = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
            signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPWR, signal.SIGTRAP,
            *(range(signal.SIGRTMIN, signal.SIGRTMAX + 1) if IS_FULL else (signal.SIGRTMIN, signal.SIGRTMAX))]

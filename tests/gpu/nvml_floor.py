@@ -5,7 +5,7 @@ import time
 
 ROOM_BYTES = 1 << 16
 SAMPLE_BYTES, USAGE_BYTES, PROCESS_BYTES = 16, 32, 24
-GPU_UTILIZATION = 1  # of nvmlSamplingType_t
+GPU_UTILIZATION = 1  # value of nvmlSamplingType_t
 
 
 class Device:

@@ -73,7 +73,7 @@ class Mark:
     """The usage of the tracker at one moment."""
     at: float
     cpu: float
-    gpu_cpu: float  # of its thread that calls the driver
+    gpu_cpu: float  # CPU time of its thread that calls the driver
     gpu_looks: int  # number of times that thread has slept
 
 

@@ -257,7 +257,7 @@ def test_outcomes_do_not_change(run):
     result.assert_outcomes(failed=3, skipped=1, xfailed=1)
     text = "\n".join(result.outlines)
     assert "assert 1 == 2" in text and "AssertionError: 1 != 2" in text
-    assert text.count("more than max_memory=1") == 1  # of the unittest
+    assert text.count("more than max_memory=1") == 1  # the limit of the unittest
 
 
 def test_forked_child_that_leaves_the_test_does_not_end_the_measurement(run, pytester):
@@ -290,7 +290,7 @@ def test_unknown_figures_are_named(run):
         def test_next():
             pass
     """)
-    result.assert_outcomes(passed=2, warnings=2)  # the other one is that of the tracker
+    result.assert_outcomes(passed=2, warnings=2)  # the other one is the tracker's
     text = "\n".join(result.outlines)
     assert "PytestWarning: spoor: max_memory=1 was not checked: the peak memory of test_it.py::test_it is unknown: " \
            "the tracker ended unexpectedly" in text

@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent / "functional"))
 
 import schema  # noqa: E402: found by the line above
 
-STATUS = 7  # of every job that runs to its end
+STATUS = 7  # status of every job that runs to its end
 RAN = "ran"  # the job creates it first
 STORED = "stored.json"
 GPUS = "gpus"  # the script of the stand-in for NVIDIA's library

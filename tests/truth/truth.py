@@ -32,7 +32,7 @@ import watching
 HERE = pathlib.Path(__file__).resolve().parent
 NOBODY = 65534
 TIMEOUT_SECONDS = 90
-STOPPED_SECONDS = 1.5  # of the tracker, after the end of its job
+STOPPED_SECONDS = 1.5  # the tracker stays stopped this long after the end of its job
 CANNOT = 77  # a job's exit code: it cannot do its work on this machine
 SHARED_SOURCES = ("ledger.c", "workload.c")
 COMPILER_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-pthread"]

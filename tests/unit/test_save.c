@@ -23,7 +23,7 @@ struct fixture {
     struct fake_root fake;
     struct record record;
     struct spoor_error err;
-    char path[128]; /* of the file "f" */
+    char path[128]; /* path of the file "f" */
     struct buffer text;
 };
 

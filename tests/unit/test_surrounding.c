@@ -172,7 +172,7 @@ static void growth_of_the_cgroup_belongs_to_the_job(void **state)
     assert_int_equal(value(&s, METRIC_JOB_PAGE_CACHE), 2 * MIB);
     assert_int_equal(value(&s, METRIC_JOB_PROCESSES), 1);
     assert_string_equal(origin(&s, METRIC_JOB_PROCESSES)->source, "procfs.children");
-    assert_int_equal(value(&s, METRIC_JOB_THREADS_PEAK), 1); /* not those of the tracker */
+    assert_int_equal(value(&s, METRIC_JOB_THREADS_PEAK), 1); /* without the tracker's */
     end(&s);
 }
 

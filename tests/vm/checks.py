@@ -6,14 +6,14 @@ A check yields (its subject, whether it holds, the figures).
 """
 import json
 
-import rules  # of the truth suite
+import rules  # from the truth suite
 
 # A process reads its clock before its exit. Its start and its exit take up to a third of the work
 # under emulation. So CPU time may exceed the truth here; the truth suite shows on a real machine
 # that nothing is counted twice.
 UNSEEN_PART = 0.6
 UNSEEN_SECONDS = 0.2
-LIMIT_BYTES = 256 << 20  # of the place "limited"
+LIMIT_BYTES = 256 << 20  # limit of the place "limited"
 LARGE_BYTES = 200 << 20  # much more than the memory of spoor itself
 MIB = 1 << 20
 

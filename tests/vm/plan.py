@@ -3,7 +3,7 @@
 import dataclasses
 import shlex
 
-import cases  # of the truth suite
+import cases  # from the truth suite
 
 FOLDER = "/sys/fs/cgroup/folder"
 

@@ -116,8 +116,8 @@ EXPORT int nvmlDeviceGetConfComputeMemSizeInfo(nvml_device device, void *ret)
 
 #if STANDIN_GENERATION > GENERATION_V340
 
-/* Calls `put` for each sample newer than `last_us`: those of `exact` lines, then those of
- * `stream` lines. */
+/* Calls `put` for each sample newer than `last_us`: first for `exact` lines, then for `stream`
+ * lines. */
 struct samples {
     size_t room, found;
     void (*put)(struct samples *samples, unsigned pid, uint64_t stamp_us, unsigned value);

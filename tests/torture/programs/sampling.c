@@ -46,7 +46,7 @@ static pid_t start_job(void)
 static int count_descriptors(void)
 {
     DIR *folder = opendir("/proc/self/fd");
-    int count = -3; /* ".", ".." and that of the folder */
+    int count = -3; /* ".", ".." and the folder's own descriptor */
 
     while (folder && readdir(folder))
         count++;

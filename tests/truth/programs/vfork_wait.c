@@ -32,7 +32,7 @@ int main(void)
     release(memory, bytes);
     ledger_set(PEAK_RSS_BYTES, base + (double)bytes);
     ledger_set(MAIN_RSS_BYTES, base + (double)bytes);
-    ledger_set(DESCENDANTS_RSS_BYTES, 1.0 * MB); /* of /bin/true */
+    ledger_set(DESCENDANTS_RSS_BYTES, 1.0 * MB); /* memory of /bin/true */
     ledger_set(PRIVATE_BYTES, (double)bytes);
     ledger_set(PROCESSES, 2);
     ledger_set(CONCURRENT, 2);
