@@ -76,7 +76,7 @@ struct loaded_file {
     const char *name;
 };
 
-/* A begin or a report as a record. -EBADMSG: the line is of no use. */
+/* A begin or a report as a record. -EBADMSG: the line cannot be used. */
 static int parse_line(const struct line *line, struct record *ret, bool *ret_is_begin,
                       struct spoor_error *err)
 {
@@ -279,7 +279,8 @@ static int see_local(const struct line *line, size_t number, void *data,
     return 0;
 }
 
-/* How many ranks of a file have ended; 0: not all that began. An earlier run may have had more ranks than this one. */
+/* The number of ranks of a file that have ended; 0: some have not. An earlier run may have had more ranks than this
+ * one. */
 static size_t count_ended(const char *path, uint64_t all)
 {
     size_t count = 0;
@@ -363,7 +364,7 @@ static int add_size(const char *path, void *data, struct spoor_error *err)
     return 0;
 }
 
-/* Lines are only added: if their size has not changed, no rank began or ended. */
+/* Lines are only appended: if their size has not changed, no rank began or ended. */
 static off_t size_of_lines(const char *folder)
 {
     off_t size = 0;
@@ -381,7 +382,7 @@ static void remove_merged(const char *folder, const char *suffix)
         (void)unlink(path);
 }
 
-/* Spares ranks that end together from merging the same lines. link() is atomic on every file system. */
+/* Keeps ranks that end together from merging the same lines. link() is atomic on every file system. */
 static bool take_lock(const char *folder)
 {
     char own[PATH_MAX], lock[PATH_MAX], host[256];
