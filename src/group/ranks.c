@@ -349,8 +349,7 @@ static int select_ranks(struct merge *merge)
     }
     merge->size = is_known(latest->ranks) ? latest->ranks : merge->count;
     for (size_t i = 0; i < merge->count; i++) {
-        if (is_known(
-                merge->ranks[i]->rank)) /* a launcher may not provide the number of ranks */
+        if (is_known(merge->ranks[i]->rank)) /* some launchers do not provide the size */
             merge->size = larger(merge->size, merge->ranks[i]->rank + 1);
     }
     return 0;
